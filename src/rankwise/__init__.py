@@ -1,0 +1,68 @@
+"""rankwise: learning to rank behind one scikit-learn API.
+
+Public names are imported when first used, so that ``import rankwise`` is quick.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+from rankwise._registry import BY_CLASS_NAME as _BY_CLASS_NAME
+
+if TYPE_CHECKING:
+    from rankwise.datasets import RankingData
+    from rankwise.features.random_nodes import RandomNodes
+    from rankwise.groups import QueryGroups
+    from rankwise.metrics import evaluate
+    from rankwise.persistence import load, save
+    from rankwise.rankers.adapters.catboost import CatBoostRanker
+    from rankwise.rankers.adapters.lightgbm import LightGBMRanker
+    from rankwise.rankers.adapters.xgboost import XGBoostRanker
+    from rankwise.rankers.elm.pairwise_elm import PairwiseELM
+    from rankwise.rankers.elm.pointwise_elm import PointwiseELM
+    from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
+    from rankwise.rankers.linear.ridge import RidgeRanker
+    from rankwise.selection import compare
+
+__version__ = "0.1.0"
+
+_FUNCTIONS = {
+    "QueryGroups": "rankwise.groups",
+    "RankingData": "rankwise.datasets",
+    "compare": "rankwise.selection",
+    "evaluate": "rankwise.metrics",
+    "load": "rankwise.persistence",
+    "save": "rankwise.persistence",
+}
+
+__all__ = [
+    "CatBoostRanker",
+    "LightGBMRanker",
+    "LinearRegressionRanker",
+    "PairwiseELM",
+    "PointwiseELM",
+    "QueryGroups",
+    "RandomNodes",
+    "RankingData",
+    "RidgeRanker",
+    "XGBoostRanker",
+    "compare",
+    "evaluate",
+    "load",
+    "save",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _BY_CLASS_NAME:
+        value = _BY_CLASS_NAME[name].load()
+    elif name in _FUNCTIONS:
+        value = getattr(_import_module(_FUNCTIONS[name]), name)
+    else:
+        raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

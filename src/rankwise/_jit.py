@@ -1,0 +1,28 @@
+"""One way to compile: every kernel in ``kernels/`` is decorated with :func:`njit` from here.
+
+The compiled code is cached on disk where a cache folder is writable and kept in memory only
+where none is (a read-only container, say): numba itself raises in that case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+# IEEE semantics for NaN and infinities are kept; only reassociation and contraction are allowed.
+REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
+
+
+def njit(func: Callable[..., Any] | None = None, *, fastmath: frozenset[str] | bool = False) -> Any:
+    """Compile ``func`` lazily, without the GIL, cached on disk where that is possible."""
+
+    def compile_lazily(f: Callable[..., Any]) -> Any:
+        flags: Any = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
+        try:
+            return numba.njit(cache=True, nogil=True, fastmath=flags)(f)
+        except RuntimeError:  # "no locator available": nowhere to write
+            return numba.njit(cache=False, nogil=True, fastmath=flags)(f)
+
+    return compile_lazily if func is None else compile_lazily(func)

@@ -1,0 +1,138 @@
+"""The one table of estimators: what exists, where it lives, how it is compared.
+
+The table drives the lazy import of :mod:`rankwise`, the choices of the command line, the
+documentation's lists, the classes that model files may contain, and the common tests. Adding an
+algorithm is its file, its test and one entry here. This module imports nothing but the standard
+library, so that ``rankwise --help`` and ``rankwise list`` start at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One estimator.
+
+    Attributes
+    ----------
+    path : str
+        ``"module:Class"``.
+    kind : str
+        "ranker", "transformer", "ordinal" or "labels".
+    summary : str
+        One line for lists.
+    tags : frozenset of str
+        e.g. "closed-form", "pairwise", "path", "validation" (uses X_val), "deterministic".
+    paper : str
+        Source, empty where none.
+    extra : str
+        Name of the optional dependency group it needs, empty for none.
+    params : dict
+        Parameters with which ``compare`` runs it: a tuned setting where the estimator has a path.
+    space : dict
+        Grid that ``compare`` searches on the validation part where there is no path.
+    """
+
+    path: str
+    kind: str
+    summary: str
+    tags: frozenset[str] = frozenset()
+    paper: str = ""
+    extra: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+    space: dict[str, list[Any]] = field(default_factory=dict)
+
+    @property
+    def class_name(self) -> str:
+        """Public class name."""
+        return self.path.partition(":")[2]
+
+    def load(self) -> type:
+        """Import the class.
+
+        Raises
+        ------
+        ImportError
+            Naming the extra to install when an optional dependency is missing.
+        """
+        module, _, name = self.path.partition(":")
+        return getattr(import_module(module), name)
+
+
+REGISTRY: dict[str, Entry] = {
+    "linear_regression": Entry(
+        "rankwise.rankers.linear.linear_regression:LinearRegressionRanker",
+        kind="ranker",
+        summary="Least squares on the grades (LETOR's Regression baseline)",
+        tags=frozenset({"pointwise", "closed-form", "linear", "deterministic"}),
+    ),
+    "ridge": Entry(
+        "rankwise.rankers.linear.ridge:RidgeRanker",
+        kind="ranker",
+        summary="Ridge regression on the grades, whole path from one decomposition",
+        tags=frozenset({"pointwise", "closed-form", "linear", "path", "validation",
+                        "deterministic"}),
+        params={"alpha": "cv"},
+    ),
+    "pointwise_elm": Entry(
+        "rankwise.rankers.elm.pointwise_elm:PointwiseELM",
+        kind="ranker",
+        summary="Random hidden nodes, pointwise least squares (RankELM, pointwise)",
+        tags=frozenset({"pointwise", "closed-form", "random-nodes", "path", "validation"}),
+        paper="zong2013",
+        params={"C": "cv", "random_state": 0},
+    ),
+    "pairwise_elm": Entry(
+        "rankwise.rankers.elm.pairwise_elm:PairwiseELM",
+        kind="ranker",
+        summary="Random hidden nodes, least squares over all pairs (RankELM, pairwise)",
+        tags=frozenset({"pairwise", "closed-form", "random-nodes", "path", "validation"}),
+        paper="zong2013",
+        params={"C": "cv", "random_state": 0},
+    ),
+    "lightgbm": Entry(
+        "rankwise.rankers.adapters.lightgbm:LightGBMRanker",
+        kind="ranker",
+        summary="LightGBM's LambdaMART behind the qid API",
+        tags=frozenset({"listwise", "trees", "validation", "adapter"}),
+        paper="burges2010",
+        extra="gbdt",
+        params={"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0},
+        space={"learning_rate": [0.03, 0.1], "num_leaves": [7, 15, 31],
+               "min_child_samples": [20, 100]},
+    ),
+    "xgboost": Entry(
+        "rankwise.rankers.adapters.xgboost:XGBoostRanker",
+        kind="ranker",
+        summary="XGBoost's LambdaMART behind the qid API",
+        tags=frozenset({"listwise", "trees", "validation", "adapter"}),
+        paper="burges2010",
+        extra="gbdt",
+        params={"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0},
+        space={"learning_rate": [0.03, 0.1], "max_depth": [3, 4, 6],
+               "min_child_weight": [1.0, 10.0]},
+    ),
+    "catboost": Entry(
+        "rankwise.rankers.adapters.catboost:CatBoostRanker",
+        kind="ranker",
+        summary="CatBoost's YetiRank behind the qid API",
+        tags=frozenset({"listwise", "trees", "validation", "adapter"}),
+        paper="gulin2011",
+        extra="gbdt",
+        params={"n_estimators": 300, "early_stopping_rounds": 50, "random_state": 0},
+        space={"learning_rate": [0.03, 0.1], "depth": [4, 6]},
+    ),
+    "random_nodes": Entry(
+        "rankwise.features.random_nodes:RandomNodes",
+        kind="transformer",
+        summary="Random hidden nodes as a scikit-learn transformer",
+        tags=frozenset({"random-nodes"}),
+        paper="zong2013",
+    ),
+}
+
+BY_CLASS_NAME: dict[str, Entry] = {entry.class_name: entry for entry in REGISTRY.values()}

@@ -1,0 +1,55 @@
+"""Chunks of work on a pool of threads: the one form of parallelism inside the library.
+
+Kernels release the GIL and write disjoint slots (or return a value that is reduced afterwards in
+a fixed order), so results have the same bits for any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def available_threads() -> int:
+    """Number of CPUs this process may use; ``RANKWISE_NUM_THREADS`` caps it."""
+    if hasattr(os, "sched_getaffinity"):
+        n_cpus = len(os.sched_getaffinity(0))
+    else:
+        n_cpus = os.cpu_count() or 1
+    cap = os.environ.get("RANKWISE_NUM_THREADS", "")
+    return max(1, min(n_cpus, int(cap))) if cap.isdigit() and int(cap) > 0 else n_cpus
+
+
+def thread_map(
+    func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None
+) -> list[R]:
+    """``[func(item) for item in items]`` on ``n_threads`` threads, in the order of ``items``."""
+    n_threads = available_threads() if n_threads is None else n_threads
+    n_threads = min(n_threads, len(items))
+    if n_threads <= 1:
+        return [func(item) for item in items]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(func, items))
+
+
+def query_chunks(indptr: np.ndarray, rows_per_chunk: int) -> list[tuple[int, int]]:
+    """Ranges ``(first, last)`` of whole queries with about ``rows_per_chunk`` rows each.
+
+    A query larger than ``rows_per_chunk`` forms a chunk of its own.
+    """
+    n_queries = len(indptr) - 1
+    if n_queries <= 0:
+        return []
+    starts = [0]
+    while starts[-1] < n_queries:
+        first = starts[-1]
+        last = int(np.searchsorted(indptr, indptr[first] + rows_per_chunk, side="right")) - 1
+        starts.append(min(max(last, first + 1), n_queries))
+    return list(zip(starts[:-1], starts[1:], strict=True))

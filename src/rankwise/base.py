@@ -1,0 +1,98 @@
+"""What every ranker shares: routing of the qid, ranks, the default score, saving."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics.default import default_score, default_score_name
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
+from rankwise.validation import check_target, check_weight
+
+
+@dataclass(frozen=True)
+class SolveResult:
+    """What a solver returns: the solution and how it got there."""
+
+    x: Any
+    n_iter: int
+    converged: bool
+    stop_value: float
+    history: list[float] = field(default_factory=list)
+
+
+class Ranker(RegressorMixin, BaseEstimator):
+    """Base of all rankers: ``predict`` gives scores, higher is better.
+
+    ``fit`` and ``score`` request ``qid`` (and ``sample_weight`` where the method honours it) from
+    scikit-learn's metadata routing, so that a user only switches routing on.
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def predict(self, X: FrameLike) -> Any:
+        """Score of every row; a higher score ranks higher within its query."""
+        raise TypeError(f"{type(self).__name__} must define predict.")
+
+    def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
+        """1-based rank of every row within its query; ties are broken by input order.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        qid : array-like of shape (n_samples,), optional
+            None: all rows are one query.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+        """
+        scores = np.asarray(self.predict(X))
+        groups = QueryGroups.from_qid(qid, len(scores))
+        query = np.repeat(np.arange(groups.n_queries), groups.sizes)
+        by_score = np.lexsort((-groups.sort(scores), query))  # lexsort is stable
+        ranks = np.empty(len(scores), dtype=np.int64)
+        ranks[by_score] = np.arange(len(scores)) - groups.indptr[query] + 1
+        return groups.unsort(ranks)
+
+    def score(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> float:
+        """Mean of the measure named in ``score_name_``; larger is better, always finite.
+
+        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank),
+        queries without relevant rows skipped, ties in input order. Real-valued or negative
+        targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
+        weight is the mean weight of its rows.
+        """
+        scores = np.asarray(self.predict(X), dtype=np.float64)
+        y = check_target(y, len(scores))
+        groups = QueryGroups.from_qid(qid, len(scores))
+        weight = None if sample_weight is None else check_weight(sample_weight, len(scores))
+        return default_score(y, scores, groups, weight)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted ranker to one file that :func:`rankwise.load` reads back."""
+        from rankwise.persistence import save
+
+        return save(self, path)
+
+    def _set_score_name(self, y: Float64Array) -> None:
+        self.score_name_ = default_score_name(y)

@@ -1,0 +1,126 @@
+"""Judged data in memory: one table with its queries, and train/validation/test folds of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rankwise.groups import QueryGroups
+from rankwise.typing import Float64Array, Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class RankingData:
+    """Rows with labels and queries.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,), float64
+        Relevance grade or real-valued target, larger is better.
+    qid : ndarray of shape (n_samples,)
+        Query id of every row.
+    doc_ids : ndarray of shape (n_samples,) of str, or None
+    feature_names : list of str, or None
+    comments : ndarray of shape (n_samples,) of str, or None
+        What followed ``#`` in the file.
+    sample_weight : ndarray of shape (n_samples,), or None
+    name : str
+        For tables and reports.
+    """
+
+    X: Matrix
+    y: Float64Array
+    qid: np.ndarray[Any, Any]
+    doc_ids: np.ndarray[Any, Any] | None = None
+    feature_names: list[str] | None = None
+    comments: np.ndarray[Any, Any] | None = None
+    sample_weight: Float64Array | None = None
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        for what in ("y", "qid", "doc_ids", "comments", "sample_weight"):
+            column = getattr(self, what)
+            if column is not None and len(column) != self.X.shape[0]:
+                raise ValueError(f"{what} must have n_samples={self.X.shape[0]} entries, "
+                                 f"got {len(column)}.")
+
+    @cached_property
+    def groups(self) -> QueryGroups:
+        """The rows grouped by query."""
+        return QueryGroups.from_qid(self.qid, self.n_samples)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.groups.n_queries
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def take(self, rows: np.ndarray[Any, Any]) -> RankingData:
+        """The given rows, in the given order."""
+
+        def pick(column: Any) -> Any:
+            return None if column is None else column[rows]
+
+        return RankingData(
+            self.X[rows], self.y[rows], self.qid[rows], pick(self.doc_ids), self.feature_names,
+            pick(self.comments), pick(self.sample_weight), self.name,
+        )
+
+    def queries(self, queries: Sequence[int] | np.ndarray[Any, Any]) -> RankingData:
+        """All rows of the given queries (numbers in order of first appearance)."""
+        return self.take(self.groups.rows(queries))
+
+    def __repr__(self) -> str:
+        kind = "dense" if isinstance(self.X, np.ndarray) else "CSR"
+        name = f"{self.name!r}: " if self.name else ""
+        return (f"RankingData({name}{self.n_samples} rows, {self.n_queries} queries, "
+                f"{self.n_features} features, {kind} {self.X.dtype})")
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """One split of judged data; ``vali`` is None where there is no validation part."""
+
+    train: RankingData
+    vali: RankingData | None
+    test: RankingData
+    name: str = "fold1"
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedData(Sequence[Fold]):
+    """Named folds, each made when asked for."""
+
+    name: str
+    fold_names: tuple[str, ...]
+    make: Callable[[int], Fold]
+
+    def __len__(self) -> int:
+        return len(self.fold_names)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"{self.name} has {len(self)} folds, asked for number {index}.")
+        return self.make(int(index) % len(self))
+
+    def __iter__(self) -> Iterator[Fold]:
+        return (self[i] for i in range(len(self)))

@@ -1,0 +1,250 @@
+"""Query groups: which rows belong together, as a CSR pointer and a stable order.
+
+Rows of one query need not be contiguous and query ids may be of any type. Everything inside the
+library works on rows in *group order* (queries in order of first appearance, rows of a query in
+input order); :meth:`QueryGroups.sort` and :meth:`QueryGroups.unsort` translate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class QueryGroups:
+    """Rows grouped by query.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_queries + 1,), int64
+        In group order, query ``q`` holds rows ``indptr[q]:indptr[q + 1]``.
+    order : ndarray of shape (n_samples,), int64, or None
+        ``a[order]`` brings an array from input order into group order; None where the input is
+        grouped already.
+    ids : ndarray of shape (n_queries,)
+        The query ids in order of first appearance.
+    """
+
+    indptr: NDArray[np.int64]
+    order: NDArray[np.int64] | None
+    ids: NDArray[Any]
+
+    @classmethod
+    def from_qid(cls, qid: ArrayLike | QueryGroups | None, n_samples: int) -> QueryGroups:
+        """Groups from one query id per row; None makes all rows one group.
+
+        Parameters
+        ----------
+        qid : array-like of shape (n_samples,), QueryGroups or None
+            Any dtype: integers, strings, floats without NaN, dates, categories, objects.
+        n_samples : int
+            Number of rows the groups must cover.
+
+        Raises
+        ------
+        ValueError
+            When ``qid`` has another length, more than one dimension, or missing entries.
+
+        Notes
+        -----
+        O(n) for grouped input, O(n + r log r) otherwise, r the number of runs of equal ids.
+        """
+        if qid is None:
+            return cls.single(n_samples)
+        if isinstance(qid, QueryGroups):
+            _check_length(qid.n_samples, n_samples)
+            return qid
+        qid = _as_id_array(qid)
+        _check_length(len(qid), n_samples)
+        if n_samples == 0:
+            return cls(np.zeros(1, dtype=np.int64), None, qid[:0])
+
+        new_run = np.empty(n_samples, dtype=bool)
+        new_run[0] = True
+        np.not_equal(qid[1:], qid[:-1], out=new_run[1:])
+        run_starts = np.flatnonzero(new_run).astype(np.int64)
+        run_ids = qid[run_starts]
+        run_codes, ids = _codes_by_first_appearance(run_ids)
+        run_lengths = np.diff(run_starts, append=n_samples)
+        if len(ids) == len(run_ids):
+            return cls(np.append(run_starts, n_samples), None, ids)
+        codes = np.repeat(run_codes, run_lengths)
+        order = np.argsort(codes, kind="stable").astype(np.int64)
+        sizes = np.bincount(codes, minlength=len(ids))
+        return cls(_indptr(sizes), order, ids)
+
+    @classmethod
+    def from_sizes(cls, sizes: ArrayLike, n_samples: int | None = None) -> QueryGroups:
+        """Groups from consecutive group sizes (LightGBM's ``group``); ids are 0, 1, …"""
+        sizes = np.asarray(sizes)
+        if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)):
+            raise ValueError(
+                "sizes must be a 1-d array of integers, got "
+                f"shape {sizes.shape} of dtype {sizes.dtype}. Pass one row count per query."
+            )
+        if (sizes < 0).any():
+            raise ValueError(f"sizes must be >= 0, got {int(sizes.min())}.")
+        groups = cls(_indptr(sizes), None, np.arange(len(sizes)))
+        if n_samples is not None and groups.n_samples != n_samples:
+            raise ValueError(
+                f"sizes must sum to n_samples={n_samples}, got {groups.n_samples}. "
+                "Pass the row count of each query, in the order of the rows."
+            )
+        return groups
+
+    @classmethod
+    def single(cls, n_samples: int) -> QueryGroups:
+        """All rows as one group."""
+        return cls(np.array([0, n_samples], dtype=np.int64), None, np.zeros(1, dtype=np.int64))
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.indptr[-1])
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows per query, shape (n_queries,)."""
+        return np.diff(self.indptr)
+
+    def sort(self, a: NDArray[Any]) -> NDArray[Any]:
+        """Rows of ``a`` in group order; ``a`` itself where it is grouped already."""
+        return a if self.order is None else a[self.order]
+
+    def unsort(self, a: NDArray[Any]) -> NDArray[Any]:
+        """Rows of ``a``, given in group order, back in input order."""
+        if self.order is None:
+            return a
+        out = np.empty_like(a)
+        out[self.order] = a
+        return out
+
+    def codes(self) -> NDArray[np.int64]:
+        """Query index of every row, in input order, shape (n_samples,)."""
+        return self.unsort(np.repeat(np.arange(self.n_queries, dtype=np.int64), self.sizes))
+
+    def row_ids(self) -> NDArray[Any]:
+        """Query id of every row, in input order, shape (n_samples,)."""
+        return self.ids[self.codes()]
+
+    def rows(self, queries: int | Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:
+        """Input row numbers of the given queries, query by query."""
+        queries = np.atleast_1d(np.asarray(queries, dtype=np.int64))
+        starts, sizes = self.indptr[queries], self.sizes[queries]
+        total = int(sizes.sum())
+        before = np.cumsum(sizes) - sizes
+        positions = np.arange(total, dtype=np.int64) + np.repeat(starts - before, sizes)
+        return positions if self.order is None else self.order[positions]
+
+    def subset(
+        self, queries: Sequence[int] | NDArray[np.integer]
+    ) -> tuple[NDArray[np.int64], QueryGroups]:
+        """Input row numbers of the given queries, and the groups of ``a[rows]``."""
+        queries = np.atleast_1d(np.asarray(queries, dtype=np.int64))
+        return self.rows(queries), QueryGroups(
+            _indptr(self.sizes[queries]), None, self.ids[queries]
+        )
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> QueryGroups:
+        """Groups of ``a[rows]`` for any selection of rows; queries left empty vanish."""
+        codes = self.codes()[rows]
+        kept = QueryGroups.from_qid(codes, len(codes))
+        return QueryGroups(kept.indptr, kept.order, self.ids[kept.ids])
+
+    def split(
+        self, n_splits: int, *, random_state: Any = None
+    ) -> list[NDArray[np.int64]]:
+        """Query numbers in ``n_splits`` folds of nearly equal query count.
+
+        Without ``random_state`` the queries are dealt in blocks of their order of appearance;
+        with one they are shuffled first.
+        """
+        if not 2 <= n_splits <= self.n_queries:
+            raise ValueError(
+                f"n_splits must lie between 2 and n_queries={self.n_queries}, got {n_splits}."
+            )
+        queries = np.arange(self.n_queries, dtype=np.int64)
+        if random_state is not None:
+            from sklearn.utils import check_random_state
+
+            queries = check_random_state(random_state).permutation(queries)
+        return [np.sort(part) for part in np.array_split(queries, n_splits)]
+
+
+def _indptr(sizes: NDArray[Any]) -> NDArray[np.int64]:
+    indptr = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=indptr[1:])
+    return indptr
+
+
+def _check_length(got: int, n_samples: int) -> None:
+    if got != n_samples:
+        raise ValueError(
+            f"qid must have n_samples={n_samples} entries, got {got}. "
+            "Pass one query id per row of X."
+        )
+
+
+def _as_id_array(qid: Any) -> NDArray[Any]:
+    """One-dimensional array of ids without missing entries."""
+    if isinstance(qid, list | tuple) and len({type(value) for value in qid}) > 1:
+        # NumPy would turn [1, "a"] into strings and make 1 and "1" the same query.
+        array = np.empty(len(qid), dtype=object)
+        array[:] = qid
+        if all(isinstance(value, (int, float, np.number)) for value in qid):
+            array = np.asarray(qid)
+    else:
+        array = np.asarray(qid)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"qid must be one-dimensional, got shape {array.shape}. Pass one query id per row of X."
+        )
+    if array.dtype.kind in "fc" and np.isnan(array).any():
+        raise ValueError(
+            f"qid must not be missing, got NaN at row {int(np.isnan(array).argmax())}. "
+            "Give every row a query id."
+        )
+    if array.dtype.kind in "mM" and np.isnat(array).any():
+        raise ValueError(
+            f"qid must not be missing, got NaT at row {int(np.isnat(array).argmax())}. "
+            "Give every row a query id."
+        )
+    if array.dtype.kind not in "biufcSUOmM":
+        array = array.astype(object)  # numpy's StringDType and other extension types
+    if array.dtype == object:
+        for row, value in enumerate(array):
+            if value is None or value != value:
+                raise ValueError(
+                    f"qid must not be missing, got {value!r} at row {row}. "
+                    "Give every row a query id."
+                )
+    return array
+
+
+def _codes_by_first_appearance(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Integer code of each id, numbered in order of first appearance, and the distinct ids."""
+    if ids.dtype == object:
+        seen: dict[Any, int] = {}
+        codes = np.fromiter(
+            (seen.setdefault(value, len(seen)) for value in ids), dtype=np.int64, count=len(ids)
+        )
+        distinct = np.empty(len(seen), dtype=object)
+        distinct[:] = list(seen)
+        return codes, distinct
+    distinct, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first, kind="stable")
+    rank = np.empty(len(distinct), dtype=np.int64)
+    rank[by_appearance] = np.arange(len(distinct))
+    return rank[inverse], distinct[by_appearance]

@@ -1,0 +1,1 @@
+"""Compiled loops (imports numpy and rankwise._jit, nothing else)."""

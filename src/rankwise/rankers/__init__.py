@@ -1,0 +1,1 @@
+"""Rankers: predict gives scores, higher is better; one algorithm a file."""

@@ -1,0 +1,1 @@
+"""Boosting libraries behind the qid API (extra ``gbdt``)."""

@@ -1,0 +1,1 @@
+"""Extreme learning machines: random hidden nodes and a closed form."""

@@ -1,0 +1,1 @@
+"""Solvers: additive Gram statistics and regularisation paths."""

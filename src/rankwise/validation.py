@@ -1,0 +1,200 @@
+"""The only place that checks what users pass in.
+
+X is checked before y, y before qid, qid before weights. Messages name the argument, the rule, the
+value and the fix.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import validate_data
+
+from rankwise.groups import QueryGroups
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Checked training rows in input order; rows of zero weight are gone."""
+
+    X: Matrix
+    y: Float64Array
+    groups: QueryGroups
+    sample_weight: Float64Array | None
+
+
+def check_fit(
+    estimator: Any,
+    X: FrameLike,
+    y: ArrayLike | None,
+    qid: ArrayLike | QueryGroups | None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+    reset: bool = True,
+) -> FitData:
+    """Check everything ``fit`` receives; sets ``n_features_in_`` and ``feature_names_in_``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming argument, rule, value and fix.
+    """
+    X = check_rows(estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset)
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    y = check_target(y, X.shape[0])
+    groups = QueryGroups.from_qid(qid, X.shape[0])
+    if sample_weight is None:
+        return FitData(X, y, groups, None)
+    weight = check_weight(sample_weight, X.shape[0])
+    kept = weight > 0
+    if not kept.all():
+        X, y, weight, groups = X[kept], y[kept], weight[kept], groups.take(kept)
+    return FitData(X, y, groups, weight)
+
+
+def check_validation(
+    estimator: Any,
+    X_val: FrameLike | None,
+    y_val: ArrayLike | None,
+    qid_val: ArrayLike | QueryGroups | None,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+) -> FitData | None:
+    """Check ``X_val, y_val, qid_val`` (call after :func:`check_fit`); None when X_val is None."""
+    if X_val is None:
+        for name, value in (("y_val", y_val), ("qid_val", qid_val)):
+            if value is not None:
+                raise ValueError(f"{name} needs X_val, got X_val=None. Pass X_val, or drop {name}.")
+        return None
+    if y_val is None:
+        raise ValueError("X_val needs y_val, got y_val=None. Pass the labels of X_val.")
+    X_val = check_rows(
+        estimator, X_val, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=False,
+        name="X_val",
+    )
+    y_val = check_target(y_val, X_val.shape[0], name="y_val")
+    return FitData(X_val, y_val, QueryGroups.from_qid(qid_val, X_val.shape[0]), None)
+
+
+def check_rows(
+    estimator: Any,
+    X: FrameLike,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+    reset: bool = False,
+    name: str = "X",
+) -> Matrix:
+    """X as a C-contiguous float32/float64 matrix or CSR; feature names and width are checked."""
+    names = _column_names(X)
+    X = validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+        accept_large_sparse=True,
+    )
+    _check_finite(X, names, allow_nan=allow_nan, name=name)
+    return X
+
+
+def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:
+    """One finite real number per row, float64."""
+    if sparse.issparse(y):
+        raise TypeError(f"Sparse data was passed for {name}, but dense data is required. "
+                        f"Use {name}.toarray().ravel().")
+    y = np.asarray(y)
+    if y.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            f"of {name} to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, got shape {y.shape}. "
+                         "Pass one label per row of X.")
+    if n_samples is not None and len(y) != n_samples:
+        raise ValueError(
+            f"{name} must have n_samples={n_samples} entries, got {len(y)} (inconsistent numbers "
+            "of samples). Pass one label per row of X."
+        )
+    try:
+        y = y.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers, got dtype {y.dtype}: {error}. Encode grades "
+                         "as numbers, larger for more relevant.") from None
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise ValueError(f"Input {name} contains {'NaN' if np.isnan(y[row]) else 'infinity'} at "
+                         f"row {row}. Drop unjudged rows before fitting.")
+    return y
+
+
+def check_weight(sample_weight: ArrayLike, n_samples: int) -> Float64Array:
+    """One weight >= 0 per row, not all zero; a weight means repetition of the row."""
+    weight = np.asarray(sample_weight)
+    if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
+        weight = np.full(n_samples, float(weight))
+    if weight.ndim != 1:
+        raise ValueError("Sample weights must be 1D array or scalar, "
+                         f"got shape {weight.shape}. Pass one weight per row of X.")
+    if len(weight) != n_samples:
+        raise ValueError(f"sample_weight must have n_samples={n_samples} entries, "
+                         f"got {len(weight)}. Pass one weight per row of X.")
+    weight = weight.astype(np.float64)
+    if not np.isfinite(weight).all():
+        raise ValueError("sample_weight contains NaN or infinity at row "
+                         f"{int(np.argmin(np.isfinite(weight)))}. Weights must be finite.")
+    if (weight < 0).any():
+        raise ValueError("sample_weight must be >= 0, got "
+                         f"{weight.min()} at row {int(weight.argmin())}.")
+    if not weight.any():
+        raise ValueError("sample_weight must not be all zero: no row is left to fit.")
+    return weight
+
+
+def _column_names(X: Any) -> list[str] | None:
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(column) for column in columns]
+
+
+def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: str) -> None:
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sparse.issparse(X):
+        entry = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+        column, value = int(X.indices[entry]), values[entry]
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        value = X[row, column]
+    label = f" ({names[column]!r})" if names else ""
+    kind = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(
+        f"Input {name} contains {kind} at row {row}, column {column}{label}. "
+        "Impute or drop such values; trees and boosting adapters accept NaN."
+    )

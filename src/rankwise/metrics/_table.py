@@ -1,0 +1,31 @@
+"""The one table of measures: name in a spec string → where its class lives.
+
+Adding a measure is its file, its test and one line here; nothing is imported until the name is
+used. Names are matched without regard to case; ALIASES are other spellings of the same measure.
+"""
+
+from __future__ import annotations
+
+MEASURES: dict[str, str] = {
+    "nDCG": "rankwise.metrics.ndcg:NDCG",
+    "DCG": "rankwise.metrics.ndcg:DCG",
+    "MeanNDCG": "rankwise.metrics.ndcg:MeanNDCG",
+    "AP": "rankwise.metrics.average_precision:AveragePrecision",
+    "P": "rankwise.metrics.precision:Precision",
+    "R": "rankwise.metrics.precision:Recall",
+    "Rprec": "rankwise.metrics.precision:RPrecision",
+    "Success": "rankwise.metrics.precision:Success",
+    "RR": "rankwise.metrics.reciprocal_rank:ReciprocalRank",
+    "ERR": "rankwise.metrics.err:ExpectedReciprocalRank",
+    "RBP": "rankwise.metrics.rbp:RankBiasedPrecision",
+}
+
+ALIASES: dict[str, str] = {
+    "map": "AP",
+    "mrr": "RR",
+    "precision": "P",
+    "pre": "P",
+    "recall": "R",
+    "r_prec": "Rprec",
+    "hit_rate": "Success",
+}

@@ -1,0 +1,87 @@
+"""The score of an estimator that names none: nDCG@10 for grades, else 1 - pairwise misranking.
+
+Kept apart from the kernels so that importing the estimators compiles and loads nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.groups import QueryGroups
+from rankwise.typing import Float64Array
+
+GRADED = "nDCG(gain='exp2',discount='log2',empty='skip',ties='stable',short='pad')@10"
+MISRANKING = "misranking"
+# 2**y of larger grades overflows float64 when summed: such integers are real targets, not grades.
+LARGEST_GRADE = 1000
+
+
+def default_score(
+    y: Float64Array,
+    scores: Float64Array,
+    groups: QueryGroups,
+    weight: Float64Array | None = None,
+) -> float:
+    """Weighted mean over queries of the default measure of ``y``; larger is better, finite.
+
+    Parameters
+    ----------
+    y, scores : ndarray of shape (n_samples,), float64
+        Targets and scores in input order.
+    groups : QueryGroups
+    weight : ndarray of shape (n_samples,), optional
+        Rows of weight zero are left out; a query weighs the mean weight of its rows.
+
+    Notes
+    -----
+    Where no query can be scored by nDCG: 1 - pairwise misranking; where no query has a pair to
+    order either: 1.
+    """
+    if weight is not None:
+        kept = weight > 0
+        if not kept.all():
+            y, scores, weight, groups = y[kept], scores[kept], weight[kept], groups.take(kept)
+    query_weight = _query_weight(groups, weight)
+    if is_graded(y):
+        from rankwise.metrics.spec import parse
+
+        score = _weighted_mean(parse(GRADED).per_query(y, scores, groups), query_weight)
+        if score is not None:
+            return score
+    score = _one_minus_misranking(y, scores, groups, query_weight)
+    return 1.0 if score is None else score
+
+
+def default_score_name(y: Float64Array) -> str:
+    """Name of the measure that :func:`default_score` takes for these targets."""
+    return GRADED if is_graded(y) else f"1 - {MISRANKING}"
+
+
+def is_graded(y: Float64Array) -> bool:
+    """Whether the targets are relevance grades: integers from 0 to 1000."""
+    return bool(
+        y.size and (y >= 0).all() and (y <= LARGEST_GRADE).all() and (y == np.floor(y)).all()
+    )
+
+
+def _one_minus_misranking(
+    y: Float64Array, scores: Float64Array, groups: QueryGroups, query_weight: Float64Array
+) -> float | None:
+    from rankwise.metrics.spec import parse
+
+    return _weighted_mean(1.0 - parse(MISRANKING).per_query(y, scores, groups), query_weight)
+
+
+def _query_weight(groups: QueryGroups, weight: Float64Array | None) -> Float64Array:
+    if weight is None:
+        return np.ones(groups.n_queries)
+    total = np.bincount(groups.codes(), weights=weight, minlength=groups.n_queries)
+    return total / np.maximum(groups.sizes, 1)
+
+
+def _weighted_mean(values: Float64Array, query_weight: Float64Array) -> float | None:
+    """Mean of the values that are not NaN; None where there is none."""
+    counted = ~np.isnan(values)
+    if not counted.any():
+        return None
+    return float(np.average(values[counted], weights=query_weight[counted]))

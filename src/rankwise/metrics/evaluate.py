@@ -1,0 +1,95 @@
+"""Measure scores against labels: the door to the measures for arrays from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics.measure import Measure
+from rankwise.metrics.result import EvaluationResult
+from rankwise.metrics.scored import compute
+from rankwise.metrics.spec import parse
+
+
+def evaluate(
+    y: ArrayLike,
+    scores: ArrayLike,
+    qid: ArrayLike | QueryGroups | None = None,
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
+    *,
+    preset: str | None = None,
+) -> EvaluationResult:
+    """Measures of ``scores`` per query and in the mean.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Relevance grades or real-valued targets, larger is better.
+    scores : array-like of shape (n_samples,)
+        Finite numbers; a higher score ranks higher within its query.
+    qid : array-like of shape (n_samples,) or QueryGroups, optional
+        Query of each row: any dtype, in any order. None: all rows are one query. Groups that
+        are at hand already are taken as they are, which saves grouping again.
+    measures : str, Measure, or sequence of them
+        Spec strings, see :func:`rankwise.metrics.parse`.
+    preset : str, optional
+        Whose convention fills in what a spec string leaves open, e.g. "letor3" or "lightgbm".
+
+    Returns
+    -------
+    EvaluationResult
+        A mapping from the strings as given to the means; ``per_query`` has the values.
+
+    Raises
+    ------
+    ValueError
+        When lengths differ, scores or labels are not finite, labels do not suit a measure, or a
+        string does not name one.
+
+    Notes
+    -----
+    O(n log m) for m rows a query, less where only cut-offs are asked for; rows are ranked once
+    for all measures.
+
+    Examples
+    --------
+    >>> result = evaluate([2, 0, 1, 0, 1], [0.3, 0.2, 0.1, 0.8, 0.4], list("aaabb"), ["nDCG@2", "AP"])
+    >>> round(result["AP"], 4)
+    0.6667
+    """
+    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
+    y, scores = _column("y", y), _column("scores", scores)
+    if len(y) != len(scores):
+        raise ValueError(
+            f"y and scores must have the same length, got {len(y)} and {len(scores)}. "
+            "Pass one label and one score per row."
+        )
+    groups = QueryGroups.from_qid(qid, len(y))
+    values = compute(list(parsed.values()), y, scores, groups)
+    per_query = dict(zip(parsed, values, strict=True))
+    means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
+    return EvaluationResult(means, per_query, groups.ids, parsed)
+
+
+def _column(name: str, values: Any) -> NDArray[Any]:
+    """One real number per row; (n, 1) is taken as (n,)."""
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, got shape {array.shape}. Pass one value per row."
+        )
+    if array.dtype.kind not in "biuf":
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} must hold numbers, got dtype {array.dtype}: {error}."
+            ) from None
+    return array

@@ -1,0 +1,96 @@
+"""What a measure is: a frozen dataclass whose fields are its convention.
+
+A measure maps labels and scores to one value per query; the mean over queries comes second. Its
+string form names every choice that its value depends on and parses back:
+``str(parse("nDCG@10")) == "nDCG(gain='exp2',discount='log2',empty='skip',ties='stable',
+short='pad')@10"``.
+
+To add a measure: subclass :class:`Measure` as ``@dataclass(frozen=True)``, set ``name``, declare
+the parameters as fields with defaults (a field called ``cutoff`` is written ``@k``), check them in
+``__post_init__``, define :meth:`Measure.from_groups`, and add a line to ``_table.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics.scored import ScoredGroups, compute
+from rankwise.typing import Float64Array
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Base of all measures."""
+
+    name: ClassVar[str]
+    greater_is_better: ClassVar[bool] = True
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query of a block of whole queries; NaN where the query does not count.
+
+        Parameters
+        ----------
+        scored : ScoredGroups
+            ``y`` and ``scores`` (float64, finite, C-contiguous, in group order) and ``indptr``
+            (int64, starting at 0): what a kernel takes. Blocks run on several threads.
+
+        Returns
+        -------
+        ndarray of shape (len(scored.indptr) - 1,), float64
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define from_groups.")
+
+    def prepare(self, scored: ScoredGroups) -> None:
+        """Announce shared work (the depth of a ranking) before any measure is computed."""
+
+    def per_query(self, y: NDArray[Any], scores: NDArray[Any], groups: QueryGroups) -> Float64Array:
+        """Value of every query, in the order of ``groups.ids``; NaN: not counted.
+
+        Parameters
+        ----------
+        y, scores : ndarray of shape (n_samples,)
+            Labels and scores in input order; a higher score ranks higher.
+        groups : QueryGroups
+
+        Raises
+        ------
+        ValueError
+            When y or scores hold NaN or infinity, or y is not what the measure needs.
+        """
+        return compute([self], y, scores, groups)[0]
+
+    def mean(self, y: NDArray[Any], scores: NDArray[Any], groups: QueryGroups) -> float:
+        """Mean over the queries that count; NaN where none does."""
+        return self.aggregate(self.per_query(y, scores, groups))
+
+    def aggregate(self, values: Float64Array) -> float:
+        """One number from the values per query: the mean of those that are not NaN."""
+        counted = values[~np.isnan(values)]
+        return float(counted.mean()) if counted.size else math.nan
+
+    def __str__(self) -> str:
+        params = [
+            f"{field.name}={_literal(getattr(self, field.name))}"
+            for field in fields(self)
+            if field.name != "cutoff"
+        ]
+        cutoff = getattr(self, "cutoff", None)
+        return (
+            self.name
+            + (f"({','.join(params)})" if params else "")
+            + ("" if cutoff is None else f"@{cutoff}")
+        )
+
+
+def _literal(value: Any) -> str:
+    """Python literal without spaces."""
+    if isinstance(value, tuple):
+        inner = ",".join(_literal(item) for item in value)
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return repr(value)

@@ -1,0 +1,56 @@
+"""What :func:`rankwise.metrics.evaluate` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.metrics.measure import Measure
+from rankwise.typing import Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationResult(Mapping[str, float]):
+    """Means by measure, with the value of every query.
+
+    Attributes
+    ----------
+    means : dict of str to float
+        Keyed by the spec strings exactly as they were given; also ``result[spec]``.
+    per_query : dict of str to ndarray of shape (n_queries,)
+        NaN: the query does not count, by the measure's convention.
+    qids : ndarray of shape (n_queries,)
+        Query ids in order of first appearance.
+    measures : dict of str to Measure
+        The convention that each string stood for.
+    """
+
+    means: dict[str, float]
+    per_query: dict[str, Float64Array] = field(repr=False)
+    qids: NDArray[Any] = field(repr=False)
+    measures: dict[str, Measure] = field(repr=False)
+
+    def __getitem__(self, spec: str) -> float:
+        if spec not in self.means:
+            raise KeyError(f"{spec!r} was not evaluated; evaluated: {list(self.means)}")
+        return self.means[spec]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def __repr__(self) -> str:
+        width = max([len(spec) for spec in self.means], default=0)
+        lines = [f"EvaluationResult of {len(self.qids)} queries"]
+        for spec, mean in self.means.items():
+            skipped = int(np.isnan(self.per_query[spec]).sum())
+            note = f"  ({skipped} queries do not count)" if skipped else ""
+            full = str(self.measures[spec])
+            lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
+        return "\n".join(line.rstrip() for line in lines)

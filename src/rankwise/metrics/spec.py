@@ -1,0 +1,152 @@
+"""Spec strings: ``Name(key=value,…)@k``, as in ir-measures.
+
+``parse("nDCG@10")`` takes the library's own convention for what is not written, or a preset's;
+what is written always wins. Values are Python literals; quotes around words may be left out, so
+that a shell needs none. A trailing ``-`` after the name or cut-off means ``empty=0``, XGBoost's
+way to count queries without relevant rows as 0.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import fields
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+from rankwise.metrics._table import ALIASES, MEASURES
+from rankwise.metrics.measure import Measure
+
+_SPEC = re.compile(
+    r"\s*(?P<name>[A-Za-z]\w*)\s*(?:\((?P<params>.*)\))?\s*(?:@\s*(?P<cutoff>\d+))?(?P<minus>-)?\s*"
+)
+# Other libraries' spellings of a parameter and its value.
+_PARAM_ALIASES: dict[tuple[str, Any], tuple[str, Any]] = {
+    ("dcg", "exp-log2"): ("gain", "exp2"),
+    ("dcg", "log2"): ("gain", "linear"),
+    ("gain", "exp"): ("gain", "exp2"),
+    ("gain", "exponential"): ("gain", "exp2"),
+}
+_BY_LOWER_NAME = {
+    **{alias.lower(): name for alias, name in ALIASES.items()},
+    **{name.lower(): name for name in MEASURES},
+}
+
+
+def parse(spec: str | Measure, preset: str | None = None) -> Measure:
+    """The measure that a spec string names; a measure is returned as it is.
+
+    Parameters
+    ----------
+    spec : str or Measure
+        ``"nDCG@10"``, ``"AP"``, ``"P(rel=2)@5"``, ``"nDCG(gain='exp2',empty='skip')@10"``;
+        aliases such as ``"ndcg@10"``, ``"map"`` and ``"mrr"`` are understood.
+    preset : str, optional
+        Convention of what the string leaves open: a key of :data:`rankwise.metrics.PRESETS`.
+
+    Raises
+    ------
+    ValueError
+        When the string does not follow the grammar, or names an unknown measure, parameter,
+        value or preset.
+
+    Examples
+    --------
+    >>> str(parse("ndcg@10", preset="letor3"))
+    "nDCG(gain='exp2',discount='letor',empty=0,ties='stable',short='pad')@10"
+    """
+    if isinstance(spec, Measure):
+        return spec
+    if not isinstance(spec, str):
+        raise TypeError(f"a measure must be a spec string or a Measure, got {spec!r}.")
+    match = _SPEC.fullmatch(spec)
+    if match is None:
+        raise ValueError(
+            f"measure {spec!r} does not read as Name(key=value,...)@k. "
+            "Write for example 'nDCG@10' or \"P(rel=2)@5\"."
+        )
+    cls = measure_class(match["name"])
+    params = _preset_params(cls.name, preset)
+    allowed = {field.name for field in fields(cls)}
+    for key, value in _written_params(spec, match["params"]):
+        key, value = _PARAM_ALIASES.get((key, value), (key, value))
+        if key not in allowed or key == "cutoff":
+            raise ValueError(
+                f"measure {spec!r} has no parameter {key!r}. "
+                f"Parameters of {cls.name}: {sorted(allowed - {'cutoff'}) or 'none'}."
+            )
+        params[key] = value
+    if match["minus"]:
+        if "empty" not in allowed:
+            raise ValueError(f"measure {spec!r}: {cls.name} has no empty= to set with '-'.")
+        params["empty"] = 0
+    if match["cutoff"] is not None:
+        if "cutoff" not in allowed:
+            raise ValueError(
+                f"measure {spec!r}: {cls.name} takes no cut-off. Drop '@{match['cutoff']}'."
+            )
+        params["cutoff"] = int(match["cutoff"])
+    return cls(**params)
+
+
+def measure_class(name: str) -> type[Measure]:
+    """Class of a measure by its name or alias, in any case.
+
+    Raises
+    ------
+    ValueError
+        When there is no such measure.
+    """
+    canonical = _BY_LOWER_NAME.get(name.lower())
+    if canonical is None:
+        near = get_close_matches(name.lower(), _BY_LOWER_NAME, n=1)
+        hint = f"Did you mean {_BY_LOWER_NAME[near[0]]!r}?" if near else f"Known: {list(MEASURES)}."
+        raise ValueError(f"unknown measure {name!r}. {hint}")
+    module, _, cls = MEASURES[canonical].partition(":")
+    return getattr(import_module(module), cls)
+
+
+def _preset_params(name: str, preset: str | None) -> dict[str, Any]:
+    from rankwise.metrics.presets import PRESETS
+
+    if preset is None:
+        return {}
+    if preset not in PRESETS:
+        raise ValueError(f"unknown preset {preset!r}. Choose one of {sorted(PRESETS)}.")
+    return dict(PRESETS[preset].get(name, {}))
+
+
+def _written_params(spec: str, text: str | None) -> list[tuple[str, Any]]:
+    """Key-value pairs between the parentheses."""
+    if not text or not text.strip():
+        return []
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise SyntaxError("only key=value is allowed")
+        pairs = [(_key(keyword), _value(keyword.value)) for keyword in call.keywords]
+        if len({key for key, _ in pairs}) < len(pairs):
+            raise SyntaxError("a parameter is repeated")
+    except (SyntaxError, ValueError, TypeError) as error:
+        raise ValueError(
+            f"measure {spec!r}: cannot read the parameters {text!r} ({error}). "
+            "Write key=value, separated by commas, with numbers, words or tuples as values."
+        ) from None
+    return pairs
+
+
+def _key(keyword: ast.keyword) -> str:
+    if keyword.arg is None:
+        raise SyntaxError("only key=value is allowed")
+    return keyword.arg
+
+
+def _value(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name):
+        return node.id
+    value = ast.literal_eval(node)
+    if isinstance(value, list):
+        value = tuple(value)
+    hash(value)  # a set or dict is no value of a frozen measure
+    return value

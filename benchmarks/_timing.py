@@ -39,8 +39,14 @@ def interleave(
     return {name: Timing(name, values) for name, values in seconds.items()}
 
 
-def report(what: str, ours: Timing, peer: Timing, *, faster: float | None = None,
-           within: float | None = None) -> bool:
+def report(
+    what: str,
+    ours: Timing,
+    peer: Timing,
+    *,
+    faster: float | None = None,
+    within: float | None = None,
+) -> bool:
     """Print one line; ``faster``: ours must be that many times faster than the peer;
     ``within``: ours may take at most that multiple of the peer. Returns whether the target is met.
     """
@@ -51,8 +57,11 @@ def report(what: str, ours: Timing, peer: Timing, *, faster: float | None = None
         assert within is not None
         ratio, met = ours.median / peer.median, ours.median / peer.median <= within
         claim = f"{ratio:8.2f} x the time (target <= {within:g} x)"
-    print(f"{'met ' if met else 'MISS'}  {what}: {claim}   "
-          f"ours {ours.median * 1e3:.2f} ms, {peer.name} {peer.median * 1e3:.2f} ms", flush=True)
+    print(
+        f"{'met ' if met else 'MISS'}  {what}: {claim}   "
+        f"ours {ours.median * 1e3:.2f} ms, {peer.name} {peer.median * 1e3:.2f} ms",
+        flush=True,
+    )
     return met
 
 

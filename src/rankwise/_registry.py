@@ -74,8 +74,9 @@ REGISTRY: dict[str, Entry] = {
         "rankwise.rankers.linear.ridge:RidgeRanker",
         kind="ranker",
         summary="Ridge regression on the grades, whole path from one decomposition",
-        tags=frozenset({"pointwise", "closed-form", "linear", "path", "validation",
-                        "deterministic"}),
+        tags=frozenset(
+            {"pointwise", "closed-form", "linear", "path", "validation", "deterministic"}
+        ),
         params={"alpha": "cv"},
     ),
     "pointwise_elm": Entry(
@@ -102,8 +103,11 @@ REGISTRY: dict[str, Entry] = {
         paper="burges2010",
         extra="gbdt",
         params={"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0},
-        space={"learning_rate": [0.03, 0.1], "num_leaves": [7, 15, 31],
-               "min_child_samples": [20, 100]},
+        space={
+            "learning_rate": [0.03, 0.1],
+            "num_leaves": [7, 15, 31],
+            "min_child_samples": [20, 100],
+        },
     ),
     "xgboost": Entry(
         "rankwise.rankers.adapters.xgboost:XGBoostRanker",
@@ -113,8 +117,11 @@ REGISTRY: dict[str, Entry] = {
         paper="burges2010",
         extra="gbdt",
         params={"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0},
-        space={"learning_rate": [0.03, 0.1], "max_depth": [3, 4, 6],
-               "min_child_weight": [1.0, 10.0]},
+        space={
+            "learning_rate": [0.03, 0.1],
+            "max_depth": [3, 4, 6],
+            "min_child_weight": [1.0, 10.0],
+        },
     ),
     "catboost": Entry(
         "rankwise.rankers.adapters.catboost:CatBoostRanker",

@@ -6,10 +6,14 @@ a fixed order), so results have the same bits for any number of threads.
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,9 +31,7 @@ def available_threads() -> int:
     return max(1, min(n_cpus, int(cap))) if cap.isdigit() and int(cap) > 0 else n_cpus
 
 
-def thread_map(
-    func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None
-) -> list[R]:
+def thread_map(func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None) -> list[R]:
     """``[func(item) for item in items]`` on ``n_threads`` threads, in the order of ``items``."""
     n_threads = available_threads() if n_threads is None else n_threads
     n_threads = min(n_threads, len(items))
@@ -37,6 +39,45 @@ def thread_map(
         return [func(item) for item in items]
     with ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(func, items))
+
+
+def thread_imap(
+    func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None
+) -> Iterator[R]:
+    """Like :func:`thread_map`, yielding results in order with few of them alive at a time.
+
+    BLAS runs on one thread inside the workers, so that workers and BLAS do not fight for cores.
+    """
+    n_threads = available_threads() if n_threads is None else n_threads
+    n_threads = min(n_threads, len(items))
+    if n_threads <= 1:
+        for item in items:
+            yield func(item)
+        return
+    with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
+        pending: deque[Future[R]] = deque()
+        for item in items:
+            if len(pending) > n_threads:
+                yield pending.popleft().result()
+            pending.append(pool.submit(func, item))
+        while pending:
+            yield pending.popleft().result()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Limit every BLAS of the process to one thread inside the block."""
+    with _blas_controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _blas_controller() -> Any:
+    # Scanning the loaded libraries takes milliseconds; NumPy's and SciPy's BLAS are loaded by now.
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def query_chunks(indptr: np.ndarray, rows_per_chunk: int) -> list[tuple[int, int]]:
@@ -52,4 +93,4 @@ def query_chunks(indptr: np.ndarray, rows_per_chunk: int) -> list[tuple[int, int
         first = starts[-1]
         last = int(np.searchsorted(indptr, indptr[first] + rows_per_chunk, side="right")) - 1
         starts.append(min(max(last, first + 1), n_queries))
-    return list(zip(starts[:-1], starts[1:], strict=True))
+    return list(itertools.pairwise(starts))

@@ -137,20 +137,22 @@ class QueryGroups:
         """Query id of every row, in input order, shape (n_samples,)."""
         return self.ids[self.codes()]
 
-    def rows(self, queries: int | Sequence[int] | NDArray[np.integer]) -> NDArray[np.int64]:
-        """Input row numbers of the given queries, query by query."""
-        queries = np.atleast_1d(np.asarray(queries, dtype=np.int64))
-        starts, sizes = self.indptr[queries], self.sizes[queries]
+    def rows(
+        self, queries: int | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
+        """Input row numbers of the given queries (numbers or a mask), query by query."""
+        queries = self._query_numbers(queries)
+        starts, sizes = self.indptr[:-1][queries], self.sizes[queries]
         total = int(sizes.sum())
         before = np.cumsum(sizes) - sizes
         positions = np.arange(total, dtype=np.int64) + np.repeat(starts - before, sizes)
         return positions if self.order is None else self.order[positions]
 
     def subset(
-        self, queries: Sequence[int] | NDArray[np.integer]
+        self, queries: Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]
     ) -> tuple[NDArray[np.int64], QueryGroups]:
         """Input row numbers of the given queries, and the groups of ``a[rows]``."""
-        queries = np.atleast_1d(np.asarray(queries, dtype=np.int64))
+        queries = self._query_numbers(queries)
         return self.rows(queries), QueryGroups(
             _indptr(self.sizes[queries]), None, self.ids[queries]
         )
@@ -161,9 +163,7 @@ class QueryGroups:
         kept = QueryGroups.from_qid(codes, len(codes))
         return QueryGroups(kept.indptr, kept.order, self.ids[kept.ids])
 
-    def split(
-        self, n_splits: int, *, random_state: Any = None
-    ) -> list[NDArray[np.int64]]:
+    def split(self, n_splits: int, *, random_state: Any = None) -> list[NDArray[np.int64]]:
         """Query numbers in ``n_splits`` folds of nearly equal query count.
 
         Without ``random_state`` the queries are dealt in blocks of their order of appearance;
@@ -179,6 +179,22 @@ class QueryGroups:
 
             queries = check_random_state(random_state).permutation(queries)
         return [np.sort(part) for part in np.array_split(queries, n_splits)]
+
+    def _query_numbers(self, queries: Any) -> NDArray[np.int64]:
+        queries = np.atleast_1d(np.asarray(queries))
+        if queries.dtype == bool:
+            if len(queries) != self.n_queries:
+                raise ValueError(
+                    f"a mask of queries must have n_queries={self.n_queries} entries, "
+                    f"got {len(queries)}."
+                )
+            return np.flatnonzero(queries)
+        if queries.size and queries.dtype.kind not in "iu":
+            raise TypeError(
+                f"queries must be query numbers or a mask, got dtype {queries.dtype}. "
+                "Queries are numbered 0, 1, … in order of first appearance."
+            )
+        return queries.astype(np.int64)
 
 
 def _indptr(sizes: NDArray[Any]) -> NDArray[np.int64]:
@@ -196,15 +212,15 @@ def _check_length(got: int, n_samples: int) -> None:
 
 
 def _as_id_array(qid: Any) -> NDArray[Any]:
-    """One-dimensional array of ids without missing entries."""
+    """One-dimensional array of hashable ids without missing entries."""
+    array: NDArray[Any]
     if isinstance(qid, list | tuple) and len({type(value) for value in qid}) > 1:
         # NumPy would turn [1, "a"] into strings and make 1 and "1" the same query.
-        array = np.empty(len(qid), dtype=object)
-        array[:] = qid
-        if all(isinstance(value, (int, float, np.number)) for value in qid):
-            array = np.asarray(qid)
+        array = np.fromiter(qid, dtype=object, count=len(qid))
     else:
         array = np.asarray(qid)
+        if array.dtype.kind == "f" and isinstance(qid, list | tuple) and {*map(type, qid)} == {int}:
+            array = np.array(qid, dtype=object)  # [-1, 2**63] would become floats
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -223,14 +239,24 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
         )
     if array.dtype.kind not in "biufcSUOmM":
         array = array.astype(object)  # numpy's StringDType and other extension types
-    if array.dtype == object:
+    if array.dtype == object and not set(map(type, array)) <= {str, bytes, int}:
         for row, value in enumerate(array):
-            if value is None or value != value:
-                raise ValueError(
-                    f"qid must not be missing, got {value!r} at row {row}. "
-                    "Give every row a query id."
-                )
+            _check_id(value, row)
     return array
+
+
+def _check_id(value: Any, row: int) -> None:
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"qid must hold hashable ids, got {value!r} at row {row}. Pass numbers or strings."
+        ) from None
+    same = value == value  # NaN is not itself, pandas.NA does not know
+    if value is None or not isinstance(same, bool | np.bool_) or not same:
+        raise ValueError(
+            f"qid must not be missing, got {value!r} at row {row}. Give every row a query id."
+        )
 
 
 def _codes_by_first_appearance(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -240,9 +266,7 @@ def _codes_by_first_appearance(ids: NDArray[Any]) -> tuple[NDArray[np.int64], ND
         codes = np.fromiter(
             (seen.setdefault(value, len(seen)) for value in ids), dtype=np.int64, count=len(ids)
         )
-        distinct = np.empty(len(seen), dtype=object)
-        distinct[:] = list(seen)
-        return codes, distinct
+        return codes, np.fromiter(seen, dtype=object, count=len(seen))
     distinct, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")
     rank = np.empty(len(distinct), dtype=np.int64)

@@ -13,8 +13,16 @@ Int64Array: TypeAlias = NDArray[np.int64]
 Matrix: TypeAlias = Any  # ndarray (n_samples, n_features) or scipy CSR of the same shape
 FrameLike: TypeAlias = Any  # ndarray, CSR, pandas or polars frame
 
-__all__ = ["ArrayLike", "FeatureMap", "Float64Array", "FloatArray", "FrameLike", "Int64Array",
-           "Matrix", "RankerLike"]
+__all__ = [
+    "ArrayLike",
+    "FeatureMap",
+    "Float64Array",
+    "FloatArray",
+    "FrameLike",
+    "Int64Array",
+    "Matrix",
+    "RankerLike",
+]
 
 
 class FeatureMap(Protocol):

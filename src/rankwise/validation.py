@@ -80,12 +80,16 @@ def check_validation(
         return None
     if y_val is None:
         raise ValueError("X_val needs y_val, got y_val=None. Pass the labels of X_val.")
-    X_val = check_rows(
-        estimator, X_val, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=False,
+    rows = check_rows(
+        estimator,
+        X_val,
+        accept_sparse=accept_sparse,
+        allow_nan=allow_nan,
+        reset=False,
         name="X_val",
     )
-    y_val = check_target(y_val, X_val.shape[0], name="y_val")
-    return FitData(X_val, y_val, QueryGroups.from_qid(qid_val, X_val.shape[0]), None)
+    y_val = check_target(y_val, rows.shape[0], name="y_val")
+    return FitData(rows, y_val, QueryGroups.from_qid(qid_val, rows.shape[0]), None)
 
 
 def check_rows(
@@ -116,8 +120,10 @@ def check_rows(
 def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:
     """One finite real number per row, float64."""
     if sparse.issparse(y):
-        raise TypeError(f"Sparse data was passed for {name}, but dense data is required. "
-                        f"Use {name}.toarray().ravel().")
+        raise TypeError(
+            f"Sparse data was passed for {name}, but dense data is required. "
+            f"Use {name}.toarray().ravel()."
+        )
     y = np.asarray(y)
     if y.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
@@ -130,8 +136,9 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
         )
         y = y[:, 0]
     if y.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, got shape {y.shape}. "
-                         "Pass one label per row of X.")
+        raise ValueError(
+            f"{name} must be one-dimensional, got shape {y.shape}. Pass one label per row of X."
+        )
     if n_samples is not None and len(y) != n_samples:
         raise ValueError(
             f"{name} must have n_samples={n_samples} entries, got {len(y)} (inconsistent numbers "
@@ -140,12 +147,16 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
     try:
         y = y.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must hold numbers, got dtype {y.dtype}: {error}. Encode grades "
-                         "as numbers, larger for more relevant.") from None
+        raise ValueError(
+            f"{name} must hold numbers, got dtype {y.dtype}: {error}. Encode grades "
+            "as numbers, larger for more relevant."
+        ) from None
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
-        raise ValueError(f"Input {name} contains {'NaN' if np.isnan(y[row]) else 'infinity'} at "
-                         f"row {row}. Drop unjudged rows before fitting.")
+        raise ValueError(
+            f"Input {name} contains {'NaN' if np.isnan(y[row]) else 'infinity'} at "
+            f"row {row}. Drop unjudged rows before fitting."
+        )
     return y
 
 
@@ -155,18 +166,25 @@ def check_weight(sample_weight: ArrayLike, n_samples: int) -> Float64Array:
     if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
         weight = np.full(n_samples, float(weight))
     if weight.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar, "
-                         f"got shape {weight.shape}. Pass one weight per row of X.")
+        raise ValueError(
+            "Sample weights must be 1D array or scalar, "
+            f"got shape {weight.shape}. Pass one weight per row of X."
+        )
     if len(weight) != n_samples:
-        raise ValueError(f"sample_weight must have n_samples={n_samples} entries, "
-                         f"got {len(weight)}. Pass one weight per row of X.")
+        raise ValueError(
+            f"sample_weight must have n_samples={n_samples} entries, "
+            f"got {len(weight)}. Pass one weight per row of X."
+        )
     weight = weight.astype(np.float64)
     if not np.isfinite(weight).all():
-        raise ValueError("sample_weight contains NaN or infinity at row "
-                         f"{int(np.argmin(np.isfinite(weight)))}. Weights must be finite.")
+        raise ValueError(
+            "sample_weight contains NaN or infinity at row "
+            f"{int(np.argmin(np.isfinite(weight)))}. Weights must be finite."
+        )
     if (weight < 0).any():
-        raise ValueError("sample_weight must be >= 0, got "
-                         f"{weight.min()} at row {int(weight.argmin())}.")
+        raise ValueError(
+            f"sample_weight must be >= 0, got {weight.min()} at row {int(weight.argmin())}."
+        )
     if not weight.any():
         raise ValueError("sample_weight must not be all zero: no row is left to fit.")
     return weight

@@ -46,8 +46,9 @@ class RankingData:
         for what in ("y", "qid", "doc_ids", "comments", "sample_weight"):
             column = getattr(self, what)
             if column is not None and len(column) != self.X.shape[0]:
-                raise ValueError(f"{what} must have n_samples={self.X.shape[0]} entries, "
-                                 f"got {len(column)}.")
+                raise ValueError(
+                    f"{what} must have n_samples={self.X.shape[0]} entries, got {len(column)}."
+                )
 
     @cached_property
     def groups(self) -> QueryGroups:
@@ -79,8 +80,14 @@ class RankingData:
             return None if column is None else column[rows]
 
         return RankingData(
-            self.X[rows], self.y[rows], self.qid[rows], pick(self.doc_ids), self.feature_names,
-            pick(self.comments), pick(self.sample_weight), self.name,
+            self.X[rows],
+            self.y[rows],
+            self.qid[rows],
+            pick(self.doc_ids),
+            self.feature_names,
+            pick(self.comments),
+            pick(self.sample_weight),
+            self.name,
         )
 
     def queries(self, queries: Sequence[int] | np.ndarray[Any, Any]) -> RankingData:
@@ -90,8 +97,10 @@ class RankingData:
     def __repr__(self) -> str:
         kind = "dense" if isinstance(self.X, np.ndarray) else "CSR"
         name = f"{self.name!r}: " if self.name else ""
-        return (f"RankingData({name}{self.n_samples} rows, {self.n_queries} queries, "
-                f"{self.n_features} features, {kind} {self.X.dtype})")
+        return (
+            f"RankingData({name}{self.n_samples} rows, {self.n_queries} queries, "
+            f"{self.n_features} features, {kind} {self.X.dtype})"
+        )
 
 
 @dataclass(frozen=True, eq=False)

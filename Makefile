@@ -1,0 +1,68 @@
+# Everything starts from python3, make and a package index; each target sets up what it needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+RANKWISE = $(BIN)/rankwise
+OUT ?= out
+PYTEST_ARGS ?=
+
+PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
+export PYTHONUTF8 = 1
+
+.PHONY: help demo run-demo test lint bench docs clean
+
+help:
+	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
+	@echo "make test    run the test suite"
+	@echo "make lint    check style, types and import layers"
+	@echo "make bench   time rankwise beside its peers"
+	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make clean   remove what the targets above made"
+	@echo "PYTHON=python3.12 chooses the interpreter (3.11 or later) on the first call."
+
+demo: $(VENV)/.demo
+	@$(MAKE) --no-print-directory run-demo
+
+run-demo:
+	@mkdir -p $(OUT)
+	@$(RANKWISE) compare lambdarank \
+		--rankers linear_regression,ridge,pointwise_elm,pairwise_elm,lightgbm,xgboost \
+		--report $(OUT)/lambdarank.html
+
+# Compiled kernels start from an empty cache: numba does not see edits in other files.
+test: $(VENV)/.test
+	@rm -rf .numba-cache
+	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/.test
+	@$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.test
+	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
+	@echo docs/_build/html/index.html
+
+clean:
+	@rm -rf $(VENV) $(OUT) .numba-cache docs/_build docs/auto_examples docs/generated dist build
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
+		"rankwise needs Python 3.11 or later, got %s. Name one: make PYTHON=python3.12" \
+		% sys.version.split()[0])'
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.demo: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "Installing rankwise[gbdt] into $(VENV)"
+	@$(PIP) install -c constraints.txt -e ".[gbdt]"
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "Installing rankwise with everything but neural into $(VENV)"
+	@$(PIP) install -c constraints.txt -e ".[gbdt,eval,dask,onnx,tune,test,docs]"
+	@touch $(VENV)/.demo $@

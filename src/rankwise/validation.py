@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
+from rankwise._fingerprint import fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
@@ -40,7 +41,10 @@ def check_fit(
     allow_nan: bool = False,
     reset: bool = True,
 ) -> FitData:
-    """Check everything ``fit`` receives; sets ``n_features_in_`` and ``feature_names_in_``.
+    """Check everything ``fit`` receives.
+
+    Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``;
+    with ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues.
 
     Raises
     ------
@@ -54,12 +58,16 @@ def check_fit(
         )
     y = check_target(y, X.shape[0])
     groups = QueryGroups.from_qid(qid, X.shape[0])
-    if sample_weight is None:
-        return FitData(X, y, groups, None)
-    weight = check_weight(sample_weight, X.shape[0])
-    kept = weight > 0
-    if not kept.all():
-        X, y, weight, groups = X[kept], y[kept], weight[kept], groups.take(kept)
+    weight = None
+    if sample_weight is not None:
+        weight = check_weight(sample_weight, X.shape[0])
+        kept = weight > 0
+        if not kept.all():
+            X, y, weight, groups = X[kept], y[kept], weight[kept], groups.take(kept)
+    estimator.fit_fingerprint_ = fingerprint(
+        X, y, groups, weight,
+        previous=None if reset else getattr(estimator, "fit_fingerprint_", None),
+    )
     return FitData(X, y, groups, weight)
 
 
@@ -144,13 +152,7 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
             f"{name} must have n_samples={n_samples} entries, got {len(y)} (inconsistent numbers "
             "of samples). Pass one label per row of X."
         )
-    try:
-        y = y.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} must hold numbers, got dtype {y.dtype}: {error}. Encode grades "
-            "as numbers, larger for more relevant."
-        ) from None
+    y = _as_float(y, name, "Encode grades as numbers, larger for more relevant.")
     if not np.isfinite(y).all():
         row = int(np.argmin(np.isfinite(y)))
         raise ValueError(
@@ -175,7 +177,7 @@ def check_weight(sample_weight: ArrayLike, n_samples: int) -> Float64Array:
             f"sample_weight must have n_samples={n_samples} entries, "
             f"got {len(weight)}. Pass one weight per row of X."
         )
-    weight = weight.astype(np.float64)
+    weight = _as_float(weight, "sample_weight", "Pass one weight per row of X.")
     if not np.isfinite(weight).all():
         raise ValueError(
             "sample_weight contains NaN or infinity at row "
@@ -188,6 +190,17 @@ def check_weight(sample_weight: ArrayLike, n_samples: int) -> Float64Array:
     if not weight.any():
         raise ValueError("sample_weight must not be all zero: no row is left to fit.")
     return weight
+
+
+def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array:
+    """float64 from booleans, numbers or objects; dates and text are no numbers."""
+    reason = ""
+    if values.dtype.kind in "biufO":
+        try:
+            return values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            reason = f" ({error})"
+    raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")
 
 
 def _column_names(X: Any) -> list[str] | None:

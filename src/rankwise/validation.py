@@ -65,7 +65,10 @@ def check_fit(
         if not kept.all():
             X, y, weight, groups = X[kept], y[kept], weight[kept], groups.take(kept)
     estimator.fit_fingerprint_ = fingerprint(
-        X, y, groups, weight,
+        X,
+        y,
+        groups,
+        weight,
         previous=None if reset else getattr(estimator, "fit_fingerprint_", None),
     )
     return FitData(X, y, groups, weight)
@@ -116,7 +119,7 @@ def check_rows(
         X,
         reset=reset,
         accept_sparse="csr" if accept_sparse else False,
-        dtype=[np.float64, np.float32],
+        dtype=_float_types(X),
         order="C",
         ensure_all_finite=False,
         accept_large_sparse=True,
@@ -201,6 +204,22 @@ def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array
         except (TypeError, ValueError) as error:
             reason = f" ({error})"
     raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")
+
+
+def _float_types(X: Any) -> list[type]:
+    """Types to keep, the first one for anything else.
+
+    scikit-learn sees the type of arrays and pandas frames only; a frame of another library stays
+    float32 where every column is.
+    """
+    if hasattr(X, "columns"):
+        import narwhals
+
+        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+        columns = frame.schema.values() if isinstance(frame, narwhals.DataFrame) else [None]
+        if all(dtype == narwhals.Float32 for dtype in columns):
+            return [np.float32]
+    return [np.float64, np.float32]
 
 
 def _column_names(X: Any) -> list[str] | None:

@@ -77,7 +77,7 @@ REGISTRY: dict[str, Entry] = {
         tags=frozenset(
             {"pointwise", "closed-form", "linear", "path", "validation", "deterministic"}
         ),
-        params={"alpha": "cv"},
+        params={"alpha": "val"},
     ),
     "pointwise_elm": Entry(
         "rankwise.rankers.elm.pointwise_elm:PointwiseELM",
@@ -85,7 +85,7 @@ REGISTRY: dict[str, Entry] = {
         summary="Random hidden nodes, pointwise least squares (RankELM, pointwise)",
         tags=frozenset({"pointwise", "closed-form", "random-nodes", "path", "validation"}),
         paper="zong2013",
-        params={"C": "cv", "random_state": 0},
+        params={"C": "val", "random_state": 0},
     ),
     "pairwise_elm": Entry(
         "rankwise.rankers.elm.pairwise_elm:PairwiseELM",
@@ -93,7 +93,7 @@ REGISTRY: dict[str, Entry] = {
         summary="Random hidden nodes, least squares over all pairs (RankELM, pairwise)",
         tags=frozenset({"pairwise", "closed-form", "random-nodes", "path", "validation"}),
         paper="zong2013",
-        params={"C": "cv", "random_state": 0},
+        params={"C": "val", "random_state": 0},
     ),
     "lightgbm": Entry(
         "rankwise.rankers.adapters.lightgbm:LightGBMRanker",

@@ -1,0 +1,217 @@
+"""Random hidden nodes: features drawn before any label is seen.
+
+With weights ``a_k`` and biases ``b_k`` drawn at random, node ``k`` of row ``x`` is
+
+- sigmoid ``1 / (1 + exp(-(a.x + b)))``, tanh, relu, sine and hardlimit of ``a.x + b``,
+- linear ``a.x + b`` itself,
+- gaussian ``exp(-b |x - a|^2)`` with ``b > 0``.
+
+References
+----------
+.. [1] Zong & Huang, "Learning to rank with extreme learning machine", Neural Processing Letters
+   39 (2014), section 3: weights uniform on [-1, 1], biases uniform on [0, 1].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix
+from rankwise.validation import check_rows
+
+Activation = Literal["sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"]
+WeightLaw = Literal["uniform", "normal"]
+ACTIVATIONS = ("sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit")
+WEIGHT_LAWS = ("uniform", "normal")
+
+
+@dataclass(frozen=True, eq=False)
+class NodeMap:
+    """Hidden nodes with their weights, callable on blocks of rows.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_features, n_nodes)
+    biases : ndarray of shape (n_nodes,)
+    activation : str
+    """
+
+    weights: FloatArray
+    biases: FloatArray
+    activation: str
+
+    @property
+    def n_features_out(self) -> int:
+        """Number of nodes."""
+        return self.weights.shape[1]
+
+    def astype(self, dtype: Any) -> NodeMap:
+        """The same nodes in another precision."""
+        return NodeMap(
+            self.weights.astype(dtype, copy=False), self.biases.astype(dtype, copy=False),
+            self.activation,
+        )
+
+    def __call__(self, X: Matrix, out: FloatArray | None = None) -> FloatArray:
+        """Node outputs, shape (n_rows, n_nodes); written to ``out`` where given."""
+        if out is None:
+            out = np.empty((X.shape[0], self.n_features_out), dtype=self.weights.dtype)
+        if sparse.issparse(X):
+            out[:] = X @ self.weights
+        else:
+            np.matmul(X, self.weights, out=out)
+        if self.activation == "gaussian":
+            self._to_gaussian_inplace(X, out)
+        else:
+            out += self.biases
+            _ACTIVATE[self.activation](out)
+        return out
+
+    def rows(self, X: Matrix) -> FloatArray:
+        """All node outputs in float64, for systems of the size of the rows."""
+        return self(X).astype(np.float64, copy=False)
+
+    def _to_gaussian_inplace(self, X: Matrix, out: FloatArray) -> None:
+        """Turn ``out = X @ weights`` into ``exp(-b |x - a|^2)``."""
+        if sparse.issparse(X):
+            norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        else:
+            norms = np.einsum("ij,ij->i", X, X)
+        out *= -2
+        out += norms[:, None]
+        out += np.einsum("ij,ij->j", self.weights, self.weights)
+        np.maximum(out, 0, out=out)  # rounding may leave a tiny negative square
+        out *= -self.biases
+        np.exp(out, out=out)
+
+
+def _sigmoid_inplace(z: FloatArray) -> None:
+    with np.errstate(over="ignore"):  # exp(-z) = inf gives the limit 0
+        np.negative(z, out=z)
+        np.exp(z, out=z)
+        z += 1
+        np.reciprocal(z, out=z)
+
+
+def _hardlimit_inplace(z: FloatArray) -> None:
+    np.greater_equal(z, 0, out=z, casting="unsafe")
+
+
+_ACTIVATE = {
+    "sigmoid": _sigmoid_inplace,
+    "linear": lambda z: None,
+    "tanh": lambda z: np.tanh(z, out=z),
+    "relu": lambda z: np.maximum(z, 0, out=z),
+    "sine": lambda z: np.sin(z, out=z),
+    "hardlimit": _hardlimit_inplace,
+}
+
+
+def draw_nodes(
+    n_features: int,
+    n_nodes: int,
+    activation: str,
+    random_state: np.random.RandomState,
+    weight_law: str = "uniform",
+) -> NodeMap:
+    """Draw nodes: weights U[-1, 1] or N(0, 1), biases U[0, 1] (gaussian: U(0, 1])."""
+    shape = (n_features, n_nodes)
+    if weight_law == "uniform":
+        weights = random_state.uniform(-1.0, 1.0, shape)
+    else:
+        weights = random_state.standard_normal(shape)
+    biases = random_state.uniform(0.0, 1.0, n_nodes)
+    if activation == "gaussian":
+        biases = 1.0 - biases  # (0, 1]: a width must be positive
+    return NodeMap(weights, biases, activation)
+
+
+class RandomNodes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Random hidden nodes as a transformer.
+
+    Parameters
+    ----------
+    n_nodes : int, default=1000
+        Number of nodes, >= 1.
+    activation : {"sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"}
+        Default "sigmoid".
+    weight_law : {"uniform", "normal"}, default="uniform"
+        Weights U[-1, 1] or N(0, 1); biases are U[0, 1] either way (gaussian nodes: U(0, 1]).
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_features_in_, n_nodes)
+    biases_ : ndarray of shape (n_nodes,)
+
+    Notes
+    -----
+    O(n_samples n_features n_nodes). Features are used as they are: scale them to about [0, 1], or
+    sigmoid nodes saturate.
+
+    References
+    ----------
+    .. [1] Zong & Huang, "Learning to rank with extreme learning machine", Neural Processing
+       Letters 39 (2014).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RandomNodes
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0]])
+    >>> RandomNodes(n_nodes=3, random_state=0).fit_transform(X).shape
+    (2, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_nodes": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "weight_law": [StrOptions(set(WEIGHT_LAWS))],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_nodes: int = 1000,
+        activation: Activation = "sigmoid",
+        weight_law: WeightLaw = "uniform",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_nodes = n_nodes
+        self.activation = activation
+        self.weight_law = weight_law
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> RandomNodes:
+        """Draw the nodes for the width of ``X``; its values and ``y`` are not used."""
+        self._validate_params()
+        X = check_rows(self, X, reset=True)
+        nodes = draw_nodes(
+            X.shape[1], self.n_nodes, self.activation, check_random_state(self.random_state),
+            self.weight_law,
+        )
+        self.weights_ = nodes.weights
+        self.biases_ = nodes.biases
+        self._n_features_out = self.n_nodes
+        return self
+
+    def transform(self, X: FrameLike) -> FloatArray:
+        """Node outputs of shape (n_samples, n_nodes), in the precision of ``X``."""
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        return NodeMap(self.weights_, self.biases_, self.activation).astype(X.dtype)(X)

@@ -1,0 +1,186 @@
+"""What the closed-form rankers share: the strength of the penalty, its choice, and prediction.
+
+A subclass names its design (columns and draws) and its problem (pair graph); everything else is
+here. Its penalty parameter is a number, a grid, or the name of a way to choose from a grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise._threads import available_threads, thread_imap
+from rankwise.base import Ranker
+from rankwise.metrics import parse
+from rankwise.solvers.design import Design, LinearDesign
+from rankwise.solvers.gram import CHUNK_ROWS, Problem
+from rankwise.solvers.path_selection import (
+    PathFit,
+    fit_path,
+    fit_path_cv,
+    fit_path_loqo,
+    fit_path_val,
+    mean_of_folds,
+)
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.validation import FitData, check_fit, check_rows, check_validation
+
+# Zong & Huang's grid: 2^-30, 2^-28, ..., 2^20.
+DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
+WAYS = ("cv", "loqo", "val")
+PENALTY_CONSTRAINT: list[Any] = [
+    Interval(Real, 0, None, closed="left"),
+    "array-like",
+    StrOptions(set(WAYS)),
+]
+SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
+    "measure": [str],
+    "cv": [Interval(Integral, 2, None, closed="left")],
+}
+
+
+class ClosedFormRanker(Ranker):
+    """Squared loss with a ridge penalty: the whole path at once.
+
+    Subclasses define ``_design(data)``, ``_problem(data)`` and the penalty parameter's name.
+    """
+
+    _penalty: ClassVar[str] = "C"
+    measure: str
+    cv: int
+
+    def _design(self, data: FitData) -> Design:
+        raise TypeError(f"{type(self).__name__} must define _design.")
+
+    def _problem(self, data: FitData) -> Problem:
+        raise TypeError(f"{type(self).__name__} must define _problem.")
+
+    def _fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        qid: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
+    ) -> PathFit:
+        """Fit the path, choose from it, and set the fitted attributes."""
+        self._validate_params()
+        data = check_fit(self, X, y, qid, sample_weight)
+        vali = check_validation(self, *validation)
+        self._set_score_name(data.y)
+        design, problem = self._design(data), self._problem(data)
+        way, C = self._grid(getattr(self, self._penalty), vali is not None)
+        fit = self._fit_way(way, design, problem, C, vali)
+        chosen = 0 if fit.fold_scores is None else fit.best(parse(self.measure))
+        self._set_fitted(design, fit, C, chosen)
+        return fit
+
+    def _fit_way(
+        self, way: str, design: Design, problem: Problem, C: Float64Array, vali: FitData | None
+    ) -> PathFit:
+        if way == "fixed":
+            return fit_path(problem, design, C)
+        measure = parse(self.measure)
+        if way == "val":
+            assert vali is not None
+            return fit_path_val(problem, design, C, measure, vali.X, vali.y, vali.groups)
+        if way == "loqo":
+            return fit_path_loqo(problem, design, C, measure)
+        return fit_path_cv(problem, design, C, measure, self.cv)
+
+    def _grid(self, value: Any, has_validation: bool) -> tuple[str, Float64Array]:
+        """How the penalty is chosen ("fixed", "cv", "loqo", "val") and the ascending grid of C."""
+        name = self._penalty
+        if isinstance(value, str):
+            if value == "val" and not has_validation:
+                raise ValueError(
+                    f'{name}="val" needs validation data, got X_val=None. Pass X_val, y_val and '
+                    f'qid_val to fit, or use {name}="cv".'
+                )
+            return value, DEFAULT_GRID
+        grid = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        lowest_allowed = grid > 0 if name == "C" else grid >= 0
+        if grid.ndim != 1 or not grid.size or not lowest_allowed.all():
+            rule = "positive" if name == "C" else "not negative"
+            raise ValueError(
+                f"{name} must be a number or a list of numbers, all {rule}, or one of "
+                f"{', '.join(WAYS)}; got {value!r}."
+            )
+        C = grid if name == "C" else _inverse(grid)
+        if np.ndim(value) == 0:
+            return "fixed", C
+        return ("val" if has_validation else "cv"), np.sort(C)
+
+    def _set_fitted(self, design: Design, fit: PathFit, C: Float64Array, chosen: int) -> None:
+        """Set the model of ``C[chosen]``, the path and the selection's results."""
+        penalty = C if self._penalty == "C" else _inverse(C)
+        setattr(self, f"{self._penalty}_", float(penalty[chosen]))
+        self._set_model(design, [coef[chosen] for coef in fit.coefs])
+        self.path_ = {self._penalty: penalty, "coef": self._path_coef(design, fit)}
+        if fit.fold_scores is not None:
+            self.cv_results_ = {
+                self._penalty: penalty,
+                "fold_test_scores": fit.fold_scores,
+                "mean_test_score": mean_of_folds(fit.fold_scores),
+            }
+
+    def _path_coef(self, design: Design, fit: PathFit) -> Float64Array:
+        return design.read_out(fit.coefs)
+
+    def _set_model(self, design: Design, coefs: Sequence[Float64Array]) -> None:
+        raise TypeError(f"{type(self).__name__} must define _set_model.")
+
+    def _scores(self, X: Matrix) -> Float64Array:
+        raise TypeError(f"{type(self).__name__} must define _scores.")
+
+    def predict(self, X: FrameLike) -> Float64Array:
+        """Score of every row; a higher score ranks higher within its query.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        starts = range(0, X.shape[0], CHUNK_ROWS)
+        n_threads = min(available_threads(), len(starts))
+        parts = list(
+            thread_imap(lambda lo: self._scores(X[lo : lo + CHUNK_ROWS]), starts, n_threads)
+        )
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+class LinearModel(ClosedFormRanker):
+    """A closed-form ranker whose scores are ``X @ coef_ + intercept_``."""
+
+    coef_: Float64Array
+    intercept_: float
+
+    def _set_model(self, design: Design, coefs: Sequence[Float64Array]) -> None:
+        assert isinstance(design, LinearDesign)
+        self.coef_, self.intercept_ = linear_model(design, coefs)
+
+    def _scores(self, X: Matrix) -> Float64Array:
+        return np.asarray(X @ self.coef_, dtype=np.float64) + self.intercept_
+
+
+def linear_model(design: LinearDesign, coefs: Sequence[Float64Array]) -> tuple[Float64Array, float]:
+    """Weights on X and constant of the averaged draws."""
+    raw = design.read_out([coef[None, :] for coef in coefs])[0]
+    d = len(design.columns.shift)
+    constant = raw[d] if design.columns.ones else 0.0
+    return raw[:d].copy(), float(constant - design.columns.shift @ raw[:d])
+
+
+def _inverse(a: Float64Array) -> Float64Array:
+    """1/a with 1/0 = inf and 1/inf = 0."""
+    return np.divide(1.0, a, out=np.full(len(a), np.inf), where=a > 0)

@@ -1,0 +1,181 @@
+"""What the columns of a closed-form ranker are, and how solutions become scores.
+
+A design knows its independent draws: each gives a least-squares problem of its own, and the scores
+of the draws are averaged. Linear designs share one Gram matrix of the raw columns between all
+draws; a draw of ``n`` linear nodes ``H = [X 1] A`` is the metric ``A A'`` on it, which needs only
+a basis ``B`` with ``B B' = A A'`` of at most d + 1 columns (the same predictions at (n/d)^2 less
+work).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.features.random_nodes import NodeMap
+from rankwise.solvers.dual import DualPath, dual_path
+from rankwise.solvers.gram import Gram, Problem, fold_grams
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
+
+Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
+
+
+class Design(Protocol):
+    """Columns, draws and read-out of a closed-form ranker."""
+
+    @property
+    def n_columns(self) -> int: ...
+
+    def grams(
+        self, problem: Problem, query_folds: Sequence[Int64Array] | None
+    ) -> Iterator[list[Gram]]:
+        """For each draw, the Gram statistics of each fold."""
+        ...
+
+    def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
+        """For each draw, the path of the dual system."""
+        ...
+
+    def read_out(self, coefs: Coefs) -> Any:
+        """Solutions of all draws in the form that :meth:`scores` takes."""
+        ...
+
+    def scores(self, X: Matrix, read_out: Any) -> Float64Array:
+        """Scores averaged over draws, shape (n_rows, n_C)."""
+        ...
+
+    def blocks(self, X: Matrix) -> Iterator[FloatArray]:
+        """For each draw, the columns of the given rows."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedColumns:
+    """``X - shift`` in float64, with a column of ones behind it where asked for."""
+
+    shift: Float64Array
+    ones: bool
+
+    @property
+    def n_features_out(self) -> int:
+        return len(self.shift) + self.ones
+
+    def __call__(self, X: Matrix) -> Float64Array:
+        out = np.empty((X.shape[0], self.n_features_out))
+        out[:, : len(self.shift)] = X.toarray() if sparse.issparse(X) else X
+        out[:, : len(self.shift)] -= self.shift
+        out[:, len(self.shift) :] = 1.0
+        return out
+
+    def rows(self, X: Matrix) -> Any:
+        """Columns for the dual: sparse rows stay sparse where nothing is added to them."""
+        if sparse.issparse(X) and not self.ones and not self.shift.any():
+            return X.astype(np.float64)
+        return self(X)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDesign:
+    """Columns of X; a draw is a basis, None for the columns themselves.
+
+    Attributes
+    ----------
+    columns : ShiftedColumns
+    bases : sequence of ndarray of shape (n_raw, r), or (None,)
+    """
+
+    columns: ShiftedColumns
+    bases: Sequence[Float64Array | None] = (None,)
+
+    @property
+    def n_columns(self) -> int:
+        return self.columns.n_features_out
+
+    def grams(
+        self, problem: Problem, query_folds: Sequence[Int64Array] | None
+    ) -> Iterator[list[Gram]]:
+        raw = fold_grams(problem, self.columns, query_folds)
+        for basis in self.bases:
+            yield raw if basis is None else [gram.transformed(basis) for gram in raw]
+
+    def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
+        for basis in self.bases:
+            yield dual_path(problem, _Projected(self.columns, basis))
+
+    def read_out(self, coefs: Coefs) -> Float64Array:
+        """Weights on the raw columns, averaged over draws, shape (n_C, n_raw)."""
+        raw = [
+            coef if basis is None else coef @ basis.T
+            for coef, basis in zip(coefs, self.bases, strict=True)
+        ]
+        return np.mean(raw, axis=0)
+
+    def scores(self, X: Matrix, read_out: Float64Array) -> Float64Array:
+        d = len(self.columns.shift)
+        constant = -self.columns.shift @ read_out[:, :d].T
+        if self.columns.ones:
+            constant = constant + read_out[:, d]
+        return np.asarray(X @ read_out[:, :d].T, dtype=np.float64) + constant
+
+    def blocks(self, X: Matrix) -> Iterator[FloatArray]:
+        columns = self.columns(X)
+        for basis in self.bases:
+            yield columns if basis is None else columns @ basis
+
+
+@dataclass(frozen=True, eq=False)
+class _Projected:
+    columns: ShiftedColumns
+    basis: Float64Array | None
+
+    @property
+    def n_features_out(self) -> int:
+        return self.columns.n_features_out if self.basis is None else self.basis.shape[1]
+
+    def __call__(self, X: Matrix) -> Float64Array:
+        return self.rows(X)
+
+    def rows(self, X: Matrix) -> Any:
+        if self.basis is None:
+            return self.columns.rows(X)
+        return self.columns(X) @ self.basis
+
+
+@dataclass(frozen=True, eq=False)
+class NodeDesign:
+    """Random hidden nodes, one map per draw."""
+
+    maps: Sequence[NodeMap]
+
+    @property
+    def n_columns(self) -> int:
+        return self.maps[0].n_features_out
+
+    def grams(
+        self, problem: Problem, query_folds: Sequence[Int64Array] | None
+    ) -> Iterator[list[Gram]]:
+        for nodes in self.maps:
+            yield fold_grams(problem, nodes, query_folds)
+
+    def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
+        for nodes in self.maps:
+            yield dual_path(problem, nodes)
+
+    def read_out(self, coefs: Coefs) -> list[Float64Array]:
+        """Output weights of each draw divided by the number of draws, shape (n_nodes, n_C)."""
+        return [np.ascontiguousarray(coef.T) / len(self.maps) for coef in coefs]
+
+    def scores(self, X: Matrix, read_out: list[Float64Array]) -> Float64Array:
+        # Large opposite weights cancel: the sum is taken in float64 whatever the blocks are.
+        total = np.zeros((X.shape[0], read_out[0].shape[1]))
+        for nodes, weights in zip(self.maps, read_out, strict=True):
+            total += nodes.rows(X) @ weights
+        return total
+
+    def blocks(self, X: Matrix) -> Iterator[FloatArray]:
+        for nodes in self.maps:
+            yield nodes.rows(X)

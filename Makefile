@@ -6,7 +6,7 @@ RANKWISE = $(BIN)/rankwise
 OUT ?= out
 PYTEST_ARGS ?=
 
-PIP = $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 export PYTHONUTF8 = 1
 
 .PHONY: help demo run-demo test lint bench docs clean

@@ -1,0 +1,205 @@
+"""Compare rankers on the same query folds, tuned on validation parts, measured query by query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed, effective_n_jobs
+
+from rankwise._threads import available_threads
+from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.metrics import Measure, parse
+from rankwise.metrics.significance import METHODS
+from rankwise.selection.candidates import as_candidates
+from rankwise.selection.cell import Cell
+from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
+from rankwise.selection.leaderboard import FoldInfo, Leaderboard, Settings
+from rankwise.selection.running import Task, run
+from rankwise.selection.splits import as_folds
+from rankwise.selection.store import ResultStore
+
+Progress = Callable[[int, int, Cell], None]
+
+
+def compare(
+    rankers: str | Sequence[Any] | Mapping[str, Any],
+    data: RankingData | Fold | FoldedData | Sequence[Fold],
+    *,
+    cv: Any = None,
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    preset: str | None = None,
+    select_by: str | Measure | None = None,
+    store: str | Path | None = None,
+    n_jobs: int | None = 1,
+    random_state: int = 0,
+    progress: Progress | None = None,
+    test: str = "t",
+    confidence: float = 0.95,
+) -> Leaderboard:
+    """Tune, fit and measure every ranker on every fold.
+
+    Parameters
+    ----------
+    rankers : registry key, sequence of keys and estimators, or mapping from name to either
+        ``rankwise list`` shows the keys. A key runs with the registry's parameters, tuned along
+        its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a plain
+        regressor, which sees no queries) runs as it is; where its ``fit`` takes ``X_val`` it
+        gets the validation part.
+    data : RankingData, Fold, FoldedData or sequence of Fold
+        One table is split by query: fold i tests, fold i + 1 validates, the rest trains. Folds
+        are taken as they are (LETOR's own, for instance).
+    cv : int or splitter, optional
+        For one table only; None: 5 folds of shuffled queries.
+    measures : str, Measure or sequence of them
+        The first one orders the table.
+    preset : str, optional
+        Convention of what the measures leave open, e.g. "letor3".
+    select_by : str or Measure, optional
+        What parameters are chosen by on the validation part; None: the first of ``measures``.
+    store : path-like, optional
+        Folder in which every finished cell is kept at once. The same call with the same store
+        computes only what is missing, after a kill at any moment too.
+    n_jobs : int
+        Cells at a time, in processes; -1: one per CPU. Each gets an equal share of the threads.
+        The numbers are the same for any value; times and memory are not.
+    random_state : int
+        Of the folds, of every ``random_state`` that is None, of the intervals.
+    progress : callable, optional
+        ``progress(done, total, cell)`` after each cell, in this process.
+    test : {"t", "wilcoxon", "randomisation"}
+        Paired test of the per-query values against the best ranker.
+    confidence : float in (0, 1)
+        Of the intervals.
+
+    Returns
+    -------
+    Leaderboard
+
+    Raises
+    ------
+    ValueError, TypeError
+        When an argument is wrong. A ranker that fails or whose extra is missing does not raise:
+        its cells say so.
+
+    Notes
+    -----
+    The test part is seen by ``predict`` and the measures only. Seconds are wall time, a fit's
+    include its whole search; a class's first fit in a process may compile or load kernels, so
+    tables show medians over folds. Memory: see
+    :class:`rankwise.selection.resources.PeakMemory`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from rankwise.datasets import load_lambdarank
+    >>> board = compare({"ridge": Ridge(), "soft": Ridge(1e5)}, load_lambdarank())  # doctest: +SKIP
+    >>> print(board)  # doctest: +SKIP
+    """
+    if test not in METHODS:
+        raise ValueError(f"test must be one of {list(METHODS)}, got {test!r}.")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    candidates = as_candidates(rankers, random_state=random_state)
+    folds = as_folds(data, cv, random_state=random_state)
+    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    if not given:
+        raise ValueError("measures must name at least one measure, got none.")
+    parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
+    select = next(iter(parsed.values())) if select_by is None else parse(select_by, preset)
+    kept = None if store is None else ResultStore(store)
+
+    infos = [_describe(fold, name) for name, fold in zip(folds.fold_names, folds, strict=True)]
+    common = (str(select), sorted({str(m) for m in parsed.values()}), random_state)
+    identities = [None if c.missing else c.identity() for c in candidates]
+    keys = {
+        (c.name, info.name): fingerprint([identity, info.fingerprint, common])
+        for c, identity in zip(candidates, identities, strict=True)
+        for info in infos
+    }
+    cells = {} if kept is None else _finished(kept, keys)
+    total = len(keys)
+
+    def note(cell: Cell) -> None:
+        cells[cell.ranker, cell.fold] = cell
+        if progress is not None:
+            progress(len(cells), total, cell)
+
+    if progress is not None:
+        for number, cell in enumerate(cells.values(), start=1):
+            progress(number, total, cell)
+    n_jobs = max(1, min(effective_n_jobs(n_jobs), total - len(cells)))
+    n_threads = max(1, available_threads() // n_jobs)
+    missing = [where for where in keys if where not in cells]
+
+    def tasks() -> Iterator[Task]:
+        """Fold by fold, each loaded when its first missing cell is due."""
+        for i, name in enumerate(folds.fold_names):
+            due = [c for c in candidates if (c.name, name) in missing]
+            fold = folds[i] if due else None
+            for candidate in due:
+                assert fold is not None
+                yield Task(
+                    candidate,
+                    fold,
+                    name,
+                    select,
+                    tuple(parsed.values()),
+                    random_state,
+                    n_threads,
+                    keys[candidate.name, name],
+                    kept,
+                )
+
+    for cell in _run_all(tasks(), n_jobs):
+        note(cell)
+    return Leaderboard(
+        measures={name: str(measure) for name, measure in parsed.items()},
+        rankers={c.name: c.describe() for c in candidates},
+        fold_infos=infos,
+        cells=[cells[where] for where in keys],
+        settings=Settings(
+            data=folds.name,
+            select_by=str(select),
+            test=test,
+            confidence=confidence,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            n_threads=n_threads,
+        ),
+    )
+
+
+def _describe(fold: Fold, name: str) -> FoldInfo:
+    return FoldInfo(
+        name=name,
+        qids=fold.test.groups.ids.tolist(),
+        n_rows=fold.test.n_samples,
+        n_train=fold.train.n_samples,
+        n_train_queries=fold.train.n_queries,
+        n_features=fold.train.n_features,
+        has_validation=fold.vali is not None,
+        fingerprint=fold_fingerprint(fold),
+    )
+
+
+def _finished(store: ResultStore, keys: dict[tuple[str, str], str]) -> dict[tuple[str, str], Cell]:
+    """Cells of an earlier run, under the names of this one."""
+    records = store.records()
+    cells = {}
+    for (ranker, fold), key in keys.items():
+        cell = (
+            store.load({**records[key], "ranker": ranker, "fold": fold}) if key in records else None
+        )
+        if cell is not None:
+            cells[ranker, fold] = cell
+    return cells
+
+
+def _run_all(tasks: Iterator[Task], n_jobs: int) -> Iterator[Cell]:
+    if n_jobs == 1:
+        yield from map(run, tasks)
+        return
+    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
+    yield from parallel(delayed(run)(task) for task in tasks)

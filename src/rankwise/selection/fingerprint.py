@@ -1,0 +1,181 @@
+"""What a result depends on, as a hash: parameters, data content, versions.
+
+Two runs get the same fingerprint exactly when nothing that may change the numbers differs;
+addresses in memory, file names and times play no part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import types
+from functools import partial, singledispatch
+from typing import Any
+
+import joblib
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+from rankwise.datasets.data import Fold, RankingData
+
+_BLOCK_ROWS = 65536
+
+
+def fingerprint(value: Any) -> str:
+    """Hash of parameters: 32 hexadecimal digits.
+
+    Parameters
+    ----------
+    value : nested numbers, strings, sequences, dicts, arrays, functions, classes, estimators, …
+
+    Raises
+    ------
+    TypeError
+        When an object can be neither described nor pickled.
+    """
+    text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def data_fingerprint(data: RankingData) -> str:
+    """Hash of the content of one table: values, labels, queries, weights, and their dtypes.
+
+    One pass over the bytes (about 1 GB/s); names and comments are left out.
+    """
+    hasher = hashlib.sha256()
+    for part in (data.X, data.y, data.qid, data.sample_weight):
+        _update(hasher, part)
+    return hasher.hexdigest()[:32]
+
+
+def fold_fingerprint(fold: Fold) -> str:
+    """Hash of the content of all parts of a fold."""
+    parts = (fold.train, fold.vali, fold.test)
+    return fingerprint([None if part is None else data_fingerprint(part) for part in parts])
+
+
+def _update(hasher: Any, array: Any) -> None:
+    if array is None:
+        hasher.update(b"none")
+    elif sparse.issparse(array):
+        csr = array.tocsr()
+        hasher.update(f"csr{csr.shape}".encode())
+        for part in (csr.indptr, csr.indices, csr.data):
+            _update(hasher, part)
+    elif array.dtype == object:
+        hasher.update(f"object{array.shape}".encode())
+        hasher.update(repr(array.tolist()).encode())
+    else:
+        hasher.update(f"{array.dtype.str}{array.shape}".encode())
+        for start in range(0, len(array), _BLOCK_ROWS):
+            block = np.ascontiguousarray(array[start : start + _BLOCK_ROWS])
+            hasher.update(block.view(np.uint8).reshape(-1) if block.size else b"")
+
+
+@singledispatch
+def canonical(value: Any) -> Any:
+    """JSON-able description of a value that is equal for equal values."""
+    try:
+        return {"object": _name(type(value)), "hash": joblib.hash(value)}
+    except Exception as error:
+        raise TypeError(
+            f"parameter {value!r} of type {_name(type(value))} cannot be described, so results "
+            f"cannot be kept under it ({error}). Use an object that pickles, or no store."
+        ) from error
+
+
+@canonical.register(type(None))
+@canonical.register(bool)
+@canonical.register(int)
+@canonical.register(float)
+@canonical.register(str)
+def _(value: Any) -> Any:
+    return value
+
+
+@canonical.register
+def _(value: np.generic) -> Any:
+    return canonical(value.item())
+
+
+@canonical.register
+def _(value: bytes) -> Any:
+    return {"bytes": value.hex()}
+
+
+@canonical.register(list)
+@canonical.register(tuple)
+def _(value: Any) -> Any:
+    return [canonical(item) for item in value]
+
+
+@canonical.register(set)
+@canonical.register(frozenset)
+def _(value: Any) -> Any:
+    return {"set": sorted(fingerprint(item) for item in value)}
+
+
+@canonical.register
+def _(value: dict) -> Any:
+    return {"dict": sorted([fingerprint(key), canonical(item)] for key, item in value.items())}
+
+
+@canonical.register(np.ndarray)
+@canonical.register(sparse.sparray)
+@canonical.register(sparse.spmatrix)
+def _(value: Any) -> Any:
+    hasher = hashlib.sha256()
+    _update(hasher, value)
+    return {"array": hasher.hexdigest()}
+
+
+@canonical.register
+def _(value: type) -> Any:
+    return {"class": _name(value)}
+
+
+@canonical.register
+def _(value: BaseEstimator) -> Any:
+    return {"estimator": _name(type(value)), "params": canonical(value.get_params(deep=False))}
+
+
+@canonical.register
+def _(value: np.random.RandomState) -> Any:
+    return {"RandomState": canonical(value.get_state())}
+
+
+@canonical.register
+def _(value: np.random.Generator) -> Any:
+    return {"Generator": canonical(value.bit_generator.state)}
+
+
+@canonical.register
+def _(value: partial) -> Any:
+    return {"partial": canonical([value.func, value.args, value.keywords])}
+
+
+@canonical.register(types.BuiltinFunctionType)
+@canonical.register(np.ufunc)
+def _(value: Any) -> Any:
+    return {"function": _name(value)}
+
+
+@canonical.register
+def _(value: types.FunctionType) -> Any:
+    closed_over = [cell.cell_contents for cell in value.__closure__ or ()]
+    return {
+        "function": _name(value),
+        "code": canonical(value.__code__),
+        "bound": canonical([value.__defaults__, value.__kwdefaults__, closed_over]),
+    }
+
+
+@canonical.register
+def _(value: types.CodeType) -> Any:
+    return [value.co_code.hex(), list(value.co_names), canonical(value.co_consts)]
+
+
+def _name(value: Any) -> str:
+    module = getattr(value, "__module__", "") or ""
+    return f"{module}:{getattr(value, '__qualname__', getattr(value, '__name__', repr(value)))}"

@@ -1,0 +1,335 @@
+"""What a comparison found: cells, pooled per-query values, rows with intervals and tests."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+import rankwise
+from rankwise.metrics import parse
+from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
+from rankwise.selection.standing import Standing, standings
+from rankwise.selection.table import leaderboard_text
+from rankwise.typing import Float64Array
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class FoldInfo:
+    """One fold: its test queries and the size and fingerprint of its data."""
+
+    name: str
+    qids: list[Any]
+    n_rows: int
+    n_train: int
+    n_train_queries: int
+    n_features: int
+    has_validation: bool
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the comparison was made; ``versions`` are those that computed it."""
+
+    data: str
+    select_by: str
+    test: str = "t"
+    confidence: float = 0.95
+    random_state: int = 0
+    n_jobs: int = 1
+    n_threads: int = 1
+    versions: dict[str, str] = field(default_factory=lambda: _versions())
+
+
+class Leaderboard:
+    """Result of :func:`rankwise.compare`; ``print`` shows it as a table.
+
+    Parameters
+    ----------
+    measures : dict of str to str
+        Full spec by the name under which the measure was asked for; the first orders the table.
+    rankers : dict of str to str
+        Description by name.
+    fold_infos : list of FoldInfo
+    cells : list of Cell
+        One for every ranker and fold.
+    settings : Settings
+
+    Attributes
+    ----------
+    measures, rankers, folds : list of str
+        Names, in the order given.
+    specs : dict of str to str
+        Full spec of every measure.
+    descriptions : dict of str to str
+        Of every ranker.
+    cells : list of Cell
+    qids : ndarray of shape (n_queries,)
+        Test queries of all folds, one fold after the other.
+    fold_of_query : ndarray of shape (n_queries,), int64
+        Fold number of every entry of ``qids``.
+
+    Notes
+    -----
+    A ranker's headline is the mean of its fold means (as LETOR reports). The interval is a BCa
+    bootstrap over queries within folds. The paired test against the best ranker takes the
+    per-query values of all folds together; its p-values are Holm-corrected over the rankers
+    of the table. The best was chosen by the same data, so that a p-value against it is a little
+    optimistic.
+    """
+
+    def __init__(
+        self,
+        measures: dict[str, str],
+        rankers: dict[str, str],
+        fold_infos: list[FoldInfo],
+        cells: list[Cell],
+        settings: Settings,
+    ) -> None:
+        self.measures = list(measures)
+        self.specs = dict(measures)
+        self.rankers = list(rankers)
+        self.descriptions = dict(rankers)
+        self.fold_infos = list(fold_infos)
+        self.folds = [info.name for info in fold_infos]
+        self.cells = list(cells)
+        self.settings = settings
+        self._by_place = {(cell.ranker, cell.fold): cell for cell in cells}
+
+    @cached_property
+    def qids(self) -> np.ndarray[Any, Any]:
+        """Test queries of all folds, one fold after the other."""
+        pooled = [qid for info in self.fold_infos for qid in info.qids]
+        array = np.empty(len(pooled), dtype=object)
+        array[:] = pooled
+        return array if len({type(qid) for qid in pooled}) != 1 else np.array(pooled)
+
+    @cached_property
+    def fold_of_query(self) -> np.ndarray[Any, Any]:
+        """Fold number of every entry of ``qids``."""
+        return np.repeat(np.arange(len(self.folds)), [len(info.qids) for info in self.fold_infos])
+
+    def cell(self, ranker: str, fold: str) -> Cell:
+        """The cell of one ranker and fold."""
+        return self._by_place[ranker, fold]
+
+    def per_query(self, measure: str | None = None) -> dict[str, Float64Array]:
+        """Values of all rankers, aligned with ``qids``; NaN: not counted, or no finished cell.
+
+        Parameters
+        ----------
+        measure : str, optional
+            One of ``measures``; None: the first.
+        """
+        spec = self.specs[self._name(measure)]
+        return {
+            ranker: np.concatenate(
+                [
+                    self._by_place[ranker, info.name].values.get(
+                        spec, np.full(len(info.qids), np.nan)
+                    )
+                    for info in self.fold_infos
+                ]
+            )
+            for ranker in self.rankers
+        }
+
+    @property
+    def best(self) -> str | None:
+        """The ranker at the top by the first measure; None where no ranker finished."""
+        rows = self.rows()
+        return rows[0]["ranker"] if rows and rows[0]["rank"] else None
+
+    def rows(self, measure: str | None = None) -> list[dict[str, Any]]:
+        """One dict per ranker, best first; rankers with a failed or skipped fold come last.
+
+        Parameters
+        ----------
+        measure : str, optional
+            What orders the rows; None: the first measure.
+
+        Returns
+        -------
+        list of dict
+            ``rank`` (1-based; None where a fold is missing), ``ranker``, ``status``, ``message``;
+            ``measures``: by name a dict of ``mean``, ``low``, ``high``, ``folds`` (mean of every
+            fold), ``diff`` (mean minus the mean of this measure's best), ``p``, ``p_holm``,
+            ``effect``; the same eight at the top level for ``measure``; ``fit_seconds``,
+            ``predict_seconds``, ``memory_bytes`` (medians over folds), ``n_settings`` (settings
+            tried in a fold), ``chosen`` (by fold), ``notes``. None stands for what does not exist.
+        """
+        name = self._name(measure)
+        turn = 1.0 if parse(self.specs[name]).greater_is_better else -1.0
+
+        def place(ranker: str) -> tuple[bool, float]:
+            mean = self._standings[name][ranker].mean
+            return mean is None, 0.0 if mean is None else -turn * mean
+
+        rows = [self._row(ranker, name) for ranker in sorted(self.rankers, key=place)]
+        for number, row in enumerate(rows, start=1):
+            row["rank"] = None if row["mean"] is None else number
+        return rows
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the row scores, as JSON values; :meth:`from_dict` reads it back."""
+        return {
+            "format": FORMAT,
+            "measures": self.specs,
+            "rankers": self.descriptions,
+            "folds": [plain(asdict(info)) for info in self.fold_infos],
+            "settings": plain(asdict(self.settings)),
+            "rows": plain(self.rows()),
+            "cells": [cell.to_dict() for cell in self.cells],
+        }
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Leaderboard:
+        """The leaderboard of :meth:`to_dict`.
+
+        Raises
+        ------
+        ValueError
+            When it is something else, or of a later format.
+        """
+        if not isinstance(state, Mapping) or state.get("format") != FORMAT:
+            raise ValueError(
+                f"state must be what Leaderboard.to_dict gave (format {FORMAT}), got "
+                f"{state.get('format') if isinstance(state, Mapping) else type(state).__name__!r}."
+            )
+        return cls(
+            measures=dict(state["measures"]),
+            rankers=dict(state["rankers"]),
+            fold_infos=[FoldInfo(**_known(FoldInfo, info)) for info in state["folds"]],
+            cells=[Cell.from_dict(cell) for cell in state["cells"]],
+            settings=Settings(**_known(Settings, state["settings"])),
+        )
+
+    def to_json(self, path: str | Path) -> Path:
+        """Write :meth:`to_dict` to a file."""
+        path = Path(path)
+        path.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+        return path
+
+    @classmethod
+    def from_json(cls, path: str | Path) -> Leaderboard:
+        """Read what :meth:`to_json` wrote."""
+        return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+
+    def to_frame(self, measure: str | None = None) -> Any:
+        """The rows as a pandas DataFrame, one column per measure and statistic.
+
+        Raises
+        ------
+        ImportError
+            When pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        flat = []
+        for row in self.rows(measure):
+            statistics = {
+                f"{name} {what}": value
+                for name, of in row["measures"].items()
+                for what, value in of.items()
+                if what != "folds"
+            }
+            kept = ("rank", "ranker", "status")
+            costs = ("fit_seconds", "predict_seconds", "memory_bytes")
+            flat.append({w: row[w] for w in kept} | statistics | {w: row[w] for w in costs})
+        return pd.DataFrame(flat)
+
+    def __str__(self) -> str:
+        return leaderboard_text(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Leaderboard of {len(self.rankers)} rankers on {len(self.folds)} folds, "
+            f"{len(self.qids)} queries, best by {self.measures[0]}: {self.best}>"
+        )
+
+    def _name(self, measure: str | None) -> str:
+        if measure is None:
+            return self.measures[0]
+        if measure not in self.specs:
+            raise KeyError(f"{measure!r} was not measured; measured: {self.measures}")
+        return measure
+
+    @cached_property
+    def _standings(self) -> dict[str, dict[str, Standing]]:
+        complete = {
+            ranker: all(self._by_place[ranker, fold].status == DONE for fold in self.folds)
+            for ranker in self.rankers
+        }
+        return {
+            name: standings(
+                self.per_query(name),
+                self.fold_of_query,
+                len(self.folds),
+                complete,
+                greater_is_better=parse(self.specs[name]).greater_is_better,
+                test=self.settings.test,
+                confidence=self.settings.confidence,
+                random_state=self.settings.random_state,
+            )
+            for name in self.measures
+        }
+
+    def _row(self, ranker: str, measure: str) -> dict[str, Any]:
+        cells = [self._by_place[ranker, fold] for fold in self.folds]
+        worst = next((c for c in cells if c.status == FAILED), None)
+        worst = worst or next((c for c in cells if c.status == SKIPPED), cells[0])
+        by_measure = {name: asdict(self._standings[name][ranker]) for name in self.measures}
+        return {
+            "rank": None,
+            "ranker": ranker,
+            "status": worst.status,
+            "message": worst.message,
+            **by_measure[measure],
+            "measures": by_measure,
+            "fit_seconds": _median([c.fit_seconds for c in cells]),
+            "predict_seconds": _median([c.predict_seconds for c in cells]),
+            "memory_bytes": _median([c.memory_bytes for c in cells]),
+            "n_settings": max(len(c.search) for c in cells),
+            "chosen": {c.fold: c.chosen for c in cells},
+            "notes": list(dict.fromkeys(note for c in cells for note in c.notes)),
+        }
+
+
+def _median(values: list[Any]) -> float | None:
+    known = [value for value in values if value is not None and not math.isnan(value)]
+    return median(known) if known else None
+
+
+def _known(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
+    names = {f.name for f in fields(cls)}
+    return {name: value for name, value in state.items() if name in names}
+
+
+def _versions() -> dict[str, str]:
+    import platform
+
+    import numba
+    import scipy
+    import sklearn
+
+    return {
+        "rankwise": rankwise.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "scikit-learn": sklearn.__version__,
+        "numba": numba.__version__,
+        "platform": platform.platform(terse=True),
+    }

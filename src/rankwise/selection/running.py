@@ -1,0 +1,122 @@
+"""Run one cell: tune and fit on the fold, predict and measure its test part, keep the account."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rankwise.datasets.data import Fold, RankingData
+from rankwise.metrics import Measure, evaluate
+from rankwise.selection.candidates import Candidate
+from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
+from rankwise.selection.fitting import scores_of
+from rankwise.selection.resources import PeakMemory, threads
+from rankwise.selection.store import ResultStore
+from rankwise.selection.tuning import tune
+
+_PAGE = 4096
+_MOST_NOTES = 5
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that one cell needs; travels to a worker process."""
+
+    candidate: Candidate
+    fold: Fold
+    fold_name: str
+    select: Measure
+    measures: tuple[Measure, ...]
+    random_state: int
+    n_threads: int
+    key: str
+    store: ResultStore | None
+
+
+def run(task: Task) -> Cell:
+    """The finished, failed or skipped cell; it is in the store when this returns."""
+    empty = Cell(task.candidate.name, task.fold_name, SKIPPED, key=task.key)
+    if task.candidate.missing:
+        return replace(empty, message=task.candidate.missing)
+    try:
+        with warnings.catch_warnings(record=True) as caught, threads(task.n_threads):
+            warnings.simplefilter("default")
+            cell = _run(task, empty)
+        cell = replace(cell, notes=_distinct([*cell.notes, *(_line(w.message) for w in caught)]))
+    except ImportError as error:
+        cell = replace(empty, message=_line(error))
+    except Exception as error:  # a failed cell is reported and does not stop the rest
+        cell = replace(empty, status=FAILED, message=f"{type(error).__name__}: {_line(error)}")
+    if task.store is not None:
+        task.store.put(cell)
+    return cell
+
+
+def _run(task: Task, empty: Cell) -> Cell:
+    fold = task.fold
+    train, test = _read_only(fold.train), _read_only(fold.test)
+    vali = None if fold.vali is None else _read_only(fold.vali)
+    for part in (train, test, vali):
+        _touch(part)
+    with PeakMemory() as memory:
+        start = time.perf_counter()
+        tuned = tune(
+            task.candidate.estimator,
+            train,
+            vali,
+            task.select,
+            space=task.candidate.space,
+            random_state=task.random_state,
+        )
+        fitted = time.perf_counter()
+        scores = scores_of(tuned.estimator, test.X)
+        predicted = time.perf_counter()
+    result = evaluate(test.y, scores, test.groups, task.measures)
+    return replace(
+        empty,
+        status=DONE,
+        fit_seconds=fitted - start,
+        predict_seconds=predicted - fitted,
+        evaluate_seconds=time.perf_counter() - predicted,
+        memory_bytes=memory.extra_bytes,
+        chosen=plain(tuned.chosen),
+        search=plain(tuned.search),
+        notes=tuned.notes,
+        values={str(measure): result.per_query[str(measure)] for measure in task.measures},
+        scores=scores,
+    )
+
+
+def _read_only(data: RankingData) -> RankingData:
+    """The same rows with a dense X that cannot be written.
+
+    Cells share their data, and worker processes get them as read-only maps: a fit that writes
+    into its input fails alike for any number of jobs instead of spoiling what comes after.
+    """
+    if not isinstance(data.X, np.ndarray):
+        return data
+    view = data.X.view()
+    view.flags.writeable = False
+    shared = replace(data, X=view)
+    shared.__dict__["groups"] = data.groups  # keep what is grouped already
+    return shared
+
+
+def _touch(data: RankingData | None) -> None:
+    """Bring mapped pages in, so that they do not count as memory of the fit."""
+    X = None if data is None else data.X
+    if isinstance(X, np.ndarray) and X.flags.c_contiguous and X.size:
+        X.view(np.uint8).reshape(-1)[::_PAGE].max()
+
+
+def _line(message: object) -> str:
+    return " ".join(str(message).split())
+
+
+def _distinct(notes: list[str]) -> list[str]:
+    distinct = list(dict.fromkeys(notes))
+    more = len(distinct) - _MOST_NOTES
+    return distinct if more <= 0 else [*distinct[:_MOST_NOTES], f"and {more} more"]

@@ -1,0 +1,217 @@
+"""Splits that never cut a query: a scikit-learn splitter and LETOR's rotation of query parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_random_state
+
+from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.groups import QueryGroups
+from rankwise.typing import ArrayLike, Int64Array
+
+DEFAULT_SPLITS = 5
+
+
+class QueryKFold(BaseCrossValidator):
+    """K folds of whole queries; the query counts of two folds differ by at most one.
+
+    Parameters
+    ----------
+    n_splits : int >= 2
+    shuffle : bool
+        False: blocks of queries in their order of appearance. True: queries are shuffled first.
+    random_state : int, RandomState instance or None
+        Only with ``shuffle=True``.
+
+    Notes
+    -----
+    The splitter requests both ``groups`` and ``qid`` from metadata routing, so that
+    ``GridSearchCV(..., cv=QueryKFold()).fit(X, y, qid=qid)`` needs no separate groups. O(n).
+
+    Examples
+    --------
+    >>> for train, test in QueryKFold(2).split(np.zeros((5, 1)), qid=["a", "b", "b", "c", "c"]):
+    ...     print(train, test)
+    [3 4] [0 1 2]
+    [0 1 2] [3 4]
+    """
+
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True, "qid": True}
+
+    def __init__(
+        self, n_splits: int = DEFAULT_SPLITS, *, shuffle: bool = False, random_state: Any = None
+    ) -> None:
+        self.n_splits = n_splits
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def split(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> Iterator[tuple[Int64Array, Int64Array]]:
+        """Row numbers of the training and the test part of every fold, ascending.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Only its length is used.
+        y : ignored
+        groups, qid : array-like of shape (n_samples,)
+            Query id of every row, any dtype and order; one of the two is needed.
+
+        Raises
+        ------
+        ValueError
+            When no query ids are given, there are fewer queries than folds, or ``random_state``
+            is set without ``shuffle``.
+        """
+        qid = groups if qid is None else qid
+        if qid is None:
+            raise ValueError("QueryKFold needs the query of every row, got none. Pass qid=…")
+        if self.random_state is not None and not self.shuffle:
+            raise ValueError(
+                f"random_state={self.random_state!r} has no effect with shuffle=False. "
+                "Set shuffle=True or leave random_state at None."
+            )
+        n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+        query_groups = QueryGroups.from_qid(qid, n_samples)
+        rng = check_random_state(self.random_state) if self.shuffle else None
+        for part in query_groups.split(self.n_splits, random_state=rng):
+            test = np.zeros(n_samples, dtype=bool)
+            test[query_groups.rows(part)] = True
+            yield np.flatnonzero(~test), np.flatnonzero(test)
+
+    def get_n_splits(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> int:
+        """Number of folds."""
+        return self.n_splits
+
+
+def letor_folds(
+    data: RankingData, k: int = 5, *, shuffle: bool = False, random_state: Any = None
+) -> FoldedData:
+    """Train, validation and test parts by LETOR's rotation of ``k`` query parts S1 … Sk.
+
+    Fold i trains on S_i … S_{i+k-3}, validates on S_{i+k-2} and tests on S_{i+k-1} (numbers
+    modulo k): with k = 5, fold 1 is S1 S2 S3 | S4 | S5, as in LETOR's own data sets.
+
+    Parameters
+    ----------
+    data : RankingData
+    k : int >= 3
+        Number of parts, as equal in queries as can be.
+    shuffle, random_state
+        As in :class:`QueryKFold`; without shuffling the parts are blocks in file order.
+    """
+    if k < 3:
+        raise ValueError(f"k must be >= 3 (a part each to train, validate and test on), got {k}.")
+    splitter = QueryKFold(k, shuffle=shuffle, random_state=random_state)
+    parts = [test for _, test in splitter.split(data.X, qid=data.groups)]
+
+    def make(i: int) -> Fold:
+        turn = [parts[(i + j) % k] for j in range(k)]
+        train = np.concatenate(turn[: k - 2])
+        return Fold(
+            data.take(train), data.take(turn[k - 2]), data.take(turn[k - 1]), f"fold{i + 1}"
+        )
+
+    return FoldedData(data.name, tuple(f"fold{i + 1}" for i in range(k)), make)
+
+
+def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> FoldedData:
+    """Folds of one table: fold i tests, fold i + 1 validates, the other rows train.
+
+    Parameters
+    ----------
+    data : RankingData
+    cv : int, splitter or None
+        None: 5 folds, or as many as there are queries. An int: shuffled query folds. A splitter:
+        its test parts; it is called as ``cv.split(X, y, groups=qid)``.
+    random_state : int
+        Of the shuffling.
+
+    Notes
+    -----
+    With two folds there is no validation part.
+
+    Raises
+    ------
+    ValueError
+        When there are too few queries, or the splitter cuts a query in two.
+    """
+    if data.n_queries < 2:
+        raise ValueError(
+            f"data must hold at least 2 queries to be split, got {data.n_queries}. "
+            "Pass a Fold with train and test parts instead."
+        )
+    if cv is None:
+        cv = min(DEFAULT_SPLITS, data.n_queries)
+    if isinstance(cv, int):
+        cv = QueryKFold(cv, shuffle=True, random_state=random_state)
+    # The codes stand for the ids: every splitter takes integers, and they are grouped once.
+    codes = data.groups.codes()
+    splits = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(data.X, data.y, groups=codes)]
+    for number, (train, test) in enumerate(splits, start=1):
+        both = np.intersect1d(codes[train], codes[test])
+        if both.size:
+            raise ValueError(
+                f"cv={cv!r} puts query {data.groups.ids[both[0]]!r} into both parts of fold "
+                f"{number}. Use a splitter that keeps groups whole, such as QueryKFold."
+            )
+
+    def make(i: int) -> Fold:
+        train, test = splits[i]
+        vali = np.intersect1d(train, splits[(i + 1) % len(splits)][1]) if len(splits) > 2 else None
+        if vali is not None and 0 < len(vali) < len(train):
+            return Fold(
+                data.take(np.setdiff1d(train, vali)),
+                data.take(vali),
+                data.take(test),
+                f"fold{i + 1}",
+            )
+        return Fold(data.take(train), None, data.take(test), f"fold{i + 1}")
+
+    return FoldedData(data.name, tuple(f"fold{i + 1}" for i in range(len(splits))), make)
+
+
+def as_folds(
+    data: RankingData | Fold | FoldedData | Sequence[Fold], cv: Any = None, *, random_state: Any = 0
+) -> FoldedData:
+    """Folds of whatever ``compare`` accepts; fold names are made unique.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When ``cv`` is given for data that have folds already, or ``data`` is something else.
+    """
+    if isinstance(data, RankingData):
+        return query_folds(data, cv, random_state=random_state)
+    if cv is not None:
+        raise ValueError(
+            f"cv={cv!r} splits one table, but the data have folds already. Drop cv, or pass a "
+            "RankingData."
+        )
+    if isinstance(data, FoldedData):
+        return data
+    folds = [data] if isinstance(data, Fold) else list(data)
+    if not folds or not all(isinstance(fold, Fold) for fold in folds):
+        raise TypeError(
+            "data must be a RankingData, a Fold, a FoldedData or a sequence of Fold, "
+            f"got {type(data).__name__} of {[type(f).__name__ for f in folds[:3]]}."
+        )
+    names = [fold.name for fold in folds]
+    if len(set(names)) < len(names):
+        names = [f"fold{i + 1}" for i in range(len(folds))]
+    return FoldedData(folds[0].test.name, tuple(names), folds.__getitem__)

@@ -1,0 +1,104 @@
+"""Where every ranker stands by one measure: mean, interval, and test against the best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rankwise.metrics.significance import compare_to_best, stratified_mean
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One ranker by one measure; None for what does not exist.
+
+    Attributes
+    ----------
+    mean, low, high : float or None
+        Mean of the fold means and its bootstrap interval; None where a fold is missing.
+    folds : list of float or None
+        Mean of every fold.
+    diff : float or None
+        ``mean`` minus that of the best by this measure; 0 for the best itself.
+    p, p_holm : float or None
+        Paired test against the best, plain and Holm-corrected; None for the best itself.
+    effect : float or None
+        Cohen's d of the paired differences to the best.
+    wins, ties, losses : int or None
+        Queries on which the ranker is better than, level with and worse than the best.
+    """
+
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    folds: list[float | None] = field(default_factory=list)
+    diff: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    effect: float | None = None
+    wins: int | None = None
+    ties: int | None = None
+    losses: int | None = None
+
+
+def standings(
+    per_query: Mapping[str, Float64Array],
+    fold_of_query: Int64Array,
+    n_folds: int,
+    complete: Mapping[str, bool],
+    *,
+    greater_is_better: bool,
+    test: str,
+    confidence: float,
+    random_state: int,
+) -> dict[str, Standing]:
+    """Standing of every ranker; those that are not complete have fold means only.
+
+    Parameters
+    ----------
+    per_query : mapping of str to ndarray of shape (n_queries,)
+    fold_of_query : ndarray of shape (n_queries,)
+    n_folds : int
+    complete : mapping of str to bool
+        Whether all folds of the ranker are finished; only such rankers are compared.
+    greater_is_better, test, confidence, random_state
+        As for :func:`rankwise.metrics.significance.compare_to_best`.
+    """
+    folds = {
+        name: [_number(stratified_mean(values[fold_of_query == i])) for i in range(n_folds)]
+        for name, values in per_query.items()
+    }
+    table = compare_to_best(
+        {name: values for name, values in per_query.items() if complete[name]},
+        greater_is_better=greater_is_better,
+        method=test,
+        strata=fold_of_query,
+        level=confidence,
+        random_state=random_state,
+    )
+    found = {name: Standing(folds=of) for name, of in folds.items()}
+    for row in table:
+        if not math.isnan(row.mean):
+            is_best = row is table[0]
+            found[row.name] = Standing(
+                mean=row.mean,
+                low=_number(row.low),
+                high=_number(row.high),
+                folds=folds[row.name],
+                diff=row.difference,
+                p=_number(row.p_value),
+                p_holm=_number(row.p_corrected),
+                effect=None if is_best else _number(row.effect),
+                wins=None if is_best else row.wins,
+                ties=None if is_best else row.ties,
+                losses=None if is_best else row.losses,
+            )
+    return found
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,86 @@
+"""A leaderboard as plain text with aligned columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rankwise.selection.leaderboard import Leaderboard
+
+_NONE = "–"
+_MEGABYTE = 1e6
+
+
+def leaderboard_text(board: Leaderboard) -> str:
+    """The table, what its columns mean, and what failed or was noted."""
+    rows = board.rows()
+    first, settings = board.measures[0], board.settings
+    header = ["#", "ranker", *board.measures, "to best", "p (Holm)", "fit s", "predict s", "MB"]
+    lines = [_cells(row, board.measures) for row in rows if row["rank"]]
+    level = f"{100 * settings.confidence:g} %"
+    text = [
+        f"{settings.data or 'data'}: {len(board.qids)} queries in {len(board.folds)} "
+        f"fold{'s' if len(board.folds) > 1 else ''}, ordered by {first}",
+        "",
+        *_aligned([header, *lines]),
+        "",
+        f"± half of the {level} bootstrap interval over queries. to best, p: {first} against the "
+        f"best, paired {_TESTS.get(settings.test, settings.test)} test, Holm-corrected.",
+        "fit (its search included), predict, MB (peak above the start): medians over folds.",
+        f"Parameters were chosen on validation parts by {settings.select_by}.",
+    ]
+    specs = {name: spec for name, spec in board.specs.items() if name != spec}
+    text += [f"{name} = {spec}" for name, spec in specs.items()]
+    for row in rows:
+        if not row["rank"]:
+            missing = [c.fold for c in board.cells if c.ranker == row["ranker"] and not c.values]
+            text.append(
+                f"{row['status']}: {row['ranker']} ({', '.join(missing)}): {row['message']}"
+            )
+        text += [f"note: {row['ranker']}: {note}" for note in row["notes"]]
+    return "\n".join(text)
+
+
+_TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
+
+
+def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
+    means = []
+    for name in measures:
+        of = row["measures"][name]
+        half = None if of["low"] is None else (of["high"] - of["low"]) / 2
+        means.append(_number(of["mean"], ".4f") + ("" if half is None else f" ± {half:.4f}"))
+    memory = row["memory_bytes"]
+    return [
+        str(row["rank"]),
+        row["ranker"],
+        *means,
+        _number(row["diff"] or None, "+.4f"),
+        _p_value(row["p_holm"]),
+        _number(row["fit_seconds"], ".3f"),
+        _number(row["predict_seconds"], ".4f"),
+        _number(None if memory is None else memory / _MEGABYTE, ".0f"),
+    ]
+
+
+def _number(value: float | None, form: str) -> str:
+    return _NONE if value is None else format(value, form)
+
+
+def _p_value(p: float | None) -> str:
+    if p is None:
+        return _NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _aligned(lines: list[list[str]]) -> list[str]:
+    """Columns of equal width: names to the left, numbers to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]
+    return [
+        "  ".join(
+            cell.ljust(width) if number == 1 else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in ruled
+    ]

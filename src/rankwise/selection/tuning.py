@@ -1,0 +1,186 @@
+"""Fit one ranker on one fold: parameters are chosen on the validation part, never on the test."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state
+
+from rankwise.datasets.data import RankingData
+from rankwise.metrics import Measure
+from rankwise.selection.fitting import fit, scores_of, takes_validation
+
+_PATH_PARAMETERS = ("C", "alpha")
+# Fitted attribute → the parameter whose chosen value it holds.
+_CHOSEN = {"C_": "C", "alpha_": "alpha", "best_iteration_": "n_estimators"}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A fitted estimator with what was tried and chosen on the way.
+
+    Attributes
+    ----------
+    estimator : fitted estimator
+    chosen : dict
+        Parameters that were chosen.
+    search : list of dict
+        ``{"params": {...}, "score": float}`` of each setting.
+    notes : list of str
+    """
+
+    estimator: Any
+    chosen: dict[str, Any] = field(default_factory=dict)
+    search: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def prepare(estimator: Any, select: Measure, random_state: int) -> Any:
+    """A clone whose ``measure`` parameters name ``select`` and whose seeds are set.
+
+    Every parameter called ``measure`` (nested ones too) becomes ``str(select)``, so that an
+    estimator's own path is judged as the comparison judges; every ``random_state`` left at None
+    becomes ``random_state``, so that a run repeats.
+    """
+    copy: Any = clone(estimator)
+    changes: dict[str, Any] = {}
+    for name, value in copy.get_params(deep=True).items():
+        last = name.rpartition("__")[2]
+        if last == "measure":
+            changes[name] = str(select)
+        elif last == "random_state" and value is None:
+            changes[name] = random_state
+    return copy.set_params(**changes)
+
+
+def tune(
+    estimator: Any,
+    train: RankingData,
+    vali: RankingData | None,
+    select: Measure,
+    *,
+    space: dict[str, list[Any]] | None = None,
+    random_state: int = 0,
+) -> Tuned:
+    """Fit with the parameters that are best on the validation part.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted; it is cloned.
+    train, vali : RankingData
+        ``vali`` None: an estimator that would choose on it ("val") chooses by cross-validation
+        within ``train`` instead; a grid holds out a quarter of the training queries.
+    select : Measure
+        What is maximised (minimised where smaller is better).
+    space : dict, optional
+        Grid of parameter lists. Each setting is fitted on ``train`` and scored on ``vali``; the
+        first of the best wins and is not fitted again on both.
+
+    Notes
+    -----
+    Without ``space``, an estimator whose ``fit`` takes ``X_val`` gets the validation part and
+    chooses by itself (a path, early stopping). One with neither is fitted as it is.
+    """
+    estimator = prepare(estimator, select, random_state)
+    if space:
+        return _search(estimator, train, vali, select, space, random_state)
+    notes: list[str] = []
+    if vali is None:
+        notes = _choose_within_train_inplace(estimator)
+    notes += fit(estimator, train, vali)
+    return Tuned(estimator, _chosen(estimator), _own_search(estimator), notes)
+
+
+def _search(
+    estimator: Any,
+    train: RankingData,
+    vali: RankingData | None,
+    select: Measure,
+    space: dict[str, list[Any]],
+    random_state: int,
+) -> Tuned:
+    notes: list[str] = []
+    if vali is None:
+        train, vali = _hold_out(train, random_state)
+        notes.append("no validation part: a quarter of the training queries was held out")
+    best: tuple[float, Any, dict[str, Any], list[str]] | None = None
+    search: list[dict[str, Any]] = []
+    for params in ParameterGrid(space):
+        candidate: Any = clone(estimator)
+        candidate.set_params(**params)
+        fit_notes = fit(candidate, train, vali)
+        score = select.mean(vali.y, scores_of(candidate, vali.X), vali.groups)
+        search.append({"params": params, "score": score})
+        # NaN: no validation query counts; then the first setting stays.
+        value = -math.inf if math.isnan(score) else score if select.greater_is_better else -score
+        if best is None or value > best[0]:
+            best = value, candidate, params, fit_notes
+    assert best is not None
+    _, fitted, params, fit_notes = best
+    return Tuned(fitted, {**params, **_chosen(fitted)}, search, notes + fit_notes)
+
+
+def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:
+    if train.n_queries < 2:
+        raise ValueError(
+            "a grid needs a validation part or at least 2 training queries, got "
+            f"{train.n_queries}. Pass folds with a validation part."
+        )
+    queries = check_random_state(random_state).permutation(train.n_queries)
+    held = np.sort(queries[: max(1, train.n_queries // 4)])
+    rows = train.groups.rows(held)
+    kept = np.ones(train.n_samples, dtype=bool)
+    kept[rows] = False
+    return train.take(np.flatnonzero(kept)), train.take(np.sort(rows))
+
+
+def _choose_within_train_inplace(estimator: Any) -> list[str]:
+    """Turn a path parameter at "val" to "cv"; returns a note when it did."""
+    params = estimator.get_params(deep=False)
+    at_val = {name: "cv" for name in _PATH_PARAMETERS if _is_val(params.get(name))}
+    if not (at_val and takes_validation(estimator)):
+        return []
+    estimator.set_params(**at_val)
+    return [
+        f"no validation part: {name} by cross-validation over training queries" for name in at_val
+    ]
+
+
+def _is_val(value: Any) -> bool:
+    return isinstance(value, str) and value == "val"
+
+
+def _chosen(estimator: Any) -> dict[str, Any]:
+    """What a fitted estimator says it chose by itself."""
+    params = estimator.get_params(deep=False)
+    chosen = {
+        name: getattr(estimator, attribute)
+        for attribute, name in _CHOSEN.items()
+        if name in params
+        and getattr(estimator, attribute, None) is not None
+        and not _is_same_number(getattr(estimator, attribute), params[name])
+    }
+    return {**chosen, **getattr(estimator, "best_params_", {})}
+
+
+def _is_same_number(fitted: Any, given: Any) -> bool:
+    return bool(np.isscalar(given) and fitted == given)
+
+
+def _own_search(estimator: Any) -> list[dict[str, Any]]:
+    """Settings and mean scores of an estimator's own path or of a scikit-learn search."""
+    results = getattr(estimator, "cv_results_", None)
+    if not results or "mean_test_score" not in results:
+        return []
+    settings = results.get("params")
+    if settings is None:
+        name = next((n for n in _PATH_PARAMETERS if n in results), None)
+        settings = [{name: value} for value in results[name]] if name else []
+    scores = results["mean_test_score"]
+    return [{"params": p, "score": float(s)} for p, s in zip(settings, scores, strict=True)]

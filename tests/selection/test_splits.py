@@ -1,0 +1,164 @@
+"""Splits keep queries whole, cover every row once, and balance the queries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
+
+from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.selection.splits import QueryKFold, as_folds, letor_folds, query_folds
+
+
+def make_data(qid, name="made"):
+    qid = np.asarray(qid)
+    X = np.arange(2 * len(qid), dtype=np.float64).reshape(-1, 2)
+    return RankingData(X, np.arange(len(qid), dtype=float), qid, name=name)
+
+
+@given(
+    qid=st.lists(st.integers(0, 8), min_size=3, max_size=60).filter(lambda q: len(set(q)) >= 3),
+    shuffle=st.booleans(),
+    as_text=st.booleans(),
+)
+def test_parts_are_whole_queries_that_cover_all_rows_once(qid, shuffle, as_text):
+    ids = np.array([f"q{q}" for q in qid]) if as_text else np.array(qid)
+    splitter = QueryKFold(3, shuffle=shuffle, random_state=4 if shuffle else None)
+    tested = np.zeros(len(ids), dtype=int)
+    n_queries = []
+    for train, test in splitter.split(np.empty((len(ids), 1)), qid=ids):
+        assert not set(ids[train]) & set(ids[test])
+        assert sorted([*train, *test]) == list(range(len(ids)))
+        tested[test] += 1
+        n_queries.append(len(set(ids[test])))
+    assert (tested == 1).all()
+    assert max(n_queries) - min(n_queries) <= 1
+
+
+def test_shuffling_is_seeded_and_differs_from_blocks():
+    qid = np.repeat(np.arange(20), 2)
+
+    def tests(**params):
+        return [b.tolist() for _, b in QueryKFold(4, **params).split(qid[:, None], groups=qid)]
+
+    assert tests()[0] == list(range(10))
+    assert tests(shuffle=True, random_state=1) == tests(shuffle=True, random_state=1)
+    assert tests(shuffle=True, random_state=1) != tests(shuffle=True, random_state=2)
+    assert tests(shuffle=True, random_state=1) != tests()
+    assert QueryKFold(4).get_n_splits() == 4
+
+
+@pytest.mark.parametrize(
+    ("splitter", "qid", "message"),
+    [
+        (QueryKFold(3), None, "needs the query of every row"),
+        (QueryKFold(3), ["a", "a", "b", "b"], "between 2 and n_queries=2, got 3"),
+        (QueryKFold(2, random_state=0), ["a", "a", "b", "b"], "no effect with shuffle=False"),
+        (QueryKFold(2), ["a", "b"], "n_samples=4 entries, got 2"),
+    ],
+)
+def test_wrong_use_names_the_rule(splitter, qid, message):
+    with pytest.raises(ValueError, match=message):
+        list(splitter.split(np.empty((4, 1)), groups=qid))
+
+
+def test_a_search_needs_the_qid_only(rng):
+    qid = np.repeat([f"q{i}" for i in range(12)], 5)
+    X, y = rng.standard_normal((60, 3)), rng.integers(0, 3, 60).astype(float)
+    seen = []
+
+    class Recorder(QueryKFold):
+        def split(self, X, y=None, groups=None, qid=None):
+            for train, test in super().split(X, y, groups, qid):
+                seen.append((train, test))
+                yield train, test
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(Ridge(), {"alpha": [1.0, 2.0]}, cv=Recorder(3)).fit(X, y, qid=qid)
+        scores = cross_validate(Ridge(), X, y, cv=Recorder(4), params={"groups": qid})
+    assert search.n_splits_ == 3
+    assert len(scores["test_score"]) == 4
+    assert len(seen) == 7
+    assert all(not set(qid[a]) & set(qid[b]) for a, b in seen)
+
+
+def test_letor_rotation_is_that_of_letor():
+    data = make_data(np.repeat(np.arange(1, 11), 3))  # S1 holds queries 1 and 2, and so on
+    folds = letor_folds(data, 5)
+    assert folds.fold_names == ("fold1", "fold2", "fold3", "fold4", "fold5")
+    parts = {i: [2 * i - 1, 2 * i] for i in range(1, 6)}
+    table = {1: (1, 2, 3, 4, 5), 2: (2, 3, 4, 5, 1), 3: (3, 4, 5, 1, 2), 4: (4, 5, 1, 2, 3),
+             5: (5, 1, 2, 3, 4)}  # fmt: skip
+    for fold, (a, b, c, vali, test) in zip(folds, table.values(), strict=True):
+        assert fold.train.groups.ids.tolist() == parts[a] + parts[b] + parts[c]
+        assert fold.vali.groups.ids.tolist() == parts[vali]
+        assert fold.test.groups.ids.tolist() == parts[test]
+    with pytest.raises(ValueError, match="k must be >= 3"):
+        letor_folds(data, 2)
+
+
+@pytest.mark.parametrize("cv", [None, 4, 3, GroupKFold(4), QueryKFold(4)])
+def test_fold_i_tests_and_fold_i_plus_1_validates(cv, rng):
+    qid = rng.permutation(np.repeat([f"q{i}" for i in range(13)], 4))
+    folds = list(query_folds(make_data(qid), cv))
+    tests = [set(fold.test.qid) for fold in folds]
+    for i, fold in enumerate(folds):
+        assert set(fold.vali.qid) == tests[(i + 1) % len(folds)]
+        assert set(fold.train.qid) == set(qid) - set(fold.vali.qid) - tests[i]
+        assert fold.train.n_samples + fold.vali.n_samples + fold.test.n_samples == len(qid)
+        assert (np.diff(fold.train.X[:, 0]) > 0).all()  # the rows keep their order
+    assert sorted(q for test in tests for q in test) == sorted(set(qid))
+    assert len(folds) == {None: 5}.get(cv, getattr(cv, "n_splits", cv))
+
+
+def test_folds_of_little_data():
+    two = list(query_folds(make_data(["a", "a", "b", "b"])))
+    assert [fold.vali for fold in two] == [None, None]
+    assert [fold.train.qid[0] for fold in two] == [fold.test.qid[0] for fold in two[::-1]]
+    three = list(query_folds(make_data([1, 2, 3])))
+    assert len(three) == 3
+    assert all(fold.vali.n_samples == 1 for fold in three)
+    with pytest.raises(ValueError, match="at least 2 queries"):
+        query_folds(make_data([5, 5, 5]))
+
+
+def test_a_splitter_that_cuts_queries_is_refused():
+    with (
+        pytest.warns(UserWarning, match="groups parameter is ignored by KFold"),
+        pytest.raises(ValueError, match="puts query 'b' into both parts of fold 1"),
+    ):
+        query_folds(make_data(["a", "b", "b", "c", "c", "d"]), KFold(3))
+
+
+def test_sparse_rows_and_weights_travel_with_the_folds():
+    qid = np.repeat(np.arange(6), 2)
+    data = RankingData(
+        sparse.csr_array(np.arange(24.0).reshape(12, 2)), np.arange(12.0), qid,
+        sample_weight=np.arange(12.0) + 1,
+    )  # fmt: skip
+    for fold in query_folds(data, 3):
+        for part in (fold.train, fold.vali, fold.test):
+            rows = part.y.astype(int)
+            np.testing.assert_array_equal(part.X.toarray(), data.X.toarray()[rows])
+            np.testing.assert_array_equal(part.sample_weight, rows + 1)
+            np.testing.assert_array_equal(part.qid, qid[rows])
+
+
+def test_whatever_holds_folds_is_taken():
+    data = make_data(np.repeat(np.arange(6), 2))
+    fold = Fold(data.queries([0, 1, 2]), data.queries([3]), data.queries([4, 5]), "only")
+    assert as_folds(fold).fold_names == ("only",)
+    assert as_folds([fold, fold]).fold_names == ("fold1", "fold2")
+    folded = FoldedData("mine", ("a",), lambda i: fold)
+    assert as_folds(folded) is folded
+    with pytest.raises(ValueError, match="have folds already"):
+        as_folds(fold, 3)
+    with pytest.raises(TypeError, match="RankingData, a Fold, a FoldedData or a sequence"):
+        as_folds([data.X])
+    with pytest.raises(TypeError, match="sequence of Fold"):
+        as_folds([])

@@ -51,7 +51,7 @@ def sign_flip_p_values(
     ``scipy.stats.permutation_test`` only where flips are drawn: both tails of the symmetric null
     are counted, not twice the smaller one.
     """
-    flipped = np.nan_to_num(differences, nan=0.0, posinf=np.inf, neginf=-np.inf)
+    flipped = np.where(np.isnan(differences), 0.0, differences)
     if alternative == "less":
         flipped = -flipped
     p_values = np.empty(flipped.shape[1])
@@ -110,4 +110,4 @@ def _drawn(
         kept = np.unpackbits(random_bytes, axis=1, count=n).astype(np.float64)
         sums = 2.0 * (kept @ values) - observed
         n_extreme += ((np.abs(sums) if two_sided else sums) >= threshold).sum(axis=0)
-    return (1.0 + n_extreme) / (1.0 + n_resamples)
+    return np.asarray((1.0 + n_extreme) / (1.0 + n_resamples), dtype=np.float64)

@@ -1,0 +1,282 @@
+"""What the boosting adapters share: labels, row order, validation, stored trees.
+
+An adapter names its parameters and translates them; everything that makes the three libraries
+behave alike is here. Queries may be unsorted and of any type; any real labels are taken; any order
+of the rows trains the same model (``_rows``); early stopping follows any measure of
+:mod:`rankwise.metrics` under its own convention; the trees are kept as the library's own text,
+and checked before they are parsed (``_stored``), so that models pickle, copy and save.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise._threads import available_threads
+from rankwise.base import Ranker
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
+from rankwise.rankers.adapters._rows import canonical_order
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.validation import FitData, check_fit, check_rows, check_validation
+
+LARGEST_GRADE = 30  # 2**grade - 1 is what LightGBM and XGBoost take up to here
+LABEL_SPAN = 4.0  # real-valued labels are spread over the usual range of grades
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Checked rows in canonical order, whole queries one after the other.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,), float64
+        Grades as they are, other labels mapped linearly onto 0..4 (0 stays 0 unless labels are
+        negative).
+    exp2 : bool
+        Whether the gain of a label is 2**y - 1 instead of y.
+    sizes : ndarray of shape (n_queries,), int64
+    """
+
+    X: Matrix
+    y: Float64Array
+    exp2: bool
+    sizes: Int64Array
+
+    def qid(self) -> Int64Array:
+        """Query number of every row, ascending."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+
+class ValidationMonitor:
+    """Measures the scores of the validation rows after every tree."""
+
+    def __init__(self, measure: Measure, rows: FitData) -> None:
+        self.X = _library_matrix(rows.X)
+        self.n_samples = len(rows.y)
+        self.values: list[float] = []
+        self._measure, self._y, self._groups = measure, rows.y, rows.groups
+
+    def __call__(self, scores: ArrayLike) -> float:
+        """Value of the measure, larger is better; kept in ``values`` as the measure has it."""
+        value = self._measure.mean(self._y, np.asarray(scores, dtype=np.float64), self._groups)
+        if np.isnan(value):
+            raise ValueError(
+                f"measure {str(self._measure)!r} must score at least one query of X_val, got "
+                "none. Pass validation queries that have relevant rows, or another measure."
+            )
+        self.values.append(value)
+        return value if self._measure.greater_is_better else -value
+
+    @property
+    def best_iteration(self) -> int:
+        """1-based number of the first best tree."""
+        values = np.array(self.values)
+        return 1 + int(np.argmax(values if self._measure.greater_is_better else -values))
+
+
+class BoostedRanker(Ranker):
+    """Base of the adapters.
+
+    A subclass has the parameters ``n_estimators, gain, measure, early_stopping_rounds, params,
+    n_jobs, random_state`` and its own, and defines ``_train``, ``_parse``, ``_predict`` and
+    ``_importances``.
+    """
+
+    # A weight is no repetition in any of the libraries: LightGBM weighs rows and not pairs,
+    # XGBoost takes weights per query, CatBoost reweighs its sampled pairs.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    _own_names: ClassVar[frozenset[str]]  # the library's names of what has a parameter here
+
+    n_estimators: int
+    gain: str
+    measure: str
+    early_stopping_rounds: int | None
+    params: dict[str, Any] | None
+    n_jobs: int | None
+    random_state: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Any:
+        """Train on judged rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            NaN means missing; an entry absent from a CSR matrix is 0.
+        y : array-like of shape (n_samples,)
+            Any finite numbers, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, any dtype and order; None: all rows are one query.
+        X_val, y_val, qid_val : optional
+            Validation rows: ``measure`` is taken on them after every tree, and training stops
+            when it has not improved for ``early_stopping_rounds`` trees.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        data = check_fit(self, X, y, qid, allow_nan=True)
+        valid = check_validation(self, X_val, y_val, qid_val, allow_nan=True)
+        self._check_parameters()
+        self._set_score_name(data.y)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        monitor = None if valid is None else ValidationMonitor(parse(self.measure), valid)
+        self._booster = None
+        self.model_ = b""
+        self.best_iteration_ = 0
+        self.feature_importances_ = np.zeros(self.n_features_in_)
+        if _has_pairs(data):
+            self.model_ = self._train(self._training_rows(data), monitor, seed)
+        if self.model_:
+            self.best_iteration_ = self.n_estimators
+            if monitor is not None and self.early_stopping_rounds is not None:
+                self.best_iteration_ = monitor.best_iteration
+            gains = np.asarray(self._importances(self.booster_), dtype=np.float64)
+            self.feature_importances_ = gains / (gains.sum() or 1.0)
+        if monitor is not None:
+            self.validation_scores_ = np.array(monitor.values)
+        return self
+
+    def predict(self, X: FrameLike) -> Float64Array:
+        """Score of every row, shape (n_samples,), float64; higher ranks higher.
+
+        Where there was nothing to learn (no pair to order, no feature that varies for CatBoost),
+        every score is 0.
+        """
+        check_is_fitted(self)
+        X = _library_matrix(check_rows(self, X, allow_nan=True))
+        if not self.model_:
+            return np.zeros(X.shape[0])
+        return np.asarray(self._predict(self.booster_, X), dtype=np.float64)
+
+    @property
+    def booster_(self) -> Any:
+        """The library's own model object; None where there was nothing to learn."""
+        check_is_fitted(self)
+        if self._booster is None and self.model_:
+            self._booster = self._parse(self.model_)
+        return self._booster
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Parameters and fitted state, the trees as bytes."""
+        return {key: value for key, value in super().__getstate__().items() if key != "_booster"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__({**state, "_booster": None})
+
+    def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
+        """The trees as bytes, cut at the best one where training stops early; empty: none."""
+        raise NotImplementedError
+
+    def _parse(self, model: bytes) -> Any:
+        raise NotImplementedError
+
+    def _predict(self, booster: Any, X: Matrix) -> Any:
+        raise NotImplementedError
+
+    def _importances(self, booster: Any) -> Any:
+        """One number >= 0 per feature."""
+        raise NotImplementedError
+
+    def _training_rows(self, data: FitData) -> TrainingRows:
+        X = _library_matrix(data.X)
+        is_grade = bool(
+            (data.y >= 0).all() and (data.y % 1 == 0).all() and data.y.max() <= LARGEST_GRADE
+        )
+        if self.gain == "exp2" and not is_grade:
+            raise ValueError(
+                f"gain='exp2' needs whole grades from 0 to {LARGEST_GRADE}, got labels from "
+                f"{data.y.min()} to {data.y.max()}. Use gain='auto' or gain='linear'."
+            )
+        exp2 = is_grade and self.gain != "linear"
+        y = data.y
+        if not is_grade:
+            with np.errstate(over="ignore"):
+                y = y / np.abs(y).max()  # so that the span of huge labels does not overflow
+                y = y - min(0.0, float(y.min()))
+            y = y * (LABEL_SPAN / y.max())
+        order, sizes = canonical_order(X, y, data.groups)
+        return TrainingRows(X[order], y[order], exp2, sizes)
+
+    def _threads(self) -> int:
+        if self.n_jobs is None:
+            return available_threads()
+        return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
+
+    def _check_parameters(self) -> None:
+        _check_count("n_estimators", self.n_estimators)
+        if self.early_stopping_rounds is not None:
+            _check_count("early_stopping_rounds", self.early_stopping_rounds)
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
+            raise ValueError(
+                f"n_jobs must be None or an integer other than 0, got {self.n_jobs!r}. "
+                "Use None or -1 for all CPUs."
+            )
+        check_choice("gain", self.gain, ("auto", "exp2", "linear"))
+        taken = sorted(set(self.params or {}) & self._own_names)
+        if taken:
+            raise ValueError(
+                f"params must not hold {taken}: {type(self).__name__} sets them. "
+                "Use its parameter of that meaning."
+            )
+
+
+def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    """Raise ValueError unless ``value`` is one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
+
+
+def _library_matrix(X: Matrix) -> Matrix:
+    """X itself where dense; sparse arrays as a CSR matrix in the one form all libraries take."""
+    if not sparse.issparse(X):
+        return X
+    index = np.int32 if max(X.nnz, X.shape[1]) < 2**31 else np.int64
+    indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
+    matrix = sparse.csr_matrix((X.data, indices, indptr), shape=X.shape)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def _has_pairs(data: FitData) -> bool:
+    """Whether some query has rows of different labels."""
+    if len(data.y) == 0:
+        return False
+    y, indptr = data.groups.sort(data.y), data.groups.indptr
+    starts = np.repeat(indptr[:-1], data.groups.sizes)
+    return bool((y != y[starts]).any())

@@ -1,0 +1,265 @@
+"""LightGBM's LambdaMART behind the qid API [1]_.
+
+References
+----------
+.. [1] C. Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankwise.rankers.adapters._common import (
+    BoostedRanker,
+    TrainingRows,
+    ValidationMonitor,
+    check_choice,
+)
+from rankwise.rankers.adapters._rows import deal_large_queries
+from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+try:
+    import lightgbm
+except ImportError as error:
+    raise ImportError(
+        'LightGBMRanker needs LightGBM, which is not installed. Run: pip install "rankwise[gbdt]"'
+    ) from error
+
+LARGEST_QUERY = 10_000  # rows; a constant of LightGBM
+LARGEST_LABEL_COUNT = 2**16
+_END = "end of trees\n"
+
+
+class LightGBMRanker(BoostedRanker):
+    """Gradient boosted trees with LambdaRank gradients, trained by LightGBM.
+
+    Parameters
+    ----------
+    n_estimators : int >= 1, default=100
+        Number of trees.
+    learning_rate : float > 0, default=0.1
+    num_leaves : int >= 2, default=31
+        Most leaves of a tree.
+    max_depth : int, default=-1
+        Largest depth of a tree; -1: no bound.
+    min_child_samples : int >= 0, default=20
+        Fewest rows in a leaf.
+    min_child_weight : float >= 0, default=1e-3
+        Smallest sum of second derivatives in a leaf.
+    subsample : float in (0, 1], default=1.0
+        Share of the rows drawn for every tree.
+    colsample_bytree : float in (0, 1], default=1.0
+        Share of the features drawn for every tree.
+    reg_alpha, reg_lambda : float >= 0, default=0.0
+        L1 and L2 penalty on the values of the leaves.
+    max_bin : int >= 2, default=255
+        Most bins of a feature.
+    objective : {"lambdarank", "rank_xendcg"}, default="lambdarank"
+    truncation_level : int >= 1, default=30
+        Pairs are formed with the rows ranked at the top this far (lambdarank only).
+    gain : {"auto", "exp2", "linear"}, default="auto"
+        Gain of a label in LambdaRank's nDCG. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
+        "linear": ``y`` (above the smallest label where labels are negative). "auto": "exp2" for
+        such grades, "linear" for all other labels: real-valued, negative or larger.
+    measure : str, default="nDCG@10"
+        Measure taken on X_val after every tree.
+    early_stopping_rounds : int >= 1, optional
+        Used only where ``fit`` receives X_val: stop after this many trees without improvement
+        and keep the trees up to the best.
+    params : dict, optional
+        Further parameters of LightGBM, under its names.
+    n_jobs : int, optional
+        Threads; None: all CPUs of this process, capped by ``RANKWISE_NUM_THREADS``. The result is
+        the same for any number.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    best_iteration_ : int
+        Number of trees that ``predict`` uses.
+    validation_scores_ : ndarray of shape (n_trees,)
+        ``measure`` on X_val after every tree, where X_val was given.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Total gain of the splits on each feature, summing to 1 (all 0 without splits).
+    model_ : bytes
+        The trees as LightGBM's text.
+    booster_ : lightgbm.Booster
+        The same trees as LightGBM's object.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X has column names.
+    score_name_ : str
+        What ``score`` returns.
+
+    Notes
+    -----
+    Differs from ``lightgbm.LGBMRanker``: takes the query of every row instead of group sizes; takes
+    any labels; trains the same model for any order of the rows (its initial ranking does not see
+    the order of the file); queries of more than 10,000 rows, which LightGBM refuses, are
+    dealt into parts with the same mix of labels, with a warning; more than 65,536 different
+    labels are binned; ``subsample`` needs no ``subsample_freq``. ``sample_weight`` is not accepted:
+    LightGBM weighs rows where a repeated row would weigh pairs. Categorical splits
+    and linear trees are not supported.
+
+    Composition: LightGBM's trees × LambdaRank × LightGBM's boosting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import LightGBMRanker
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(200) % 10
+    >>> ranker = LightGBMRanker(n_estimators=20, random_state=0).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid)
+    1.0
+    """
+
+    _own_names: ClassVar[frozenset[str]] = frozenset({
+        "num_iterations", "num_boost_round", "learning_rate", "num_leaves", "max_depth",
+        "min_data_in_leaf", "min_sum_hessian_in_leaf", "bagging_fraction", "feature_fraction",
+        "lambda_l1", "lambda_l2", "max_bin", "objective", "lambdarank_truncation_level",
+        "label_gain", "metric", "early_stopping_round", "num_threads", "seed", "n_estimators",
+        "min_child_samples", "min_child_weight", "subsample", "colsample_bytree", "reg_alpha",
+        "reg_lambda", "early_stopping_rounds", "n_jobs", "random_state", "categorical_feature",
+    })  # fmt: skip
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        max_depth: int = -1,
+        min_child_samples: int = 20,
+        min_child_weight: float = 1e-3,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        reg_alpha: float = 0.0,
+        reg_lambda: float = 0.0,
+        max_bin: int = 255,
+        objective: str = "lambdarank",
+        truncation_level: int = 30,
+        gain: str = "auto",
+        measure: str = "nDCG@10",
+        early_stopping_rounds: int | None = None,
+        params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.max_depth = max_depth
+        self.min_child_samples = min_child_samples
+        self.min_child_weight = min_child_weight
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.reg_alpha = reg_alpha
+        self.reg_lambda = reg_lambda
+        self.max_bin = max_bin
+        self.objective = objective
+        self.truncation_level = truncation_level
+        self.gain = gain
+        self.measure = measure
+        self.early_stopping_rounds = early_stopping_rounds
+        self.params = params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
+        check_choice("objective", self.objective, LIGHTGBM_OBJECTIVES)
+        X, y, sizes = _small_queries(rows)
+        codes, gains = _label_codes(y, rows.exp2)
+        params = {
+            **self._library_params(seed),
+            "label_gain": gains.tolist(),
+            **(self.params or {}),
+        }
+        train_set = lightgbm.Dataset(X, codes, group=sizes, params=params)
+        if monitor is None:
+            booster = lightgbm.train(params, train_set, self.n_estimators)
+            return _text(booster, self.n_estimators)
+        valid_set = train_set.create_valid(monitor.X, np.zeros(monitor.n_samples))
+        callbacks = []
+        if self.early_stopping_rounds is not None:
+            callbacks.append(lightgbm.early_stopping(self.early_stopping_rounds, verbose=False))
+        booster = lightgbm.train(
+            params,
+            train_set,
+            self.n_estimators,
+            valid_sets=[valid_set],
+            feval=lambda scores, _: ("measure", monitor(scores), True),
+            callbacks=callbacks,
+        )
+        stops = self.early_stopping_rounds is not None
+        return _text(booster, monitor.best_iteration if stops else self.n_estimators)
+
+    def _library_params(self, seed: int) -> dict[str, Any]:
+        return {
+            "objective": self.objective,
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "max_depth": self.max_depth,
+            "min_data_in_leaf": self.min_child_samples,
+            "min_sum_hessian_in_leaf": self.min_child_weight,
+            "bagging_fraction": self.subsample,
+            "bagging_freq": 1 if self.subsample < 1 else 0,
+            "feature_fraction": self.colsample_bytree,
+            "lambda_l1": self.reg_alpha,
+            "lambda_l2": self.reg_lambda,
+            "max_bin": self.max_bin,
+            "lambdarank_truncation_level": self.truncation_level,
+            "metric": "None",
+            "num_threads": self._threads(),
+            "seed": seed,
+            "deterministic": True,
+            "force_col_wise": True,
+            "verbosity": -1,
+        }
+
+    def _parse(self, model: bytes) -> lightgbm.Booster:
+        check_lightgbm(model, self.n_features_in_)
+        return lightgbm.Booster(model_str=model.decode("ascii"))
+
+    def _predict(self, booster: lightgbm.Booster, X: Matrix) -> Any:
+        return booster.predict(X, raw_score=True, num_threads=self._threads())
+
+    def _importances(self, booster: lightgbm.Booster) -> Any:
+        return booster.feature_importance("gain")
+
+
+def _small_queries(rows: TrainingRows) -> tuple[Matrix, Float64Array, Int64Array]:
+    """The rows with every query within LightGBM's limit."""
+    largest = int(rows.sizes.max())
+    if largest <= LARGEST_QUERY:
+        return rows.X, rows.y, rows.sizes
+    warnings.warn(
+        f"LightGBM takes queries of at most {LARGEST_QUERY} rows, the largest here has {largest}: "
+        "larger ones are dealt into parts with the same mix of labels, and rows of different "
+        "parts are not compared. XGBoostRanker and CatBoostRanker take queries of any size.",
+        UserWarning,
+        stacklevel=4,
+    )
+    order, sizes = deal_large_queries(rows.y, rows.sizes, LARGEST_QUERY)
+    return rows.X[order], rows.y[order], sizes
+
+
+def _label_codes(y: Float64Array, exp2: bool) -> tuple[Int64Array, Float64Array]:
+    """Whole label of every row and the gain of every label."""
+    if exp2:
+        return y.astype(np.int64), 2.0 ** np.arange(y.max() + 1) - 1.0
+    values, codes = np.unique(y, return_inverse=True)
+    if len(values) <= LARGEST_LABEL_COUNT:
+        return codes, values
+    bins = np.arange(len(values)) * LARGEST_LABEL_COUNT // len(values)
+    return bins[codes], np.bincount(bins, values) / np.bincount(bins)
+
+
+def _text(booster: lightgbm.Booster, n_trees: int) -> bytes:
+    """The model up to its trees, without the list of training parameters."""
+    text = booster.model_to_string(num_iteration=n_trees)
+    return text[: text.index(_END) + len(_END)].encode("ascii")

@@ -1,0 +1,254 @@
+"""XGBoost's LambdaMART behind the qid API [1]_.
+
+References
+----------
+.. [1] C. Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.rankers.adapters._common import (
+    BoostedRanker,
+    TrainingRows,
+    ValidationMonitor,
+    check_choice,
+)
+from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
+from rankwise.typing import Matrix
+
+try:
+    import xgboost
+except ImportError as error:
+    raise ImportError(
+        'XGBoostRanker needs XGBoost, which is not installed. Run: pip install "rankwise[gbdt]"'
+    ) from error
+
+_PREDICT_CHUNK = 2**16  # rows of CSR made dense at a time
+
+
+class XGBoostRanker(BoostedRanker):
+    """Gradient boosted trees with LambdaRank gradients, trained by XGBoost.
+
+    Parameters
+    ----------
+    n_estimators : int >= 1, default=100
+        Number of trees.
+    learning_rate : float > 0, default=0.3
+    max_depth : int >= 0, default=6
+        Largest depth of a tree; 0: no bound.
+    max_leaves : int >= 0, default=0
+        Most leaves of a tree; 0: no bound.
+    min_child_weight : float >= 0, default=1.0
+        Smallest sum of second derivatives in a leaf.
+    subsample : float in (0, 1], default=1.0
+        Share of the rows drawn for every tree.
+    colsample_bytree : float in (0, 1], default=1.0
+        Share of the features drawn for every tree.
+    reg_alpha : float >= 0, default=0.0
+        L1 penalty on the values of the leaves.
+    reg_lambda : float >= 0, default=1.0
+        L2 penalty on the values of the leaves.
+    min_split_loss : float >= 0, default=0.0
+        Smallest gain of a split (XGBoost's ``gamma``).
+    max_bin : int >= 2, default=256
+        Most bins of a feature.
+    objective : {"rank:ndcg", "rank:pairwise"}, default="rank:ndcg"
+    pair_method : {"topk", "mean"}, default="topk"
+        Pairs with the rows ranked at the top, or drawn at random for every row.
+    n_pairs : int >= 1, optional
+        Number of top ranks, or pairs drawn per row; None: XGBoost's choice.
+    gain : {"auto", "exp2", "linear"}, default="auto"
+        Gain of a label in LambdaRank's nDCG. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
+        "linear": ``y`` (above the smallest label where labels are negative). "auto": "exp2" for
+        such grades, "linear" for all other labels: real-valued, negative or larger.
+    measure : str, default="nDCG@10"
+        Measure taken on X_val after every tree.
+    early_stopping_rounds : int >= 1, optional
+        Used only where ``fit`` receives X_val: stop after this many trees without improvement
+        and keep the trees up to the best.
+    params : dict, optional
+        Further parameters of XGBoost, under its names.
+    n_jobs : int, optional
+        Threads; None: all CPUs of this process, capped by ``RANKWISE_NUM_THREADS``.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    best_iteration_ : int
+        Number of trees that ``predict`` uses.
+    validation_scores_ : ndarray of shape (n_trees,)
+        ``measure`` on X_val after every tree, where X_val was given.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Total gain of the splits on each feature, summing to 1 (all 0 without splits).
+    model_ : bytes
+        The trees as XGBoost's JSON.
+    booster_ : xgboost.Booster
+        The same trees as XGBoost's object.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X has column names.
+    score_name_ : str
+        What ``score`` returns.
+
+    Notes
+    -----
+    Differs from ``xgboost.XGBRanker``: takes queries in any order and of any type; takes any
+    labels; trains the same model for any order of the rows; an entry absent from a CSR matrix is
+    0, as in the dense matrix, and not missing (the matrix is made dense in float32, 4 bytes an
+    entry). ``sample_weight`` is not accepted: XGBoost weighs queries, not rows. Categorical
+    splits and boosters other than "gbtree" are not supported.
+
+    Composition: XGBoost's trees × LambdaRank × XGBoost's boosting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import XGBoostRanker
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(200) % 10
+    >>> ranker = XGBoostRanker(n_estimators=20, random_state=0).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid)
+    1.0
+    """
+
+    _own_names: ClassVar[frozenset[str]] = frozenset({
+        "n_estimators", "num_boost_round", "learning_rate", "eta", "max_depth", "max_leaves",
+        "min_child_weight", "subsample", "colsample_bytree", "reg_alpha", "alpha", "reg_lambda",
+        "lambda", "min_split_loss", "gamma", "max_bin", "objective", "lambdarank_pair_method",
+        "lambdarank_num_pair_per_sample", "ndcg_exp_gain", "eval_metric", "nthread", "n_jobs",
+        "seed", "random_state", "early_stopping_rounds",
+    })  # fmt: skip
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        learning_rate: float = 0.3,
+        max_depth: int = 6,
+        max_leaves: int = 0,
+        min_child_weight: float = 1.0,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        reg_alpha: float = 0.0,
+        reg_lambda: float = 1.0,
+        min_split_loss: float = 0.0,
+        max_bin: int = 256,
+        objective: str = "rank:ndcg",
+        pair_method: str = "topk",
+        n_pairs: int | None = None,
+        gain: str = "auto",
+        measure: str = "nDCG@10",
+        early_stopping_rounds: int | None = None,
+        params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_depth = max_depth
+        self.max_leaves = max_leaves
+        self.min_child_weight = min_child_weight
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.reg_alpha = reg_alpha
+        self.reg_lambda = reg_lambda
+        self.min_split_loss = min_split_loss
+        self.max_bin = max_bin
+        self.objective = objective
+        self.pair_method = pair_method
+        self.n_pairs = n_pairs
+        self.gain = gain
+        self.measure = measure
+        self.early_stopping_rounds = early_stopping_rounds
+        self.params = params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
+        check_choice("objective", self.objective, XGBOOST_OBJECTIVES)
+        check_choice("pair_method", self.pair_method, ("topk", "mean"))
+        params = {**self._library_params(seed, rows.exp2), **(self.params or {})}
+        train_set = xgboost.QuantileDMatrix(
+            _dense(rows.X), rows.y, qid=rows.qid(), nthread=self._threads(),
+            max_bin=self.max_bin,
+        )  # fmt: skip
+        if monitor is None:
+            return bytes(xgboost.train(params, train_set, self.n_estimators).save_raw("json"))
+        valid_set = xgboost.QuantileDMatrix(
+            _dense(monitor.X), ref=train_set, nthread=self._threads(), max_bin=self.max_bin
+        )
+        callbacks = []
+        if self.early_stopping_rounds is not None:
+            callbacks.append(
+                xgboost.callback.EarlyStopping(self.early_stopping_rounds, maximize=True)
+            )
+        booster = xgboost.train(
+            params,
+            train_set,
+            self.n_estimators,
+            evals=[(valid_set, "validation")],
+            custom_metric=lambda scores, _: ("measure", monitor(scores)),
+            callbacks=callbacks,
+            verbose_eval=False,
+        )
+        if self.early_stopping_rounds is not None:
+            booster = booster[: monitor.best_iteration]
+        return bytes(booster.save_raw("json"))
+
+    def _library_params(self, seed: int, exp2: bool) -> dict[str, Any]:
+        params = {
+            "objective": self.objective,
+            "learning_rate": self.learning_rate,
+            "max_depth": self.max_depth,
+            "max_leaves": self.max_leaves,
+            "min_child_weight": self.min_child_weight,
+            "subsample": self.subsample,
+            "colsample_bytree": self.colsample_bytree,
+            "reg_alpha": self.reg_alpha,
+            "reg_lambda": self.reg_lambda,
+            "min_split_loss": self.min_split_loss,
+            "max_bin": self.max_bin,
+            "tree_method": "hist",
+            "lambdarank_pair_method": self.pair_method,
+            "disable_default_eval_metric": True,
+            "nthread": self._threads(),
+            "seed": seed,
+            "verbosity": 0,
+        }
+        if self.n_pairs is not None:
+            params["lambdarank_num_pair_per_sample"] = self.n_pairs
+        if self.objective == "rank:ndcg":
+            params["ndcg_exp_gain"] = exp2
+        return params
+
+    def _parse(self, model: bytes) -> xgboost.Booster:
+        check_xgboost(model, self.n_features_in_)
+        booster = xgboost.Booster()
+        booster.load_model(bytearray(model))
+        return booster
+
+    def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
+        booster.set_param({"nthread": self._threads()})
+        if not sparse.issparse(X):
+            return booster.inplace_predict(X, predict_type="margin")
+        return np.concatenate([
+            booster.inplace_predict(_dense(X[first : first + _PREDICT_CHUNK]),
+                                    predict_type="margin")
+            for first in range(0, X.shape[0], _PREDICT_CHUNK)
+        ])  # fmt: skip
+
+    def _importances(self, booster: xgboost.Booster) -> Any:
+        gains = np.zeros(self.n_features_in_)
+        for name, gain in booster.get_score(importance_type="total_gain").items():
+            gains[int(name.removeprefix("f"))] = gain
+        return gains
+
+
+def _dense(X: Matrix) -> Any:
+    """X itself, or CSR as float32 with zeros where XGBoost would see missing values."""
+    return X.astype(np.float32).toarray() if sparse.issparse(X) else X

@@ -104,6 +104,7 @@ class BoostedRanker(Ranker):
     params: dict[str, Any] | None
     n_jobs: int | None
     random_state: Any
+    n_features_in_: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -187,7 +188,8 @@ class BoostedRanker(Ranker):
 
     def __getstate__(self) -> dict[str, Any]:
         """Parameters and fitted state, the trees as bytes."""
-        return {key: value for key, value in super().__getstate__().items() if key != "_booster"}
+        state: Any = super().__getstate__()
+        return {key: value for key, value in state.items() if key != "_booster"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**state, "_booster": None})

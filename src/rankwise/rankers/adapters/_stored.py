@@ -180,7 +180,7 @@ def check_catboost(data: bytes, n_features: int) -> None:
         raise StoredTreesError(f"CatBoost model: {error}") from None
 
 
-def _require(condition: bool, message: str) -> None:
+def _require(condition: bool | np.bool, message: str) -> None:
     if not condition:
         raise ValueError(message)
 

@@ -205,7 +205,7 @@ class CatBoostRanker(BoostedRanker):
         return booster.predict(X, prediction_type="RawFormulaVal", thread_count=self._threads())
 
     def _importances(self, booster: catboost.CatBoost) -> Any:
-        return booster.get_feature_importance(type="PredictionValuesChange")
+        return booster.get_feature_importance(type=catboost.EFstrType.PredictionValuesChange)
 
 
 class _Metric:

@@ -23,6 +23,7 @@ from rankwise.typing import Matrix
 
 try:
     import xgboost
+    from xgboost.callback import EarlyStopping
 except ImportError as error:
     raise ImportError(
         'XGBoostRanker needs XGBoost, which is not installed. Run: pip install "rankwise[gbdt]"'
@@ -184,9 +185,7 @@ class XGBoostRanker(BoostedRanker):
         )
         callbacks = []
         if self.early_stopping_rounds is not None:
-            callbacks.append(
-                xgboost.callback.EarlyStopping(self.early_stopping_rounds, maximize=True)
-            )
+            callbacks.append(EarlyStopping(self.early_stopping_rounds, maximize=True))
         booster = xgboost.train(
             params,
             train_set,

@@ -1,0 +1,337 @@
+"""One file per model: ``save`` and ``load`` without pickle.
+
+A model file is a zip archive in the format of skops [1]_ with one more entry, ``rankwise.json``,
+that names the estimator, its parameters, features, library versions and the fingerprint of its
+training data; :func:`describe` reads it without building anything.
+
+``load`` builds only what is on a fixed list: the estimators of the registry, the result types
+named here, and what skops itself trusts (scikit-learn's estimators, NumPy and SciPy arrays). The
+file has no say in it; other types are reported and never imported. Trees of the boosting adapters
+are checked before their library parses them.
+
+References
+----------
+.. [1] https://skops.readthedocs.io/en/stable/persistence.html
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from sys import modules
+from types import FunctionType, MethodType
+from typing import Any
+from uuid import uuid4
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
+
+import numpy as np
+import skops.io
+from sklearn.base import BaseEstimator
+from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundException
+
+import rankwise
+from rankwise._registry import REGISTRY
+
+FORMAT = 1
+HEADER = "rankwise.json"
+RESULT_TYPES = ("rankwise.base.SolveResult", "rankwise.groups.QueryGroups")
+TRUSTED_TYPES = (*(entry.path.replace(":", ".") for entry in REGISTRY.values()), *RESULT_TYPES)
+
+# Bound methods, partial objects, operators and constructors with arguments have no place in a
+# model file, and are where a trusted type could be called with arguments of the file's choice.
+_LOADERS = frozenset({
+    "ObjectNode", "JsonNode", "DictNode", "DefaultDictNode", "ListNode", "TupleNode", "SetNode",
+    "SliceNode", "BytesNode", "BytearrayNode", "NdArrayNode", "MaskedArrayNode", "DTypeNode",
+    "SparseMatrixNode", "RandomStateNode", "RandomGeneratorNode", "TypeNode", "FunctionNode",
+    "LossNode", "TreeNode", "CachedNode",
+})  # fmt: skip
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
+_PICKLE_START = b"\x80"
+_ZIP_START = b"PK"
+
+
+class ModelFileError(ValueError):
+    """A file that is no model of this library, is damaged, or holds what is not trusted."""
+
+
+def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
+    """Write an estimator to one file that :func:`load` reads back.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A ranker or another scikit-learn estimator, such as a pipeline.
+    path : path-like
+        Replaced in one step: a reader sees the old file or the new one.
+
+    Returns
+    -------
+    Path
+        ``path``.
+
+    Raises
+    ------
+    TypeError
+        When ``estimator`` is no estimator, or holds what no file can name: a lambda, a function
+        defined inside another, a bound method, a ``partial``.
+
+    Examples
+    --------
+    >>> import numpy as np, rankwise, tempfile
+    >>> X, y = np.arange(6.0).reshape(3, 2), [0, 1, 2]
+    >>> ranker = rankwise.LinearRegressionRanker().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = rankwise.save(ranker, f"{folder}/model.skops")
+    ...     bool((rankwise.load(path).predict(X) == ranker.predict(X)).all())
+    True
+    """
+    if not isinstance(estimator, BaseEstimator):
+        raise TypeError(
+            f"save takes an estimator, got {type(estimator).__name__}. "
+            "Pass a ranker or a scikit-learn pipeline."
+        )
+    for where, value in _walk(estimator, type(estimator).__name__):
+        _check_can_be_named(where, value)
+    try:
+        buffer = io.BytesIO(skops.io.dumps(estimator, compression=ZIP_STORED))
+    except UnsupportedTypeException as error:
+        raise TypeError(f"{type(estimator).__name__} cannot be saved: {error}") from error
+    buffer.seek(0, io.SEEK_END)
+    with ZipFile(buffer, "a", ZIP_STORED) as archive:
+        archive.writestr(HEADER, json.dumps(_header(estimator), indent=1))
+    path = Path(path)
+    _replace(path, buffer.getvalue())
+    return path
+
+
+def load(path: str | os.PathLike[str], *, trusted: Sequence[type | Callable[..., Any]] = ()) -> Any:
+    """Read an estimator that :func:`save` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+    trusted : sequence of types and functions, default=()
+        Your own classes and functions (a kernel, say) that the model may hold: the objects, not
+        their names. A crafted file can have them called with arguments of its choice.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ModelFileError
+        When the file is no model file, is damaged, was written by a newer version, or holds
+        types that are neither on the fixed list nor in ``trusted``.
+    ImportError
+        When the model needs an extra that is not installed.
+    FileNotFoundError
+    """
+    names = [f"{item.__module__}.{item.__qualname__}" for item in trusted]
+    data = Path(path).read_bytes()
+    _read_header(data, path)
+    try:
+        with ZipFile(io.BytesIO(data)) as archive:
+            _check_loaders(json.loads(archive.read("schema.json")), path)
+        estimator = skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
+    except UntrustedTypesFoundException:
+        raise _untrusted(path, data, names) from None
+    except (ModelFileError, ImportError):
+        raise
+    except Exception as error:  # whatever a damaged tree of objects runs into
+        raise _damaged(path, error) from error
+    if not isinstance(estimator, BaseEstimator):
+        raise ModelFileError(f"{path} holds a {type(estimator).__name__} and no estimator.")
+    return estimator
+
+
+def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a model file says about itself; nothing in it is built.
+
+    Returns
+    -------
+    dict
+        ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
+        ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None where X had
+        none), ``score_name`` and ``fingerprint`` (of the training data, see
+        :mod:`rankwise._fingerprint`; None where unfitted).
+
+    Raises
+    ------
+    ModelFileError
+        When the file is no model file, is damaged, or was written by a newer version.
+    FileNotFoundError
+    """
+    return _read_header(Path(path).read_bytes(), path)
+
+
+def _header(estimator: BaseEstimator) -> dict[str, Any]:
+    parts = [value for _, value in _walk(estimator, "") if isinstance(value, BaseEstimator)]
+
+    def first(attribute: str) -> Any:
+        found = (getattr(part, attribute, None) for part in (estimator, *parts))
+        return next((value for value in found if value is not None), None)
+
+    names = first("feature_names_in_")
+    return {
+        "format": FORMAT,
+        "rankwise": rankwise.__version__,
+        "versions": {
+            "python": platform.python_version(),
+            **{package: version(package) for package in _PACKAGES},
+        },
+        "estimator": f"{type(estimator).__module__}.{type(estimator).__qualname__}",
+        "params": {name: _plain(value) for name, value in estimator.get_params(deep=False).items()},
+        "n_features": _plain(first("n_features_in_")),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "score_name": first("score_name_"),
+        "fingerprint": first("fit_fingerprint_"),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Value for JSON: numbers, strings and lists as they are, anything else as its repr."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return repr(value)
+
+
+def _walk(value: Any, where: str, seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
+    """Every object that a file would hold, below and without ``value``, with its place."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, dict):
+        children = [(f"{where}[{key!r}]", child) for key, child in value.items()]
+    elif isinstance(value, list | tuple | set):
+        children = [(f"{where}[{i}]", child) for i, child in enumerate(value)]
+    elif isinstance(value, BaseEstimator):
+        state: Any = value.__getstate__()
+        children = [(f"{where}.{key}", child) for key, child in state.items()]
+    elif hasattr(value, "__dict__") and not isinstance(value, type | FunctionType | partial):
+        children = [(f"{where}.{key}", child) for key, child in vars(value).items()]
+    else:
+        return
+    for place, child in children:
+        yield place, child
+        yield from _walk(child, place, seen)
+
+
+def _check_can_be_named(where: str, value: Any) -> None:
+    if isinstance(value, partial | MethodType):
+        what = f"a {type(value).__name__}"
+    elif isinstance(value, FunctionType):
+        if getattr(modules.get(value.__module__), value.__name__, None) is value:
+            return
+        what = "a lambda" if value.__name__ == "<lambda>" else "a function defined inside another"
+    else:
+        return
+    raise TypeError(
+        f"{where} is {what}, which no model file can name. Define it as a function at module "
+        "level (and load with trusted=[that_function]), or use a named kernel."
+    )
+
+
+def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The header, once the archive is sound and not newer than this library."""
+    if not data:
+        raise ModelFileError(f"{path} is empty.")
+    if data.startswith(_PICKLE_START):
+        raise ModelFileError(
+            f"{path} looks like a pickle, which load never opens: it can run any code. "
+            "Save the model with rankwise.save."
+        )
+    if not data.startswith(_ZIP_START):
+        raise ModelFileError(f"{path} is no model file: rankwise.save writes zip archives.")
+    try:
+        with ZipFile(io.BytesIO(data)) as archive:
+            entries = archive.infolist()
+            if any(entry.compress_type != ZIP_STORED for entry in entries) or (
+                sum(entry.file_size for entry in entries) > len(data)
+            ):
+                raise ModelFileError(f"{path} is packed in a way that rankwise.save never uses.")
+            if not {HEADER, "schema.json"} <= set(archive.namelist()):
+                raise ModelFileError(
+                    f"{path} is a zip archive but no model file: it has no {HEADER} and "
+                    "schema.json. Save the model with rankwise.save."
+                )
+            header = json.loads(archive.read(HEADER))
+            written = str(header["rankwise"])
+            newer = header["format"] > FORMAT or _major(written) > _major(rankwise.__version__)
+    except ModelFileError:
+        raise
+    except Exception as error:  # whatever a damaged archive runs into
+        raise _damaged(path, error) from error
+    if newer:
+        raise ModelFileError(
+            f"{path} was written by rankwise {written}, this is {rankwise.__version__}. "
+            "Upgrade rankwise to read it."
+        )
+    return header
+
+
+def _major(release: str) -> int:
+    return int(release.partition(".")[0])
+
+
+def _check_loaders(node: Any, path: str | os.PathLike[str]) -> None:
+    """Refuse a tree of objects with kinds of entries that ``save`` never writes."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            loader = node.get("__loader__", "ObjectNode")
+            if isinstance(loader, str) and loader not in _LOADERS:
+                raise ModelFileError(
+                    f"{path} holds a {loader} for {node.get('__module__')}."
+                    f"{node.get('__class__')}, which no model needs. Do not trust this file."
+                )
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)
+
+
+def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> ModelFileError:
+    found = skops.io.get_untrusted_types(data=data)
+    odd = [name for name in found if name not in TRUSTED_TYPES and name not in names]
+    return ModelFileError(
+        f"{path} holds types that load does not trust: {', '.join(odd)}. Nothing was built. If "
+        "they are your own, pass them: load(path, trusted=[...]); otherwise do not trust this file."
+    )
+
+
+def _damaged(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
+    what = "is truncated or damaged" if isinstance(error, BadZipFile) else "is damaged"
+    return ModelFileError(f"{path} {what}: {type(error).__name__}: {error}")
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write to a file of another name beside ``path``, then rename."""
+    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            temporary.unlink()
+        raise

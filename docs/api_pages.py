@@ -1,0 +1,91 @@
+"""Writes the API lists: estimators from the registry, functions and classes from ``__all__``."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from rankwise._registry import REGISTRY, Entry
+
+KINDS = {
+    "ranker": "Rankers",
+    "transformer": "Feature maps",
+    "ordinal": "Ordinal classifiers",
+    "labels": "Multi-label methods",
+}
+MODULES = {
+    "rankwise": "Core",
+    "rankwise.metrics": "Measures",
+    "rankwise.datasets": "Data",
+    "rankwise.selection": "Comparison",
+}
+
+
+def write(folder: Path) -> None:
+    """Write ``estimators.rst`` and ``functions.rst`` into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "estimators.rst").write_text(estimators(), encoding="utf-8")
+    (folder / "functions.rst").write_text(functions(), encoding="utf-8")
+
+
+def estimators() -> str:
+    """One section per kind: a table from the registry, then a page per class."""
+    parts = [_title("Estimators", "=")]
+    for kind, title in KINDS.items():
+        entries = {key: entry for key, entry in REGISTRY.items() if entry.kind == kind}
+        if entries:
+            parts += [
+                _title(title, "-"),
+                _table(entries),
+                _autosummary([entry.path.replace(":", ".") for entry in entries.values()]),
+            ]
+    return "\n".join(parts)
+
+
+def functions() -> str:
+    """One section per public module, without the estimators."""
+    classes = {entry.class_name for entry in REGISTRY.values()}
+    parts, seen = [_title("Functions and classes", "=")], set()
+    for module, title in MODULES.items():
+        public = import_module(module)
+        names = []
+        for name in public.__all__:
+            value = getattr(public, name) if name not in classes else None
+            if callable(value) and id(value) not in seen:
+                seen.add(id(value))
+                names.append(f"{module}.{name}")
+        parts += [_title(title, "-"), _autosummary(names)]
+    return "\n".join(parts)
+
+
+def _title(text: str, mark: str) -> str:
+    return f"{text}\n{mark * len(text)}\n"
+
+
+def _table(entries: dict[str, Entry]) -> str:
+    lines = [
+        ".. list-table::",
+        "   :header-rows: 1",
+        "   :widths: 18 24 34 24",
+        "",
+        "   * - Command line",
+        "     - Class",
+        "     - What it is",
+        "     - Source, extra",
+    ]
+    for key, entry in entries.items():
+        source = [f":ref:`{entry.paper} <{entry.paper}>`"] if entry.paper else []
+        source += [f"``rankwise[{entry.extra}]``"] if entry.extra else []
+        lines += [
+            f"   * - ``{key}``",
+            f"     - :class:`~{entry.path.replace(':', '.')}`",
+            f"     - {entry.summary}",
+            f"     - {', '.join(source)}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _autosummary(names: list[str]) -> str:
+    return (
+        "\n".join([".. autosummary::", "   :toctree: api", "", *(f"   {n}" for n in names)]) + "\n"
+    )

@@ -1,0 +1,112 @@
+"""The recipes of CONTRIBUTING.md work: follows them to the letter in a copy of the sources."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GUIDE = ROOT / "CONTRIBUTING.md"
+RECIPES = ["Add a ranker", "Add a measure", "Add a data set"]
+STEP = re.compile(
+    r"^(?P<verb>Create|Add to)(?: `(?P<table>\w+)` in)? `(?P<path>[^`]+)`:\n\n"
+    r"```\w+\n(?P<text>.*?)^```$"
+    r"|^```console\n(?P<commands>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A copy of the sources and tests, and the way to run commands on it."""
+
+    root: Path
+
+    def follow(self, recipe):
+        """Do what the recipe says; return the output of its commands, one by one."""
+        outputs = []
+        for step in STEP.finditer(section(recipe)):
+            if step["commands"]:
+                outputs += [self.run(line) for line in step["commands"].splitlines()]
+            elif step["verb"] == "Create":
+                path = self.root / step["path"]
+                assert not path.exists()
+                path.write_text(step["text"], encoding="utf-8")
+            else:
+                self.add_to_table(self.root / step["path"], step["table"], step["text"])
+        return outputs
+
+    def add_to_table(self, path, table, text):
+        """Insert text before the line that closes ``table = {`` (or ``[``); else append it."""
+        source = path.read_text("utf-8")
+        if table is None:
+            source += text
+        else:
+            start = re.search(rf"^{table}\b.*= [\[{{]$", source, re.MULTILINE)
+            assert start, f"{path} has no table {table}"
+            end = re.compile(r"^[\]}]$", re.MULTILINE).search(source, start.end())
+            source = source[: end.start()] + text + source[end.start() :]
+        path.write_text(source, encoding="utf-8")
+
+    def run(self, command):
+        scripts = Path(sys.executable).parent
+        env = {
+            **os.environ,
+            "PYTHONPATH": str(self.root / "src"),
+            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        }
+        done = subprocess.run(
+            command, shell=True, cwd=self.root, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+def section(title):
+    text = GUIDE.read_text("utf-8")
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found, f"CONTRIBUTING.md has no section {title!r}"
+    return found[1]
+
+
+@pytest.fixture
+def workplace(tmp_path):
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("src", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return Workplace(tmp_path)
+
+
+def test_every_recipe_is_tested():
+    titles = re.findall(r"^## (.*)$", GUIDE.read_text("utf-8"), re.MULTILINE)
+    assert titles == RECIPES
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_recipes_are_about_ten_lines(recipe):
+    for step in STEP.finditer(section(recipe)):
+        if step["verb"] == "Create":
+            code = [line for line in step["text"].splitlines() if line and '"""' not in line]
+            body = [line for line in code if not line.startswith(("import ", "from ", "@"))]
+            assert len(body) <= 10
+
+
+def test_add_a_ranker(workplace):
+    listed, tested, compared = workplace.follow("Add a ranker")
+    assert "covariance" in listed
+    assert re.search(r"[1-9]\d* passed", tested)
+    assert "covariance" in compared
+
+
+def test_add_a_measure(workplace):
+    evaluated, compared = workplace.follow("Add a measure")
+    assert "TopGrade" in evaluated
+    assert "TopGrade" in compared

@@ -1,0 +1,72 @@
+"""Examples in docstrings, documentation pages and the README run and print what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import rankwise
+from rankwise._registry import REGISTRY
+
+ROOT = Path(__file__).parents[1]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+MODULES = sorted(
+    info.name
+    for info in pkgutil.walk_packages(rankwise.__path__, "rankwise.")
+    if not info.name.startswith("rankwise.kernels")
+)
+PAGES = sorted((ROOT / "docs").glob("*.rst"))
+
+
+def run(test):
+    report = io.StringIO()
+    result = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.write)
+    assert result.failed == 0, report.getvalue()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        run(test)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_pages(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = path.read_text("utf-8")
+    run(doctest.DocTestParser().get_doctest(text, {}, path.stem, str(path), 0))
+
+
+@pytest.mark.parametrize("name", ["README.md"])
+def test_snippets(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    snippets = re.findall(r"^```python\n(.*?)^```$", (ROOT / name).read_text("utf-8"), re.M | re.S)
+    assert snippets
+    for snippet in snippets:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(snippet, name, "exec"), {})
+        assert printed.getvalue().strip()
+
+
+def test_readme_names_targets_of_the_makefile():
+    named = set(re.findall(r"\bmake (\w+)", (ROOT / "README.md").read_text("utf-8")))
+    assert {"demo", "test"} <= named
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    assert named <= targets
+
+
+def test_every_source_in_the_registry_has_a_reference():
+    labels = set(
+        re.findall(r"^\.\. _(\w+):$", (ROOT / "docs/references.rst").read_text("utf-8"), re.M)
+    )
+    assert {entry.paper for entry in REGISTRY.values()} - {""} <= labels

@@ -1,11 +1,21 @@
-"""Writes the API lists: estimators from the registry, functions and classes from ``__all__``."""
+"""Writes the lists that the code itself knows best.
+
+Estimators come from the registry, functions and classes from ``__all__``, commands and options
+from the command line's own tree.
+"""
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
+from inspect import cleandoc
 from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
 
 from rankwise._registry import REGISTRY, Entry
+from rankwise.cli.main import app
 
 KINDS = {
     "ranker": "Rankers",
@@ -22,10 +32,11 @@ MODULES = {
 
 
 def write(folder: Path) -> None:
-    """Write ``estimators.rst`` and ``functions.rst`` into ``folder``."""
+    """Write ``estimators.rst``, ``functions.rst`` and ``commands.rst`` into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "estimators.rst").write_text(estimators(), encoding="utf-8")
     (folder / "functions.rst").write_text(functions(), encoding="utf-8")
+    (folder / "commands.rst").write_text(commands(), encoding="utf-8")
 
 
 def estimators() -> str:
@@ -56,6 +67,29 @@ def functions() -> str:
                 names.append(f"{module}.{name}")
         parts += [_title(title, "-"), _autosummary(names)]
     return "\n".join(parts)
+
+
+def commands() -> str:
+    """One section per command of ``rankwise``: what it does, arguments, options."""
+    program = get_command(app)
+    parts = [_title("Commands", "=")]
+    for name, command in program.commands.items():
+        parts += [_title(f"rankwise {name}", "-"), cleandoc(command.help or ""), ""]
+        for parameter in command.params:
+            help_text = " ".join((getattr(parameter, "help", "") or "").split())
+            parts += [f"{_spelling(parameter)}", f"    {_plain(help_text)}", ""]
+    return "\n".join(parts)
+
+
+def _spelling(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return f"``{parameter.human_readable_name}``"
+    return ", ".join(f"``{option}``" for option in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _plain(text: str) -> str:
+    """Text whose stars, ticks and bars mean themselves."""
+    return re.sub(r"([*`|_\\])", r"\\\1", text)
 
 
 def _title(text: str, mark: str) -> str:

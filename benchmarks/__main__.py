@@ -1,0 +1,44 @@
+"""Run the benchmarks, each in a process of its own: ``python -m benchmarks [name …]``.
+
+Prints their lines as they come, then how many targets were met. Ratios need an idle machine.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def main(names: list[str]) -> int:
+    """Run ``bench_<name>.py`` for every name, or all of them; 1 where one did not finish."""
+    known = sorted(path.stem.removeprefix("bench_") for path in HERE.glob("bench_*.py"))
+    if unknown := set(names) - set(known):
+        print(f"no benchmark named {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+        return 2
+    print(f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.2f}")
+    met = missed = failed = 0
+    for name in names or known:
+        print(f"\n== {name}", flush=True)
+        with subprocess.Popen(
+            [sys.executable, "-m", f"benchmarks.bench_{name}"],
+            cwd=HERE.parent,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdout is not None
+            for line in process.stdout:
+                print(line, end="", flush=True)
+                met += line.startswith("met ")
+                missed += line.startswith("MISS")
+        failed += process.returncode != 0
+    print(f"\n{met} targets met, {missed} missed, {failed} benchmarks failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -2,7 +2,8 @@
 
 from rankwise.selection.cell import Cell
 from rankwise.selection.compare import compare
-from rankwise.selection.leaderboard import FoldInfo, Leaderboard, Settings
+from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.splits import QueryKFold, letor_folds, query_folds
 from rankwise.selection.store import ResultStore
 from rankwise.selection.tuning import Tuned, tune

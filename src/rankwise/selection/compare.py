@@ -6,17 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 
 from rankwise._threads import available_threads
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import Measure, parse
-from rankwise.metrics.significance import METHODS
-from rankwise.selection.candidates import as_candidates
+from rankwise.metrics.paired import METHODS, check_choice
+from rankwise.selection.candidates import Candidate, as_candidates
 from rankwise.selection.cell import Cell
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
-from rankwise.selection.leaderboard import FoldInfo, Leaderboard, Settings
-from rankwise.selection.running import Task, run
+from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.provenance import FoldInfo, Settings
+from rankwise.selection.running import Task, run_all
 from rankwise.selection.splits import as_folds
 from rankwise.selection.store import ResultStore
 
@@ -97,8 +98,7 @@ def compare(
     >>> board = compare({"ridge": Ridge(), "soft": Ridge(1e5)}, load_lambdarank())  # doctest: +SKIP
     >>> print(board)  # doctest: +SKIP
     """
-    if test not in METHODS:
-        raise ValueError(f"test must be one of {list(METHODS)}, got {test!r}.")
+    check_choice("test", test, METHODS)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     candidates = as_candidates(rankers, random_state=random_state)
@@ -111,13 +111,8 @@ def compare(
     kept = None if store is None else ResultStore(store)
 
     infos = [_describe(fold, name) for name, fold in zip(folds.fold_names, folds, strict=True)]
-    common = (str(select), sorted({str(m) for m in parsed.values()}), random_state)
-    identities = [None if c.missing else c.identity() for c in candidates]
-    keys = {
-        (c.name, info.name): fingerprint([identity, info.fingerprint, common])
-        for c, identity in zip(candidates, identities, strict=True)
-        for info in infos
-    }
+    common = [str(select), sorted({str(m) for m in parsed.values()}), random_state]
+    keys = _keys(candidates, infos, common, named=kept is not None)
     cells = {} if kept is None else _finished(kept, keys)
     total = len(keys)
 
@@ -129,30 +124,29 @@ def compare(
     if progress is not None:
         for number, cell in enumerate(cells.values(), start=1):
             progress(number, total, cell)
-    n_jobs = max(1, min(effective_n_jobs(n_jobs), total - len(cells)))
+    n_jobs = max(1, min(effective_n_jobs(n_jobs or 1), total - len(cells)))
     n_threads = max(1, available_threads() // n_jobs)
-    missing = [where for where in keys if where not in cells]
 
-    def tasks() -> Iterator[Task]:
-        """Fold by fold, each loaded when its first missing cell is due."""
+    def due() -> Iterator[Task]:
+        """Missing cells, fold by fold; a fold is made when its first missing cell is due."""
         for i, name in enumerate(folds.fold_names):
-            due = [c for c in candidates if (c.name, name) in missing]
-            fold = folds[i] if due else None
-            for candidate in due:
+            absent = [c for c in candidates if (c.name, name) not in cells]
+            fold = folds[i] if absent else None
+            for candidate in absent:
                 assert fold is not None
                 yield Task(
                     candidate,
                     fold,
                     name,
                     select,
-                    tuple(parsed.values()),
+                    tuple(dict.fromkeys(parsed.values())),
                     random_state,
                     n_threads,
                     keys[candidate.name, name],
                     kept,
                 )
 
-    for cell in _run_all(tasks(), n_jobs):
+    for cell in run_all(due, n_jobs):
         note(cell)
     return Leaderboard(
         measures={name: str(measure) for name, measure in parsed.items()},
@@ -184,6 +178,19 @@ def _describe(fold: Fold, name: str) -> FoldInfo:
     )
 
 
+def _keys(
+    candidates: list[Candidate], infos: list[FoldInfo], common: list[Any], *, named: bool
+) -> dict[tuple[str, str], str]:
+    """Fingerprint of every cell; empty ones where nothing is kept and no key is needed."""
+    keys = {}
+    for candidate in candidates:
+        identity = candidate.identity() if named and not candidate.missing else None
+        for info in infos:
+            key = fingerprint([identity, info.fingerprint, common]) if identity else ""
+            keys[candidate.name, info.name] = key
+    return keys
+
+
 def _finished(store: ResultStore, keys: dict[tuple[str, str], str]) -> dict[tuple[str, str], Cell]:
     """Cells of an earlier run, under the names of this one."""
     records = store.records()
@@ -195,11 +202,3 @@ def _finished(store: ResultStore, keys: dict[tuple[str, str], str]) -> dict[tupl
         if cell is not None:
             cells[ranker, fold] = cell
     return cells
-
-
-def _run_all(tasks: Iterator[Task], n_jobs: int) -> Iterator[Cell]:
-    if n_jobs == 1:
-        yield from map(run, tasks)
-        return
-    parallel = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
-    yield from parallel(delayed(run)(task) for task in tasks)

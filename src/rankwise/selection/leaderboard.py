@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -13,42 +13,14 @@ from typing import Any
 
 import numpy as np
 
-import rankwise
 from rankwise.metrics import parse
 from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
+from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.standing import Standing, standings
 from rankwise.selection.table import leaderboard_text
 from rankwise.typing import Float64Array
 
 FORMAT = 1
-
-
-@dataclass(frozen=True)
-class FoldInfo:
-    """One fold: its test queries and the size and fingerprint of its data."""
-
-    name: str
-    qids: list[Any]
-    n_rows: int
-    n_train: int
-    n_train_queries: int
-    n_features: int
-    has_validation: bool
-    fingerprint: str
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How the comparison was made; ``versions`` are those that computed it."""
-
-    data: str
-    select_by: str
-    test: str = "t"
-    confidence: float = 0.95
-    random_state: int = 0
-    n_jobs: int = 1
-    n_threads: int = 1
-    versions: dict[str, str] = field(default_factory=lambda: _versions())
 
 
 class Leaderboard:
@@ -315,21 +287,3 @@ def _median(values: list[Any]) -> float | None:
 def _known(cls: type, state: Mapping[str, Any]) -> dict[str, Any]:
     names = {f.name for f in fields(cls)}
     return {name: value for name, value in state.items() if name in names}
-
-
-def _versions() -> dict[str, str]:
-    import platform
-
-    import numba
-    import scipy
-    import sklearn
-
-    return {
-        "rankwise": rankwise.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "numba": numba.__version__,
-        "platform": platform.platform(terse=True),
-    }

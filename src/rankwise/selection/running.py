@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure, evaluate
@@ -34,6 +40,42 @@ class Task:
     n_threads: int
     key: str
     store: ResultStore | None
+
+
+def run_all(due: Callable[[], Iterator[Task]], n_jobs: int) -> Iterator[Cell]:
+    """Cells of the tasks as they finish, ``n_jobs`` processes at a time.
+
+    Parameters
+    ----------
+    due : callable
+        Gives the tasks whose cells have not been yielded yet.
+    n_jobs : int >= 1
+        1: in this process.
+
+    Notes
+    -----
+    Where a worker process is killed (out of memory, say), every cell still due runs once more,
+    alone in a process of its own: then it is known whose fault it was, and the rest finishes.
+    """
+    if n_jobs == 1:
+        yield from map(run, due())
+        return
+    settings: Any = {"batch_size": 1, "return_as": "generator_unordered"}
+    parallel: Any = Parallel(n_jobs=n_jobs, **settings)
+    try:
+        yield from parallel(delayed(run)(task) for task in due())
+    except TerminatedWorkerError:
+        for task in due():
+            yield _run_alone(task)
+
+
+def _run_alone(task: Task) -> Cell:
+    with ProcessPoolExecutor(max_workers=1) as executor:
+        try:
+            return executor.submit(run, task).result()
+        except BrokenProcessPool:
+            message = "its process was killed, perhaps for want of memory. Try n_jobs=1."
+            return Cell(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
 
 
 def run(task: Task) -> Cell:

@@ -166,9 +166,10 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
     for number, (train, test) in enumerate(splits, start=1):
         both = np.intersect1d(codes[train], codes[test])
         if both.size:
+            (cut,) = data.groups.ids[both[:1]].tolist()
             raise ValueError(
-                f"cv={cv!r} puts query {data.groups.ids[both[0]]!r} into both parts of fold "
-                f"{number}. Use a splitter that keeps groups whole, such as QueryKFold."
+                f"cv={cv!r} puts query {cut!r} into both parts of fold {number}. "
+                "Use a splitter that keeps groups whole, such as QueryKFold."
             )
 
     def make(i: int) -> Fold:

@@ -62,7 +62,10 @@ class ResultStore:
     def load(self, record: dict[str, Any]) -> Cell | None:
         """The cell of one of :meth:`records`; None where its arrays are missing or damaged."""
         try:
-            with np.load(self._npz(str(record["key"])), allow_pickle=False) as arrays:
+            with (
+                self._npz(str(record["key"])).open("rb") as file,
+                np.load(file, allow_pickle=False) as arrays,
+            ):
                 table, measures = arrays["values"], arrays["measures"].tolist()
                 values = dict(zip(measures, table, strict=True))
                 return Cell.from_record(record, values, arrays["scores"])

@@ -1,0 +1,49 @@
+"""Where the numbers of a leaderboard come from: folds, settings, versions."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import rankwise
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "rankwise": rankwise.__version__,
+        "python": platform.python_version(),
+        **{package: version(package) for package in _PACKAGES},
+        "platform": platform.platform(terse=True),
+    }
+
+
+@dataclass(frozen=True)
+class FoldInfo:
+    """One fold: its test queries and the size and fingerprint of its data."""
+
+    name: str
+    qids: list[Any]
+    n_rows: int
+    n_train: int
+    n_train_queries: int
+    n_features: int
+    has_validation: bool
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the comparison was made; ``versions`` are those that computed it."""
+
+    data: str
+    select_by: str
+    test: str = "t"
+    confidence: float = 0.95
+    random_state: int = 0
+    n_jobs: int = 1
+    n_threads: int = 1
+    versions: dict[str, str] = field(default_factory=_versions)

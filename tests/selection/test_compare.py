@@ -1,0 +1,229 @@
+"""A comparison gives what evaluating by hand gives, for any number of jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingRegressor
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import _registry
+from rankwise._registry import Entry
+from rankwise.datasets.data import Fold, FoldedData
+from rankwise.metrics import evaluate, parse
+from rankwise.selection import compare, query_folds
+from tests.selection.helpers import Column, Moody, Validated, graded_data, one_fold
+
+RANKERS = {"first": Column(0), "second": Column(1), "noisy": Column(0, noise=1.0), "ridge": Ridge()}
+
+
+def values_of(board):
+    return {
+        (ranker, measure): values.tolist()
+        for measure in board.measures
+        for ranker, values in board.per_query(measure).items()
+    }
+
+
+def test_values_are_those_of_evaluate(rng):
+    data = graded_data(rng, as_text=True)
+    folds = list(query_folds(data, 4))
+    board = compare(RANKERS, data, cv=4, measures=["AP", "nDCG@3"], preset="letor3")
+    assert board.rankers == list(RANKERS)
+    assert board.folds == ["fold1", "fold2", "fold3", "fold4"]
+    assert board.specs["nDCG@3"] == str(parse("nDCG@3", "letor3"))
+    assert board.qids.tolist() == [q for fold in folds for q in fold.test.groups.ids]
+    assert board.qids.dtype.kind == "U"
+    for i, fold in enumerate(folds):
+        test = fold.test
+        scores = {
+            "first": test.X[:, 0],
+            "second": test.X[:, 1],
+            "noisy": Column(0, 1.0, random_state=0).predict(test.X),
+            "ridge": Ridge().fit(fold.train.X, fold.train.y).predict(test.X),
+        }
+        for ranker, s in scores.items():
+            expected = evaluate(test.y, s, test.qid, ["AP", "nDCG@3"], preset="letor3")
+            assert board.cell(ranker, fold.name).scores.tolist() == s.tolist()
+            for measure in ("AP", "nDCG@3"):
+                mine = board.per_query(measure)[ranker][board.fold_of_query == i]
+                assert mine.tolist() == expected.per_query[measure].tolist()
+                row = next(r for r in board.rows() if r["ranker"] == ranker)
+                assert row["measures"][measure]["folds"][i] == pytest.approx(expected[measure])
+
+
+def test_numbers_do_not_depend_on_the_number_of_jobs(rng):
+    data = graded_data(rng, n_queries=30, docs=20, n_features=300)
+    rankers = {
+        **RANKERS,
+        "trees": ExtraTreesRegressor(5),
+        "boosting": HistGradientBoostingRegressor(max_iter=5),
+        "val": Validated(),
+    }
+    boards = [compare(rankers, data, cv=3, n_jobs=n_jobs) for n_jobs in (1, 2, 3)]
+    assert [board.settings.n_jobs for board in boards] == [1, 2, 3]
+    for board in boards[1:]:
+        np.testing.assert_equal(values_of(board), values_of(boards[0]))
+        assert [(r["ranker"], r["low"], r["p_holm"]) for r in board.rows()] == [
+            (r["ranker"], r["low"], r["p_holm"]) for r in boards[0].rows()
+        ]
+        assert [c.chosen for c in board.cells] == [c.chosen for c in boards[0].cells]
+        for cell, other in zip(board.cells, boards[0].cells, strict=True):
+            np.testing.assert_array_equal(cell.scores, other.scores)
+
+
+def test_the_seed_decides_folds_and_open_seeds(rng):
+    data = graded_data(rng)
+    rankers = {"noisy": Column(noise=1.0), "fixed": Column(noise=1.0, random_state=5)}
+    one, same, two = (compare(rankers, data, random_state=seed) for seed in (1, 1, 2))
+    np.testing.assert_equal(values_of(one), values_of(same))
+    assert one.qids.tolist() != two.qids.tolist()
+    fold = one_fold(rng)
+    one, two = (compare(rankers, fold, random_state=seed) for seed in (1, 2))
+    assert one.per_query()["noisy"].tolist() != two.per_query()["noisy"].tolist()
+    assert one.per_query()["fixed"].tolist() == two.per_query()["fixed"].tolist()
+
+
+def test_test_labels_do_not_reach_the_fit(rng):
+    """Other labels in the test part: the same model, the same choice."""
+    fold = one_fold(rng)
+    other = replace(fold, test=replace(fold.test, y=rng.permutation(fold.test.y)))
+    rankers = {"ridge": Ridge(), "val": Validated(), "search": GridSearchCV(
+        Ridge(), {"alpha": [0.1, 1e4]}, cv=GroupKFold(3))}  # fmt: skip
+    a, b = compare(rankers, fold), compare(rankers, other)
+    assert values_of(a) != values_of(b)
+    for cell, twin in zip(a.cells, b.cells, strict=True):
+        assert cell.chosen == twin.chosen
+        np.testing.assert_array_equal(cell.scores, twin.scores)
+
+
+def test_what_goes_wrong_is_reported_and_the_rest_goes_on(rng, monkeypatch):
+    missing = Entry("no_such_package.x:Y", kind="ranker", summary="", extra="gbdt")
+    monkeypatch.setitem(_registry.REGISTRY, "absent", missing)
+    fold = one_fold(rng)
+    rankers = {
+        "absent": "absent",
+        "late": Moody("import"),
+        "error": Moody("error"),
+        "nan": Moody("nan"),
+        "write": Moody("write"),
+        "warn": Moody("warn"),
+        "good": Column(0),
+    }
+    board = compare(rankers, fold)
+    found = {row["ranker"]: (row["status"], row["message"]) for row in board.rows()}
+    assert found["absent"][0] == found["late"][0] == "skipped"
+    assert found["absent"][1].endswith("pip install 'rankwise[gbdt]'")
+    assert found["error"] == ("failed", "RuntimeError: no luck today")
+    assert found["nan"][0] == "failed"
+    assert found["write"][0] == "failed"  # X is shared: it cannot be written
+    assert "read-only" in found["write"][1]
+    assert found["good"] == ("done", "")
+    assert [row["rank"] for row in board.rows()] == [1, 2, None, None, None, None, None]
+    assert next(r for r in board.rows() if r["ranker"] == "warn")["notes"] == ["shaky"]
+    assert np.isnan(board.per_query()["error"]).all()
+    for text in ("skipped: absent", "failed: error (fold1): RuntimeError", "note: warn: shaky"):
+        assert text in str(board)
+
+
+def test_a_ranker_that_kills_its_process_fails_alone(rng):
+    rankers = {"good": Column(0), "killer": Moody("die"), "other": Column(1)}
+    board = compare(rankers, graded_data(rng), cv=2, n_jobs=2)
+    statuses = {cell.ranker: cell.status for cell in board.cells}
+    assert statuses == {"good": "done", "killer": "failed", "other": "done"}
+    assert "was killed" in board.cell("killer", "fold1").message
+
+
+def test_a_partly_failed_ranker_is_not_ranked(rng):
+    data = graded_data(rng)
+    folds = list(query_folds(data, 3))
+    empty = replace(folds[1].train, X=folds[1].train.X * np.nan)
+    board = compare(
+        {"ridge": Ridge(), "first": Column(0)}, [folds[0], replace(folds[1], train=empty)]
+    )
+    ridge = next(r for r in board.rows() if r["ranker"] == "ridge")
+    assert (ridge["status"], ridge["rank"], ridge["mean"]) == ("failed", None, None)
+    assert ridge["measures"]["AP"]["folds"][0] > 0
+    assert ridge["measures"]["AP"]["folds"][1] is None
+    assert board.best == "first"
+
+
+def test_progress_is_told_of_every_cell(rng, tmp_path):
+    calls = []
+
+    def progress(done, total, cell):
+        calls.append((done, total, cell.ranker, cell.fold))
+
+    data = graded_data(rng)
+    for _ in range(2):  # the second time, all cells come from the store
+        calls.clear()
+        compare({"a": Column(0), "b": Column(1)}, data, cv=2, store=tmp_path, progress=progress)
+        assert [call[:2] for call in calls] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+        assert {call[2:] for call in calls} == {(r, f) for r in "ab" for f in ("fold1", "fold2")}
+
+
+def test_sparse_rows_weights_pipelines_and_searches(rng):
+    data = graded_data(rng, as_text=True)
+    data = replace(data, X=sparse.csr_array(data.X), sample_weight=rng.random(160) + 0.5)
+    scaler = StandardScaler(with_mean=False)
+    rankers = [
+        make_pipeline(scaler, Ridge()),
+        GridSearchCV(Ridge(), {"alpha": [1e-3, 1e3]}, cv=GroupKFold(3)),
+        Ridge(),
+        Ridge(10.0),
+    ]
+    board = compare(rankers, data, cv=3, n_jobs=2)
+    assert board.rankers == ["Pipeline", "GridSearchCV", "Ridge", "Ridge #2"]
+    assert {cell.status for cell in board.cells} == {"done"}
+    chosen = next(r for r in board.rows() if r["ranker"] == "GridSearchCV")["chosen"]
+    assert set(chosen) == {"fold1", "fold2", "fold3"}
+    assert all(c in ({"alpha": 1e-3}, {"alpha": 1e3}) for c in chosen.values())
+
+
+def test_folds_are_made_when_they_are_due(rng):
+    made = []
+    data = graded_data(rng)
+    folds = list(query_folds(data, 3))
+
+    def make(i):
+        made.append(i)
+        return folds[i]
+
+    compare({"a": Column(0), "b": Column(1)}, FoldedData("made", ("x", "y", "z"), make))
+    assert made == [0, 1, 2, 0, 1, 2]  # once to describe, once to run
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"rankers": "ridg"}, ValueError, "Did you mean 'ridge'"),
+        ({"rankers": "random_nodes"}, ValueError, "is no ranker of the registry"),
+        ({"rankers": []}, ValueError, "at least one ranker"),
+        ({"rankers": [Ridge]}, TypeError, "Call the class"),
+        ({"rankers": [3]}, TypeError, "registry key or an estimator object"),
+        ({"measures": []}, ValueError, "at least one measure"),
+        ({"measures": ["nDGC@10"]}, ValueError, "nDGC"),
+        ({"select_by": "no"}, ValueError, "unknown measure"),
+        ({"test": "sign"}, ValueError, "test must be one of"),
+        ({"confidence": 95}, ValueError, "between 0 and 1, got 95"),
+        ({"cv": 1}, ValueError, "between 2 and n_queries=20"),
+        ({"data": [1.0]}, TypeError, "RankingData, a Fold"),
+    ],
+)
+def test_wrong_arguments_raise_before_anything_runs(rng, changes, error, message):
+    arguments = {"rankers": {"a": Moody("error")}, "data": graded_data(rng)} | changes
+    with pytest.raises(error, match=message):
+        compare(arguments.pop("rankers"), arguments.pop("data"), **arguments)
+
+
+def test_single_fold_without_validation_part(rng):
+    fold = one_fold(rng)
+    board = compare({"val": Validated(), "one": Column(1)}, Fold(fold.train, None, fold.test))
+    assert board.fold_infos[0].has_validation is False
+    assert "no validation part" in board.rows()[0]["notes"][0]

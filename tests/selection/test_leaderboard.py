@@ -1,0 +1,186 @@
+"""Rows, tests, text and JSON of leaderboards whose numbers can be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import Ridge
+
+from rankwise.selection import Cell, FoldInfo, Leaderboard, Settings, compare
+from tests.selection.helpers import Column, Moody, graded_data
+
+
+def board_of(values, fold_sizes, specs=("AP",), **settings):
+    """Leaderboard of given per-query values: ranker → measure → array over all queries."""
+    bounds = np.cumsum([0, *fold_sizes])
+    infos = [
+        FoldInfo(f"fold{i + 1}", list(range(a, b)), 10 * (b - a), 100, 10, 5, True, "f")
+        for i, (a, b) in enumerate(pairwise(bounds))
+    ]
+    measures = {name: compare_spec(name) for name in specs}
+    cells = [
+        Cell(
+            ranker, info.name, "done", fit_seconds=1.0 + i, predict_seconds=0.1 * i,
+            memory_bytes=1_000_000 * i,
+            values={
+                measures[name]: np.asarray(of[name], float)[bounds[i] : bounds[i + 1]]
+                for name in specs
+            },
+        )
+        for ranker, of in values.items()
+        for i, info in enumerate(infos)
+    ]  # fmt: skip
+    return Leaderboard(
+        measures, {ranker: f"{ranker}()" for ranker in values}, infos, cells,
+        Settings("made", "AP", **settings),
+    )  # fmt: skip
+
+
+def compare_spec(name):
+    from rankwise.metrics import parse
+
+    return str(parse(name))
+
+
+@pytest.fixture
+def board(rng):
+    quality = rng.random(30)
+    return board_of(
+        {
+            "bad": {"AP": quality * 0.5},
+            "good": {"AP": quality},
+            "near": {"AP": np.clip(quality + 0.05 * rng.standard_normal(30) - 0.01, 0, 1)},
+        },
+        [12, 10, 8],
+    )
+
+
+def test_headline_is_the_mean_of_fold_means(board):
+    rows = board.rows()
+    assert [row["ranker"] for row in rows] == ["good", "near", "bad"]
+    assert [row["rank"] for row in rows] == [1, 2, 3]
+    values = board.per_query("AP")["good"]
+    folds = [values[:12].mean(), values[12:22].mean(), values[22:].mean()]
+    assert rows[0]["folds"] == pytest.approx(folds)
+    assert rows[0]["mean"] == pytest.approx(np.mean(folds))
+    assert rows[0]["mean"] != pytest.approx(values.mean(), abs=1e-6)
+    assert rows[0]["low"] < rows[0]["mean"] < rows[0]["high"]
+    assert rows[0]["measures"]["AP"]["mean"] == rows[0]["mean"]
+    assert (rows[0]["fit_seconds"], rows[0]["memory_bytes"]) == (2.0, 1_000_000)
+
+
+@pytest.mark.parametrize("test", ["t", "wilcoxon"])
+def test_tests_are_paired_pooled_and_holm_corrected(board, test):
+    board = Leaderboard(
+        board.specs, board.descriptions, board.fold_infos, board.cells,
+        Settings("made", "AP", test=test),
+    )  # fmt: skip
+    values = board.per_query()
+    peer = {"t": stats.ttest_rel, "wilcoxon": stats.wilcoxon}[test]
+    rows = {row["ranker"]: row for row in board.rows()}
+    p = {name: peer(values[name], values["good"]).pvalue for name in ("near", "bad")}
+    assert rows["near"]["p"] == pytest.approx(p["near"])
+    assert rows["bad"]["p"] == pytest.approx(p["bad"])
+    assert rows["bad"]["p_holm"] == pytest.approx(2 * p["bad"])
+    assert rows["near"]["p_holm"] == pytest.approx(max(p["near"], 2 * p["bad"]))
+    assert [rows["good"][k] for k in ("diff", "p", "p_holm", "effect")] == [0.0, None, None, None]
+    difference = values["bad"] - values["good"]
+    assert rows["bad"]["effect"] == pytest.approx(difference.mean() / difference.std(ddof=1))
+    assert rows["bad"]["diff"] == pytest.approx(rows["bad"]["mean"] - rows["good"]["mean"])
+    assert (rows["bad"]["wins"], rows["bad"]["losses"]) == (0, 30)
+
+
+def test_smaller_is_better_where_the_measure_says_so(rng):
+    a, b = rng.random(20), rng.random(20) + 0.5
+    board = board_of(
+        {"high": {"misranking": b, "AP": b}, "low": {"misranking": a, "AP": a}},
+        [10, 10], ("misranking", "AP"),
+    )  # fmt: skip
+    assert [row["ranker"] for row in board.rows()] == ["low", "high"]
+    assert [row["ranker"] for row in board.rows("AP")] == ["high", "low"]
+    assert board.best == "low"
+    assert board.rows()[1]["diff"] > 0
+    assert board.rows()[1]["losses"] > board.rows()[1]["wins"]
+    assert board.rows()[0]["measures"]["AP"]["diff"] < 0
+
+
+def test_queries_that_do_not_count_are_left_out():
+    nan = np.nan
+    board = board_of({"a": {"AP": [0.5, nan, 0.7, 0.1]}, "b": {"AP": [0.4, nan, 0.2, 0.3]}}, [2, 2])
+    row = board.rows()[0]
+    assert row["folds"] == [0.5, pytest.approx(0.4)]
+    assert row["mean"] == pytest.approx(0.45)
+    empty = board_of({"a": {"AP": [nan, nan]}}, [2])
+    assert empty.rows()[0]["mean"] is None
+    assert empty.best is None
+
+
+def test_a_tie_with_the_best_is_told_from_the_best(rng):
+    values = rng.random(10)
+    board = board_of({"a": {"AP": values}, "b": {"AP": values.copy()}}, [10])
+    first, second = board.rows()
+    assert (first["ranker"], first["p_holm"]) == ("a", None)
+    assert (second["ranker"], second["p_holm"], second["diff"]) == ("b", 1.0, 0.0)
+
+
+def test_json_round_trip(board, tmp_path):
+    again = Leaderboard.from_dict(json.loads(json.dumps(board.to_dict(), allow_nan=False)))
+    assert str(again) == str(board)
+    assert again.rows() == board.rows()
+    assert again.to_dict() == board.to_dict()
+    np.testing.assert_equal(again.per_query(), board.per_query())
+    assert Leaderboard.from_json(board.to_json(tmp_path / "b.json")).rows() == board.rows()
+
+
+def test_json_of_a_real_run_with_failures_and_text_ids(rng):
+    data = graded_data(rng, as_text=True)
+    data.y[data.qid == "q3"] = 0.0  # does not count
+    board = compare({"a": Column(0), "b": Ridge(), "c": Moody("error")}, data, cv=3)
+    state = json.loads(json.dumps(board.to_dict(), allow_nan=False))
+    again = Leaderboard.from_dict(state)
+    assert str(again) == str(board)
+    assert again.qids.tolist() == board.qids.tolist()
+    np.testing.assert_equal(again.per_query(), board.per_query())
+    assert np.isnan(board.per_query()["a"]).sum() == 1
+    assert state["rows"][0]["ranker"] == board.best
+    for wrong in ({}, {"format": 99}, []):
+        with pytest.raises(ValueError, match=r"what Leaderboard\.to_dict gave"):
+            Leaderboard.from_dict(wrong)
+
+
+def test_text_is_aligned_and_complete(board):
+    text = str(board)
+    lines = text.splitlines()
+    assert lines[0] == "made: 30 queries in 3 folds, ordered by AP"
+    header = next(line for line in lines if "ranker" in line)
+    start = lines.index(header)
+    table = lines[start : start + 5]
+    assert all("ranker p (Holm) fit s predict s MB".count(w) for w in header.split()[-4:])
+    assert len({len(line) for line in table}) == 1
+    for row, line in zip(board.rows(), table[2:], strict=True):
+        half = (row["high"] - row["low"]) / 2
+        assert f"{row['mean']:.4f} ± {half:.4f}" in line
+        assert line.split()[:2] == [str(row["rank"]), row["ranker"]]
+    assert "AP = AP(" in text
+
+
+def test_frame(board, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    frame = board.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["ranker"].tolist() == ["good", "near", "bad"]
+    assert frame["AP mean"].tolist() == [row["mean"] for row in board.rows()]
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        board.to_frame()
+
+
+def test_unknown_measures_are_named(board):
+    with pytest.raises(KeyError, match="was not measured"):
+        board.per_query("P@3")
+    assert "best by AP: good" in repr(board)

@@ -1,0 +1,138 @@
+"""A comparison killed at any moment goes on where it was; what is finished is never run again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rankwise
+from rankwise.selection import ResultStore, compare, query_folds
+from tests.selection.helpers import Moody, graded_data
+
+ROOT = Path(__file__).parents[2]
+N_RANKERS, N_FOLDS, PAUSE = 6, 5, 0.06
+SCRIPT = """
+import sys
+from tests.selection.test_resume import run
+run(sys.argv[1], sys.argv[2], n_jobs=int(sys.argv[3]))
+print("finished", flush=True)
+"""
+
+
+def data():
+    return graded_data(np.random.default_rng(3))
+
+
+def run(store, log, n_jobs=1):
+    rankers = {
+        f"r{i}": Moody("fine", log=str(log), number=i, pause=PAUSE) for i in range(N_RANKERS)
+    }
+    return compare(rankers, data(), cv=N_FOLDS, store=store, n_jobs=n_jobs)
+
+
+def started(log):
+    """(ranker, fold) of every fit that was begun, in order."""
+    folds = {zlib.crc32(f.train.y.tobytes()): f.name for f in query_folds(data(), N_FOLDS)}
+    assert len(folds) == N_FOLDS
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [(f"r{number}", folds[int(crc)]) for number, crc in map(str.split, lines)]
+
+
+def finished(store):
+    return {(r["ranker"], r["fold"]) for r in ResultStore(store).records().values()}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_kills_lose_at_most_the_running_cells(tmp_path, n_jobs):
+    store, log = tmp_path / "store", tmp_path / "log"
+    rng = np.random.default_rng(n_jobs)
+    before = set()
+    for _ in range(4):
+        n_before = len(started(log))
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(store), str(log), str(n_jobs)],
+            cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        wanted = n_before + int(rng.integers(2, 6))
+        while len(started(log)) < wanted and process.poll() is None:
+            time.sleep(0.005)
+        time.sleep(PAUSE * rng.random())
+        os.killpg(process.pid, signal.SIGKILL)  # the workers too
+        assert process.wait() == -signal.SIGKILL
+        now, begun = finished(store), started(log)[n_before:]
+        assert before <= now
+        assert not before & set(begun)  # nothing finished was run again
+        assert len(set(begun) - now) <= n_jobs  # at most the running cells are lost
+        assert len(now) >= len(before) + wanted - n_before - n_jobs
+        before = now
+    assert 4 <= len(before) < N_RANKERS * N_FOLDS
+    n_before = len(started(log))
+    resumed = run(store, log, n_jobs)
+    assert set(started(log)[n_before:]) == {(c.ranker, c.fold) for c in resumed.cells} - before
+
+    whole = run(tmp_path / "other", tmp_path / "other log", n_jobs)
+    for measure in whole.measures:
+        np.testing.assert_equal(resumed.per_query(measure), whole.per_query(measure))
+
+    def results(board):
+        timed = {"fit_seconds", "predict_seconds", "memory_bytes"}
+        return [{k: v for k, v in row.items() if k not in timed} for row in board.rows()]
+
+    assert results(resumed) == results(whole)
+    assert [c.key for c in resumed.cells] == [c.key for c in whole.cells]
+
+
+def test_only_what_changed_is_run_again(tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    table = data()
+
+    def n_fits(table=table, number=0, **arguments):
+        before = len(started_lines())
+        arguments = {"cv": 2, "measures": ["AP", "nDCG@5"]} | arguments
+        board = compare({"r": Moody("fine", log=str(log), number=number)}, table,
+                        store=tmp_path / "store", **arguments)  # fmt: skip
+        assert [cell.status for cell in board.cells] == ["done"] * len(board.folds)
+        return len(started_lines()) - before
+
+    def started_lines():
+        return log.read_text().splitlines() if log.exists() else []
+
+    assert n_fits() == 2
+    assert n_fits() == 0
+    assert n_fits(measures=["nDCG@5", "AP"], select_by="AP") == 0  # another order, the same work
+    assert n_fits(test="wilcoxon", confidence=0.9, n_jobs=2) == 0
+    assert n_fits(number=1) == 2
+    assert n_fits(measures=["AP"]) == 2
+    assert n_fits(preset="letor3") == 2
+    assert n_fits(select_by="nDCG@5") == 2
+    assert n_fits(random_state=1) == 2
+    assert n_fits(cv=3) == 3
+    changed = table.take(np.arange(len(table)))
+    changed.X[0, 0] += 1e-9
+    assert n_fits(changed) == 2
+    monkeypatch.setattr(rankwise, "__version__", "0.0.0")
+    assert n_fits() == 2
+
+
+def test_failed_cells_are_tried_anew(tmp_path):
+    log = tmp_path / "log"
+    for turn in (1, 2):
+        board = compare({"r": Moody("error", log=str(log))}, data(), cv=2, store=tmp_path / "s")
+        assert {cell.status for cell in board.cells} == {"failed"}
+        assert len(log.read_text().splitlines()) == 2 * turn
+
+
+def test_a_renamed_ranker_keeps_its_results(tmp_path):
+    log = tmp_path / "log"
+    for name in ("old", "new"):
+        board = compare({name: Moody("fine", log=str(log))}, data(), cv=2, store=tmp_path / "s")
+        assert {cell.ranker for cell in board.cells} == {name}
+    assert len(log.read_text().splitlines()) == 2

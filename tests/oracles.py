@@ -13,6 +13,8 @@ def dense_laplacian(y, codes, *, graph="all", query_weight="pair", w=None):
     for q in np.unique(codes):
         rows = np.flatnonzero(codes == q)
         m = w[rows].sum()
+        if m == 0:
+            continue
         scale = {"pair": 1.0, "document": 1.0 / m, "query": 1.0 / m**2}[query_weight]
         for i in rows:
             for j in rows:

@@ -46,14 +46,16 @@ def thread_imap(
 ) -> Iterator[R]:
     """Like :func:`thread_map`, yielding results in order with few of them alive at a time.
 
-    BLAS runs on one thread inside the workers, so that workers and BLAS do not fight for cores.
+    BLAS runs on one thread inside the workers, so that workers and BLAS do not fight for cores
+    and results have the same bits for any number of workers. Small work passes ``n_threads=1``
+    and is done on the spot, BLAS as it is.
     """
-    n_threads = available_threads() if n_threads is None else n_threads
-    n_threads = min(n_threads, len(items))
-    if n_threads <= 1:
+    if n_threads == 1:
         for item in items:
             yield func(item)
         return
+    n_threads = available_threads() if n_threads is None else n_threads
+    n_threads = max(1, min(n_threads, len(items)))
     with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
         pending: deque[Future[R]] = deque()
         for item in items:

@@ -42,7 +42,17 @@ from rankwise._registry import REGISTRY
 
 FORMAT = 1
 HEADER = "rankwise.json"
-RESULT_TYPES = ("rankwise.base.SolveResult", "rankwise.groups.QueryGroups")
+RESULT_TYPES = (
+    "rankwise.base.SolveResult",
+    "rankwise.features.random_nodes.NodeMap",
+    "rankwise.groups.QueryGroups",
+    "rankwise.solvers.design.LinearDesign",
+    "rankwise.solvers.design.NodeDesign",
+    "rankwise.solvers.design.ShiftedColumns",
+    "rankwise.solvers.gram.Gram",
+    "rankwise.solvers.streaming.OpenQuery",
+    "rankwise.solvers.streaming.RunningGram",
+)
 TRUSTED_TYPES = (*(entry.path.replace(":", ".") for entry in REGISTRY.values()), *RESULT_TYPES)
 
 # Bound methods, partial objects, operators and constructors with arguments have no place in a

@@ -32,6 +32,8 @@ Activation = Literal["sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "h
 WeightLaw = Literal["uniform", "normal"]
 ACTIVATIONS = ("sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit")
 WEIGHT_LAWS = ("uniform", "normal")
+# Rows activated at a time: a slice of a thousand float32 nodes stays in a core's cache.
+SLICE_ROWS = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,8 @@ class NodeMap:
     def astype(self, dtype: Any) -> NodeMap:
         """The same nodes in another precision."""
         return NodeMap(
-            self.weights.astype(dtype, copy=False), self.biases.astype(dtype, copy=False),
+            self.weights.astype(dtype, copy=False),
+            self.biases.astype(dtype, copy=False),
             self.activation,
         )
 
@@ -65,15 +68,17 @@ class NodeMap:
         """Node outputs, shape (n_rows, n_nodes); written to ``out`` where given."""
         if out is None:
             out = np.empty((X.shape[0], self.n_features_out), dtype=self.weights.dtype)
-        if sparse.issparse(X):
-            out[:] = X @ self.weights
-        else:
-            np.matmul(X, self.weights, out=out)
-        if self.activation == "gaussian":
-            self._to_gaussian_inplace(X, out)
-        else:
-            out += self.biases
-            _ACTIVATE[self.activation](out)
+        for lo in range(0, X.shape[0], SLICE_ROWS):
+            rows, block = X[lo : lo + SLICE_ROWS], out[lo : lo + SLICE_ROWS]
+            if sparse.issparse(X):
+                block[:] = rows @ self.weights
+            else:
+                np.matmul(rows, self.weights, out=block)
+            if self.activation == "gaussian":
+                self._to_gaussian_inplace(rows, block)
+            else:
+                block += self.biases
+                _ACTIVATE[self.activation](block)
         return out
 
     def rows(self, X: Matrix) -> FloatArray:
@@ -202,7 +207,10 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         self._validate_params()
         X = check_rows(self, X, reset=True)
         nodes = draw_nodes(
-            X.shape[1], self.n_nodes, self.activation, check_random_state(self.random_state),
+            X.shape[1],
+            self.n_nodes,
+            self.activation,
+            check_random_state(self.random_state),
             self.weight_law,
         )
         self.weights_ = nodes.weights

@@ -21,6 +21,7 @@ References
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -131,7 +132,7 @@ class LaplacianFactor:
         start = self.indptr[first_query]
         bounds = (self.indptr[first_query : last_query + 1] - start).tolist()
         weight = self.weight[start : self.indptr[last_query]]
-        for lo, hi in zip(bounds[:-1], bounds[1:], strict=True):
+        for lo, hi in itertools.pairwise(bounds):
             if hi > lo:
                 w = weight[lo:hi]
                 rows = block[lo:hi]

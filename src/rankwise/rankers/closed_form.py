@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._threads import available_threads, thread_imap
+from rankwise._threads import thread_imap
 from rankwise.base import Ranker
 from rankwise.metrics import parse
 from rankwise.solvers.design import Design, LinearDesign
-from rankwise.solvers.gram import CHUNK_ROWS, Problem
+from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
+from rankwise.solvers.path import eigen_path
 from rankwise.solvers.path_selection import (
     PathFit,
     fit_path,
@@ -26,7 +27,9 @@ from rankwise.solvers.path_selection import (
     fit_path_loqo,
     fit_path_val,
     mean_of_folds,
+    solvable,
 )
+from rankwise.solvers.streaming import RunningGram
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
@@ -34,7 +37,7 @@ from rankwise.validation import FitData, check_fit, check_rows, check_validation
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
 WAYS = ("cv", "loqo", "val")
 PENALTY_CONSTRAINT: list[Any] = [
-    Interval(Real, 0, None, closed="left"),
+    Interval(Real, 0, np.inf, closed="both"),
     "array-like",
     StrOptions(set(WAYS)),
 ]
@@ -50,6 +53,10 @@ class ClosedFormRanker(Ranker):
     Subclasses define ``_design(data)``, ``_problem(data)`` and the penalty parameter's name.
     """
 
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
+        "qid": True,
+        "sample_weight": True,
+    }
     _penalty: ClassVar[str] = "C"
     measure: str
     cv: int
@@ -70,6 +77,8 @@ class ClosedFormRanker(Ranker):
     ) -> PathFit:
         """Fit the path, choose from it, and set the fitted attributes."""
         self._validate_params()
+        for state in ("_running", "_stream_design"):
+            vars(self).pop(state, None)
         data = check_fit(self, X, y, qid, sample_weight)
         vali = check_validation(self, *validation)
         self._set_score_name(data.y)
@@ -79,6 +88,58 @@ class ClosedFormRanker(Ranker):
         chosen = 0 if fit.fold_scores is None else fit.best(parse(self.measure))
         self._set_fitted(design, fit, C, chosen)
         return fit
+
+    def partial_fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add a batch of rows; the model is that of one ``fit`` on all batches.
+
+        Memory does not grow with the number of batches. A query may go on from the end of one
+        batch to the start of the next; without qid all rows of all batches are one query.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight
+            As in ``fit``.
+
+        Raises
+        ------
+        ValueError
+            When the penalty is not a number, when a query comes back after others, or when the
+            model comes from ``fit``.
+        """
+        self._validate_params()
+        way, C = self._grid(getattr(self, self._penalty), False)
+        if way != "fixed":
+            raise ValueError(
+                f"partial_fit needs a number for {self._penalty}, got "
+                f"{getattr(self, self._penalty)!r}. Choose it with fit on a sample first."
+            )
+        first = not hasattr(self, "_running")
+        if first and hasattr(self, "n_features_in_"):
+            raise ValueError(
+                "partial_fit cannot continue a model made by fit, which keeps no statistics. "
+                "Start from a clone and pass all rows to partial_fit."
+            )
+        data = check_fit(self, X, y, qid, sample_weight, reset=first)
+        if first:
+            self._set_score_name(data.y)
+            self._stream_design = self._design(data)
+            self._running = [
+                RunningGram(Gram.zeros(phi.n_features_out)) for phi in self._stream_design.maps
+            ]
+        design, problem = self._stream_design, self._problem(data)
+        grams: list[Gram] = []
+        for running, phi in zip(self._running, design.maps, strict=True):
+            grams += design.draws(running.update(problem, phi, has_qid=qid is not None))
+        coefs = [eigen_path(solvable(gram, problem)).coef(C) for gram in grams]
+        self._set_fitted(design, PathFit(coefs, None, grams), C, 0)
+        return self
 
     def _fit_way(
         self, way: str, design: Design, problem: Problem, C: Float64Array, vali: FitData | None
@@ -152,7 +213,7 @@ class ClosedFormRanker(Ranker):
         check_is_fitted(self)
         X = check_rows(self, X)
         starts = range(0, X.shape[0], CHUNK_ROWS)
-        n_threads = min(available_threads(), len(starts))
+        n_threads = None if len(starts) > 1 else 1
         parts = list(
             thread_imap(lambda lo: self._scores(X[lo : lo + CHUNK_ROWS]), starts, n_threads)
         )

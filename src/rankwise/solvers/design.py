@@ -18,7 +18,7 @@ from scipy import sparse
 
 from rankwise.features.random_nodes import NodeMap
 from rankwise.solvers.dual import DualPath, dual_path
-from rankwise.solvers.gram import Gram, Problem, fold_grams
+from rankwise.solvers.gram import BlockMap, Gram, Problem, fold_grams
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
 Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
@@ -30,10 +30,13 @@ class Design(Protocol):
     @property
     def n_columns(self) -> int: ...
 
-    def grams(
-        self, problem: Problem, query_folds: Sequence[Int64Array] | None
-    ) -> Iterator[list[Gram]]:
-        """For each draw, the Gram statistics of each fold."""
+    @property
+    def maps(self) -> Sequence[BlockMap]:
+        """Block maps whose Gram statistics hold everything."""
+        ...
+
+    def draws(self, gram: Gram) -> Iterator[Gram]:
+        """Statistics of the draws that share the statistics of one block map."""
         ...
 
     def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
@@ -51,6 +54,15 @@ class Design(Protocol):
     def blocks(self, X: Matrix) -> Iterator[FloatArray]:
         """For each draw, the columns of the given rows."""
         ...
+
+
+def draw_grams(
+    design: Design, problem: Problem, query_folds: Sequence[Int64Array] | None
+) -> Iterator[list[Gram]]:
+    """For each draw, the Gram statistics of each fold; one pass over the rows per block map."""
+    for phi in design.maps:
+        folds = fold_grams(problem, phi, query_folds)
+        yield from (list(draw) for draw in zip(*map(design.draws, folds), strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +107,13 @@ class LinearDesign:
     def n_columns(self) -> int:
         return self.columns.n_features_out
 
-    def grams(
-        self, problem: Problem, query_folds: Sequence[Int64Array] | None
-    ) -> Iterator[list[Gram]]:
-        raw = fold_grams(problem, self.columns, query_folds)
+    @property
+    def maps(self) -> Sequence[BlockMap]:
+        return [self.columns]
+
+    def draws(self, gram: Gram) -> Iterator[Gram]:
         for basis in self.bases:
-            yield raw if basis is None else [gram.transformed(basis) for gram in raw]
+            yield gram if basis is None else gram.transformed(basis)
 
     def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
         for basis in self.bases:
@@ -155,11 +168,8 @@ class NodeDesign:
     def n_columns(self) -> int:
         return self.maps[0].n_features_out
 
-    def grams(
-        self, problem: Problem, query_folds: Sequence[Int64Array] | None
-    ) -> Iterator[list[Gram]]:
-        for nodes in self.maps:
-            yield fold_grams(problem, nodes, query_folds)
+    def draws(self, gram: Gram) -> Iterator[Gram]:
+        yield gram
 
     def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
         for nodes in self.maps:

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.solvers.gram import BlockMap, Problem
-from rankwise.solvers.path import RELATIVE_CUT
+from rankwise.solvers.path import inverse_shifted
 from rankwise.typing import Float64Array
 
 
@@ -43,8 +43,7 @@ class DualPath:
 
     def coef(self, C: Float64Array) -> Float64Array:
         """Solutions for every C, shape (n_C, p)."""
-        alpha = 1.0 / np.asarray(C, dtype=np.float64)
-        a = self.combination @ (self.projected_target / (self.values + alpha[:, None])).T
+        a = self.combination @ (self.projected_target * inverse_shifted(self.values, C)).T
         return np.asarray(self.rows.T @ a).T
 
     @property
@@ -65,6 +64,6 @@ def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
     system = factor.apply(np.ascontiguousarray(half.T), 0, groups.n_queries)
     target = factor.apply(problem.y[rows][:, None], 0, groups.n_queries)[:, 0]
     values, vectors = np.linalg.eigh((system + system.T) / 2)
-    kept = values > RELATIVE_CUT * max(values[-1], 0.0)
+    kept = values > len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
     vectors = vectors[:, kept]
     return DualPath(values[kept], columns, factor.apply_transposed(vectors), vectors.T @ target)

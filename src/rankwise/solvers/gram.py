@@ -9,6 +9,7 @@ Complexity: O(N p^2) for N rows and p columns, p^2 numbers per fold and thread.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -75,14 +76,22 @@ class Gram:
 
     def __add__(self, other: Gram) -> Gram:
         return Gram(
-            self.matrix + other.matrix, self.rhs + other.rhs, self.target_norm + other.target_norm,
-            self.sums + other.sums, self.target_sum + other.target_sum, self.weight + other.weight,
+            self.matrix + other.matrix,
+            self.rhs + other.rhs,
+            self.target_norm + other.target_norm,
+            self.sums + other.sums,
+            self.target_sum + other.target_sum,
+            self.weight + other.weight,
         )
 
     def __sub__(self, other: Gram) -> Gram:
         return Gram(
-            self.matrix - other.matrix, self.rhs - other.rhs, self.target_norm - other.target_norm,
-            self.sums - other.sums, self.target_sum - other.target_sum, self.weight - other.weight,
+            self.matrix - other.matrix,
+            self.rhs - other.rhs,
+            self.target_norm - other.target_norm,
+            self.sums - other.sums,
+            self.target_sum - other.target_sum,
+            self.weight - other.weight,
         )
 
     def centred(self) -> Gram:
@@ -92,14 +101,20 @@ class Gram:
             self.matrix - np.outer(self.sums, mean),
             self.rhs - mean * self.target_sum,
             self.target_norm - self.target_sum**2 / self.weight,
-            self.sums, self.target_sum, self.weight,
+            self.sums,
+            self.target_sum,
+            self.weight,
         )
 
     def transformed(self, basis: Float64Array) -> Gram:
         """Statistics of ``Phi @ basis``; basis of shape (p, r)."""
         return Gram(
-            basis.T @ self.matrix @ basis, basis.T @ self.rhs, self.target_norm,
-            basis.T @ self.sums, self.target_sum, self.weight,
+            basis.T @ self.matrix @ basis,
+            basis.T @ self.rhs,
+            self.target_norm,
+            basis.T @ self.sums,
+            self.target_sum,
+            self.weight,
         )
 
 
@@ -134,8 +149,13 @@ class Problem:
         """The problem on some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return Problem(
-            self.X[rows], self.y[rows], self.groups.take(rows), weight, self.graph,
-            self.query_weight, self.intercept,
+            self.X[rows],
+            self.y[rows],
+            self.groups.take(rows),
+            weight,
+            self.graph,
+            self.query_weight,
+            self.intercept,
         )
 
 
@@ -194,7 +214,7 @@ def _units(
         rows, groups = problem.groups.subset(queries[~giant])
     chunks = query_chunks(groups.indptr, CHUNK_ROWS)
     bounds = np.linspace(0, len(chunks), min(lanes, max(len(chunks), 1)) + 1).astype(int)
-    for lo, hi in zip(bounds[:-1], bounds[1:], strict=True):
+    for lo, hi in itertools.pairwise(bounds):
         units.append(
             lambda part=chunks[lo:hi]: _chunk_grams(problem, phi, rows, groups, part, precise)
         )
@@ -202,8 +222,12 @@ def _units(
 
 
 def _chunk_grams(
-    problem: Problem, phi: BlockMap, rows: Int64Array, groups: QueryGroups,
-    chunks: Sequence[tuple[int, int]], precise: bool,
+    problem: Problem,
+    phi: BlockMap,
+    rows: Int64Array,
+    groups: QueryGroups,
+    chunks: Sequence[tuple[int, int]],
+    precise: bool,
 ) -> Gram:
     """Statistics of consecutive chunks of whole queries."""
     p = phi.n_features_out
@@ -236,7 +260,7 @@ def _giant_gram(problem: Problem, phi: BlockMap, query: int, precise: bool) -> G
     p = phi.n_features_out
     rows = problem.groups.rows(query)
     factor = problem.factor(rows, QueryGroups.single(len(rows)))
-    c = _query_factor(factor.weight.sum(), problem.query_weight)
+    c = query_factor(factor.weight.sum(), problem.query_weight)
     pieces = [(lo, min(lo + CHUNK_ROWS, len(rows))) for lo in range(0, len(rows), CHUNK_ROWS)]
     shift = phi(_rows(problem.X, rows[: pieces[0][1]])).mean(axis=0, dtype=np.float64)
     y_shift = problem.y[rows].mean()
@@ -259,9 +283,7 @@ def _giant_gram(problem: Problem, phi: BlockMap, query: int, precise: bool) -> G
         tied = np.flatnonzero(segment_of[lo:hi] >= 0)
         if len(tied):
             segment = segment_of[lo:hi][tied]
-            pick = sparse.csr_array(
-                (w[tied], (segment, tied)), shape=(len(grade_sums), hi - lo)
-            )
+            pick = sparse.csr_array((w[tied], (segment, tied)), shape=(len(grade_sums), hi - lo))
             grade_sums += pick @ block
             grade_targets += pick @ y
         block *= factor.row_scale[lo:hi, None].astype(block.dtype)
@@ -272,8 +294,10 @@ def _giant_gram(problem: Problem, phi: BlockMap, query: int, precise: bool) -> G
     return Gram(
         gram.matrix + c * (grade_sums.T @ grade_sums - np.outer(weighted_sum, weighted_sum)),
         gram.rhs + c * (grade_sums.T @ grade_targets - weighted_sum * weighted_target),
-        gram.target_norm + c * (grade_targets @ grade_targets - weighted_target**2),
-        gram.sums, gram.target_sum, gram.weight,
+        float(gram.target_norm + c * (grade_targets @ grade_targets - weighted_target**2)),
+        gram.sums,
+        gram.target_sum,
+        gram.weight,
     )
 
 
@@ -295,11 +319,13 @@ class _Accumulator:
         self.target_norm += float(target @ target)
 
     def gram(self) -> Gram:
-        return Gram(self.matrix, self.rhs, self.target_norm, self.sums, self.target_sum,
-                    self.weight)
+        return Gram(
+            self.matrix, self.rhs, self.target_norm, self.sums, self.target_sum, self.weight
+        )
 
 
-def _query_factor(weight: float, query_weight: str) -> float:
+def query_factor(weight: float, query_weight: str) -> float:
+    """``c_q`` of a query of the given total weight."""
     return float(weight) ** -{"pair": 0, "document": 1, "query": 2}[query_weight]
 
 

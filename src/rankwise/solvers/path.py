@@ -14,7 +14,8 @@ import numpy as np
 from rankwise.solvers.gram import Gram
 from rankwise.typing import Float64Array
 
-# Eigenvalues below this share of the largest are rounding noise of a singular Gram matrix.
+# A system whose eigenvalue and penalty are both below this share of the largest eigenvalue is
+# singular to rounding: such a direction is dropped.
 RELATIVE_CUT = 1e-12
 
 
@@ -24,10 +25,10 @@ class EigenPath:
 
     Attributes
     ----------
-    values : ndarray of shape (r,)
-        Eigenvalues above the cut, ascending.
-    vectors : ndarray of shape (p, r)
-    projected_rhs : ndarray of shape (r,)
+    values : ndarray of shape (p,)
+        Eigenvalues, ascending, not negative.
+    vectors : ndarray of shape (p, p)
+    projected_rhs : ndarray of shape (p,)
         ``V' g``.
     """
 
@@ -37,16 +38,19 @@ class EigenPath:
 
     def coef(self, C: Float64Array) -> Float64Array:
         """Solutions for every C (``np.inf``: least norm least squares), shape (n_C, p)."""
-        alpha = 1.0 / np.asarray(C, dtype=np.float64)
-        return (self.projected_rhs / (self.values + alpha[:, None])) @ self.vectors.T
+        return (self.projected_rhs * inverse_shifted(self.values, C)) @ self.vectors.T
 
 
 def eigen_path(gram: Gram) -> EigenPath:
-    """Decompose ``gram``; eigenvalues below ``RELATIVE_CUT`` times the largest are dropped.
-
-    O(p^3).
-    """
+    """Decompose ``gram``; O(p^3)."""
     values, vectors = np.linalg.eigh(gram.matrix)
-    kept = values > RELATIVE_CUT * max(values[-1], 0.0) if len(values) else values > 0
-    values, vectors = values[kept], vectors[:, kept]
-    return EigenPath(values, vectors, vectors.T @ gram.rhs)
+    return EigenPath(np.maximum(values, 0.0), vectors, vectors.T @ gram.rhs)
+
+
+def inverse_shifted(values: Float64Array, C: Float64Array) -> Float64Array:
+    """``1 / (values + 1/C)``, zero where that is singular to rounding; shape (n_C, r)."""
+    alpha = 1.0 / np.asarray(C, dtype=np.float64)[:, None]
+    shifted = values + alpha
+    cut = RELATIVE_CUT * values.max(initial=0.0)
+    regular = (values > cut) | (alpha > cut)
+    return np.divide(1.0, shifted, out=np.zeros_like(shifted), where=regular)

@@ -16,10 +16,10 @@ import numpy as np
 from rankwise._threads import query_chunks, thread_imap
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.solvers.design import Coefs, Design
+from rankwise.solvers.design import Coefs, Design, draw_grams
 from rankwise.solvers.folds import query_folds, row_folds
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem, total
-from rankwise.solvers.path import eigen_path
+from rankwise.solvers.path import eigen_path, inverse_shifted
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 
@@ -81,8 +81,13 @@ def fit_path(problem: Problem, design: Design, C: Float64Array) -> PathFit:
 
 
 def fit_path_val(
-    problem: Problem, design: Design, C: Float64Array, measure: Measure,
-    X_val: Matrix, y_val: Float64Array, groups_val: QueryGroups,
+    problem: Problem,
+    design: Design,
+    C: Float64Array,
+    measure: Measure,
+    X_val: Matrix,
+    y_val: Float64Array,
+    groups_val: QueryGroups,
 ) -> PathFit:
     """Solutions on all rows, measured on validation data."""
     fit = fit_path(problem, design, C)
@@ -114,13 +119,13 @@ def fit_path_cv(
             held[number] = [p.coef(C) for p in design.dual_paths(problem.subset(np.sort(train)))]
     else:
         grams = []
-        for fold_grams in design.grams(problem, folds):
+        for fold_grams in draw_grams(design, problem, folds):
             all_rows = total(fold_grams)
             grams.append(all_rows)
 
             def solve(fold: int, all_rows: Gram = all_rows, parts: Any = fold_grams) -> Any:
                 part = all_rows if fold < 0 else all_rows - parts[fold]
-                return eigen_path(_solvable(part, problem)).coef(C)
+                return eigen_path(solvable(part, problem)).coef(C)
 
             n_threads = None if design.n_columns >= 64 else 1
             solutions = list(thread_imap(solve, range(-1, len(folds)), n_threads))
@@ -128,15 +133,11 @@ def fit_path_cv(
             for number, solution in enumerate(solutions[1:]):
                 held[number].append(solution)
     read_outs = [design.read_out(coefs) for coefs in held]
-    values = _held_out(
-        design, read_outs, problem.X, problem.y, problem.groups, folds, measure
-    )
+    values = _held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
     return PathFit(final, values, grams)
 
 
-def fit_path_loqo(
-    problem: Problem, design: Design, C: Float64Array, measure: Measure
-) -> PathFit:
+def fit_path_loqo(problem: Problem, design: Design, C: Float64Array, measure: Measure) -> PathFit:
     """Solutions on all rows, measured by exact leave-one-query-out.
 
     With ``Z_q = Phi_q (G + I/C)^-1 Phi_q'`` the residual of query q under the model trained
@@ -147,14 +148,11 @@ def fit_path_loqo(
     """
     groups = problem.groups
     if groups.n_queries < 2:
-        raise ValueError(
-            'C="loqo" needs at least 2 queries, got 1. Pass a qid, or use C="cv".'
-        )
+        raise ValueError('C="loqo" needs at least 2 queries, got 1. Pass a qid, or use C="cv".')
     paths, grams = _all_paths(problem, design)
     coefs = [path.coef(C) for path in paths]
     bases = [path.vectors for path in paths]
-    values = [path.values for path in paths]
-    alpha = 1.0 / np.asarray(C, dtype=np.float64)
+    inverses = [inverse_shifted(path.values, C) for path in paths]
     centre, mean_target, offset = np.zeros(design.n_columns), 0.0, 0.0
     if problem.intercept:
         assert grams is not None  # problems with an intercept are solved on the primal side
@@ -166,12 +164,12 @@ def fit_path_loqo(
         y = problem.y[rows]
         factor = problem.factor(rows, QueryGroups.single(len(rows)))
         L = factor.dense(0, 1)
-        scores = np.zeros((len(rows), len(alpha)))
+        scores = np.zeros((len(rows), len(C)))
         for draw, block in enumerate(design.blocks(problem.X[rows])):
             projected = (block - centre) @ bases[draw]
             fitted = (block - centre) @ coefs[draw].T + mean_target
-            for k, a in enumerate(alpha):
-                Z = (projected / (values[draw] + a)) @ projected.T + offset
+            for k, inverse in enumerate(inverses[draw]):
+                Z = (projected * inverse) @ projected.T + offset
                 residual = np.linalg.solve(np.eye(len(rows)) - Z @ L, y - fitted[:, k])
                 scores[:, k] += (y - residual) / len(bases)
         return _per_query(measure, y, scores, QueryGroups.single(len(rows)))
@@ -184,11 +182,12 @@ def _all_paths(problem: Problem, design: Design) -> tuple[Sequence[Path], list[G
     """The path of each draw on all rows, and its statistics where it is primal."""
     if _use_dual(problem, design):
         return list(design.dual_paths(problem)), None
-    grams = [total(folds) for folds in design.grams(problem, None)]
-    return [eigen_path(_solvable(gram, problem)) for gram in grams], grams
+    grams = [total(folds) for folds in draw_grams(design, problem, None)]
+    return [eigen_path(solvable(gram, problem)) for gram in grams], grams
 
 
-def _solvable(gram: Gram, problem: Problem) -> Gram:
+def solvable(gram: Gram, problem: Problem) -> Gram:
+    """The statistics with an unpenalised intercept eliminated where the problem has one."""
     return gram.centred() if problem.intercept else gram
 
 
@@ -214,33 +213,48 @@ def _fit_path_row_folds(
         groups = problem.groups.take(fold)
         values.append(
             _held_out(
-                design, [design.read_out(coefs)], problem.X[fold], problem.y[fold], groups,
-                [np.arange(groups.n_queries)], measure,
+                design,
+                [design.read_out(coefs)],
+                problem.X[fold],
+                problem.y[fold],
+                groups,
+                [np.arange(groups.n_queries)],
+                measure,
             )[0]
         )
     return PathFit(fit.coefs, np.array(values), fit.grams)
 
 
 def _held_out(
-    design: Design, read_outs: Sequence[Any], X: Matrix, y: Float64Array, groups: QueryGroups,
-    folds: Sequence[Int64Array], measure: Measure,
+    design: Design,
+    read_outs: Sequence[Any],
+    X: Matrix,
+    y: Float64Array,
+    groups: QueryGroups,
+    folds: Sequence[Int64Array],
+    measure: Measure,
 ) -> Float64Array:
     """Mean measure of each fold's queries under its own solutions, shape (n_folds, n_C)."""
     units = []
     for fold, queries in enumerate(folds):
         rows, inner = groups.subset(queries)
         units += [
-            (fold, rows[inner.indptr[lo] : inner.indptr[hi]],
-             QueryGroups(inner.indptr[lo : hi + 1] - inner.indptr[lo], None, inner.ids[lo:hi]))
+            (
+                fold,
+                rows[inner.indptr[lo] : inner.indptr[hi]],
+                QueryGroups(inner.indptr[lo : hi + 1] - inner.indptr[lo], None, inner.ids[lo:hi]),
+            )
             for lo, hi in query_chunks(inner.indptr, CHUNK_ROWS)
         ]
 
     def measured(unit: tuple[int, Int64Array, QueryGroups]) -> Float64Array:
         fold, rows, chunk = unit
-        scores = np.concatenate([
-            design.scores(X[rows[lo : lo + CHUNK_ROWS]], read_outs[fold])
-            for lo in range(0, len(rows), CHUNK_ROWS)
-        ])
+        scores = np.concatenate(
+            [
+                design.scores(X[rows[lo : lo + CHUNK_ROWS]], read_outs[fold])
+                for lo in range(0, len(rows), CHUNK_ROWS)
+            ]
+        )
         return _per_query(measure, y[rows], scores, chunk)
 
     n_threads = None if X.shape[0] * design.n_columns > 1e6 else 1

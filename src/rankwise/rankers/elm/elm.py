@@ -50,8 +50,7 @@ class ELM(ClosedFormRanker):
             return LinearDesign(ShiftedColumns(np.zeros(d), ones=False))
         random_state = check_random_state(self.random_state)
         maps = [
-            draw_nodes(d, self.n_nodes, self.activation, random_state)
-            for _ in range(self.n_draws)
+            draw_nodes(d, self.n_nodes, self.activation, random_state) for _ in range(self.n_draws)
         ]
         if self.activation == "linear" and d + 1 < self.n_nodes:
             return LinearDesign(

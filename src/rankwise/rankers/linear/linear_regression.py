@@ -23,7 +23,8 @@ class LinearRegressionRanker(PointwiseLinearRanker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        Least-norm solution: eigenvalues of the Gram matrix below a relative 1e-12 are dropped.
+        Least-norm solution: eigenvalues of the centred Gram matrix below a relative 1e-12 are
+        dropped.
     intercept_ : float
     score_name_ : str
 

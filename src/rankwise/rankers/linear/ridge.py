@@ -26,7 +26,11 @@ class PointwiseLinearRanker(LinearModel):
 
     def _problem(self, data: FitData) -> Problem:
         return Problem(
-            data.X, data.y, data.groups, data.sample_weight, "pointwise",
+            data.X,
+            data.y,
+            data.groups,
+            data.sample_weight,
+            "pointwise",
             intercept=self.fit_intercept,
         )
 

@@ -10,24 +10,45 @@ from typing import Any as _Any
 if TYPE_CHECKING:
     from rankwise.datasets.cache import clear_cache, verify_cache
     from rankwise.datasets.data import Fold, FoldedData, RankingData
+    from rankwise.datasets.judged_run import JudgedRun, judge
     from rankwise.datasets.svmlight import read_letor
+    from rankwise.datasets.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
+    from rankwise.datasets.write import write_letor
 
 _WHERE = {
     "Fold": "data",
     "FoldedData": "data",
+    "JudgedRun": "judged_run",
+    "Qrels": "trec",
     "RankingData": "data",
+    "Run": "trec",
     "clear_cache": "cache",
+    "judge": "judged_run",
     "read_letor": "svmlight",
+    "read_qrels": "trec",
+    "read_run": "trec",
     "verify_cache": "cache",
+    "write_letor": "write",
+    "write_qrels": "trec",
+    "write_run": "trec",
 }
 
 __all__ = [
     "Fold",
     "FoldedData",
+    "JudgedRun",
+    "Qrels",
     "RankingData",
+    "Run",
     "clear_cache",
+    "judge",
     "read_letor",
+    "read_qrels",
+    "read_run",
     "verify_cache",
+    "write_letor",
+    "write_qrels",
+    "write_run",
 ]
 
 

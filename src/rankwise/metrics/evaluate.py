@@ -57,9 +57,12 @@ def evaluate(
 
     Examples
     --------
-    >>> result = evaluate([2, 0, 1, 0, 1], [0.3, 0.2, 0.1, 0.8, 0.4], list("aaabb"), ["nDCG@2", "AP"])
+    >>> y, scores, qid = [2, 0, 1, 0, 1], [0.3, 0.2, 0.1, 0.8, 0.4], list("aaabb")
+    >>> result = evaluate(y, scores, qid, ["nDCG@2", "AP"])
     >>> round(result["AP"], 4)
     0.6667
+    >>> result.per_query["AP"].round(4).tolist()
+    [0.8333, 0.5]
     """
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}

@@ -93,4 +93,4 @@ def _literal(value: Any) -> str:
     if isinstance(value, tuple):
         inner = ",".join(_literal(item) for item in value)
         return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return repr(value)
+    return repr(value.item() if isinstance(value, np.generic) else value)

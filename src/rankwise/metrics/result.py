@@ -47,10 +47,14 @@ class EvaluationResult(Mapping[str, float]):
 
     def __repr__(self) -> str:
         width = max([len(spec) for spec in self.means], default=0)
-        lines = [f"EvaluationResult of {len(self.qids)} queries"]
+        lines = [f"EvaluationResult of {_queries(len(self.qids))}"]
         for spec, mean in self.means.items():
             skipped = int(np.isnan(self.per_query[spec]).sum())
-            note = f"  ({skipped} queries do not count)" if skipped else ""
+            note = f"  (without {_queries(skipped)})" if skipped else ""
             full = str(self.measures[spec])
             lines.append(f"  {spec:<{width}}  {mean:.4f}  {'' if full == spec else full}{note}")
         return "\n".join(line.rstrip() for line in lines)
+
+
+def _queries(n: int) -> str:
+    return f"{n} {'query' if n == 1 else 'queries'}"

@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from rankwise._threads import available_threads, query_chunks, thread_map
 from rankwise.groups import QueryGroups
+from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
+from rankwise.metrics.conventions import LARGEST_GRADE
 from rankwise.typing import Float64Array, Int64Array
 
 # Below this many rows a second thread costs more than it saves.
 SMALL = 30_000
-BLOCKS_PER_THREAD = 2
+ROWS_PER_BLOCK = 32_000
 
 
 class GroupMeasure(Protocol):
@@ -36,7 +38,7 @@ class ScoredGroups:
 
     Attributes
     ----------
-    y, scores : ndarray of shape (n_rows,), float64, C-contiguous
+    y, scores : ndarray of shape (n_rows,), float64, C-contiguous, finite
     indptr : ndarray of shape (n_queries + 1,), int64
         Query q holds rows ``indptr[q]:indptr[q + 1]``; ``indptr[0] == 0``.
     """
@@ -45,6 +47,9 @@ class ScoredGroups:
         self.y = y
         self.scores = scores
         self.indptr = indptr
+        self._depth: dict[str, int] = {}
+        self._ranked: dict[str, Float64Array] = {}
+        self._relevance: dict[tuple[str, float, int], Float64Array] = {}
 
     @property
     def n_queries(self) -> int:
@@ -55,6 +60,113 @@ class ScoredGroups:
     def sizes(self) -> Int64Array:
         """Rows per query, shape (n_queries,)."""
         return np.diff(self.indptr)
+
+    @cached_property
+    def largest(self) -> int:
+        """Rows of the largest query."""
+        return int(self.sizes.max(initial=0))
+
+    @cached_property
+    def lowest_grade(self) -> float:
+        """Smallest label; 0 where there are no rows."""
+        return float(self.y.min()) if self.y.size else 0.0
+
+    @cached_property
+    def highest_grade(self) -> float:
+        """Largest label; 0 where there are no rows."""
+        return float(self.y.max()) if self.y.size else 0.0
+
+    @cached_property
+    def integral(self) -> bool:
+        """Whether all labels are integers from 0 to 1000."""
+        return (
+            self.lowest_grade >= 0
+            and self.highest_grade <= LARGEST_GRADE
+            and bool(np.array_equal(np.rint(self.y), self.y))
+        )
+
+    def need(self, what: str, depth: int | None) -> None:
+        """Announce to what depth (None: all) a tie rule's ranking, or "ideal", will be read."""
+        wanted, known = depth or 0, self._depth.get(what)
+        self._depth[what] = 0 if 0 in (wanted, known) else max(wanted, known or 0)
+
+    def ranked(self, ties: str) -> Float64Array:
+        """Labels by descending score, query by query, to the depth that was announced.
+
+        Parameters
+        ----------
+        ties : {"stable", "docid", "worst", "best"}
+            Order of rows of equal score: as in the input; the reverse of the input; by ascending
+            or by descending label.
+        """
+        if ties not in self._ranked:
+            self._ranked[ties] = self.rank(self.y, ties, self._depth.get(ties, 0))
+        return self._ranked[ties]
+
+    def rank(self, values: Float64Array, ties: str = "stable", depth: int = 0) -> Float64Array:
+        """Any ``values`` of the rows by descending score."""
+        if ties == "stable":
+            return self._rank(self.scores, values, depth)
+        # Stable ranking of rows that are in the wanted order of ties already.
+        before = {
+            "docid": np.arange(len(self.y), dtype=np.float64),
+            "worst": -self.y,
+            "best": self.y,
+        }[ties]
+        return self._rank(self._rank(before, self.scores), self._rank(before, values), depth)
+
+    def ideal(self) -> Float64Array:
+        """Labels in descending order, query by query, to the depth announced for "ideal"."""
+        if "ideal" not in self._ranked:
+            depth = self._depth.get("ideal", 0)
+            if self.integral:
+                best = np.empty_like(self.y)
+                best_grades(self.y, self.indptr, int(self.highest_grade) + 1, depth, best)
+            else:
+                best = self._rank(self.y, self.y, depth)
+            self._ranked["ideal"] = best
+        return self._ranked["ideal"]
+
+    def rank_by_label(self, values: Float64Array, depth: int = 0) -> Float64Array:
+        """Any ``values`` of the rows by descending label."""
+        return self._rank(self.y, values, depth)
+
+    def relevance(self, ties: str, rel: float, depth: int) -> Float64Array:
+        """Four numbers per query on the rows of grade >= ``rel``, shape (n_queries, 4).
+
+        How many there are; how many of them within the first ``depth`` ranks (0: all); the sum of
+        the precisions at their ranks; the first of their ranks (0: none).
+        """
+        key = (ties, rel, depth)
+        if key not in self._relevance:
+            sums = np.empty((self.n_queries, 4))
+            relevance_sums(self.ranked(ties), self.y, self.indptr, float(rel), depth, sums)
+            self._relevance[key] = sums
+        return self._relevance[key]
+
+    @cached_property
+    def tie_starts(self) -> Int64Array:
+        """Where, in ranked order, blocks of equal score within a query start; n_rows at the end."""
+        ranked = self.rank(self.scores)
+        new = np.ones(len(ranked) + 1, dtype=bool)
+        np.not_equal(ranked[1:], ranked[:-1], out=new[1:-1])
+        new[self.indptr] = True
+        return np.flatnonzero(new)
+
+    def tie_means(self, ranked: Float64Array) -> Float64Array:
+        """Values in ranked order, each replaced by the mean over its block of equal scores."""
+        if not len(ranked):
+            return ranked
+        lengths = np.diff(self.tie_starts)
+        return np.repeat(np.add.reduceat(ranked, self.tie_starts[:-1]) / lengths, lengths)
+
+    def _rank(self, scores: Float64Array, values: Float64Array, depth: int = 0) -> Float64Array:
+        out = np.empty_like(values)
+        left = np.empty(self.n_queries, dtype=np.int64)
+        n_left = rank_rows(scores, values, self.indptr, depth, out, left)
+        if n_left:
+            rank_long_rows(scores, values, self.indptr, left[:n_left], out)
+        return out
 
 
 def compute(
@@ -77,9 +189,9 @@ def compute(
                 f"{name} must have shape ({groups.n_samples},) as the groups do, "
                 f"got {array.shape}. Pass one value per row."
             )
-    indptr, order = groups.indptr, groups.order
     if groups.n_queries == 0:
         return [np.empty(0) for _ in measures]
+    indptr, order = groups.indptr, groups.order
 
     def block(bounds: tuple[int, int]) -> list[Float64Array] | None:
         first, last = bounds
@@ -90,7 +202,7 @@ def compute(
             np.ascontiguousarray(scores[rows], dtype=np.float64),
             indptr[first : last + 1] - start,
         )
-        if not (np.isfinite(scored.y).all() and np.isfinite(scored.scores).all()):
+        if not _finite(scored):
             return None
         for measure in measures:
             measure.prepare(scored)
@@ -98,14 +210,25 @@ def compute(
 
     n_threads = available_threads() if n_threads is None else n_threads
     if groups.n_samples < SMALL or n_threads == 1:
-        blocks = [(0, groups.n_queries)]
+        parts = [block((0, groups.n_queries))]
     else:
-        rows_per_block = -(-groups.n_samples // (n_threads * BLOCKS_PER_THREAD))
-        blocks = query_chunks(indptr, rows_per_block)
-    parts = thread_map(block, blocks, n_threads)
-    if any(part is None for part in parts):
+        parts = thread_map(block, query_chunks(indptr, ROWS_PER_BLOCK), n_threads)
+    done = [part for part in parts if part is not None]
+    if len(done) < len(parts):
         _raise_not_finite(y, scores)
-    return [np.concatenate(columns) for columns in zip(*(p for p in parts if p), strict=True)]
+    return [np.concatenate(columns) for columns in zip(*done, strict=True)]
+
+
+def _finite(scored: ScoredGroups) -> bool:
+    if not scored.y.size:
+        return True
+    ends = (
+        scored.lowest_grade,
+        scored.highest_grade,
+        scored.scores.min(),
+        scored.scores.max(),
+    )  # NaN spreads through minimum and maximum
+    return bool(np.isfinite(ends).all())
 
 
 def _raise_not_finite(y: NDArray[Any], scores: NDArray[Any]) -> None:

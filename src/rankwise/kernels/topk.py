@@ -1,0 +1,263 @@
+"""Rows of ragged queries in order of their scores, and sums over the first of them.
+
+Ranking is exact, stable and linear in the rows: a query of up to 256 rows is ranked by counting
+how many rows beat each row (quadratic, but free of branches and vectorised: faster than any sort
+of that size), a larger one by a radix sort of the scores' bits. Where only the first ranks are
+wanted, a bound that few rows pass is found first, and only those are ranked.
+
+Scores must be finite. Rows of equal score keep their order; -0.0 equals 0.0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import njit
+
+COUNT_UP_TO = 256
+ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+@njit
+def rank_rows(scores, values, indptr, depth, out, left):
+    """Write ``values`` by descending score into ``out``, query by query.
+
+    With ``depth`` > 0 only the first ``depth`` positions of a query are sure to be written.
+    Queries that counting cannot rank, too large or with scores that agree to the last few bits,
+    are written to ``left`` for :func:`rank_long_rows`; their number is returned.
+
+    A key holds the score's bits, turned so that the best score is least, and the row number in
+    its lowest bits; between keys that agree in the other bits the scores themselves decide.
+    """
+    lanes = (2 * depth + 7) // 8 * 8
+    largest = np.int64(COUNT_UP_TO)
+    if depth > 0:
+        for q in range(len(indptr) - 1):
+            largest = max(largest, indptr[q + 1] - indptr[q])
+    key = np.empty(largest + 4, np.int64)
+    ranked = np.empty(COUNT_UP_TO + 4, np.int64)
+    least = np.empty(lanes, np.int64)
+    bits = scores.view(np.int64)
+    n_left = 0
+    for q in range(len(indptr) - 1):
+        lo = indptr[q]
+        size = indptr[q + 1] - lo
+        few = depth > 0 and size >= 2 * lanes
+        low = 1
+        while low < size:
+            low <<= 1
+        low -= 1
+        if size <= COUNT_UP_TO or few:
+            for i in range(size):
+                b = bits[lo + i]
+                if b == ~ALL_BUT_SIGN:
+                    b = np.int64(0)
+                key[i] = (~(b ^ ((b >> 63) & ALL_BUT_SIGN)) & ~low) | i
+        n = size
+        if few:
+            # The depth-th best of the lanes' bests is a bound that at least depth rows pass.
+            for j in range(lanes):
+                least[j] = key[j]
+            for i in range(lanes, size - lanes + 1, lanes):
+                for j in range(lanes):
+                    least[j] = min(least[j], key[i + j])
+            bound = ALL_BUT_SIGN
+            for i in range(lanes):
+                k = least[i]
+                rank = 0
+                for j in range(lanes):
+                    rank += least[j] < k
+                if rank == depth - 1:
+                    bound = k | low
+            n = 0
+            for i in range(size):
+                k = key[i]
+                key[n] = k
+                n += k <= bound
+        decided = n <= COUNT_UP_TO
+        if decided:
+            for i in range(n, n + 3):
+                key[i] = ALL_BUT_SIGN
+            for i in range(0, n, 4):
+                k0 = key[i]
+                k1 = key[i + 1]
+                k2 = key[i + 2]
+                k3 = key[i + 3]
+                rank0 = 0
+                rank1 = 0
+                rank2 = 0
+                rank3 = 0
+                for j in range(n):
+                    k = key[j]
+                    rank0 += k < k0
+                    rank1 += k < k1
+                    rank2 += k < k2
+                    rank3 += k < k3
+                ranked[rank0] = k0
+                ranked[rank1] = k1
+                ranked[rank2] = k2
+                ranked[rank3] = k3
+            before = np.int64(0)
+            for r in range(n):
+                k = ranked[r]
+                row = lo + (k & low)
+                out[lo + r] = values[row]
+                if (k ^ before) <= low and r > 0 and scores[row] > scores[lo + (before & low)]:
+                    decided = False
+                before = k
+        if not decided:
+            left[n_left] = q
+            n_left += 1
+    return n_left
+
+
+@njit
+def rank_long_rows(scores, values, indptr, queries, out):
+    """Like :func:`rank_rows`, all positions of the given queries, of any size.
+
+    Radix sort of all 64 bits, eight at a time from the lowest; a digit that all share is skipped.
+    """
+    largest = np.int64(0)
+    for q in queries:
+        largest = max(largest, indptr[q + 1] - indptr[q])
+    key = np.empty(largest, np.int64)
+    key_to = np.empty(largest, np.int64)
+    row = np.empty(largest, np.int64)
+    row_to = np.empty(largest, np.int64)
+    counts = np.empty((8, 256), np.int64)
+    bits = scores.view(np.int64)
+    for q in queries:
+        lo = indptr[q]
+        size = indptr[q + 1] - lo
+        counts[:] = 0
+        for i in range(size):
+            b = bits[lo + i]
+            if b == ~ALL_BUT_SIGN:
+                b = np.int64(0)
+            k = (b ^ ((b >> 63) & ALL_BUT_SIGN)) ^ ALL_BUT_SIGN
+            key[i] = k
+            row[i] = lo + i
+            for digit in range(8):
+                counts[digit, (k >> (8 * digit)) & 255] += 1
+        for digit in range(8):
+            shift = 8 * digit
+            count = counts[digit]
+            if count[(key[0] >> shift) & 255] == size:
+                continue
+            start = np.int64(0)
+            for value in range(256):
+                start += count[value]
+                count[value] = start - count[value]
+            for i in range(size):
+                value = (key[i] >> shift) & 255
+                to = count[value]
+                count[value] = to + 1
+                key_to[to] = key[i]
+                row_to[to] = row[i]
+            key, key_to = key_to, key
+            row, row_to = row_to, row
+        for r in range(size):
+            out[lo + r] = values[row[r]]
+
+
+@njit
+def best_grades(grades, indptr, n_grades, depth, out):
+    """Integer grades below ``n_grades`` in descending order, query by query, by counting them.
+
+    With ``depth`` > 0 only the first ``depth`` positions of a query are written.
+    """
+    counts = np.empty(n_grades, np.int64)
+    for q in range(len(indptr) - 1):
+        lo = indptr[q]
+        hi = indptr[q + 1]
+        for grade in range(n_grades):
+            counts[grade] = 0
+        for i in range(lo, hi):
+            counts[np.int64(grades[i])] += 1
+        if depth > 0:
+            hi = min(hi, lo + depth)
+        grade = n_grades - 1
+        for i in range(lo, hi):
+            while counts[grade] == 0:
+                grade -= 1
+            counts[grade] -= 1
+            out[i] = grade
+
+
+@njit
+def discounted_sums(ranked, indptr, table, discounts, cascade, cutoff, out):
+    """Sum over ranks r of gain · discounts[r], per query.
+
+    The gain is the ranked value, or ``table[value]`` where a table is given. ``cascade``: each
+    gain is the probability that the reader stops there, and counts only if none stopped before.
+    """
+    for q in range(len(indptr) - 1):
+        lo = indptr[q]
+        n = indptr[q + 1] - lo
+        if cutoff > 0:
+            n = min(n, cutoff)
+        total = 0.0
+        reached = 1.0
+        for r in range(n):
+            gain = ranked[lo + r]
+            if len(table) > 0:
+                gain = table[np.int64(gain)]
+            total += reached * gain * discounts[r]
+            if cascade:
+                reached *= 1.0 - gain
+        out[q] = total
+
+
+@njit
+def relevance_sums(ranked, grades, indptr, rel, cutoff, out):
+    """Per query, of rows with a grade of at least ``rel``: four numbers.
+
+    How many there are, how many of them are ranked within the cut-off (0: no cut-off), the sum
+    of the precisions at those ranks, and the first of those ranks (0: none).
+    """
+    for q in range(len(indptr) - 1):
+        lo = indptr[q]
+        n = indptr[q + 1] - lo
+        n_relevant = 0
+        for i in range(n):
+            n_relevant += grades[lo + i] >= rel
+        if cutoff > 0:
+            n = min(n, cutoff)
+        hits = 0
+        precisions = 0.0
+        first = 0
+        for r in range(n):
+            if ranked[lo + r] >= rel:
+                hits += 1
+                precisions += hits / (r + 1)
+                if first == 0:
+                    first = r + 1
+        out[q, 0] = n_relevant
+        out[q, 1] = hits
+        out[q, 2] = precisions
+        out[q, 3] = first
+
+
+@njit
+def normalised_means(ranked, ideal, indptr, table, discounts, out):
+    """Mean over all ranks j of (sum to rank j) / (ideal sum to rank j), 0 where the latter is 0.
+
+    NaN for a query without rows or without gain.
+    """
+    for q in range(len(indptr) - 1):
+        lo = indptr[q]
+        n = indptr[q + 1] - lo
+        total = 0.0
+        best = 0.0
+        ratios = 0.0
+        for r in range(n):
+            gain = ranked[lo + r]
+            most = ideal[lo + r]
+            if len(table) > 0:
+                gain = table[np.int64(gain)]
+                most = table[np.int64(most)]
+            total += gain * discounts[r]
+            best += most * discounts[r]
+            if best > 0.0:
+                ratios += total / best
+        out[q] = ratios / n if best > 0.0 else np.nan

@@ -1,0 +1,79 @@
+"""Ranked and ideal gains of a block of queries: what DCG, nDCG and MeanNDCG sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.kernels.topk import discounted_sums
+from rankwise.metrics.conventions import LARGEST_GRADE, Gain, discounts, gain_table
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+NO_TABLE = np.empty(0)
+
+
+@dataclass(frozen=True)
+class RankedGains:
+    """Values in ranked order; their gain is ``table[value]``, or the value without a table."""
+
+    values: Float64Array
+    table: Float64Array
+
+
+def check_grades(measure: str, gain: Gain, scored: ScoredGroups) -> None:
+    """Raise ValueError where labels have no gain."""
+    if scored.lowest_grade < 0:
+        raise ValueError(
+            f"y must be >= 0 for {measure}, got {scored.lowest_grade:g}. Shift the grades, clip "
+            "them with np.maximum(y, 0), or use a measure of real-valued targets."
+        )
+    if gain == "exp2" and scored.highest_grade > LARGEST_GRADE:
+        raise ValueError(
+            f"y must be <= {LARGEST_GRADE} for {measure}, whose gain is 2**y - 1, got "
+            f"{scored.highest_grade:g}. Use gain='linear' or a gain table."
+        )
+    if isinstance(gain, tuple) and not (scored.integral and scored.highest_grade < len(gain)):
+        raise ValueError(
+            f"y must hold integers from 0 to {len(gain) - 1} for {measure}, whose gain is a table "
+            f"of {len(gain)} grades, got up to {scored.highest_grade:g}. Give a gain per grade."
+        )
+
+
+def ranked_gains(scored: ScoredGroups, gain: Gain, ties: str, depth: int) -> RankedGains:
+    """Gains by descending score; ``ties="mean"``: averaged over rows of equal score."""
+    table, values = _table_or_values(scored, gain)
+    if ties == "mean":
+        ranked = scored.rank(scored.y if values is None else values)
+        if len(table):
+            ranked = table[ranked.astype(np.int64)]
+        return RankedGains(scored.tie_means(ranked), NO_TABLE)
+    if values is None:
+        return RankedGains(scored.ranked(ties), table)
+    return RankedGains(scored.rank(values, ties, depth), NO_TABLE)
+
+
+def ideal_gains(scored: ScoredGroups, gain: Gain, depth: int) -> RankedGains:
+    """Gains in descending order."""
+    table, values = _table_or_values(scored, gain)
+    if values is None:
+        return RankedGains(scored.ideal(), table)
+    return RankedGains(scored.rank_by_label(values, depth), NO_TABLE)
+
+
+def discounted(scored: ScoredGroups, gains: RankedGains, discount: str, depth: int) -> Float64Array:
+    """Sum of discounted gains down to ``depth`` (0: all), per query."""
+    out = np.empty(scored.n_queries)
+    n_ranks = min(depth, scored.largest) if depth else scored.largest
+    discounted_sums(
+        gains.values, scored.indptr, gains.table, discounts(discount, n_ranks), False, depth, out
+    )
+    return out
+
+
+def _table_or_values(scored: ScoredGroups, gain: Gain) -> tuple[Float64Array, Float64Array | None]:
+    """A gain table for integer grades, or the gain of every row where grades are not integers."""
+    if gain == "exp2" and not scored.integral:
+        return NO_TABLE, np.exp2(scored.y) - 1.0
+    return gain_table(gain, int(scored.highest_grade) + 1), None

@@ -1,0 +1,77 @@
+"""What the measures of a ranked list share: rules for ties, cut-off and empty queries."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.metrics.conventions import (
+    EMPTY,
+    TIES,
+    Empty,
+    check_choice,
+    check_cutoff,
+    check_number,
+    value_of_empty,
+)
+from rankwise.metrics.measure import Measure
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+# Grades from here on count as a gain at all.
+SMALLEST_GRADE = float(np.nextafter(0.0, 1.0))
+
+
+class TopMeasure(Measure):
+    """Base of measures that read a ranking from its top.
+
+    Subclasses declare the fields ``empty``, ``ties`` and ``cutoff`` (annotated here only), so
+    that each prints its parameters in an order of its own.
+    """
+
+    tie_rules: ClassVar[tuple[str, ...]] = TIES
+
+    empty: Empty
+    ties: str
+    cutoff: int | None
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, "empty", self.empty, EMPTY)
+        check_choice(self.name, "ties", self.ties, self.tie_rules)
+        check_cutoff(self.name, self.cutoff)
+
+    @property
+    def depth(self) -> int:
+        """The cut-off as kernels take it: 0 for none."""
+        return self.cutoff or 0
+
+    def prepare(self, scored: ScoredGroups) -> None:
+        if self.ties in TIES:
+            scored.need(self.ties, self.cutoff)
+        else:
+            scored.need("stable", None)
+
+    def aggregate(self, values: Float64Array) -> float:
+        if self.empty == "nan" and np.isnan(values).any():
+            return math.nan
+        return super().aggregate(values)
+
+    def fill_empty(self, values: Float64Array, gain: Float64Array) -> Float64Array:
+        """``values`` with the convention's value where there is nothing to gain."""
+        return np.where(gain > 0, values, value_of_empty(self.empty))
+
+
+class BinaryMeasure(TopMeasure):
+    """Base of measures that only ask whether a grade is at least ``rel``."""
+
+    rel: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.name, "rel", self.rel, -math.inf, math.inf, open_ends=True)
+
+    def sums(self, scored: ScoredGroups) -> Float64Array:
+        """Rows: relevant, of them in the cut-off, sum of their precisions, first of their ranks."""
+        return scored.relevance(self.ties, self.rel, self.depth)

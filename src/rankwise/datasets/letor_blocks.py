@@ -1,0 +1,206 @@
+"""Blocks of SVMlight/LETOR lines to arrays: one serial kernel per block, blocks on threads.
+
+Every block is read twice, first to count its lines, so that each has its rows at a known place;
+at the second time it is in the page cache. Blocks are small enough to stay in a core's cache.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise._threads import thread_map
+from rankwise.datasets.letor_errors import NUMBER, bad_number, bad_token
+from rankwise.datasets.textfiles import Block
+from rankwise.kernels import svmlight as kernel
+from rankwise.typing import Float64Array, FloatArray
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How rows are written while parsing; see ``plan`` in :func:`kernel.parse_block`."""
+
+    dense: bool
+    base: int
+    width: int
+    text_qid: bool = False
+
+
+@dataclass(frozen=True)
+class BlockResult:
+    """One block, parsed.
+
+    Attributes
+    ----------
+    state : ndarray of shape (kernel.N_STATE,)
+    text : bytes
+    values, indices : ndarray of shape (n_entries,)
+        Empty where rows are written dense.
+    error : (int, str) or None
+        Byte in the file and reason of the first malformed token.
+    """
+
+    state: NDArray[np.int64]
+    text: bytes
+    values: FloatArray
+    indices: NDArray[np.int32]
+    error: tuple[int, str] | None
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """All blocks, parsed in one layout; ``values`` is the matrix if dense, else the entries."""
+
+    blocks: Sequence[Block]
+    results: list[BlockResult]
+    states: NDArray[np.int64]
+    y: Float64Array
+    qid: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    values: FloatArray
+
+
+def parse_blocks(
+    blocks: Sequence[Block], layout: Layout, dtype: Any, n_features: int | None, n_threads: int
+) -> Parsed:
+    """Parse the blocks; malformed lines are reported in the results, not raised.
+
+    ``n_features`` is for the words of an error only.
+    """
+    most_bytes = max((block.stop - block.start for block in blocks), default=0)
+    scratch = _Scratch(most_bytes, 0 if layout.dense else most_bytes // 2 + 1, dtype)
+    n_lines = thread_map(scratch.count_lines, blocks, n_threads)
+    first_rows = np.concatenate([[0], np.cumsum(n_lines)]).astype(np.int64)
+    total = int(first_rows[-1])
+    y, qid = np.empty(total), np.empty(total, dtype=np.int64)
+    sizes = np.empty((total, 2), dtype=np.int64)
+    matrix = np.zeros(total * layout.width if layout.dense else 0, dtype=dtype)
+
+    def parse(number: int) -> BlockResult:
+        block = blocks[number]
+        n_bytes = scratch.load(block)
+        plan = np.array(
+            [
+                0,
+                n_bytes,
+                first_rows[number],
+                layout.base,
+                layout.width,
+                layout.dense,
+                layout.text_qid,
+            ],
+            dtype=np.int64,
+        )
+        state = np.zeros(kernel.N_STATE, dtype=np.int64)
+        values = matrix if layout.dense else scratch.values
+        kernel.parse_block(
+            scratch.buf,
+            plan,
+            y,
+            qid,
+            sizes,
+            values,
+            scratch.indices,
+            scratch.text,
+            scratch.hard,
+            state,
+        )
+        errors = _settle(scratch, state, values, y)
+        status, at = int(state[kernel.STATUS]), int(state[kernel.AT])
+        if status in (kernel.BAD_TOKEN, kernel.DUPLICATE) or (
+            status == kernel.TOO_WIDE and not layout.dense
+        ):
+            line = scratch.buf[at:n_bytes].tobytes()
+            errors.append((at, bad_token(line, status, n_features)))
+        n_entries = 0 if layout.dense else int(state[kernel.ENTRIES])
+        return BlockResult(
+            state,
+            scratch.text[: state[kernel.TEXT]].tobytes(),
+            scratch.values[:n_entries].copy(),
+            scratch.indices[:n_entries].copy(),
+            min(((block.start + byte, reason) for byte, reason in errors), default=None),
+        )
+
+    results = thread_map(parse, range(len(blocks)), n_threads)
+    states = np.array([result.state for result in results]).reshape(-1, kernel.N_STATE)
+    if layout.dense:
+        values = matrix.reshape(total, layout.width)
+    else:
+        values = np.concatenate([matrix, *(result.values for result in results)])
+    n_rows = _close_gaps(
+        [y, qid, sizes, *([values] if layout.dense else [])], first_rows, states[:, kernel.ROWS]
+    )
+    return Parsed(
+        blocks,
+        results,
+        states,
+        y[:n_rows],
+        qid[:n_rows],
+        sizes[:n_rows],
+        values[:n_rows] if layout.dense else values,
+    )
+
+
+class _Scratch(threading.local):
+    """Buffers of one thread, large enough for any block."""
+
+    def __init__(self, n_bytes: int, n_entries: int, dtype: Any) -> None:
+        self.buf = np.empty(n_bytes + 1 + kernel.SPARE_BYTES, dtype=np.uint8)
+        self.is_newline = np.empty(n_bytes + 1, dtype=bool)
+        self.text = np.empty(n_bytes, dtype=np.uint8)
+        self.hard = np.empty((n_bytes // 2 + 1, 3), dtype=np.int64)
+        self.values = np.empty(n_entries, dtype=dtype)
+        self.indices = np.empty(n_entries, dtype=np.int32)
+
+    def load(self, block: Block) -> int:
+        """Bring the block in, ended by a newline; returns its number of bytes."""
+        n = block.stop - block.start
+        block.file.read_into(self.buf[:n], block.start)
+        if self.buf[n - 1] != 10:
+            self.buf[n] = 10
+            n += 1
+        self.buf[n : n + kernel.SPARE_BYTES] = 0
+        return n
+
+    def count_lines(self, block: Block) -> int:
+        """Number of lines of the block."""
+        n = self.load(block)
+        np.equal(self.buf[:n], 10, out=self.is_newline[:n])
+        return int(np.count_nonzero(self.is_newline[:n]))
+
+
+def _settle(
+    scratch: _Scratch, state: NDArray[np.int64], values: FloatArray, y: Float64Array
+) -> list[tuple[int, str]]:
+    """Convert the tokens that the kernel left; byte in the block and reason of the first bad one.
+
+    Writes into ``values`` and ``y``.
+    """
+    with np.errstate(over="ignore"):  # float32 takes what is too large as infinity
+        for slot, start, stop in scratch.hard[: state[kernel.HARD]].tolist():
+            token = scratch.buf[start:stop].tobytes()
+            if not NUMBER.fullmatch(token):
+                return [(start, bad_number(token, is_label=slot < 0))]
+            if slot < 0:
+                y[-1 - slot] = float(token)
+            else:
+                values[slot] = float(token)
+    return []
+
+
+def _close_gaps(
+    arrays: Sequence[NDArray[Any]], first_rows: NDArray[np.int64], n_rows: NDArray[np.int64]
+) -> int:
+    """Move rows up in place where blank lines and comment lines left room; returns their number."""
+    end = 0
+    for start, n in zip(first_rows[:-1].tolist(), n_rows.tolist(), strict=True):
+        if start != end:
+            for array in arrays:
+                array[end : end + n] = array[start : start + n]
+        end += n
+    return end

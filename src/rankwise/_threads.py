@@ -32,13 +32,49 @@ def available_threads() -> int:
 
 
 def thread_map(func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None) -> list[R]:
-    """``[func(item) for item in items]`` on ``n_threads`` threads, in the order of ``items``."""
+    """``[func(item) for item in items]`` on ``n_threads`` threads, in the order of ``items``.
+
+    The calling thread works too and finishes alone if the helpers are busy, so that calls may be
+    nested. An exception is the one that the loop would raise.
+    """
     n_threads = available_threads() if n_threads is None else n_threads
     n_threads = min(n_threads, len(items))
     if n_threads <= 1:
         return [func(item) for item in items]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(func, items))
+    results: dict[int, R] = {}
+    errors: dict[int, BaseException] = {}
+    todo = deque(range(len(items)))  # popleft is atomic
+
+    def work() -> None:
+        while todo:
+            try:
+                index = todo.popleft()
+            except IndexError:
+                return
+            try:
+                results[index] = func(items[index])
+            except BaseException as error:
+                errors[index] = error
+                todo.clear()
+
+    helpers = [_helpers().submit(work) for _ in range(n_threads - 1)]
+    work()
+    for helper in helpers:
+        if not helper.cancel():
+            helper.result()
+    if errors:
+        raise errors[min(errors)]
+    return [results[index] for index in range(len(items))]
+
+
+@lru_cache(maxsize=1)
+def _helpers() -> ThreadPoolExecutor:
+    """Threads that stay: starting one takes longer than a small chunk of work."""
+    return ThreadPoolExecutor(max(32, os.cpu_count() or 1), thread_name_prefix="rankwise")
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_helpers.cache_clear)
 
 
 def thread_imap(

@@ -29,8 +29,8 @@ def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None
 
     Examples
     --------
-    >>> make_scorer("nDCG@10")
-    make_scorer(mean_measure, response_method='predict', measure='nDCG(...)@10')
+    >>> make_scorer("AP", preset="letor3")
+    make_scorer(mean_measure, response_method='predict', measure=AP(rel=1,norm='all',...)
     """
     import sklearn
     from sklearn.metrics import make_scorer as sklearn_make_scorer

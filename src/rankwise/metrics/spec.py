@@ -54,7 +54,7 @@ def parse(spec: str | Measure, preset: str | None = None) -> Measure:
     Examples
     --------
     >>> str(parse("ndcg@10", preset="letor3"))
-    "nDCG(gain='exp2',discount='letor',empty=0,ties='stable',short='pad')@10"
+    "nDCG(gain='exp2',discount='letor',empty=0,ties='stable',short='zero')@10"
     """
     if isinstance(spec, Measure):
         return spec

@@ -1,0 +1,68 @@
+"""Chunks of work on threads: order, errors, nesting, forks."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from rankwise._threads import query_chunks, thread_map
+
+
+@pytest.mark.parametrize("n_threads", [None, 1, 2, 5])
+def test_results_keep_the_order_of_the_items(n_threads):
+    def late_first(i):
+        time.sleep(0.002 * (i == 0))
+        return i * i
+
+    assert thread_map(late_first, list(range(9)), n_threads) == [i * i for i in range(9)]
+
+
+def test_several_threads_work():
+    seen = set()
+    both = threading.Barrier(2, timeout=10)
+
+    def meet(_):
+        both.wait()
+        seen.add(threading.get_ident())
+
+    thread_map(meet, [0, 1], 2)
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_raises_what_the_loop_would_raise(n_threads):
+    def fail(i):
+        if i in (2, 5):
+            raise ValueError(f"item {i}")
+
+    with pytest.raises(ValueError, match="item 2"):
+        thread_map(fail, list(range(8)), n_threads)
+
+
+def test_nested_calls_do_not_wait_for_each_other():
+    def row(i):
+        return sum(thread_map(lambda j: i * j, list(range(40)), 8))
+
+    assert thread_map(row, list(range(40)), 8) == [i * 780 for i in range(40)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_works_in_a_forked_process():
+    thread_map(str, [1, 2], 2)
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if thread_map(str, [1, 2, 3], 2) == ["1", "2", "3"] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def test_chunks_hold_whole_queries():
+    indptr = np.array([0, 3, 3, 20, 21, 22])
+    chunks = query_chunks(indptr, 4)
+    assert chunks[0] == (0, 2)
+    assert [q for first, last in chunks for q in range(first, last)] == list(range(5))
+    assert query_chunks(np.zeros(1, dtype=np.int64), 4) == []

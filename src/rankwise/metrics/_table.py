@@ -18,6 +18,15 @@ MEASURES: dict[str, str] = {
     "RR": "rankwise.metrics.reciprocal_rank:ReciprocalRank",
     "ERR": "rankwise.metrics.err:ExpectedReciprocalRank",
     "RBP": "rankwise.metrics.rbp:RankBiasedPrecision",
+    "MSD": "rankwise.metrics.magnitude:MSD",
+    "M1D": "rankwise.metrics.magnitude:M1D",
+    "Misranking": "rankwise.metrics.misranking:Misranking",
+    "RankingError": "rankwise.metrics.ranking_error:RankingError",
+    "Tau": "rankwise.metrics.kendall:Tau",
+    "Rho": "rankwise.metrics.correlation:Rho",
+    "Pearson": "rankwise.metrics.correlation:Pearson",
+    "MAE": "rankwise.metrics.ordinal:MAE",
+    "ZeroOne": "rankwise.metrics.ordinal:ZeroOne",
 }
 
 ALIASES: dict[str, str] = {
@@ -28,4 +37,15 @@ ALIASES: dict[str, str] = {
     "recall": "R",
     "r_prec": "Rprec",
     "hit_rate": "Success",
+    "pairwise_misranking": "Misranking",
+    "ranking_error": "RankingError",
+    "kendall": "Tau",
+    "kendalltau": "Tau",
+    "spearman": "Rho",
+    "spearmanr": "Rho",
+    "pearsonr": "Pearson",
+    "rank_loss": "MAE",
+    "rankloss": "MAE",
+    "mze": "ZeroOne",
+    "zero_one": "ZeroOne",
 }

@@ -1,0 +1,218 @@
+"""Rows of a query compared by sorting: ties, inversions, ranks and gaps, never a list of pairs.
+
+Sorting is by stable radix sort of the bits, two to three times as fast as merging. Rows in
+lexicographic order of (score, label) have one strict inversion of labels for every misordered
+pair (Knight 1966, JASA 61:436-439); a Fenwick tree over the distinct labels counts them and sums
+their label differences. A query of m rows with K distinct labels costs O(m log K) time and O(m)
+memory.
+
+Rows are in group order, query ``q`` holding ``indptr[q]:indptr[q + 1]``; labels and scores are
+float64 without NaN. Counts are exact, and so are the sums where labels are integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import njit
+
+SIGN = np.uint64(1 << 63)
+BYTE = np.uint64(255)
+INSERTION = 24  # up to so many rows insertion beats eight histograms
+
+
+@njit
+def _longest(indptr):
+    longest = 0
+    for q in range(len(indptr) - 1):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    return longest
+
+
+@njit
+def _write_keys(x, start, key):
+    """Unsigned integers that order like the floats ``x[start:]``; -0.0 equals 0.0."""
+    bits = x.view(np.uint64)
+    for i in range(len(key)):
+        b = bits[start + i]
+        if b == SIGN:
+            b = np.uint64(0)
+        key[i] = ~b if b & SIGN else b | SIGN
+
+
+@njit
+def _sort(key, value, other_key, other_value, histogram):
+    """Stable sort of ``value`` by ``key``; first the sorted pair, then the free pair of arrays."""
+    m = len(key)
+    if m <= INSERTION:
+        for i in range(1, m):
+            k, v = key[i], value[i]
+            j = i
+            while j > 0 and key[j - 1] > k:
+                key[j], value[j] = key[j - 1], value[j - 1]
+                j -= 1
+            key[j], value[j] = k, v
+        return key, value, other_key, other_value
+    for digit in range(8):
+        for b in range(256):
+            histogram[digit, b] = 0
+    for i in range(m):
+        k = key[i]
+        for digit in range(8):
+            histogram[digit, k & BYTE] += 1
+            k >>= np.uint64(8)
+    for digit in range(8):
+        shift = np.uint64(8 * digit)
+        if histogram[digit, (key[0] >> shift) & BYTE] == m:
+            continue
+        total = 0
+        for b in range(256):
+            count = histogram[digit, b]
+            histogram[digit, b] = total
+            total += count
+        for i in range(m):
+            k = key[i]
+            b = (k >> shift) & BYTE
+            place = histogram[digit, b]
+            histogram[digit, b] = place + 1
+            other_key[place], other_value[place] = k, value[i]
+        key, other_key = other_key, key
+        value, other_value = other_value, value
+    return key, value, other_key, other_value
+
+
+@njit
+def compare_pairs(y, f, indptr, counts, sums):
+    """Compare the pairs of each query by label and by score.
+
+    ``counts[q]`` becomes (pairs tied in y, pairs tied in f, pairs tied in both, misordered pairs:
+    y_i > y_j and f_i < f_j), ``sums[q]`` the sum of |y_i - y_j| over the misordered pairs and over
+    the pairs tied in f.
+    """
+    longest = _longest(indptr)
+    key_0, key_1 = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    value_0, value_1 = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    histogram = np.empty((8, 256), np.int64)
+    bits = np.empty(longest, np.uint64)
+    label = bits.view(np.float64)  # distinct labels of the query, ascending
+    n_above, sum_above = np.empty(longest + 1, np.int64), np.empty(longest + 1)
+    for q in range(len(indptr) - 1):
+        start, m = indptr[q], indptr[q + 1] - indptr[q]
+        tied_y, tied_f, tied_both, misordered = 0, 0, 0, 0
+        sum_misordered, sum_tied = 0.0, 0.0
+        _write_keys(y, start, key_0[:m])
+        _write_keys(f, start, value_0[:m])
+        y_key, f_key, free_0, free_1 = _sort(
+            key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram
+        )
+
+        # Rows are in the order of their labels: number the distinct ones from 0.
+        n_distinct, n_tied, last = 0, 0, np.uint64(0)
+        for i in range(m):
+            k = y_key[i]
+            if i > 0 and k == last:
+                n_tied += 1
+                tied_y += n_tied
+            else:
+                bits[n_distinct] = k ^ SIGN if k & SIGN else ~k
+                n_distinct += 1
+                n_tied = 0
+            last = k
+            y_key[i] = n_distinct - 1
+        # Differences to a middle label are summed: a common offset costs no digits.
+        base = label[y_key[m // 2]] if m > 0 else 0.0
+        f_key, rank, free_0, free_1 = _sort(f_key, y_key, free_1, free_0, histogram)
+
+        # Walk up the scores; the tree holds the labels seen, the highest in its first place.
+        for k in range(n_distinct + 1):
+            n_above[k], sum_above[k] = 0, 0.0
+        n_tied, n_both, below = 0, 0, 0.0
+        for i in range(m):
+            r = np.int64(rank[i])
+            if i > 0 and f_key[i] == f_key[i - 1]:
+                n_tied += 1
+                n_both = n_both + 1 if rank[i] == rank[i - 1] else 0
+                below += n_tied * (label[r] - label[np.int64(rank[i - 1])])
+                tied_f += n_tied
+                tied_both += n_both
+                sum_tied += below
+            else:
+                n_tied, n_both, below = 0, 0, 0.0
+            value = label[r] - base
+            n, total = 0, 0.0
+            place = n_distinct - r - 1
+            while place > 0:
+                n += n_above[place]
+                total += sum_above[place]
+                place &= place - 1
+            misordered += n
+            sum_misordered += total - n * value
+            place = n_distinct - r
+            while place <= n_distinct:
+                n_above[place] += 1
+                sum_above[place] += value
+                place += place & -place
+        counts[q, 0], counts[q, 1] = tied_y, tied_f
+        counts[q, 2], counts[q, 3] = tied_both, misordered
+        sums[q, 0], sums[q, 1] = sum_misordered, sum_tied
+
+
+@njit
+def multiply_ranks(y, f, indptr, products):
+    """``products[q]`` becomes (y·y, y·f, f·f) of the centred average ranks, doubled."""
+    longest = _longest(indptr)
+    key_0, key_1 = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    value_0, value_1 = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    histogram = np.empty((8, 256), np.int64)
+    for q in range(len(indptr) - 1):
+        start, m = indptr[q], indptr[q + 1] - indptr[q]
+        _write_keys(y, start, key_0[:m])
+        _write_keys(f, start, value_0[:m])
+        key, other, free_0, free_1 = _sort(
+            key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram
+        )
+        yy, yf, ff = 0.0, 0.0, 0.0
+        begin = 0
+        while begin < m:
+            end = begin + 1
+            while end < m and key[end] == key[begin]:
+                end += 1
+            rank = begin + end - m  # twice (the mean position - the middle of the query)
+            yy += (end - begin) * float(rank) ** 2
+            for i in range(begin, end):
+                key[i] = begin + end  # not negative, so it survives as an unsigned payload
+            begin = end
+        key, other, free_0, free_1 = _sort(other, key, free_1, free_0, histogram)
+        begin = 0
+        while begin < m:
+            total = 0.0
+            end = begin
+            while end < m and key[end] == key[begin]:
+                total += np.int64(other[end]) - m
+                end += 1
+            rank = begin + end - m
+            ff += (end - begin) * float(rank) ** 2
+            yf += rank * total
+            begin = end
+        products[q, 0], products[q, 1], products[q, 2] = yy, yf, ff
+
+
+@njit
+def mean_absolute_gaps(x, indptr, out):
+    """``out[q]`` becomes the mean of |x_i - x_j| over all m² ordered pairs of the query."""
+    longest = _longest(indptr)
+    key_0, key_1 = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    value_0, value_1 = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    histogram = np.empty((8, 256), np.int64)
+    for q in range(len(indptr) - 1):
+        start, m = indptr[q], indptr[q + 1] - indptr[q]
+        _write_keys(x, start, key_0[:m])
+        for i in range(m):
+            value_0[i] = i
+        row = _sort(key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram)[1]
+        # Each gap between neighbours lies inside (i + 1)(m - i - 1) pairs: no cancellation.
+        total = 0.0
+        for i in range(m - 1):
+            gap = x[start + np.int64(row[i + 1])] - x[start + np.int64(row[i])]
+            total += gap * ((i + 1) * (m - i - 1))
+        out[q] = 2.0 * total / (float(m) * m) if m > 0 else 0.0

@@ -1,0 +1,58 @@
+"""How pairs of a query agree in label and score: what misranking and Kendall's τ are made of."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rankwise.typing import Float64Array, Int64Array
+
+
+class PairCounts(NamedTuple):
+    """Unordered pairs of each query, every array of shape (n_queries,).
+
+    Attributes
+    ----------
+    total, tied_y, tied_f, tied_both, misordered : ndarray of int64
+        All pairs; those of equal label, of equal score, of both; those whose labels and scores
+        differ in opposite directions.
+    misordered_gap, tied_f_gap : ndarray of float64
+        Sum of |y_i - y_j| over the misordered pairs and over those of equal score.
+    """
+
+    total: Int64Array
+    tied_y: Int64Array
+    tied_f: Int64Array
+    tied_both: Int64Array
+    misordered: Int64Array
+    misordered_gap: Float64Array
+    tied_f_gap: Float64Array
+
+    @property
+    def ordered(self) -> Int64Array:
+        """Pairs of different label."""
+        return self.total - self.tied_y
+
+    @property
+    def undecided(self) -> Int64Array:
+        """Pairs of different label and equal score."""
+        return self.tied_f - self.tied_both
+
+
+def count_pairs(y: Float64Array, scores: Float64Array, indptr: Int64Array) -> PairCounts:
+    """Compare the pairs of every query; O(m log m) for a query of m rows.
+
+    Parameters
+    ----------
+    y, scores : ndarray of shape (n_rows,), float64
+        In group order, without NaN.
+    indptr : ndarray of shape (n_queries + 1,), int64
+    """
+    from rankwise.kernels.inversions import compare_pairs
+
+    sizes = np.diff(indptr)
+    counts = np.empty((len(sizes), 4), dtype=np.int64)
+    gaps = np.empty((len(sizes), 2))
+    compare_pairs(y, scores, indptr, counts, gaps)
+    return PairCounts(sizes * (sizes - 1) // 2, *counts.T, *gaps.T)

@@ -280,6 +280,30 @@ def test_inputs_of_other_kinds(rng, spec):
     np.testing.assert_array_equal(per_query(spec, y, f, qid), expected)
 
 
+def test_measures_of_pairs_share_one_count(rng, monkeypatch):
+    from rankwise.metrics import scored
+
+    calls = []
+    count = scored.count_pairs
+    monkeypatch.setattr(scored, "count_pairs", lambda *args: calls.append(1) or count(*args))
+    y, f, qid = ragged(rng, "grades")
+    result = evaluate(y, f, qid, SPECS)
+    assert len(calls) == 1
+    for spec in SPECS:
+        np.testing.assert_array_equal(result.per_query[spec], per_query(spec, y, f, qid))
+
+
+def test_read_only_rows_compile_nothing_new(rng):
+    from rankwise.kernels.inversions import compare_pairs
+
+    y = rng.random(30)
+    per_query("Tau", y, y)
+    known = len(compare_pairs.signatures)
+    y.flags.writeable = False
+    per_query("Tau", y, y)
+    assert len(compare_pairs.signatures) == known
+
+
 def test_many_rows_run_in_blocks_with_the_same_bits(rng, monkeypatch):
     y, f = rng.integers(0, 5, 90_000).astype(float), rng.standard_normal(90_000)
     groups = QueryGroups.from_sizes(np.full(900, 100))

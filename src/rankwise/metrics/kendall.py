@@ -14,7 +14,6 @@ import numpy as np
 
 from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.pairs import count_pairs
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -53,7 +52,7 @@ class Tau(Measure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        pairs = count_pairs(scored.y, scored.scores, scored.indptr)
+        pairs = scored.pairs
         agreement = pairs.ordered - pairs.undecided - 2 * pairs.misordered
         if self.variant == "a":
             most = pairs.total.astype(np.float64)

@@ -14,7 +14,6 @@ import numpy as np
 from rankwise.groups import QueryGroups
 from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.pairs import count_pairs
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -56,7 +55,7 @@ class Misranking(Measure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        pairs = count_pairs(scored.y, scored.scores, scored.indptr)
+        pairs = scored.pairs
         wrong = pairs.misordered + self.ties * pairs.undecided
         share = wrong / np.maximum(pairs.ordered, 1)
         return np.where(pairs.ordered > 0, share, value_of_empty(self.empty))

@@ -13,7 +13,6 @@ import numpy as np
 
 from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.pairs import count_pairs
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -47,6 +46,6 @@ class RankingError(Measure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
-        pairs = count_pairs(scored.y, scored.scores, scored.indptr)
+        pairs = scored.pairs
         error = (pairs.misordered_gap + 0.5 * pairs.tied_f_gap) / np.maximum(pairs.total, 1)
         return np.where(pairs.total > 0, error, value_of_empty(self.empty))

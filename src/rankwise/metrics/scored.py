@@ -18,6 +18,7 @@ from rankwise._threads import available_threads, query_chunks, thread_map
 from rankwise.groups import QueryGroups
 from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
 from rankwise.metrics.conventions import LARGEST_GRADE
+from rankwise.metrics.pairs import PairCounts, count_pairs
 from rankwise.typing import Float64Array, Int64Array
 
 # Below this many rows a second thread costs more than it saves.
@@ -145,6 +146,11 @@ class ScoredGroups:
         return self._relevance[key]
 
     @cached_property
+    def pairs(self) -> PairCounts:
+        """Pairs by agreement of label and score."""
+        return count_pairs(self.y, self.scores, self.indptr)
+
+    @cached_property
     def tie_starts(self) -> Int64Array:
         """Where, in ranked order, blocks of equal score within a query start; n_rows at the end."""
         ranked = self.rank(self.scores)
@@ -198,8 +204,10 @@ def compute(
         start, stop = indptr[first], indptr[last]
         rows = slice(start, stop) if order is None else order[start:stop]
         scored = ScoredGroups(
-            np.ascontiguousarray(y[rows], dtype=np.float64),
-            np.ascontiguousarray(scores[rows], dtype=np.float64),
+            # Read-only rows (a memory map) are copied: to a kernel they are another type, which
+            # it would have to be compiled for.
+            np.require(y[rows], np.float64, ["C", "W"]),
+            np.require(scores[rows], np.float64, ["C", "W"]),
             indptr[first : last + 1] - start,
         )
         if not _finite(scored):

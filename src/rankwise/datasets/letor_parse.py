@@ -58,11 +58,11 @@ class LetorOptions:
 
 @dataclass(frozen=True)
 class LetorRows:
-    """What the files hold, row by row."""
+    """What the files hold, row by row; ``qid`` a list where query ids are text."""
 
     X: Matrix
     y: Float64Array
-    qid: NDArray[Any]
+    qid: NDArray[np.int64] | list[str]
     comments: list[str] | None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ _SPARE_BYTES = 1 << 24
 
 def split_text(
     text: bytes, qid_bytes: NDArray[np.int64] | None, comment_bytes: NDArray[np.int64]
-) -> tuple[NDArray[Any] | None, list[str] | None]:
+) -> tuple[list[str] | None, list[str] | None]:
     """Cut what the kernel kept, row by row, into query ids (if there) and comments.
 
     Parameters
@@ -29,7 +29,7 @@ def split_text(
 
     Returns
     -------
-    qid : ndarray of str, or None
+    qid : list of str, or None
     comments : list of str, or None
         None where no row has one; "" for single rows without.
     """
@@ -50,7 +50,7 @@ def split_text(
             ]
     qid = None
     if qid_bytes is not None:
-        qid, pieces = text_array(pieces[::2]), pieces[1::2]
+        qid, pieces = pieces[::2], pieces[1::2]
     if (comment_bytes < 0).all():
         return qid, None
     return qid, pieces or [""] * len(comment_bytes)
@@ -64,12 +64,26 @@ def doc_ids(comments: Sequence[str]) -> list[str] | None:
     return ["" if match is None else match.group(1) for match in found]
 
 
-def text_array(strings: Sequence[str]) -> NDArray[Any]:
-    """Strings of one width, or objects where a few long ones would waste much memory."""
+def pack_text(name: str, strings: Sequence[str] | None) -> dict[str, NDArray[Any]]:
+    """Strings as named arrays: of one width, or bytes and their ends where few are long."""
+    if strings is None:
+        return {}
     total = sum(map(len, strings))
     width = max(map(len, strings), default=0)
     if 4 * width * len(strings) <= 32 * total + _SPARE_BYTES:
-        return np.array(strings, dtype=f"<U{max(width, 1)}")
-    out = np.empty(len(strings), dtype=object)
-    out[:] = strings
+        return {name: np.array(strings, dtype=f"<U{max(width, 1)}")}
+    encoded = [string.encode() for string in strings]
+    return {
+        f"{name}.utf8": np.frombuffer(b"".join(encoded), dtype=np.uint8),
+        f"{name}.ends": np.cumsum([len(item) for item in encoded]),
+    }
+
+
+def unpack_text(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any] | None:
+    """The array of strings that :func:`pack_text` packed, of dtype object where few are long."""
+    if name in arrays or f"{name}.utf8" not in arrays:
+        return arrays.get(name)
+    text, ends = arrays[f"{name}.utf8"].tobytes(), arrays[f"{name}.ends"].tolist()
+    out = np.empty(len(ends), dtype=object)
+    out[:] = [text[a:b].decode() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
     return out

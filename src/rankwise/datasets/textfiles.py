@@ -6,6 +6,7 @@ import glob
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -61,7 +62,7 @@ class TextFile:
         if self.data is not None:
             out[:] = np.frombuffer(self.data, dtype=np.uint8, count=len(out), offset=start)
             return
-        view = memoryview(out)
+        view = out.data
         with open(self.path, "rb", buffering=0) as file:
             file.seek(start)
             while len(view):
@@ -147,7 +148,7 @@ def cut_into_blocks(file: TextFile, block_bytes: int) -> list[Block]:
         cuts.append(after_newline(file, cuts[-1] + block_bytes))
     if cuts[-1] < file.stop:
         cuts.append(file.stop)
-    return [Block(file, a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [Block(file, a, b) for a, b in pairwise(cuts)]
 
 
 def after_newline(file: TextFile, position: int) -> int:

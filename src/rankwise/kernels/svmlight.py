@@ -183,7 +183,7 @@ def _number(buf, start):
     if n_digits == _U0:
         letters = (_word(buf, first) | _LOWER) & _THREE_BYTES
         value = np.nan if letters == _NAN else np.inf
-        settled = letters == _NAN or letters == _INF
+        settled = letters in (_NAN, _INF)
         i = first + _U3 if settled else first
     elif buf[i] | 32 == 101:
         i += _U1
@@ -236,9 +236,9 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
         Whole lines; a newline is the last byte before ``STOP``, and ``SPARE_BYTES`` follow it.
     plan : int64 array of shape (N_PLAN,)
         ``ROW``: the first row in ``y``, ``qid``, ``sizes`` and, dense, ``values``. ``BASE``: the
-        lowest index allowed, 0 or 1. ``WIDTH``: number of columns allowed. ``DENSE``: 1 to write row by
-        row, 0 to append entries. ``TEXT_QID``: 1 to keep query ids as text, with their lengths
-        in ``qid``.
+        lowest index allowed, 0 or 1. ``WIDTH``: number of columns allowed. ``DENSE``: 1 to write
+        row by row, 0 to append entries. ``TEXT_QID``: 1 to keep query ids as text, with their
+        lengths in ``qid``.
     y, qid : float64 and int64 arrays
     sizes : int64 array of shape (n_rows, 2)
         Number of entries and of comment bytes (-1: no comment) of every row.

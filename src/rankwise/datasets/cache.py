@@ -1,0 +1,315 @@
+"""Parsed files kept on disk, so that the second read is a memory map.
+
+A cache file is a prefix (magic, length and SHA-256 of the header), a JSON header, and the arrays
+as raw sections, each at a multiple of 64 bytes. It is written beside its final name and renamed,
+so that readers see all of it or nothing, and two writers do no harm. What is checked:
+
+- At every open: the prefix and the header's SHA-256; format, library version and reading options;
+  of every source file its size, ``mtime_ns`` and a SHA-256 of its first, last and 16 evenly
+  spaced blocks of 64 kB; the length of the file, and place and length of every section. A cache
+  that fails is built again.
+- With ``verify=True``, and by :func:`verify_cache`: SHA-256 of every section and of the whole
+  sources. Only this catches an edit of a source that keeps its size, its ``mtime_ns`` and all
+  sampled blocks (files up to 1.1 MB are sampled whole), and damage inside a section.
+
+Cost of an open: 1.1 MB read and hashed per source file, whatever its size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import struct
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise import __version__
+from rankwise._threads import thread_map
+from rankwise.datasets.textfiles import PathLike, find_files
+
+SUFFIX = ".rankwise-cache"
+_FORMAT = 1
+_MAGIC = b"RANKWISE"
+_PREFIX = struct.Struct("<8sQ32s")
+_ALIGNMENT = 64
+_SAMPLE_BYTES, _N_SAMPLES = 1 << 16, 18
+_DIGEST_BYTES = 1 << 23
+
+Json = dict[str, Any]
+
+
+class _UnusableError(Exception):
+    """Why a cache file cannot be used."""
+
+
+@dataclass(frozen=True)
+class CacheSlot:
+    """The place of one reading (files and options) in the caches, and what it must agree with.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+        Absolute.
+    options : dict
+        JSON values that decide the result.
+    stamps : list of dict
+        Size, ``mtime_ns`` and sampled hash of each file when this object was made.
+    folders : tuple of Path
+        Where to look and to write, in order.
+    """
+
+    paths: tuple[Path, ...]
+    options: Json
+    stamps: list[Json]
+    folders: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, files: Sequence[Path], options: Json, *, beside: bool = False) -> CacheSlot:
+        """The slot of ``files``, in the cache folder or first beside the first file."""
+        paths = tuple(file.resolve() for file in files)
+        folders = (paths[0].parent, cache_folder()) if beside else (cache_folder(),)
+        return cls(paths, options, [_stamp(path) for path in paths], folders)
+
+    @property
+    def file_name(self) -> str:
+        """Name of the cache file: source, hash of the paths, hash of the options."""
+        options = json.dumps(self.options, sort_keys=True).encode()
+        return f"{_source_name(self.paths)}-{hashlib.sha256(options).hexdigest()[:8]}{SUFFIX}"
+
+    def load(self, *, verify: bool = False) -> tuple[dict[str, NDArray[Any]], Json] | None:
+        """The arrays, memory-mapped copy-on-write, and the extra values; None without a cache.
+
+        The arrays may be written to: changes stay in this process.
+        """
+        for folder in self.folders:
+            try:
+                arrays, header = _open(folder / self.file_name)
+                self._check(header)
+                if verify:
+                    _verify(arrays, header, self.paths)
+            except (OSError, _UnusableError):
+                continue
+            return arrays, header["extra"]
+        return None
+
+    def store(self, arrays: Mapping[str, NDArray[Any]], extra: Json) -> Path | None:
+        """Write the cache file; None, with a warning, where that is impossible.
+
+        Nothing is written when a source has changed since the slot was made.
+        """
+        if [_stamp(path) for path in self.paths] != self.stamps:
+            return None
+        header = {
+            "format": _FORMAT,
+            "version": __version__,
+            "options": self.options,
+            "stamps": self.stamps,
+            "sha256": [_digest_file(path) for path in self.paths],
+            "extra": extra,
+        }
+        reasons = []
+        for folder in self.folders:
+            try:
+                return _write(folder / self.file_name, arrays, header)
+            except OSError as error:
+                reasons.append(f"{folder}: {error.strerror or error}")
+        warnings.warn(
+            f"{self.paths[0].name} could not be cached ({'; '.join(reasons)}). Set RANKWISE_CACHE "
+            "to a writable folder, or pass cache=False.",
+            stacklevel=4,
+        )
+        return None
+
+    def _check(self, header: Json) -> None:
+        current = {"format": _FORMAT, "version": __version__, "options": self.options,
+                   "stamps": self.stamps}  # fmt: skip
+        for name, value in current.items():
+            if header.get(name) != value:
+                raise _UnusableError(f"made with other {name}")
+
+
+def cache_folder() -> Path:
+    """``RANKWISE_CACHE`` where that is set, else the platform's cache folder; may not exist yet."""
+    root = os.environ.get("RANKWISE_CACHE", "")
+    if not root:
+        from pooch import os_cache
+
+        root = os_cache("rankwise")
+    return Path(root) / "parsed"
+
+
+def clear_cache() -> int:
+    """Delete every parsed file in the cache folder; returns how many.
+
+    Cache files beside their sources stay.
+    """
+    n = 0
+    if cache_folder().is_dir():
+        for file in sorted(cache_folder().glob(f"*{SUFFIX}*")):
+            file.unlink(missing_ok=True)
+            n += file.name.endswith(SUFFIX)
+    return n
+
+
+def verify_cache(path: PathLike | Sequence[PathLike]) -> list[str]:
+    """Check all caches of these files by full checksums.
+
+    Parameters
+    ----------
+    path : path, glob pattern or list of these
+        As given to :func:`read_letor`.
+
+    Returns
+    -------
+    problems : list of str
+        One line for each unusable cache file: its path and why; empty when all are sound, or
+        there are none. The next read with ``verify=True`` builds them again.
+    """
+    paths = tuple(file.resolve() for file in find_files(path))
+    problems = []
+    for folder in (paths[0].parent, cache_folder()):
+        for file in sorted(folder.glob(f"*{_source_hash(paths)}-*{SUFFIX}")):
+            try:
+                arrays, header = _open(file)
+                if header["stamps"] != [_stamp(path) for path in paths]:
+                    raise _UnusableError("older than its source")
+                _verify(arrays, header, paths)
+            except (OSError, _UnusableError) as error:
+                problems.append(f"{file}: {error}")
+    return problems
+
+
+def _source_hash(paths: Iterable[Path]) -> str:
+    return hashlib.sha256("\n".join(map(str, paths)).encode()).hexdigest()[:16]
+
+
+def _source_name(paths: Sequence[Path]) -> str:
+    return f"{paths[0].name[:60]}-{_source_hash(paths)}"
+
+
+def _stamp(path: Path) -> Json:
+    """Size, modification time and a hash of the sampled blocks."""
+    hashed = hashlib.sha256()
+    with open(path, "rb", buffering=0) as file:
+        status = os.fstat(file.fileno())
+        size = status.st_size
+        starts = np.linspace(0, max(size - _SAMPLE_BYTES, 0), _N_SAMPLES).astype(int).tolist()
+        if size <= _N_SAMPLES * _SAMPLE_BYTES:
+            starts = range(0, size, _SAMPLE_BYTES)
+        for start in starts:
+            file.seek(start)
+            hashed.update(file.read(_SAMPLE_BYTES))
+    return {"size": size, "mtime_ns": status.st_mtime_ns, "sample": hashed.hexdigest()}
+
+
+def _digest(read: Callable[[int, int], Any], size: int) -> str:
+    """SHA-256 over the SHA-256 of each 8 MB, these on threads."""
+    starts = range(0, size, _DIGEST_BYTES)
+
+    def part(start: int) -> bytes:
+        return hashlib.sha256(read(start, min(start + _DIGEST_BYTES, size))).digest()
+
+    return hashlib.sha256(b"".join(thread_map(part, starts))).hexdigest()
+
+
+def _digest_file(path: Path) -> str:
+    def read(start: int, stop: int) -> bytes:
+        with open(path, "rb") as file:
+            file.seek(start)
+            return file.read(stop - start)
+
+    return _digest(read, path.stat().st_size)
+
+
+def _digest_array(array: NDArray[Any]) -> str:
+    raw = _raw(array)
+    return _digest(lambda start, stop: raw[start:stop], len(raw))
+
+
+def _raw(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def _aligned(position: int) -> int:
+    return -(-position // _ALIGNMENT) * _ALIGNMENT
+
+
+def _write(path: Path, arrays: Mapping[str, NDArray[Any]], header: Json) -> Path:
+    """Write under a name of its own, flush to the disk, rename."""
+    sections, position = {}, 0
+    for name, array in arrays.items():
+        sections[name] = {
+            "dtype": array.dtype.str,
+            "shape": list(array.shape),
+            "offset": position,
+            "nbytes": array.nbytes,
+            "sha256": _digest_array(array),
+        }
+        position = _aligned(position + array.nbytes)
+    text = json.dumps({**header, "sections": sections, "nbytes": position}).encode()
+    prefix = _PREFIX.pack(_MAGIC, len(text), hashlib.sha256(text).digest())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        with open(part, "xb") as file:
+            file.write(prefix + text)
+            start = _aligned(file.tell())
+            for name, array in arrays.items():
+                file.seek(start + sections[name]["offset"])
+                file.write(_raw(array).data)
+            file.truncate(start + position)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def _open(path: Path) -> tuple[dict[str, NDArray[Any]], Json]:
+    """Map the sections of a cache file, all through one open file: a rename cannot mix two."""
+    with open(path, "rb") as file:
+        prefix = file.read(_PREFIX.size)
+        if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
+            raise _UnusableError("not a cache file")
+        _, length, checksum = _PREFIX.unpack(prefix)
+        size = os.fstat(file.fileno()).st_size
+        if length > size:
+            raise _UnusableError("cut off in its header")
+        text = file.read(length)
+        if hashlib.sha256(text).digest() != checksum:
+            raise _UnusableError("its header is damaged")
+        header = json.loads(text)
+        start = _aligned(_PREFIX.size + length)
+        if size != start + header["nbytes"]:
+            raise _UnusableError(f"{size} bytes long, not {start + header['nbytes']}")
+        return {
+            name: _map(file, start, section) for name, section in header["sections"].items()
+        }, header
+
+
+def _map(file: Any, start: int, section: Json) -> NDArray[Any]:
+    dtype, shape = np.dtype(section["dtype"]), tuple(section["shape"])
+    if int(np.prod(shape, dtype=object)) * dtype.itemsize != section["nbytes"]:
+        raise _UnusableError("a section has another length than its shape says")
+    if section["nbytes"] == 0:
+        return np.empty(shape, dtype=dtype)
+    return np.memmap(file, dtype=dtype, mode="c", offset=start + section["offset"], shape=shape)
+
+
+def _verify(arrays: Mapping[str, NDArray[Any]], header: Json, paths: Sequence[Path]) -> None:
+    for name, array in arrays.items():
+        if _digest_array(array) != header["sections"][name]["sha256"]:
+            raise _UnusableError(f"its section {name} is damaged")
+    for path, expected in zip(paths, header["sha256"], strict=True):
+        if _digest_file(path) != expected:
+            raise _UnusableError(f"{path} has changed, though size, time and samples agree")

@@ -134,7 +134,7 @@ def test_what_goes_wrong_is_reported_and_the_rest_goes_on(rng, monkeypatch):
 
 def test_a_ranker_that_kills_its_process_fails_alone(rng):
     rankers = {"good": Column(0), "killer": Moody("die"), "other": Column(1)}
-    board = compare(rankers, graded_data(rng), cv=2, n_jobs=2)
+    board = compare(rankers, one_fold(rng), n_jobs=2)
     statuses = {cell.ranker: cell.status for cell in board.cells}
     assert statuses == {"good": "done", "killer": "failed", "other": "done"}
     assert "was killed" in board.cell("killer", "fold1").message

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
@@ -15,6 +11,7 @@ import pytest
 
 from rankwise.selection.cell import DONE, FAILED, Cell, plain
 from rankwise.selection.store import ResultStore
+from tests.selection.forking import Killable
 
 
 def make_cell(key="k1", **changes):
@@ -66,7 +63,7 @@ def test_a_line_torn_anywhere_loses_that_cell_only(tmp_path):
     before = lines.read_bytes()
     store.put(make_cell("k2"))
     whole = lines.read_bytes()
-    for end in range(len(before), len(whole)):
+    for end in [*range(len(before), len(whole), 11), len(whole) - 1]:
         lines.write_bytes(whole[:end])
         found = set(store.records())
         assert found == ({"k1", "k2"} if end == len(whole) - 1 else {"k1"})
@@ -102,38 +99,33 @@ def test_no_pickle_is_read(tmp_path):
 
 
 WRITER = """
-import sys
 import numpy as np
 from rankwise.selection.cell import Cell
 from rankwise.selection.store import ResultStore
-store, name = ResultStore(sys.argv[1]), sys.argv[2]
-print("ready", flush=True)
-for i in range(100_000):
-    store.put(Cell("r", "f", "done", key=f"{name}-{i}", values={"AP": np.full(50, float(i))},
-                   scores=np.full(500, float(i))))
-    print(i, flush=True)
+
+def main(path, name):
+    store = ResultStore(path)
+    with open(f"{path}/{name}.promised", "w") as promised:
+        for i in range(100_000):
+            values, scores = {"AP": np.full(50, float(i))}, np.full(500, float(i))
+            store.put(Cell("r", "f", "done", key=f"{name}-{i}", values=values, scores=scores))
+            print(i, file=promised, flush=True)
 """
 
 
 def test_writers_killed_at_random_moments_leave_whole_cells_only(tmp_path):
     rng = np.random.default_rng(0)
     promised = set()
-    for turn in range(3):
-        writers = {
-            name: subprocess.Popen(
-                [sys.executable, "-c", WRITER, str(tmp_path), name],
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            for name in (f"a{turn}", f"b{turn}")  # two at once
-        }
-        for writer in writers.values():
-            assert writer.stdout.readline() == "ready\n"
-        time.sleep(0.05 + 0.1 * rng.random())
-        for name, writer in writers.items():
-            os.kill(writer.pid, signal.SIGKILL)
-            lines = writer.communicate()[0].splitlines()
-            promised |= {f"{name}-{i}" for i in lines[:-1]}  # the last may be torn itself
+    with Killable(WRITER) as one, Killable(WRITER) as two:
+        for turn in range(5):
+            names = f"a{turn}", f"b{turn}"
+            for writer, name in zip((one, two), names, strict=True):
+                writer.start(tmp_path, name)
+            time.sleep(0.02 + 0.1 * rng.random())
+            for writer, name in zip((one, two), names, strict=True):
+                writer.kill()
+                lines = (tmp_path / f"{name}.promised").read_text().split("\n")
+                promised |= {f"{name}-{i}" for i in lines[:-1]}  # the last may be torn itself
     found = load_all(ResultStore(tmp_path))
     assert len(promised) > 20
     assert promised <= set(found)

@@ -54,8 +54,8 @@ def run_all(due: Callable[[], Iterator[Task]], n_jobs: int) -> Iterator[Cell]:
 
     Notes
     -----
-    Where a worker process is killed (out of memory, say), every cell still due runs once more,
-    alone in a process of its own: then it is known whose fault it was, and the rest finishes.
+    Where a worker process is killed (out of memory, say), the cells still due run one by one in
+    a process beside this one: then it is known whose fault it was, and the rest finishes.
     """
     if n_jobs == 1:
         yield from map(run, due())
@@ -65,17 +65,23 @@ def run_all(due: Callable[[], Iterator[Task]], n_jobs: int) -> Iterator[Cell]:
     try:
         yield from parallel(delayed(run)(task) for task in due())
     except TerminatedWorkerError:
-        for task in due():
-            yield _run_alone(task)
+        yield from _one_by_one(due())
 
 
-def _run_alone(task: Task) -> Cell:
-    with ProcessPoolExecutor(max_workers=1) as executor:
-        try:
-            return executor.submit(run, task).result()
-        except BrokenProcessPool:
-            message = "its process was killed, perhaps for want of memory. Try n_jobs=1."
-            return Cell(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
+def _one_by_one(tasks: Iterator[Task]) -> Iterator[Cell]:
+    """Cells of the tasks in a worker process that is replaced whenever it dies."""
+    executor = ProcessPoolExecutor(max_workers=1)
+    try:
+        for task in tasks:
+            try:
+                yield executor.submit(run, task).result()
+            except BrokenProcessPool:
+                executor.shutdown()
+                executor = ProcessPoolExecutor(max_workers=1)
+                message = "its process was killed, perhaps for want of memory. Try n_jobs=1."
+                yield Cell(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
+    finally:
+        executor.shutdown()
 
 
 def run(task: Task) -> Cell:

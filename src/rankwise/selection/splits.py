@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -158,8 +159,8 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
         )
     if cv is None:
         cv = min(DEFAULT_SPLITS, data.n_queries)
-    if isinstance(cv, int):
-        cv = QueryKFold(cv, shuffle=True, random_state=random_state)
+    if isinstance(cv, Integral):
+        cv = QueryKFold(int(cv), shuffle=True, random_state=random_state)
     # The codes stand for the ids: every splitter takes integers, and they are grouped once.
     codes = data.groups.codes()
     splits = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(data.X, data.y, groups=codes)]

@@ -10,12 +10,13 @@ and checked before they are parsed (``_stored``), so that models pickle, copy an
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +29,9 @@ from rankwise.rankers.adapters._rows import canonical_order
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="right")
 LARGEST_GRADE = 30  # 2**grade - 1 is what LightGBM and XGBoost take up to here
 LABEL_SPAN = 4.0  # real-valued labels are spread over the usual range of grades
 
@@ -40,8 +44,7 @@ class TrainingRows:
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,), float64
-        Grades as they are, other labels mapped linearly onto 0..4 (0 stays 0 unless labels are
-        negative).
+        Whole grades 0..30 as they are, all other labels mapped linearly onto 0..4.
     exp2 : bool
         Whether the gain of a label is 2**y - 1 instead of y.
     sizes : ndarray of shape (n_queries,), int64
@@ -58,30 +61,43 @@ class TrainingRows:
 
 
 class ValidationMonitor:
-    """Measures the scores of the validation rows after every tree."""
+    """Measures the scores of the validation rows after every tree.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    n_samples : int
+    values : list of float
+        What the measure gave so far; NaN where it scores no query (a rank correlation of equal
+        scores, say).
+    """
 
     def __init__(self, measure: Measure, rows: FitData) -> None:
         self.X = _library_matrix(rows.X)
         self.n_samples = len(rows.y)
         self.values: list[float] = []
         self._measure, self._y, self._groups = measure, rows.y, rows.groups
+        if np.isnan(measure.mean(rows.y, np.arange(self.n_samples, dtype=float), rows.groups)):
+            raise ValueError(
+                f"measure {str(measure)!r} must score at least one query of X_val, got none. "
+                "Pass validation queries that have relevant rows, or another measure."
+            )
 
     def __call__(self, scores: ArrayLike) -> float:
-        """Value of the measure, larger is better; kept in ``values`` as the measure has it."""
-        value = self._measure.mean(self._y, np.asarray(scores, dtype=np.float64), self._groups)
-        if np.isnan(value):
-            raise ValueError(
-                f"measure {str(self._measure)!r} must score at least one query of X_val, got "
-                "none. Pass validation queries that have relevant rows, or another measure."
-            )
-        self.values.append(value)
-        return value if self._measure.greater_is_better else -value
+        """Add the measure of these scores; returns it so that larger is better."""
+        scores = np.array(scores, dtype=np.float64)
+        self.values.append(self._measure.mean(self._y, scores, self._groups))
+        return float(self._ascending()[-1])
 
     @property
     def best_iteration(self) -> int:
         """1-based number of the first best tree."""
+        return 1 + int(np.argmax(self._ascending()))
+
+    def _ascending(self) -> Float64Array:
         values = np.array(self.values)
-        return 1 + int(np.argmax(values if self._measure.greater_is_better else -values))
+        values = values if self._measure.greater_is_better else -values
+        return np.where(np.isnan(values), -np.inf, values)
 
 
 class BoostedRanker(Ranker):
@@ -95,6 +111,17 @@ class BoostedRanker(Ranker):
     # A weight is no repetition in any of the libraries: LightGBM weighs rows and not pairs,
     # XGBoost takes weights per query, CatBoost reweighs its sampled pairs.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_estimators": [AT_LEAST_ONE],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "reg_lambda": [NOT_NEGATIVE],
+        "gain": [StrOptions({"auto", "exp2", "linear"})],
+        "measure": [str],
+        "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "params": [dict, None],
+        "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
+        "random_state": ["random_state"],
+    }
     _own_names: ClassVar[frozenset[str]]  # the library's names of what has a parameter here
 
     n_estimators: int
@@ -221,9 +248,8 @@ class BoostedRanker(Ranker):
         exp2 = is_grade and self.gain != "linear"
         y = data.y
         if not is_grade:
-            with np.errstate(over="ignore"):
-                y = y / np.abs(y).max()  # so that the span of huge labels does not overflow
-                y = y - min(0.0, float(y.min()))
+            y = y / np.abs(y).max()  # the span of huge labels would overflow
+            y = y - y.min()
             y = y * (LABEL_SPAN / y.max())
         order, sizes = canonical_order(X, y, data.groups)
         return TrainingRows(X[order], y[order], exp2, sizes)
@@ -234,32 +260,13 @@ class BoostedRanker(Ranker):
         return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
 
     def _check_parameters(self) -> None:
-        _check_count("n_estimators", self.n_estimators)
-        if self.early_stopping_rounds is not None:
-            _check_count("early_stopping_rounds", self.early_stopping_rounds)
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, Integral) or self.n_jobs == 0):
-            raise ValueError(
-                f"n_jobs must be None or an integer other than 0, got {self.n_jobs!r}. "
-                "Use None or -1 for all CPUs."
-            )
-        check_choice("gain", self.gain, ("auto", "exp2", "linear"))
+        self._validate_params()
         taken = sorted(set(self.params or {}) & self._own_names)
         if taken:
             raise ValueError(
                 f"params must not hold {taken}: {type(self).__name__} sets them. "
                 "Use its parameter of that meaning."
             )
-
-
-def check_choice(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    """Raise ValueError unless ``value`` is one of ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
-
-
-def _check_count(name: str, value: Any) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be an integer >= 1, got {value!r}.")
 
 
 def _library_matrix(X: Matrix) -> Matrix:

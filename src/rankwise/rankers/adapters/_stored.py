@@ -66,13 +66,13 @@ def _check_lightgbm_tree(block: str, number: int, n_features: int) -> None:
     _require(first == f"Tree={number}", f"tree {number} does not start where it should")
     tree = dict(line.split("=", 1) for line in lines)
     _require(len(tree) == len(lines), "a key of a tree comes twice")
+    _require(tree["num_cat"] == "0", "categorical splits are not stored")
+    _require(tree["is_linear"] == "0", "linear trees are not stored")
     n_leaves = int(tree["num_leaves"])
     _require(n_leaves >= 1, "a tree has no leaves")
     if n_leaves == 1:  # a constant: the arrays of nodes are empty or absent
         tree = {**dict.fromkeys(_LIGHTGBM_NODES | _LIGHTGBM_LEAVES, ""), **tree}
     _require_keys(tree, _LIGHTGBM_NODES | _LIGHTGBM_LEAVES | _LIGHTGBM_SCALARS)
-    _require(tree["num_cat"] == "0", "categorical splits are not stored")
-    _require(tree["is_linear"] == "0", "linear trees are not stored")
     float(tree["shrinkage"])
     for key in _LIGHTGBM_NODES:
         values = tree[key].split()
@@ -154,6 +154,7 @@ def check_catboost(data: bytes, n_features: int) -> None:
         model = json.loads(data)
         _require_keys(model, {"features_info", "oblivious_trees", "scale_and_bias"})
         _require_keys(model["features_info"], {"float_features"})
+        _require(model["oblivious_trees"] is not None, "only symmetric trees are stored")
         features = model["features_info"]["float_features"]
         _check_range(_index_array([f["flat_feature_index"] for f in features]), n_features,
                      "flat_feature_index")  # fmt: skip

@@ -9,19 +9,22 @@ References
 from __future__ import annotations
 
 import json
+from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.rankers.adapters._common import (
+    NOT_NEGATIVE,
+    SHARE,
     BoostedRanker,
     TrainingRows,
     ValidationMonitor,
-    check_choice,
 )
-from rankwise.rankers.adapters._stored import check_catboost
+from rankwise.rankers.adapters._stored import CATBOOST_MAX_DEPTH, check_catboost
 from rankwise.typing import Matrix
 
 try:
@@ -111,6 +114,14 @@ class CatBoostRanker(BoostedRanker):
     1.0
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BoostedRanker._parameter_constraints,
+        "depth": [Interval(Integral, 1, CATBOOST_MAX_DEPTH, closed="both")],
+        "random_strength": [NOT_NEGATIVE],
+        "colsample_bylevel": [SHARE],
+        "max_bin": [Interval(Integral, 1, 65535, closed="both")],
+        "objective": [StrOptions(set(OBJECTIVES))],
+    }
     _own_names: ClassVar[frozenset[str]] = frozenset({
         "n_estimators", "iterations", "num_trees", "num_boost_round", "learning_rate", "eta",
         "depth", "max_depth", "l2_leaf_reg", "reg_lambda", "random_strength", "rsm",
@@ -153,7 +164,6 @@ class CatBoostRanker(BoostedRanker):
         self.random_state = random_state
 
     def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
-        check_choice("objective", self.objective, OBJECTIVES)
         labels = 2.0**rows.y - 1.0 if self.gain == "exp2" else rows.y
         params = {**self._library_params(seed), **(self.params or {})}
         validation = {}
@@ -225,6 +235,9 @@ class _Metric:
         labels = np.arange(len(rows)) % 2
         return catboost.Pool(self._monitor.X[rows], labels, group_id=np.zeros_like(rows))
 
+    def __deepcopy__(self, memo: Any) -> _Metric:
+        return self  # CatBoost copies its parameters; what the monitor collects must stay here
+
     def is_max_optimal(self) -> bool:
         return True
 
@@ -244,4 +257,4 @@ def _json(booster: catboost.CatBoost) -> bytes:
         path = Path(folder) / "model.json"
         booster.save_model(str(path), format="json")
         model = json.loads(path.read_bytes())
-    return json.dumps({key: model[key] for key in _KEPT}).encode("ascii")
+    return json.dumps({key: model.get(key) for key in _KEPT}).encode("ascii")

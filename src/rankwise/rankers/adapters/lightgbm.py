@@ -8,15 +8,19 @@ References
 from __future__ import annotations
 
 import warnings
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.rankers.adapters._common import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    SHARE,
     BoostedRanker,
     TrainingRows,
     ValidationMonitor,
-    check_choice,
 )
 from rankwise.rankers.adapters._rows import deal_large_queries
 from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
@@ -63,8 +67,8 @@ class LightGBMRanker(BoostedRanker):
         Pairs are formed with the rows ranked at the top this far (lambdarank only).
     gain : {"auto", "exp2", "linear"}, default="auto"
         Gain of a label in LambdaRank's nDCG. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
-        "linear": ``y`` (above the smallest label where labels are negative). "auto": "exp2" for
-        such grades, "linear" for all other labels: real-valued, negative or larger.
+        "linear": ``y``, of other labels the distance from the smallest. "auto": "exp2" for such
+        grades, "linear" for all other labels: real-valued, negative or larger.
     measure : str, default="nDCG@10"
         Measure taken on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
@@ -118,6 +122,19 @@ class LightGBMRanker(BoostedRanker):
     1.0
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BoostedRanker._parameter_constraints,
+        "num_leaves": [Interval(Integral, 2, None, closed="left")],
+        "max_depth": [Integral],
+        "min_child_samples": [Interval(Integral, 0, None, closed="left")],
+        "min_child_weight": [NOT_NEGATIVE],
+        "subsample": [SHARE],
+        "colsample_bytree": [SHARE],
+        "reg_alpha": [NOT_NEGATIVE],
+        "max_bin": [Interval(Integral, 2, None, closed="left")],
+        "objective": [StrOptions(set(LIGHTGBM_OBJECTIVES))],
+        "truncation_level": [AT_LEAST_ONE],
+    }
     _own_names: ClassVar[frozenset[str]] = frozenset({
         "num_iterations", "num_boost_round", "learning_rate", "num_leaves", "max_depth",
         "min_data_in_leaf", "min_sum_hessian_in_leaf", "bagging_fraction", "feature_fraction",
@@ -171,7 +188,6 @@ class LightGBMRanker(BoostedRanker):
         self.random_state = random_state
 
     def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
-        check_choice("objective", self.objective, LIGHTGBM_OBJECTIVES)
         X, y, sizes = _small_queries(rows)
         codes, gains = _label_codes(y, rows.exp2)
         params = {

@@ -7,16 +7,20 @@ References
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.rankers.adapters._common import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    SHARE,
     BoostedRanker,
     TrainingRows,
     ValidationMonitor,
-    check_choice,
 )
 from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
 from rankwise.typing import Matrix
@@ -65,8 +69,8 @@ class XGBoostRanker(BoostedRanker):
         Number of top ranks, or pairs drawn per row; None: XGBoost's choice.
     gain : {"auto", "exp2", "linear"}, default="auto"
         Gain of a label in LambdaRank's nDCG. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
-        "linear": ``y`` (above the smallest label where labels are negative). "auto": "exp2" for
-        such grades, "linear" for all other labels: real-valued, negative or larger.
+        "linear": ``y``, of other labels the distance from the smallest. "auto": "exp2" for such
+        grades, "linear" for all other labels: real-valued, negative or larger.
     measure : str, default="nDCG@10"
         Measure taken on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
@@ -117,6 +121,20 @@ class XGBoostRanker(BoostedRanker):
     1.0
     """
 
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BoostedRanker._parameter_constraints,
+        "max_depth": [Interval(Integral, 0, None, closed="left")],
+        "max_leaves": [Interval(Integral, 0, None, closed="left")],
+        "min_child_weight": [NOT_NEGATIVE],
+        "subsample": [SHARE],
+        "colsample_bytree": [SHARE],
+        "reg_alpha": [NOT_NEGATIVE],
+        "min_split_loss": [NOT_NEGATIVE],
+        "max_bin": [Interval(Integral, 2, None, closed="left")],
+        "objective": [StrOptions(set(XGBOOST_OBJECTIVES))],
+        "pair_method": [StrOptions({"topk", "mean"})],
+        "n_pairs": [AT_LEAST_ONE, None],
+    }
     _own_names: ClassVar[frozenset[str]] = frozenset({
         "n_estimators", "num_boost_round", "learning_rate", "eta", "max_depth", "max_leaves",
         "min_child_weight", "subsample", "colsample_bytree", "reg_alpha", "alpha", "reg_lambda",
@@ -171,8 +189,6 @@ class XGBoostRanker(BoostedRanker):
         self.random_state = random_state
 
     def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
-        check_choice("objective", self.objective, XGBOOST_OBJECTIVES)
-        check_choice("pair_method", self.pair_method, ("topk", "mean"))
         params = {**self._library_params(seed, rows.exp2), **(self.params or {})}
         train_set = xgboost.QuantileDMatrix(
             _dense(rows.X), rows.y, qid=rows.qid(), nthread=self._threads(),
@@ -185,7 +201,7 @@ class XGBoostRanker(BoostedRanker):
         )
         callbacks = []
         if self.early_stopping_rounds is not None:
-            callbacks.append(EarlyStopping(self.early_stopping_rounds, maximize=True))
+            callbacks.append(EarlyStopping(rounds=self.early_stopping_rounds, maximize=True))
         booster = xgboost.train(
             params,
             train_set,

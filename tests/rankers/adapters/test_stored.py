@@ -1,0 +1,204 @@
+"""Crafted trees are refused before a library parses them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rankwise
+from rankwise.rankers.adapters._stored import (
+    StoredTreesError,
+    check_catboost,
+    check_lightgbm,
+    check_xgboost,
+)
+
+
+@pytest.fixture(scope="module")
+def lightgbm_model(judged):
+    pytest.importorskip("lightgbm")
+    ranker = rankwise.LightGBMRanker(n_estimators=2, num_leaves=5, random_state=0)
+    return ranker.fit(judged.X, judged.y, qid=judged.qid).model_.decode()
+
+
+@pytest.fixture(scope="module")
+def xgboost_model(judged):
+    pytest.importorskip("xgboost")
+    ranker = rankwise.XGBoostRanker(n_estimators=2, max_depth=3, random_state=0)
+    return json.loads(ranker.fit(judged.X, judged.y, qid=judged.qid).model_)
+
+
+@pytest.fixture(scope="module")
+def catboost_model(judged):
+    pytest.importorskip("catboost")
+    ranker = rankwise.CatBoostRanker(n_estimators=2, depth=3, random_state=0)
+    return json.loads(ranker.fit(judged.X, judged.y, qid=judged.qid).model_)
+
+
+def with_lines(text, **changes):
+    """The LightGBM text with lines of its first tree changed, tree sizes put right."""
+    head, _, trees = text.partition("\n\n")
+    first, second, end = trees.split("Tree=")[1], trees.split("Tree=")[2], "end of trees\n"
+    second = second[: second.index(end)]
+    lines = [
+        f"{key}={changes.get(key, value)}" if "=" in line else line
+        for line in first.split("\n")
+        for key, _, value in [line.partition("=")]
+    ]
+    blocks = ["Tree=" + "\n".join(lines), "Tree=" + second]
+    sizes = " ".join(str(len(block)) for block in blocks)
+    head = "\n".join(
+        f"tree_sizes={sizes}" if line.startswith("tree_sizes") else line
+        for line in head.split("\n")
+    )
+    return f"{head}\n\n{''.join(blocks)}{end}"
+
+
+def test_lightgbm_helper_changes_nothing_by_itself(lightgbm_model):
+    assert with_lines(lightgbm_model) == lightgbm_model
+    check_lightgbm(lightgbm_model.encode(), 5)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"left_child": "1 -1 -2 999999"}, "a child number must lie in"),
+        ({"left_child": "0 -1 -2 3"}, "two parents|root has a parent"),
+        ({"left_child": "1 1 -2 3"}, "two parents"),
+        ({"left_child": "-999 -1 -2 -3"}, "a leaf number must lie in"),
+        ({"right_child": "2"}, "right_child of tree 0 has a wrong length"),
+        ({"split_feature": "0 1 2 5"}, "split_feature must lie in 0..4"),
+        ({"split_feature": "0 1 2 -1"}, "split_feature must lie in 0..4"),
+        ({"split_feature": "0 1 2 99999999999"}, "too large"),
+        ({"decision_type": "1 2 2 2"}, "categorical"),
+        ({"num_leaves": "100000"}, "has a wrong length"),
+        ({"num_leaves": "-1"}, "no leaves"),
+        ({"num_cat": "1"}, "categorical"),
+        ({"is_linear": "1"}, "linear"),
+        ({"leaf_value": "1 2 3"}, "leaf_value of tree 0 has a wrong length"),
+        ({"threshold": "1 2 3 x"}, "could not convert"),
+    ],
+)
+def test_lightgbm_trees_with_wrong_numbers(lightgbm_model, line, message):
+    with pytest.raises(StoredTreesError, match=message):
+        check_lightgbm(with_lines(lightgbm_model, **line).encode(), 5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tree_sizes=", "tree_sizes=9"),
+        ("num_class=1", "num_class=2"),
+        ("num_tree_per_iteration=1", "num_tree_per_iteration=7"),
+        ("max_feature_idx=4", "max_feature_idx=400"),
+        ("objective=lambdarank", "objective=regression"),
+        ("objective=lambdarank", "objective=lambdarank\naverage_output=1"),
+        ("objective=lambdarank\n", ""),
+        ("Tree=1", "Tree=0"),
+        ("end of trees\n", "end of trees\nparameters:\n"),
+        ("tree\n", "forest\n"),
+        ("num_class=1", "num_class=\N{SNOWMAN}"),
+    ],
+)
+def test_lightgbm_text_with_wrong_parts(lightgbm_model, old, new):
+    assert old in lightgbm_model
+    with pytest.raises(StoredTreesError):
+        check_lightgbm(lightgbm_model.replace(old, new, 1).encode(), 5)
+
+
+def xgboost_tree(model, index=0):
+    return model["learner"]["gradient_booster"]["model"]["trees"][index]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda m: xgboost_tree(m)["left_children"].__setitem__(0, 10**6),
+        lambda m: xgboost_tree(m)["left_children"].__setitem__(0, -5),
+        lambda m: xgboost_tree(m)["left_children"].__setitem__(1, 0),
+        lambda m: xgboost_tree(m)["left_children"].__setitem__(1, 2),
+        lambda m: xgboost_tree(m)["left_children"].__setitem__(0, 1.5),
+        lambda m: xgboost_tree(m)["right_children"].__setitem__(0, -1),
+        lambda m: xgboost_tree(m)["right_children"].pop(),
+        lambda m: xgboost_tree(m)["split_indices"].__setitem__(0, 5),
+        lambda m: xgboost_tree(m)["split_indices"].__setitem__(0, 2**40),
+        lambda m: xgboost_tree(m)["split_type"].__setitem__(0, 1),
+        lambda m: xgboost_tree(m)["parents"].__setitem__(1, 10**6),
+        lambda m: xgboost_tree(m)["categories"].append(1),
+        lambda m: xgboost_tree(m)["tree_param"].__setitem__("num_nodes", "1000000"),
+        lambda m: xgboost_tree(m)["tree_param"].__setitem__("num_feature", "1000000"),
+        lambda m: xgboost_tree(m)["tree_param"].__setitem__("size_leaf_vector", "9"),
+        lambda m: m["learner"]["learner_model_param"].__setitem__("num_feature", "9"),
+        lambda m: m["learner"]["learner_model_param"].__setitem__("num_target", "9"),
+        lambda m: m["learner"]["objective"].__setitem__("name", "multi:softmax"),
+        lambda m: m["learner"]["gradient_booster"].__setitem__("name", "gblinear"),
+        lambda m: m["learner"]["gradient_booster"]["model"]["tree_info"].__setitem__(0, 7),
+        lambda m: m["learner"]["gradient_booster"]["model"]["iteration_indptr"].__setitem__(1, 9),
+        lambda m: m["learner"]["gradient_booster"]["model"]["trees"].pop(),
+        lambda m: m.__setitem__("learner", []),
+    ],
+)
+def test_xgboost_models_with_wrong_numbers(xgboost_model, spoil):
+    check_xgboost(json.dumps(xgboost_model).encode(), 5)
+    model = json.loads(json.dumps(xgboost_model))
+    spoil(model)
+    with pytest.raises(StoredTreesError, match="XGBoost model"):
+        check_xgboost(json.dumps(model).encode(), 5)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda m: m["oblivious_trees"][0]["leaf_values"].pop(),
+        lambda m: m["oblivious_trees"][0]["leaf_weights"].pop(),
+        lambda m: m["oblivious_trees"][0]["splits"].append(m["oblivious_trees"][0]["splits"][0]),
+        lambda m: m["oblivious_trees"][0]["splits"][0].__setitem__("split_index", 10**6),
+        lambda m: m["oblivious_trees"][0]["splits"][0].__setitem__("split_index", -1),
+        lambda m: m["oblivious_trees"][0]["splits"][0].__setitem__("border", 123.0),
+        lambda m: m["oblivious_trees"][0]["splits"][0].__setitem__("float_feature_index", 77),
+        lambda m: m["oblivious_trees"][0]["splits"][0].__setitem__("split_type", "OnlineCtr"),
+        lambda m: m["features_info"]["float_features"][0].__setitem__("flat_feature_index", 99),
+        lambda m: m["features_info"]["float_features"][0].__setitem__("feature_index", 4),
+        lambda m: m["features_info"].__setitem__("categorical_features", []),
+        lambda m: m.__setitem__("scale_and_bias", [1, [0, 0]]),
+        lambda m: m.__setitem__("trees", m.pop("oblivious_trees")),
+    ],
+)
+def test_catboost_models_with_wrong_numbers(catboost_model, spoil):
+    check_catboost(json.dumps(catboost_model).encode(), 5)
+    model = json.loads(json.dumps(catboost_model))
+    spoil(model)
+    with pytest.raises(StoredTreesError, match="CatBoost model"):
+        check_catboost(json.dumps(model).encode(), 5)
+
+
+@given(data=st.data())
+def test_any_change_of_a_digit_is_refused_or_harmless(
+    data, lightgbm_model, xgboost_model, catboost_model, judged
+):
+    """What passes the check must also be safe to parse and to score with."""
+    name, text = data.draw(
+        st.sampled_from([
+            ("LightGBMRanker", lightgbm_model),
+            ("XGBoostRanker", json.dumps(xgboost_model)),
+            ("CatBoostRanker", json.dumps(catboost_model)),
+        ])
+    )  # fmt: skip
+    digits = [i for i, character in enumerate(text) if character.isdigit()]
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.sampled_from(digits))
+        text = text[:place] + data.draw(st.sampled_from("0123456789")) + text[place + 1 :]
+    ranker = getattr(rankwise, name)()
+    ranker.__setstate__({**ranker.__getstate__(), "n_features_in_": 5, "model_": text.encode()})
+    try:
+        scores = ranker.predict(judged.X)
+    except Exception as error:
+        assert type(error).__name__ in {
+            "StoredTreesError", "LightGBMError", "XGBoostError", "CatBoostError"
+        }  # fmt: skip
+    else:
+        assert np.shape(scores) == (600,)

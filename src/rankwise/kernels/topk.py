@@ -209,11 +209,12 @@ def discounted_sums(ranked, indptr, table, discounts, cascade, cutoff, out):
 
 
 @njit
-def relevance_sums(ranked, grades, indptr, rel, cutoff, out):
+def relevance_sums(ranked, grades, indptr, rel, cutoff, reciprocals, out):
     """Per query, of rows with a grade of at least ``rel``: four numbers.
 
     How many there are, how many of them are ranked within the cut-off (0: no cut-off), the sum
-    of the precisions at those ranks, and the first of those ranks (0: none).
+    of the precisions at those ranks, and the first of those ranks (0: none). ``reciprocals[r]``
+    is 1 / (r + 1).
     """
     for q in range(len(indptr) - 1):
         lo = indptr[q]
@@ -223,19 +224,20 @@ def relevance_sums(ranked, grades, indptr, rel, cutoff, out):
             n_relevant += grades[lo + i] >= rel
         if cutoff > 0:
             n = min(n, cutoff)
-        hits = 0
+        hits = 0.0
         precisions = 0.0
-        first = 0
-        for r in range(n):
+        first = n
+        for r in range(n - 1, -1, -1):
             if ranked[lo + r] >= rel:
-                hits += 1
-                precisions += hits / (r + 1)
-                if first == 0:
-                    first = r + 1
+                first = r
+        for r in range(n):  # without branches: which rows are relevant cannot be foreseen
+            hit = 1.0 if ranked[lo + r] >= rel else 0.0
+            hits += hit
+            precisions += hit * hits * reciprocals[r]
         out[q, 0] = n_relevant
         out[q, 1] = hits
         out[q, 2] = precisions
-        out[q, 3] = first
+        out[q, 3] = first + 1 if first < n else 0
 
 
 @njit

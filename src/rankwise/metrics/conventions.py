@@ -87,7 +87,7 @@ def discounts(discount: str, n_ranks: int) -> Float64Array:
     """Weights of the ranks 1 … n_ranks (at least).
 
     ``"log2"``: 1 / log2(1 + r). ``"letor"``: 1 at rank 1 and 1 / log2(r) after it, so that the
-    second rank is not discounted.
+    second rank is not discounted. ``"reciprocal"``: 1 / r.
     """
     return _discounts(discount, 1 << max(4, int(n_ranks - 1).bit_length()))
 
@@ -97,8 +97,10 @@ def _discounts(discount: str, n_ranks: int) -> Float64Array:
     ranks = np.arange(1, n_ranks + 1, dtype=np.float64)
     if discount == "log2":
         weights = 1.0 / np.log2(ranks + 1.0)
-    else:
+    elif discount == "letor":
         weights = 1.0 / np.log2(np.maximum(ranks, 2.0))
+    else:
+        weights = 1.0 / ranks
     weights.flags.writeable = False
     return weights
 

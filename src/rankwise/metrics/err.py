@@ -20,6 +20,7 @@ from rankwise.metrics.conventions import (
     Empty,
     check_choice,
     check_number,
+    discounts,
 )
 from rankwise.metrics.gains import NO_TABLE, check_grades
 from rankwise.metrics.scored import ScoredGroups
@@ -70,13 +71,13 @@ class ExpectedReciprocalRank(TopMeasure):
                 scored.rank(self._probability(scored.y), self.ties, self.depth),
                 NO_TABLE,
             )
-        ranks = min(self.depth, scored.largest) if self.depth else scored.largest
+        n_ranks = min(self.depth, scored.largest) if self.depth else scored.largest
         values = np.empty(scored.n_queries)
         discounted_sums(
             ranked,
             scored.indptr,
             table,
-            1.0 / np.arange(1.0, ranks + 1.0),
+            discounts("reciprocal", n_ranks),
             True,
             self.depth,
             values,

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from rankwise._threads import available_threads, query_chunks, thread_map
 from rankwise.groups import QueryGroups
 from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
-from rankwise.metrics.conventions import LARGEST_GRADE
+from rankwise.metrics.conventions import LARGEST_GRADE, discounts
 from rankwise.metrics.pairs import PairCounts, count_pairs
 from rankwise.typing import Float64Array, Int64Array
 
 # Below this many rows a second thread costs more than it saves.
 SMALL = 30_000
-ROWS_PER_BLOCK = 32_000
+BLOCKS_PER_THREAD = 2
 
 
 class GroupMeasure(Protocol):
@@ -141,7 +141,9 @@ class ScoredGroups:
         key = (ties, rel, depth)
         if key not in self._relevance:
             sums = np.empty((self.n_queries, 4))
-            relevance_sums(self.ranked(ties), self.y, self.indptr, float(rel), depth, sums)
+            weights = discounts("reciprocal", self.largest)
+            ranked = self.ranked(ties)
+            relevance_sums(ranked, self.y, self.indptr, float(rel), depth, weights, sums)
             self._relevance[key] = sums
         return self._relevance[key]
 
@@ -220,7 +222,8 @@ def compute(
     if groups.n_samples < SMALL or n_threads == 1:
         parts = [block((0, groups.n_queries))]
     else:
-        parts = thread_map(block, query_chunks(indptr, ROWS_PER_BLOCK), n_threads)
+        rows_per_block = -(-groups.n_samples // (n_threads * BLOCKS_PER_THREAD))
+        parts = thread_map(block, query_chunks(indptr, rows_per_block), n_threads)
     done = [part for part in parts if part is not None]
     if len(done) < len(parts):
         _raise_not_finite(y, scores)

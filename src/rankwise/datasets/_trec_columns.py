@@ -9,12 +9,15 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.datasets._output import open_to_write
 from rankwise.datasets.textfiles import open_text
 from rankwise.typing import Float64Array, Int64Array
+
+# Its functions are made when it is imported: type checkers do not see them.
+pc: Any = pyarrow.compute
 
 
 def read_columns(path: str | Path, fields: Sequence[str]) -> list[tuple[bytes, ...]]:

@@ -99,5 +99,6 @@ def judge(
     judged = np.append(judged[counted], np.ones(n_missed, dtype=bool))
     retrieved = np.arange(n_counted + n_missed) < n_counted
     order = trec_order(np.append(run_q[counted], judged_q[missed]), scores, doc_ids)
-    columns = (column[order] for column in (y, scores, qid, doc_ids, judged, retrieved))
-    return JudgedRun(*columns)
+    return JudgedRun(
+        y[order], scores[order], qid[order], doc_ids[order], judged[order], retrieved[order]
+    )

@@ -9,8 +9,10 @@ from typing import Any as _Any
 
 if TYPE_CHECKING:
     from rankwise.datasets.cache import clear_cache, verify_cache
+    from rankwise.datasets.catalog import fetch, known_datasets
     from rankwise.datasets.data import Fold, FoldedData, RankingData
     from rankwise.datasets.judged_run import JudgedRun, judge
+    from rankwise.datasets.loaders import load_dataset, load_lambdarank, load_mq2008, load_ohsumed
     from rankwise.datasets.svmlight import read_letor
     from rankwise.datasets.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
     from rankwise.datasets.write import write_letor
@@ -23,7 +25,13 @@ _WHERE = {
     "RankingData": "data",
     "Run": "trec",
     "clear_cache": "cache",
+    "fetch": "catalog",
     "judge": "judged_run",
+    "known_datasets": "catalog",
+    "load_dataset": "loaders",
+    "load_lambdarank": "loaders",
+    "load_mq2008": "loaders",
+    "load_ohsumed": "loaders",
     "read_letor": "svmlight",
     "read_qrels": "trec",
     "read_run": "trec",
@@ -41,7 +49,13 @@ __all__ = [
     "RankingData",
     "Run",
     "clear_cache",
+    "fetch",
     "judge",
+    "known_datasets",
+    "load_dataset",
+    "load_lambdarank",
+    "load_mq2008",
+    "load_ohsumed",
     "read_letor",
     "read_qrels",
     "read_run",

@@ -1,0 +1,58 @@
+"""sha256 of a file's text, remembered for as long as the file does not change.
+
+The text is what decompression gives, with CRLF turned into LF, so that a file is the same file
+however it is packed. Results are kept in ``checksums.json`` of the cache folder by path, size and
+modification time; where that folder is not writable, they are computed each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rankwise.datasets._folders import cache_folder
+from rankwise.datasets.textfiles import open_text
+
+
+def text_sha256(path: Path) -> str:
+    """sha256 of the text of ``path``, from memory where the file is as it was."""
+    state = path.stat()
+    key, now = str(path.resolve()), [state.st_size, state.st_mtime_ns]
+    memory = cache_folder() / "checksums.json"
+    known = _load(memory).get(key)
+    if isinstance(known, list) and known[:2] == now and len(known) == 3:
+        return str(known[2])
+    digest = compute_text_sha256(path)
+    _store(memory, _load(memory) | {key: [*now, digest]})
+    return digest
+
+
+def compute_text_sha256(path: Path) -> str:
+    """sha256 of the text of ``path``, computed anew."""
+    file = open_text(path)
+    text = file.read(file.start, file.stop)
+    return hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def _load(memory: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(memory.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _store(memory: Path, known: dict[str, Any]) -> None:
+    """Replace the memory in one step; other processes see the old one or the new one."""
+    try:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=memory.parent, suffix=".json")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(known, file)
+        os.replace(temporary, memory)
+    except OSError:
+        return

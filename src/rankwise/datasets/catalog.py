@@ -1,0 +1,234 @@
+"""Known data sets: what they are, whose they are, where to find their files, that they are intact.
+
+``catalog.toml`` says for every set its address, terms, split and the sha256 of its files.
+:func:`fetch` looks in the folder that ``RANKWISE_DATA`` names, then among the bundled sets, then
+in the cache folder (``RANKWISE_CACHE``); it downloads only from a mirror that you name.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+from rankwise.datasets._checksums import text_sha256
+from rankwise.datasets._folders import cache_folder, data_folders
+
+CATALOG = Path(__file__).with_name("catalog.toml")
+SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a set.
+
+    Attributes
+    ----------
+    name : str
+        File name without a suffix for compression.
+    rows, queries : int
+    sha256 : str
+        Of the text with LF line ends.
+    sha256_gz : str
+        Of the gzip file that mirrors hold.
+    official : str
+        Path in the publisher's archive, "" where it is not there.
+    """
+
+    name: str
+    rows: int
+    queries: int
+    sha256: str
+    sha256_gz: str
+    official: str = ""
+
+
+@dataclass(frozen=True)
+class FoldFiles:
+    """Files of one fold, in order; without validation files, part of train validates.
+
+    Attributes
+    ----------
+    train, test, vali : tuple of str
+    vali_share : float in [0, 1)
+        Share of the train queries, the last ones in the files, that form the validation part.
+    """
+
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    vali: tuple[str, ...] = ()
+    vali_share: float = 0.0
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One entry of the catalog.
+
+    Attributes
+    ----------
+    name, title : str
+    address : str
+        The publisher's page.
+    how_to_get, terms, cite : str
+    rows, queries, features : int
+    labels : dict of str to int
+        Number of rows with each label.
+    folders : tuple of str
+        Where its files may lie under a data folder; the first is ours, the rest the publisher's.
+    folds : tuple of FoldFiles
+    files : tuple of DataFile
+    made_from : tuple of (url, sha256)
+        The published files that a bundled set was made from.
+    """
+
+    name: str
+    title: str
+    address: str
+    how_to_get: str
+    terms: str
+    cite: str
+    rows: int
+    queries: int
+    features: int
+    labels: dict[str, int]
+    folders: tuple[str, ...]
+    folds: tuple[FoldFiles, ...]
+    files: tuple[DataFile, ...]
+    made_from: tuple[tuple[str, str], ...] = ()
+
+
+@lru_cache(maxsize=1)
+def known_datasets() -> Mapping[str, DataSet]:
+    """All known sets by name, read-only."""
+    entries = tomllib.loads(CATALOG.read_text(encoding="utf-8"))
+    return MappingProxyType({name: _entry(name, entry) for name, entry in entries.items()})
+
+
+def find_set(name: str) -> DataSet:
+    """The entry of that name.
+
+    Raises
+    ------
+    ValueError
+        When there is none.
+    """
+    if name not in known_datasets():
+        raise ValueError(
+            f"name must be one of {', '.join(known_datasets())}, got {name!r}. "
+            "Read other files with read_letor or read_table."
+        )
+    return known_datasets()[name]
+
+
+def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
+    """Paths of the files of a set, in the order of the catalog; every file's checksum is right.
+
+    Parameters
+    ----------
+    name : str
+        A name in :func:`known_datasets`.
+    mirror : str, optional
+        URL of a folder laid out like ``RANKWISE_DATA`` (``<mirror>/letor3-ohsumed-qln/S1.txt.gz``),
+        from which to download into the cache folder what is not on this machine; the loaders find
+        it there. See that you may: ``known_datasets()[name].terms``.
+
+    Raises
+    ------
+    FileNotFoundError
+        When a file is not on this machine and there is no mirror; says what to get from where.
+    ValueError
+        When the name is unknown, or a file is not what the catalog says.
+    OSError
+        When the mirror does not answer.
+    """
+    entry = find_set(name)
+    paths = []
+    for file in entry.files:
+        path = _find(entry, file)
+        if path is None and mirror is None:
+            _raise_missing(entry, file)
+        paths.append(path or _download(entry, file, str(mirror)))
+    return paths
+
+
+def _find(entry: DataSet, file: DataFile) -> Path | None:
+    """The first file where one is looked for; it must be the right one."""
+    path = next((path for path in _candidates(entry, file) if path.is_file()), None)
+    if path is not None:
+        got = text_sha256(path)
+        if got != file.sha256:
+            raise ValueError(
+                f"{path} is not {file.name} of {entry.name}: sha256 of its text must be "
+                f"{file.sha256}, got {got}. {entry.how_to_get} Address: {entry.address}"
+            )
+    return path
+
+
+def _candidates(entry: DataSet, file: DataFile) -> list[Path]:
+    return [
+        root / folder / f"{name}{suffix}"
+        for root in data_folders()
+        for folder in entry.folders
+        for name in (file.name, file.official)
+        if name
+        for suffix in SUFFIXES
+    ]
+
+
+def _download(entry: DataSet, file: DataFile, mirror: str) -> Path:
+    import pooch
+
+    folder = entry.folders[0]
+    downloader: Any = pooch.HTTPDownloader(timeout=60)
+    stored = pooch.retrieve(
+        f"{mirror.rstrip('/')}/{folder}/{file.name}.gz",
+        known_hash=f"sha256:{file.sha256_gz}",
+        fname=f"{file.name}.gz",
+        path=cache_folder() / "data" / folder,
+        downloader=downloader,
+    )
+    return Path(stored)
+
+
+def _raise_missing(entry: DataSet, file: DataFile) -> NoReturn:
+    folder = entry.folders[0]
+    roots = ", ".join(str(root) for root in data_folders())
+    raise FileNotFoundError(
+        f"{file.name} of {entry.name} ({entry.title}) is not on this machine: looked for "
+        f"{folder}/{file.name} and the publisher's layout, plain or compressed, in {roots}. "
+        f"{entry.how_to_get} Then set RANKWISE_DATA to the folder that holds it. "
+        f"Address: {entry.address} Terms: {entry.terms}"
+    )
+
+
+def _entry(name: str, raw: dict[str, Any]) -> DataSet:
+    folds = tuple(
+        FoldFiles(
+            tuple(fold["train"]),
+            tuple(fold["test"]),
+            tuple(fold.get("vali", ())),
+            fold.get("vali_share", 0.0),
+        )
+        for fold in raw["folds"]
+    )
+    made_from = tuple((source["url"], source["sha256"]) for source in raw.get("made_from", ()))
+    return DataSet(
+        name=name,
+        title=raw["title"],
+        address=raw["address"],
+        how_to_get=raw["how_to_get"],
+        terms=raw["terms"],
+        cite=raw["cite"],
+        rows=raw["rows"],
+        queries=raw["queries"],
+        features=raw["features"],
+        labels=raw["labels"],
+        folders=tuple(raw["folders"]),
+        folds=folds,
+        files=tuple(DataFile(**file) for file in raw["files"]),
+        made_from=made_from,
+    )

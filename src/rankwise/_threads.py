@@ -11,8 +11,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -102,11 +102,41 @@ def thread_imap(
             yield pending.popleft().result()
 
 
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """Limit every BLAS of the process to one thread inside the block."""
-    with _blas_controller().limit(limits=1, user_api="blas"):
-        yield
+class _SingleThreadedBlas:
+    """Process-wide limit that the first to enter sets and the last to leave lifts.
+
+    Limits that each restore what they found would leave BLAS limited when two threads of a user
+    fit at once.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._depth = 0
+        self._limits: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._depth == 0:
+                self._limits = _blas_controller().limit(limits=1, user_api="blas")
+            self._depth += 1
+
+    def __exit__(self, *exc: object) -> None:
+        with self._lock:
+            self._depth -= 1
+            if self._depth == 0:
+                self._limits.restore_original_limits()
+
+
+_SINGLE_THREADED_BLAS = _SingleThreadedBlas()
+
+
+def single_threaded_blas() -> _SingleThreadedBlas:
+    """Context in which every BLAS of the process runs on one thread.
+
+    BLAS threads wait for each other in busy loops: on cores that others use too, one threaded
+    eigendecomposition can take ten times the time of a single-threaded one.
+    """
+    return _SINGLE_THREADED_BLAS
 
 
 @lru_cache(maxsize=1)

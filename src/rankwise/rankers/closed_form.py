@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._threads import thread_imap
+from rankwise._threads import single_threaded_blas, thread_imap
 from rankwise.base import Ranker
 from rankwise.metrics import parse
 from rankwise.solvers.design import Design, LinearDesign
@@ -84,7 +84,8 @@ class ClosedFormRanker(Ranker):
         self._set_score_name(data.y)
         design, problem = self._design(data), self._problem(data)
         way, C = self._grid(getattr(self, self._penalty), vali is not None)
-        fit = self._fit_way(way, design, problem, C, vali)
+        with single_threaded_blas():
+            fit = self._fit_way(way, design, problem, C, vali)
         chosen = 0 if fit.fold_scores is None else fit.best(parse(self.measure))
         self._set_fitted(design, fit, C, chosen)
         return fit
@@ -135,9 +136,10 @@ class ClosedFormRanker(Ranker):
             ]
         design, problem = self._stream_design, self._problem(data)
         grams: list[Gram] = []
-        for running, phi in zip(self._running, design.maps, strict=True):
-            grams += design.draws(running.update(problem, phi, has_qid=qid is not None))
-        coefs = [eigen_path(solvable(gram, problem)).coef(C) for gram in grams]
+        with single_threaded_blas():
+            for running, phi in zip(self._running, design.maps, strict=True):
+                grams += design.draws(running.update(problem, phi, has_qid=qid is not None))
+            coefs = [eigen_path(solvable(gram, problem)).coef(C) for gram in grams]
         self._set_fitted(design, PathFit(coefs, None, grams), C, 0)
         return self
 

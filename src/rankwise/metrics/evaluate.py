@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
-from rankwise.metrics.scored import compute
 from rankwise.metrics.spec import parse
 
 
@@ -64,6 +63,8 @@ def evaluate(
     >>> result.per_query["AP"].round(4).tolist()
     [0.8333, 0.5]
     """
+    from rankwise.metrics.scored import compute  # loads numba
+
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
     y, scores = _column("y", y), _column("scores", scores)

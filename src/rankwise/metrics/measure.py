@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
-from rankwise.metrics.scored import ScoredGroups, compute
 from rankwise.typing import Float64Array
+
+if TYPE_CHECKING:
+    from rankwise.metrics.scored import ScoredGroups
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Measure:
         ValueError
             When y or scores hold NaN or infinity, or y is not what the measure needs.
         """
+        from rankwise.metrics.scored import compute  # loads numba
+
         return compute([self], y, scores, groups)[0]
 
     def mean(self, y: NDArray[Any], scores: NDArray[Any], groups: QueryGroups) -> float:

@@ -58,6 +58,17 @@ def test_values_are_those_of_evaluate(rng):
                 assert row["measures"][measure]["folds"][i] == pytest.approx(expected[measure])
 
 
+def test_cells_hold_the_points_of_a_curve(rng):
+    fold = one_fold(rng)
+    board = compare(Column(0), fold, measures=["AP", "nDCG@3", "P@2"], preset="letor3")
+    specs = [str(parse(f"nDCG@{k}", "letor3")) for k in range(1, 11)]
+    values = board.cells[0].values
+    assert set(values) == {*specs, *board.specs.values()}
+    expected = evaluate(fold.test.y, fold.test.X[:, 0], fold.test.qid, ["nDCG@7"], preset="letor3")
+    np.testing.assert_array_equal(values[specs[6]], expected.per_query["nDCG@7"])
+    assert set(compare(Column(0), fold, measures="AP").cells[0].values) == {str(parse("AP"))}
+
+
 def test_numbers_do_not_depend_on_the_number_of_jobs(rng):
     data = graded_data(rng, n_queries=30, docs=20, n_features=300)
     rankers = {

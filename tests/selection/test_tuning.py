@@ -6,13 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import sklearn
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from rankwise import RidgeRanker
 from rankwise.metrics import parse
 from rankwise.selection.fitting import fit, scores_of
 from rankwise.selection.tuning import prepare, tune
@@ -100,10 +103,10 @@ def test_metadata_reach_those_who_take_them(rng):
 
 
 def test_pipelines_and_searches_are_routed(rng):
-    from rankwise import RidgeRanker
-
     data = replace(graded_data(rng, as_text=True), sample_weight=rng.random(160) + 0.1)
-    pipeline = make_pipeline(StandardScaler(), RidgeRanker())
+    with sklearn.config_context(enable_metadata_routing=True):
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+    pipeline = make_pipeline(scaler, RidgeRanker())
     assert fit(pipeline, data) == []
     scaled = StandardScaler().fit_transform(data.X)
     alone = RidgeRanker().fit(scaled, data.y, qid=data.qid, sample_weight=data.sample_weight)
@@ -114,6 +117,9 @@ def test_pipelines_and_searches_are_routed(rng):
     assert search.n_splits_ == 4
     assert tune(search, data, None, NDCG).chosen == search.best_params_
     assert len(tune(search, data, None, NDCG).search) == 3
+    # A step that has not said whether it wants the weights: scikit-learn asks, nothing is dropped.
+    with pytest.raises(UnsetMetadataPassedError, match="set_fit_request"):
+        fit(make_pipeline(StandardScaler(), RidgeRanker()), data)
     plain = make_pipeline(StandardScaler(), Ridge())
     assert fit(plain, data) == ["fitted without sample_weight, which its fit does not take"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
@@ -48,14 +48,12 @@ class Candidate:
         return canonical([self.estimator, self.space, versions])
 
 
-def as_candidates(
-    rankers: str | Sequence[Any] | Mapping[str, Any], *, random_state: int = 0
-) -> list[Candidate]:
+def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     """Candidates with unique names.
 
     Parameters
     ----------
-    rankers : registry key, sequence of keys and estimators, or mapping from name to either
+    rankers : key or estimator, sequence of them, or mapping from name to either
         A key stands for the registry's parameters and grid; its ``random_state`` becomes the
         comparison's. An estimator is taken as it is and named after its class.
     random_state : int
@@ -68,7 +66,8 @@ def as_candidates(
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]
     else:
-        listed = [rankers] if isinstance(rankers, str) else list(rankers)
+        one = isinstance(rankers, str) or hasattr(rankers, "fit")
+        listed: list[Any] = [rankers] if one else list(rankers)
         named = [(r if isinstance(r, str) else type(r).__name__, r) for r in listed]
     if not named:
         raise ValueError("rankers must name at least one ranker, got none.")

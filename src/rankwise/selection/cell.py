@@ -41,7 +41,8 @@ class Cell:
     key : str
         Fingerprint of everything the numbers depend on.
     values : dict of str to ndarray of shape (n_test_queries,)
-        By full measure spec; NaN where a query does not count.
+        By full measure spec, the points of the report's curve among them; NaN where a query does
+        not count.
     scores : ndarray of shape (n_test_rows,) or None
         Scores of the test rows, in input order.
     """

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from rankwise.selection.running import Task, run_all
 from rankwise.selection.splits import as_folds
 from rankwise.selection.store import ResultStore
 
+CURVE_CUTOFFS = range(1, 11)
 Progress = Callable[[int, int, Cell], None]
 
 
 def compare(
-    rankers: str | Sequence[Any] | Mapping[str, Any],
+    rankers: Any,
     data: RankingData | Fold | FoldedData | Sequence[Fold],
     *,
     cv: Any = None,
@@ -43,7 +45,7 @@ def compare(
 
     Parameters
     ----------
-    rankers : registry key, sequence of keys and estimators, or mapping from name to either
+    rankers : registry key or estimator, sequence of them, or mapping from name to either
         ``rankwise list`` shows the keys. A key runs with the registry's parameters, tuned along
         its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a plain
         regressor, which sees no queries) runs as it is; where its ``fit`` takes ``X_val`` it
@@ -54,7 +56,8 @@ def compare(
     cv : int or splitter, optional
         For one table only; None: 5 folds of shuffled queries.
     measures : str, Measure or sequence of them
-        The first one orders the table.
+        The first one orders the table. The first with a cut-off is taken at 1 ... 10 as well; the
+        cells hold these values for the curves of the report.
     preset : str, optional
         Convention of what the measures leave open, e.g. "letor3".
     select_by : str or Measure, optional
@@ -111,7 +114,8 @@ def compare(
     kept = None if store is None else ResultStore(store)
 
     infos = [_describe(fold, name) for name, fold in zip(folds.fold_names, folds, strict=True)]
-    common = [str(select), sorted({str(m) for m in parsed.values()}), random_state]
+    measured = _with_curve(list(parsed.values()))
+    common = [str(select), sorted(map(str, measured)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)
     cells = {} if kept is None else _finished(kept, keys)
     total = len(keys)
@@ -139,7 +143,7 @@ def compare(
                     fold,
                     name,
                     select,
-                    tuple(dict.fromkeys(parsed.values())),
+                    measured,
                     random_state,
                     n_threads,
                     keys[candidate.name, name],
@@ -163,6 +167,13 @@ def compare(
             n_threads=n_threads,
         ),
     )
+
+
+def _with_curve(measures: list[Measure]) -> tuple[Measure, ...]:
+    """The measures, and the first that has a cut-off at 1 ... 10 as well, for the report."""
+    first = next((m for m in measures if getattr(m, "cutoff", None) is not None), None)
+    curve = [] if first is None else [replace(first, **{"cutoff": k}) for k in CURVE_CUTOFFS]
+    return tuple(dict.fromkeys([*measures, *curve]))
 
 
 def _describe(fold: Fold, name: str) -> FoldInfo:

@@ -10,8 +10,10 @@ import numpy as np
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array
 
-GRADED = "nDCG(gain='exp2',discount='log2',empty='skip',ties='stable',short='pad')@10"
-MISRANKING = "misranking"
+# Without a preset: gain 2**y - 1, discount 1 / log2(1 + rank), queries without relevant rows
+# skipped, ties in input order.
+GRADED = "nDCG@10"
+MISRANKING = "Misranking"
 # 2**y of larger grades overflows float64 when summed: such integers are real targets, not grades.
 LARGEST_GRADE = 1000
 

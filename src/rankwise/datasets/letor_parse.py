@@ -144,10 +144,8 @@ def _better(layout: Layout, parsed: Parsed, options: LetorOptions) -> Layout:
 
 
 def _raise_first_error(parsed: Parsed) -> None:
-    for block, result in zip(parsed.blocks, parsed.results, strict=True):
-        if result.error is not None:
-            raise_at(block.file, *result.error)
-    firsts = []
+    """Raise for the first token that is malformed, or row whose qid is missing or unexpected."""
+    firsts, errors = [], []
     for field, reason in (
         (kernel.QID_AT, "this row has a qid, but earlier ones have none"),
         (kernel.NO_QID_AT, "this row has no qid, but earlier ones have"),
@@ -155,11 +153,17 @@ def _raise_first_error(parsed: Parsed) -> None:
         numbers = np.flatnonzero(parsed.states[:, field] >= 0)
         if len(numbers):
             number = int(numbers[0])
-            firsts.append((number, int(parsed.states[number, field]), reason))
+            byte = parsed.blocks[number].start + int(parsed.states[number, field])
+            firsts.append((number, byte, f"{reason}; give every row one, or none"))
     if len(firsts) == 2:
-        number, byte, reason = max(firsts)
-        block = parsed.blocks[number]
-        raise_at(block.file, block.start + byte, f"{reason}; give every row one, or none")
+        errors.append(max(firsts))
+    for number, result in enumerate(parsed.results):
+        if result.error is not None:
+            errors.append((number, *result.error))
+            break
+    if errors:
+        number, byte, reason = min(errors)
+        raise_at(parsed.blocks[number].file, byte, reason)
 
 
 def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
@@ -183,7 +187,11 @@ def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
         X.has_sorted_indices = False
         X.sort_indices()
         _refuse_duplicates(parsed, X, base)
-    return X.toarray() if options.wants_dense(entries, rows, width) else X
+    if not options.wants_dense(entries, rows, width):
+        return X
+    dense = np.zeros(X.shape, dtype=X.dtype)
+    dense[np.repeat(np.arange(rows), np.diff(X.indptr)), X.indices] = X.data  # keeps a -0.0
+    return dense
 
 
 def _refuse_duplicates(parsed: Parsed, X: sparse.csr_matrix, base: int) -> None:

@@ -291,8 +291,10 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
                 state[QID_AT] = np.int64(token)
             token = i
             i += _U4
-            first = i
-            if text_qid:
+            if _ENDS[buf[i]]:
+                status = BAD_TOKEN
+            elif text_qid:
+                first = i
                 while not _ENDS[buf[i]]:
                     text[n_text] = buf[i]
                     n_text += _U1
@@ -306,11 +308,10 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
                 while buf[i] - _U48 < _U10:
                     number = number * _U10 + (buf[i] - _U48)
                     i += _U1
+                n = i - first
                 qid[row] = -np.int64(number) if negative else np.int64(number)
-                if i - first > _U19 or number > _63_BITS or not _ENDS[buf[i]]:
+                if n == _U0 or n > _U19 or number > _63_BITS or not _ENDS[buf[i]]:
                     status = QID_IS_TEXT
-            if i == first:
-                status = BAD_TOKEN
             if status != OK:
                 i = token
                 break

@@ -194,6 +194,8 @@ def test_queries_without_a_value(spec, empty):
     assert np.isfinite(got[~np.array(is_empty)]).all()
     if spec == "RankingError":
         assert got[2] == 0.0
+    mean = measure.mean(y, f, groups)
+    assert math.isnan(mean) if empty == "nan" else mean == pytest.approx(np.nanmean(got))
 
 
 @pytest.mark.parametrize("spec", NEEDS_A_PREFERENCE)

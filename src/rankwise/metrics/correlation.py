@@ -10,15 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.agreement import AgreementMeasure
+from rankwise.metrics.conventions import Empty
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.metrics.segments import centre_by_query, largest_by_query, sum_by_query
 from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
-class Pearson(Measure):
+class Pearson(AgreementMeasure):
     """Pearson's correlation coefficient r in [-1, 1].
 
     Parameters
@@ -42,19 +42,16 @@ class Pearson(Measure):
     name: ClassVar[str] = "Pearson"
     empty: Empty = "skip"
 
-    def __post_init__(self) -> None:
-        check_choice(self.name, "empty", self.empty, EMPTY)
-
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         y, y_varies = _unit_scale(scored.y, scored)
         f, f_varies = _unit_scale(scored.scores, scored)
         yy, ff, yf = (sum_by_query(a * b, scored.indptr) for a, b in ((y, y), (f, f), (y, f)))
-        return _correlation(yf, yy, ff, y_varies, f_varies, self.empty)
+        return self.fill_empty(_correlation(yf, yy, ff, y_varies & f_varies), y_varies)
 
 
 @dataclass(frozen=True)
-class Rho(Measure):
+class Rho(AgreementMeasure):
     """Spearman's rank correlation ρ in [-1, 1]; equal values share their mean rank.
 
     Parameters
@@ -77,9 +74,6 @@ class Rho(Measure):
     name: ClassVar[str] = "Rho"
     empty: Empty = "skip"
 
-    def __post_init__(self) -> None:
-        check_choice(self.name, "empty", self.empty, EMPTY)
-
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         from rankwise.kernels.inversions import multiply_ranks
@@ -87,7 +81,7 @@ class Rho(Measure):
         products = np.empty((scored.n_queries, 3))
         multiply_ranks(scored.y, scored.scores, scored.indptr, products)
         yy, yf, ff = products.T
-        return _correlation(yf, yy, ff, yy > 0, ff > 0, self.empty)
+        return self.fill_empty(_correlation(yf, yy, ff, (yy > 0) & (ff > 0)), yy > 0)
 
 
 def _unit_scale(values: Float64Array, scored: ScoredGroups) -> tuple[Float64Array, np.ndarray]:
@@ -104,14 +98,8 @@ def _unit_scale(values: Float64Array, scored: ScoredGroups) -> tuple[Float64Arra
 
 
 def _correlation(
-    yf: Float64Array,
-    yy: Float64Array,
-    ff: Float64Array,
-    y_varies: np.ndarray,
-    f_varies: np.ndarray,
-    empty: Empty,
+    yf: Float64Array, yy: Float64Array, ff: Float64Array, both_vary: np.ndarray
 ) -> Float64Array:
-    both = y_varies & f_varies
-    length = np.sqrt(np.where(both, yy * ff, 1.0))
-    r = np.where(both, np.clip(yf / length, -1.0, 1.0), 0.0)
-    return np.where(y_varies, r, value_of_empty(empty))
+    """Normalised product; 0 where one side does not vary."""
+    length = np.sqrt(np.where(both_vary, yy * ff, 1.0))
+    return np.where(both_vary, np.clip(yf / length, -1.0, 1.0), 0.0)

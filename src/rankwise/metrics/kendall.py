@@ -12,14 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.agreement import AgreementMeasure
+from rankwise.metrics.conventions import Empty, check_choice
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
-class Tau(Measure):
+class Tau(AgreementMeasure):
     """Kendall's τ in [-1, 1].
 
     Parameters
@@ -48,7 +48,7 @@ class Tau(Measure):
 
     def __post_init__(self) -> None:
         check_choice(self.name, "variant", self.variant, ("b", "a"))
-        check_choice(self.name, "empty", self.empty, EMPTY)
+        super().__post_init__()
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
@@ -59,4 +59,4 @@ class Tau(Measure):
         else:
             most = np.sqrt(pairs.ordered * (pairs.total - pairs.tied_f).astype(np.float64))
         tau = np.clip(agreement / np.where(most > 0, most, 1.0), -1.0, 1.0)
-        return np.where(pairs.ordered > 0, tau, value_of_empty(self.empty))
+        return self.fill_empty(tau, pairs.ordered > 0)

@@ -13,15 +13,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.agreement import AgreementMeasure
+from rankwise.metrics.conventions import Empty
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.metrics.segments import centre_by_query, from_first_by_query, mean_by_query
 from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
-class MSD(Measure):
+class MSD(AgreementMeasure):
     """Mean squared difference of the pairs, ``(1/m²) Σ_ij ((y_i - y_j) - (f_i - f_j))²``.
 
     Parameters
@@ -44,19 +44,16 @@ class MSD(Measure):
     greater_is_better: ClassVar[bool] = False
     empty: Empty = "skip"
 
-    def __post_init__(self) -> None:
-        check_choice(self.name, "empty", self.empty, EMPTY)
-
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         with np.errstate(over="ignore", invalid="ignore"):
             residuals = centre_by_query(_residuals(scored), scored.indptr)
             msd = 2.0 * mean_by_query(residuals * residuals, scored.indptr)
-        return _or_empty(msd, scored, self.empty)
+        return self.fill_empty(_large(msd), scored.sizes > 1)
 
 
 @dataclass(frozen=True)
-class M1D(Measure):
+class M1D(AgreementMeasure):
     """Mean absolute difference of the pairs, ``(1/m²) Σ_ij |(y_i - y_j) - (f_i - f_j)|``.
 
     Parameters
@@ -79,9 +76,6 @@ class M1D(Measure):
     greater_is_better: ClassVar[bool] = False
     empty: Empty = "skip"
 
-    def __post_init__(self) -> None:
-        check_choice(self.name, "empty", self.empty, EMPTY)
-
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         from rankwise.kernels.inversions import mean_absolute_gaps
@@ -89,7 +83,7 @@ class M1D(Measure):
         m1d = np.empty(scored.n_queries)
         with np.errstate(over="ignore", invalid="ignore"):
             mean_absolute_gaps(_residuals(scored), scored.indptr, m1d)
-        return _or_empty(m1d, scored, self.empty)
+        return self.fill_empty(_large(m1d), scored.sizes > 1)
 
 
 def _residuals(scored: ScoredGroups) -> Float64Array:
@@ -98,7 +92,6 @@ def _residuals(scored: ScoredGroups) -> Float64Array:
     return y - from_first_by_query(scored.scores, scored.indptr)
 
 
-def _or_empty(values: Float64Array, scored: ScoredGroups, empty: Empty) -> Float64Array:
-    # Differences too large for a float must not make a query vanish from the mean.
-    values = np.where(np.isnan(values), np.inf, values)
-    return np.where(scored.sizes > 1, values, value_of_empty(empty))
+def _large(values: Float64Array) -> Float64Array:
+    """Differences too large for a float must not make a query vanish from the mean."""
+    return np.where(np.isnan(values), np.inf, values)

@@ -12,8 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from rankwise.groups import QueryGroups
-from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.agreement import AgreementMeasure
+from rankwise.metrics.conventions import Empty, check_choice
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
@@ -21,7 +21,7 @@ TIES = (1.0, 0.5, 0.0)
 
 
 @dataclass(frozen=True)
-class Misranking(Measure):
+class Misranking(AgreementMeasure):
     """Pairwise misranking, smaller is better.
 
     Parameters
@@ -50,7 +50,7 @@ class Misranking(Measure):
 
     def __post_init__(self) -> None:
         check_choice(self.name, "ties", self.ties, TIES)
-        check_choice(self.name, "empty", self.empty, EMPTY)
+        super().__post_init__()
         object.__setattr__(self, "ties", float(self.ties))
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
@@ -58,7 +58,7 @@ class Misranking(Measure):
         pairs = scored.pairs
         wrong = pairs.misordered + self.ties * pairs.undecided
         share = wrong / np.maximum(pairs.ordered, 1)
-        return np.where(pairs.ordered > 0, share, value_of_empty(self.empty))
+        return self.fill_empty(share, pairs.ordered > 0)
 
 
 def pairwise_misranking_per_query(

@@ -12,15 +12,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.agreement import AgreementMeasure
+from rankwise.metrics.conventions import Empty
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.metrics.segments import mean_by_query
 from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
-class MAE(Measure):
+class MAE(AgreementMeasure):
     """Mean absolute rank loss, the mean of ``|y - f|``; smaller is better.
 
     Parameters
@@ -42,17 +42,14 @@ class MAE(Measure):
     greater_is_better: ClassVar[bool] = False
     empty: Empty = "skip"
 
-    def __post_init__(self) -> None:
-        check_choice(self.name, "empty", self.empty, EMPTY)
-
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         loss = mean_by_query(np.abs(scored.y - scored.scores), scored.indptr)
-        return np.where(scored.sizes > 0, loss, value_of_empty(self.empty))
+        return self.fill_empty(loss, scored.sizes > 0)
 
 
 @dataclass(frozen=True)
-class ZeroOne(Measure):
+class ZeroOne(AgreementMeasure):
     """Zero-one loss, the share of rows whose predicted rank is not the label; smaller is better.
 
     Parameters
@@ -71,11 +68,8 @@ class ZeroOne(Measure):
     greater_is_better: ClassVar[bool] = False
     empty: Empty = "skip"
 
-    def __post_init__(self) -> None:
-        check_choice(self.name, "empty", self.empty, EMPTY)
-
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         missed = (scored.y != scored.scores).astype(np.float64)
         loss = mean_by_query(missed, scored.indptr)
-        return np.where(scored.sizes > 0, loss, value_of_empty(self.empty))
+        return self.fill_empty(loss, scored.sizes > 0)

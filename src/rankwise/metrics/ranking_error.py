@@ -11,14 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
-from rankwise.metrics.measure import Measure
+from rankwise.metrics.agreement import AgreementMeasure
+from rankwise.metrics.conventions import Empty
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
-class RankingError(Measure):
+class RankingError(AgreementMeasure):
     """Ranking error, smaller is better.
 
     Parameters
@@ -41,11 +41,8 @@ class RankingError(Measure):
     greater_is_better: ClassVar[bool] = False
     empty: Empty = "skip"
 
-    def __post_init__(self) -> None:
-        check_choice(self.name, "empty", self.empty, EMPTY)
-
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query; see :meth:`Measure.from_groups`."""
         pairs = scored.pairs
         error = (pairs.misordered_gap + 0.5 * pairs.tied_f_gap) / np.maximum(pairs.total, 1)
-        return np.where(pairs.total > 0, error, value_of_empty(self.empty))
+        return self.fill_empty(error, pairs.total > 0)

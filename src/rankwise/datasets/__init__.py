@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rankwise.datasets.judged_run import JudgedRun, judge
     from rankwise.datasets.loaders import load_dataset, load_lambdarank, load_mq2008, load_ohsumed
     from rankwise.datasets.svmlight import read_letor
+    from rankwise.datasets.table import from_frame, read_table
     from rankwise.datasets.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
     from rankwise.datasets.write import write_letor
 
@@ -26,6 +27,7 @@ _WHERE = {
     "Run": "trec",
     "clear_cache": "cache",
     "fetch": "catalog",
+    "from_frame": "table",
     "judge": "judged_run",
     "known_datasets": "catalog",
     "load_dataset": "loaders",
@@ -35,6 +37,7 @@ _WHERE = {
     "read_letor": "svmlight",
     "read_qrels": "trec",
     "read_run": "trec",
+    "read_table": "table",
     "verify_cache": "cache",
     "write_letor": "write",
     "write_qrels": "trec",
@@ -50,6 +53,7 @@ __all__ = [
     "Run",
     "clear_cache",
     "fetch",
+    "from_frame",
     "judge",
     "known_datasets",
     "load_dataset",
@@ -59,6 +63,7 @@ __all__ = [
     "read_letor",
     "read_qrels",
     "read_run",
+    "read_table",
     "verify_cache",
     "write_letor",
     "write_qrels",

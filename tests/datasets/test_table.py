@@ -1,0 +1,221 @@
+"""Tables: the same rows out of CSV, TSV, Parquet, pandas, polars and pyarrow; clear refusals."""
+
+import bz2
+import gzip
+import lzma
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from rankwise.datasets import RankingData, from_frame, read_table
+
+COLUMNS = {
+    "f1": [0.5, 1.25, -3.0, 1e-7],
+    "qid": [2, 2, 1, 2],
+    "label": [0, 2, 1, 1],
+    "f2": [1, 0, 4, 7],
+    "doc_id": ["a", "b", "a", "c"],
+    "sample_weight": [1.0, 0.5, 2.0, 1.0],
+}
+
+
+def check(data, name="", dtype=np.float32):
+    assert isinstance(data, RankingData)
+    assert data.X.dtype == dtype
+    assert data.X.flags.c_contiguous
+    expected = np.array([COLUMNS["f1"], COLUMNS["f2"]], dtype=dtype).T
+    np.testing.assert_array_equal(data.X, expected)
+    assert data.feature_names == ["f1", "f2"]
+    assert data.y.dtype == np.float64
+    assert data.y.tolist() == COLUMNS["label"]
+    assert data.qid.tolist() == COLUMNS["qid"]
+    assert data.n_queries == 2
+    assert data.doc_ids.tolist() == COLUMNS["doc_id"]
+    assert data.sample_weight.tolist() == COLUMNS["sample_weight"]
+    assert data.name == name
+
+
+def as_text(delimiter=",", end="\n"):
+    lines = [COLUMNS, *zip(*COLUMNS.values(), strict=True)]
+    return "".join(delimiter.join(map(str, line)) + end for line in lines)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_frames(make, dtype):
+    check(from_frame(make(COLUMNS), dtype=dtype), dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    "name, text, pack",
+    [
+        ("t.csv", as_text(), bytes),
+        ("t.CSV", as_text(end="\r\n"), bytes),
+        ("t.csv", "\ufeff" + as_text().rstrip("\n"), bytes),
+        ("t.tsv", as_text("\t"), bytes),
+        ("t.csv.gz", as_text(), gzip.compress),
+        ("t.csv.bz2", as_text(), bz2.compress),
+        ("t.tab.xz", as_text("\t"), lzma.compress),
+    ],
+)
+def test_text_files(tmp_path, name, text, pack):
+    (tmp_path / name).write_bytes(pack(text.encode()))
+    check(read_table(tmp_path / name), "t")
+
+
+def test_parquet(tmp_path):
+    pq.write_table(pa.table(COLUMNS), tmp_path / "t.parquet")
+    check(read_table(str(tmp_path / "t.parquet")), "t")
+
+
+def test_columns_can_be_named():
+    frame = pd.DataFrame(COLUMNS).rename(columns={"label": "grade", "qid": "who"})
+    data = from_frame(frame, label="grade", qid="who", features=["f2", "grade"], doc_id="who")
+    assert data.feature_names == ["f2", "grade"]
+    np.testing.assert_array_equal(data.X, np.array([COLUMNS["f2"], COLUMNS["label"]]).T)
+    assert data.doc_ids.tolist() == ["2", "2", "1", "2"]
+    assert data.sample_weight.tolist() == COLUMNS["sample_weight"]
+
+
+@pytest.mark.parametrize("label", ["label", "Relevance", "rel", "y", "TARGET"])
+@pytest.mark.parametrize("qid", ["qid", "Query_ID", "query", "q"])
+def test_usual_names(label, qid):
+    data = from_frame(pl.DataFrame({"x": [1.0], label: [3], qid: ["a"]}))
+    assert (data.y.tolist(), data.qid.tolist(), data.feature_names) == ([3.0], ["a"], ["x"])
+    assert data.doc_ids is None
+    assert data.sample_weight is None
+
+
+@pytest.mark.parametrize(
+    "ids, expected",
+    [
+        (["1", "20", "-3"], [1, 20, -3]),
+        (["1", "02", "3"], ["1", "02", "3"]),
+        (["1", "2", "x"], ["1", "2", "x"]),
+        (["1", "2.5", "3"], ["1", "2.5", "3"]),
+        (["1", "9" * 30, "3"], ["1", "9" * 30, "3"]),
+    ],
+)
+def test_query_ids_of_text_files(tmp_path, ids, expected):
+    rows = "".join(f"{qid},0,1\n" for qid in ids)
+    (tmp_path / "t.csv").write_text("qid,label,x\n" + rows)
+    assert read_table(tmp_path / "t.csv").qid.tolist() == expected
+
+
+def test_types_do_not_depend_on_the_first_rows(tmp_path):
+    """Whole numbers for a megabyte, then a decimal, a missing value and an id that is text."""
+    n = 200_000
+    text = "qid,label,x\n" + "1,0,7\n" * n + "b,0.5,0.25\n2,1,\n"
+    (tmp_path / "t.csv").write_text(text)
+    data = read_table(tmp_path / "t.csv")
+    assert data.n_samples == n + 2
+    assert data.qid[[0, -2, -1]].tolist() == ["1", "b", "2"]
+    assert data.y[-2:].tolist() == [0.5, 1.0]
+    assert data.X[-2, 0] == 0.25
+    assert np.isnan(data.X[-1, 0])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"qid": [1, 1, 1], "y": [1, 0, 0], "x": pd.array([1, None, 3], "Int64")}),
+        pd.DataFrame({"qid": [1, 1, 1], "y": [1, 0, 0], "x": [1.0, np.nan, 3.0]}),
+        pl.DataFrame({"qid": [1, 1, 1], "y": [1, 0, 0], "x": [1, None, 3]}),
+        pa.table({"qid": [1, 1, 1], "y": [1, 0, 0], "x": [1, None, 3]}),
+    ],
+)
+def test_missing_features_are_nan(frame):
+    np.testing.assert_array_equal(from_frame(frame).X[:, 0], [1.0, np.nan, 3.0])
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_booleans_and_categories(make):
+    data = from_frame(make({"qid": ["b", "a", "b"], "y": [True, False, True], "x": [True] * 3}))
+    assert data.y.tolist() == [1.0, 0.0, 1.0]
+    assert data.X[:, 0].tolist() == [1.0, 1.0, 1.0]
+    assert data.groups.ids.tolist() == ["b", "a"]
+    frame = pd.DataFrame({"qid": pd.Categorical(["b", "a"]), "y": [1, 0], "x": [1, 2]})
+    assert from_frame(frame).groups.ids.tolist() == ["b", "a"]
+
+
+def test_no_rows_and_no_features(tmp_path):
+    (tmp_path / "t.csv").write_text("qid,label,x\n")
+    assert read_table(tmp_path / "t.csv").X.shape == (0, 1)
+    assert from_frame(pd.DataFrame({"qid": [1], "y": [1]})).X.shape == (1, 0)
+
+
+GOOD = {"qid": [1, 2], "y": [0, 1], "x": [0.5, 1.5]}
+
+
+@pytest.mark.parametrize(
+    "change, kwargs, message",
+    [
+        ({"y": None}, {}, "label needs a column, but none is called label, .*; there are 'qid'"),
+        ({"qid": None}, {}, "qid needs a column"),
+        ({"rel": [1, 2]}, {}, "label could be any of the columns 'y', 'rel'. Pass label="),
+        ({"q": [1, 2]}, {}, "qid could be any of the columns 'qid', 'q'"),
+        ({}, {"label": "grade"}, "label='grade' is no column; there are 'qid', 'y', 'x'"),
+        ({}, {"features": ["x", "z"]}, "features must be columns, 'z' are not"),
+        ({"x": ["a", "b"]}, {}, "features must hold numbers, column 'x' holds String"),
+        ({"y": ["a", "b"]}, {}, "label must hold numbers, column 'y' holds String"),
+        ({"y": [0.0, np.nan]}, {}, "label must be finite, column 'y' has nan at row 1"),
+        ({"y": [np.inf, 0.0]}, {}, "label must be finite, column 'y' has inf at row 0"),
+        ({"sample_weight": [1.0, np.nan]}, {}, "sample_weight must be finite"),
+        ({"qid": ["a", None]}, {}, "qid must not be missing, column 'qid' is empty at row 1"),
+        ({"qid": ["", "a"]}, {}, "qid must not be missing, column 'qid' is empty at row 0"),
+        ({}, {"dtype": np.int64}, "dtype must be float32 or float64, got int64"),
+    ],
+)
+def test_refused_frames(change, kwargs, message):
+    columns = {k: v for k, v in (GOOD | change).items() if v is not None}
+    for make in (pd.DataFrame, pl.DataFrame):
+        with pytest.raises(ValueError, match=message):
+            from_frame(make(columns), **kwargs)
+
+
+def test_two_columns_of_one_name():
+    frame = pd.DataFrame([[1, 0, 1.0, 2.0]], columns=["qid", "y", "x", "x"])
+    with pytest.raises(ValueError, match=r"more than once|unique"):
+        from_frame(frame)
+
+
+@pytest.mark.parametrize("frame", [np.ones((2, 3)), [[1, 2]], pl.LazyFrame(GOOD)])
+def test_what_is_no_frame(frame):
+    with pytest.raises(TypeError, match="frame must be an eager data frame, got"):
+        from_frame(frame)
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("qid,y,x\n1,0,0.5\n1,0,abc\n", "Row #3.*abc"),
+        ("qid,y,x\n1,0,0.5\n1,0\n", "Row #3.*Expected 3 columns, got 2"),
+        ("qid,y,x\n1,,0.5\n", "label must be finite, column 'y' has nan at row 0"),
+        ("qid,y,x\n,1,0.5\n", "qid must not be missing, column 'qid' is empty at row 0"),
+        ("qid,y,x,x\n1,1,1,1\n", "'x' occur more than once"),
+        ("1,2,3\n4,5,6\n", "label needs a column"),
+        ("", "Empty CSV file"),
+    ],
+)
+def test_refused_files(tmp_path, text, message):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        read_table(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_unneeded_text_columns_may_be_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text("query_id,query,y,x,note\n7,cheap hats,1,0.5,hm\n")
+    data = read_table(tmp_path / "t.csv", qid="query_id", features=["x"])
+    assert (data.qid.tolist(), data.X.tolist()) == ([7], [[0.5]])
+
+
+@pytest.mark.parametrize("name", ["t.txt", "t", "t.csv.zip", "t.gz"])
+def test_unknown_suffix(tmp_path, name):
+    with pytest.raises(ValueError, match=r"path must end in one of \.csv, .*read_letor"):
+        read_table(tmp_path / name)

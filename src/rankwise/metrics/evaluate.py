@@ -89,11 +89,16 @@ def _column(name: str, values: Any) -> NDArray[Any]:
         raise ValueError(
             f"{name} must be one-dimensional, got shape {array.shape}. Pass one value per row."
         )
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind == "O":  # numbers of mixed types, as frames may hold them
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
-                f"{name} must hold numbers, got dtype {array.dtype}: {error}."
+                f"{name} must hold real numbers, got an object column: {error}."
             ) from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must hold real numbers, got dtype {array.dtype}. "
+            "Convert text and dates to numbers first."
+        )
     return array

@@ -1,0 +1,177 @@
+"""Spec strings: what they mean, that they print back, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankwise.metrics import PRESETS, Measure, parse
+from rankwise.metrics._table import ALIASES, MEASURES
+from rankwise.metrics.spec import measure_class
+
+NUMBERS = st.floats(0.01, 0.99) | st.integers(1, 30)
+EMPTY = st.sampled_from([0, 1, "skip", "nan"])
+TABLES = st.lists(st.floats(0, 99) | st.integers(0, 99), min_size=1, max_size=6).map(
+    lambda gains: tuple(sorted(gains))
+)
+CHOICES = {
+    "gain": st.sampled_from(["exp2", "linear"]),
+    "discount": st.sampled_from(["log2", "letor"]),
+    "empty": EMPTY,
+    "ties": st.sampled_from(["stable", "docid", "worst", "best"]),
+    "short": st.sampled_from(["pad", "zero"]),
+    "norm": st.sampled_from(["all", "cutoff"]),
+    "rel": st.integers(-3, 9) | st.floats(-9, 9),
+    "p": st.floats(0.01, 0.99),
+    "max_grade": NUMBERS,
+    "cutoff": st.none() | st.integers(1, 10**6),
+}
+TOP = ["nDCG", "DCG", "MeanNDCG", "AP", "P", "R", "Rprec", "Success", "RR", "ERR", "RBP"]
+
+
+@st.composite
+def measures(draw):
+    cls = measure_class(draw(st.sampled_from(TOP)))
+    params = {field.name: draw(CHOICES[field.name]) for field in fields(cls) if draw(st.booleans())}
+    if cls.name in ("nDCG", "DCG", "MeanNDCG") and draw(st.booleans()):
+        params["gain"] = draw(TABLES)
+        params["ties"] = draw(st.sampled_from(["mean", "best"]))
+    return cls(**params)
+
+
+@given(measures())
+def test_the_canonical_string_parses_back(measure):
+    text = str(measure)
+    assert parse(text) == measure
+    assert str(parse(text)) == text
+    assert " " not in text
+    for preset in PRESETS:  # nothing is left open for a preset to fill
+        assert parse(text, preset) == measure
+    assert hash(parse(text)) == hash(measure)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_every_measure_prints_every_parameter_and_parses_back(name):
+    measure = parse(name)
+    assert isinstance(measure, Measure)
+    assert measure.name == name
+    assert parse(str(measure)) == measure
+    for field in fields(measure):
+        assert field.name == "cutoff" or f"{field.name}=" in str(measure)
+    assert type(parse(name.lower())) is type(parse(name.upper())) is type(measure)
+
+
+def test_canonical_string_of_the_default():
+    assert str(parse("nDCG@10")) == (
+        "nDCG(gain='exp2',discount='log2',empty='skip',ties='stable',short='pad')@10"
+    )
+    assert str(parse("nDCG(gain=(0,1,2.5),empty=0)")) == (
+        "nDCG(gain=(0,1,2.5),discount='log2',empty=0,ties='stable',short='pad')"
+    )
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_aliases_name_a_measure(alias):
+    assert parse(alias).name == ALIASES[alias]
+
+
+@pytest.mark.parametrize(
+    ("spec", "same"),
+    [
+        ("ndcg@10", "nDCG@10"),
+        ("map", "AP"),
+        ("MAP@5", "AP@5"),
+        ("mrr", "RR"),
+        ("  nDCG ( gain = 'linear' , empty = 0 ) @ 10 ", "nDCG(gain='linear',empty=0)@10"),
+        ("nDCG(gain=linear,empty=skip)@3", "nDCG(gain='linear',empty='skip')@3"),
+        ('nDCG(gain="exp2")', "nDCG"),
+        ("nDCG(dcg='exp-log2')@10", "nDCG(gain='exp2')@10"),
+        ("nDCG(dcg='log2')@10", "nDCG(gain='linear')@10"),
+        ("nDCG(gain=[0,1,3])@2", "nDCG(gain=(0,1,3))@2"),
+        ("ndcg@10-", "nDCG(empty=0)@10"),
+        ("map-", "AP(empty=0)"),
+        ("AP()", "AP"),
+        ("P(rel=2,)@5", "P(rel=2)@5"),
+        ("P(rel=-1)@5", "P(rel=-1)@5"),
+    ],
+)
+def test_other_ways_to_write_it(spec, same):
+    assert parse(spec) == parse(same)
+
+
+def test_a_measure_is_taken_as_it_is():
+    measure = parse("AP(rel=2)")
+    assert parse(measure, "letor3") is measure
+
+
+def test_what_is_written_wins_over_the_preset():
+    assert parse("nDCG(empty='skip')@10", "letor3") == parse(
+        "nDCG(discount='letor',empty='skip',short='zero')@10"
+    )
+    assert parse("ndcg@10-", "xgboost") == parse("nDCG(empty=0)@10")
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("nDGC@10", ["nDGC", "Did you mean 'nDCG'"]),
+        ("zzz", ["unknown measure 'zzz'", "Known", "nDCG"]),
+        ("", ["does not read as Name(key=value,...)@k"]),
+        ("nDCG@", ["does not read"]),
+        ("nDCG@-1", ["does not read"]),
+        ("nDCG@1.5", ["does not read"]),
+        ("nDCG@10 AP", ["does not read"]),
+        ("nDCG(gain='exp2'", ["does not read"]),
+        ("nDCG@0", ["cut-off", ">= 1", "0"]),
+        ("nDCG('exp2')", ["cannot read the parameters", "key=value"]),
+        ("nDCG(gain=exp2+1)", ["cannot read the parameters"]),
+        ("nDCG(gain={1,2})", ["cannot read the parameters"]),
+        ("nDCG(gain=f(1))", ["cannot read the parameters"]),
+        ("nDCG(**{})", ["cannot read the parameters"]),
+        ("nDCG(empty=0,empty=1)", ["cannot read the parameters", "repeated"]),
+        ("nDCG(cutoff=3)", ["no parameter 'cutoff'"]),
+        ("nDCG(rel=2)", ["no parameter 'rel'", "discount"]),
+        ("nDCG(gain='cubic')", ["gain", "exp2", "'cubic'"]),
+        ("nDCG(gain=(0,3,1))", ["non-decreasing"]),
+        ("nDCG(gain=(-1,0))", ["non-decreasing numbers >= 0"]),
+        ("nDCG(gain=())", ["gain"]),
+        ("nDCG(gain=('a',))", ["gain"]),
+        ("nDCG(gain=((1,2),(3,4)))", ["gain"]),
+        ("nDCG(discount='log')", ["discount"]),
+        ("nDCG(empty=2)", ["empty", "2"]),
+        ("nDCG(empty=True)", ["empty", "True"]),
+        ("nDCG(ties='random')", ["ties"]),
+        ("nDCG(short='cut')", ["short"]),
+        ("AP(ties='mean')", ["ties", "'mean'"]),
+        ("AP(ties='block')@3", ["block", "@k"]),
+        ("AP(norm='k')", ["norm"]),
+        ("AP(rel='high')", ["rel", "'high'"]),
+        ("ERR(ties='mean')", ["ties"]),
+        ("ERR(max_grade=-1)", ["max_grade"]),
+        ("RBP(p=1)", ["p must", "between 0 and 1"]),
+        ("MeanNDCG@3", ["takes no cut-off"]),
+        ("Rprec@3", ["takes no cut-off"]),
+    ],
+)
+def test_wrong_strings_say_what_is_wrong(spec, words):
+    with pytest.raises(ValueError) as error:
+        parse(spec)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_wrong_presets_and_types():
+    with pytest.raises(ValueError, match=r"unknown preset 'letor5'.*letor4"):
+        parse("AP", "letor5")
+    with pytest.raises(TypeError, match="spec string or a Measure, got 3"):
+        parse(3)
+
+
+def test_presets_name_known_measures_and_values():
+    for preset, table in PRESETS.items():
+        assert set(table) == set(TOP)
+        for name, params in table.items():
+            assert parse(name, preset) == measure_class(name)(**params)

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from rankwise import __version__
 from rankwise._threads import thread_map
+from rankwise.datasets._folders import cache_folder
 from rankwise.datasets.textfiles import PathLike, find_files
 
 SUFFIX = ".rankwise-cache"
@@ -75,7 +76,7 @@ class CacheSlot:
     def of(cls, files: Sequence[Path], options: Json, *, beside: bool = False) -> CacheSlot:
         """The slot of ``files``, in the cache folder or first beside the first file."""
         paths = tuple(file.resolve() for file in files)
-        folders = (paths[0].parent, cache_folder()) if beside else (cache_folder(),)
+        folders = (paths[0].parent, parsed_folder()) if beside else (parsed_folder(),)
         return cls(paths, options, [_stamp(path) for path in paths], folders)
 
     @property
@@ -136,14 +137,9 @@ class CacheSlot:
                 raise _UnusableError(f"made with other {name}")
 
 
-def cache_folder() -> Path:
-    """``RANKWISE_CACHE`` where that is set, else the platform's cache folder; may not exist yet."""
-    root = os.environ.get("RANKWISE_CACHE", "")
-    if not root:
-        from pooch import os_cache
-
-        root = os_cache("rankwise")
-    return Path(root) / "parsed"
+def parsed_folder() -> Path:
+    """Where parsed files are kept in the cache folder; may not exist yet."""
+    return cache_folder() / "parsed"
 
 
 def clear_cache() -> int:
@@ -152,8 +148,8 @@ def clear_cache() -> int:
     Cache files beside their sources stay.
     """
     n = 0
-    if cache_folder().is_dir():
-        for file in sorted(cache_folder().glob(f"*{SUFFIX}*")):
+    if parsed_folder().is_dir():
+        for file in sorted(parsed_folder().glob(f"*{SUFFIX}*")):
             file.unlink(missing_ok=True)
             n += file.name.endswith(SUFFIX)
     return n
@@ -175,7 +171,7 @@ def verify_cache(path: PathLike | Sequence[PathLike]) -> list[str]:
     """
     paths = tuple(file.resolve() for file in find_files(path))
     problems = []
-    for folder in (paths[0].parent, cache_folder()):
+    for folder in (paths[0].parent, parsed_folder()):
         for file in sorted(folder.glob(f"*{_source_hash(paths)}-*{SUFFIX}")):
             try:
                 arrays, header = _open(file)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rankwise.datasets.data import Fold, FoldedData, RankingData
     from rankwise.datasets.judged_run import JudgedRun, judge
     from rankwise.datasets.loaders import load_dataset, load_lambdarank, load_mq2008, load_ohsumed
+    from rankwise.datasets.sidefiles import read_grouped, write_grouped
     from rankwise.datasets.svmlight import read_letor
     from rankwise.datasets.table import from_frame, read_table
     from rankwise.datasets.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
@@ -34,11 +35,13 @@ _WHERE = {
     "load_lambdarank": "loaders",
     "load_mq2008": "loaders",
     "load_ohsumed": "loaders",
+    "read_grouped": "sidefiles",
     "read_letor": "svmlight",
     "read_qrels": "trec",
     "read_run": "trec",
     "read_table": "table",
     "verify_cache": "cache",
+    "write_grouped": "sidefiles",
     "write_letor": "write",
     "write_qrels": "trec",
     "write_run": "trec",
@@ -60,11 +63,13 @@ __all__ = [
     "load_lambdarank",
     "load_mq2008",
     "load_ohsumed",
+    "read_grouped",
     "read_letor",
     "read_qrels",
     "read_run",
     "read_table",
     "verify_cache",
+    "write_grouped",
     "write_letor",
     "write_qrels",
     "write_run",

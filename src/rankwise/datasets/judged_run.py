@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets._trec_columns import string_codes, trec_order
+from rankwise.datasets._trec_ids import string_codes, trec_order
 from rankwise.datasets.trec import Qrels, Run
 from rankwise.typing import Float64Array
 

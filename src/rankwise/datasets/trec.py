@@ -18,16 +18,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.datasets._trec_columns import (
-    check_distinct,
+from rankwise.datasets._text_columns import (
     id_column,
     integer_column,
     read_columns,
     real_column,
     text_column,
-    trec_order,
     write_columns,
 )
+from rankwise.datasets._trec_ids import check_distinct, trec_order
 from rankwise.datasets.data import RankingData
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array

@@ -1,4 +1,4 @@
-"""TREC text as columns: split, checked line by line, written; ids as codes and in order."""
+"""Lines of fields divided by white space as columns: split, checked line by line, written."""
 
 from __future__ import annotations
 
@@ -94,39 +94,6 @@ def id_column(name: str, values: NDArray[Any]) -> pa.Array:
     return ids
 
 
-def string_codes(*columns: NDArray[Any]) -> tuple[list[Int64Array], int]:
-    """Columns of strings as integer codes common to all, by first appearance; number of codes."""
-    both = pa.concat_arrays([pa.array(column.tolist(), pa.string()) for column in columns])
-    encoded = both.dictionary_encode()
-    codes = encoded.indices.to_numpy().astype(np.int64)
-    ends = np.cumsum([len(column) for column in columns])
-    return np.split(codes, ends[:-1]), len(encoded.dictionary)
-
-
-def trec_order(codes: Int64Array, scores: Float64Array, doc_ids: NDArray[Any]) -> Int64Array:
-    """Rows by query, descending score, descending id (code points order as UTF-8 bytes do)."""
-    _, id_rank = np.unique(doc_ids, return_inverse=True)
-    return np.lexsort((-id_rank, -scores, codes))
-
-
-def check_distinct(
-    qid: NDArray[Any], doc_ids: NDArray[Any], path: str | Path | None = None
-) -> None:
-    """Raise ValueError where a query has a document twice, naming row or line."""
-    (queries,), _ = string_codes(qid)
-    (documents,), n_documents = string_codes(doc_ids)
-    keys = queries * n_documents + documents
-    order = np.argsort(keys, kind="stable")
-    twice = order[1:][keys[order][1:] == keys[order][:-1]]
-    if twice.size:
-        row = int(twice.min())
-        where = f"row {row}" if path is None else f"{path}, line {_line_of(path, row)}"
-        raise ValueError(
-            f"{where}: query {str(qid[row])!r} has document {str(doc_ids[row])!r} a second time. "
-            "A document may appear once in a query."
-        )
-
-
 def _lines(path: str | Path) -> list[bytes]:
     file = open_text(Path(path))
     return file.read(file.start, file.stop).split(b"\n")
@@ -136,7 +103,7 @@ def _numbered(path: str | Path) -> list[tuple[int, list[bytes]]]:
     return [(number, line.split()) for number, line in enumerate(_lines(path), start=1)]
 
 
-def _line_of(path: str | Path, row: int) -> int:
+def line_of(path: str | Path, row: int) -> int:
     """Line number in the file of row ``row`` (from 0; blank lines are no rows)."""
     filled = (number for number, tokens in _numbered(path) if tokens)
     return next(number for at, number in enumerate(filled) if at == row)

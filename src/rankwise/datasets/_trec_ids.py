@@ -1,0 +1,46 @@
+"""Ids of queries and documents: as codes, distinct, in trec_eval's order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rankwise.datasets._text_columns import line_of
+from rankwise.typing import Float64Array, Int64Array
+
+
+def string_codes(*columns: NDArray[Any]) -> tuple[list[Int64Array], int]:
+    """Columns of strings as integer codes common to all, by first appearance; number of codes."""
+    both = pa.concat_arrays([pa.array(column.tolist(), pa.string()) for column in columns])
+    encoded = both.dictionary_encode()
+    codes = encoded.indices.to_numpy().astype(np.int64)
+    ends = np.cumsum([len(column) for column in columns])
+    return np.split(codes, ends[:-1]), len(encoded.dictionary)
+
+
+def trec_order(codes: Int64Array, scores: Float64Array, doc_ids: NDArray[Any]) -> Int64Array:
+    """Rows by query, descending score, descending id (code points order as UTF-8 bytes do)."""
+    _, id_rank = np.unique(doc_ids, return_inverse=True)
+    return np.lexsort((-id_rank, -scores, codes))
+
+
+def check_distinct(
+    qid: NDArray[Any], doc_ids: NDArray[Any], path: str | Path | None = None
+) -> None:
+    """Raise ValueError where a query has a document twice, naming row or line."""
+    (queries,), _ = string_codes(qid)
+    (documents,), n_documents = string_codes(doc_ids)
+    keys = queries * n_documents + documents
+    order = np.argsort(keys, kind="stable")
+    twice = order[1:][keys[order][1:] == keys[order][:-1]]
+    if twice.size:
+        row = int(twice.min())
+        where = f"row {row}" if path is None else f"{path}, line {line_of(path, row)}"
+        raise ValueError(
+            f"{where}: query {str(qid[row])!r} has document {str(doc_ids[row])!r} a second time. "
+            "A document may appear once in a query."
+        )

@@ -1,0 +1,183 @@
+"""SVMlight text without query ids, beside it a file of group sizes: LightGBM's and XGBoost's way.
+
+``train.txt`` comes with ``train.txt.query`` (LightGBM) or ``train.txt.group`` (XGBoost), one
+number of consecutive rows per line, and perhaps with ``train.txt.weight``: one weight per row in
+LightGBM, one per query in XGBoost (whose release 3.2 reads side files no more). Positions and
+initial scores are not read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import DTypeLike
+
+from rankwise.datasets._text_columns import (
+    integer_column,
+    read_columns,
+    real_column,
+    write_columns,
+)
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.svmlight import read_letor
+from rankwise.datasets.write import write_letor
+from rankwise.groups import QueryGroups
+from rankwise.typing import Float64Array, Int64Array
+
+SIZES = (".query", ".group")
+WEIGHT = ".weight"
+COMPRESSED = ("", ".gz", ".bz2", ".xz", ".zst")
+
+
+def read_grouped(
+    path: str | Path,
+    *,
+    sizes: str | Path | None = None,
+    weight: str | Path | None = None,
+    dtype: DTypeLike = np.float32,
+    n_features: int | None = None,
+    dense: bool | Literal["auto"] = "auto",
+    zero_based: bool | Literal["auto"] = "auto",
+    cache: bool | Literal["beside"] = True,
+) -> RankingData:
+    """Read SVMlight text whose queries and weights are in side files.
+
+    Parameters
+    ----------
+    path : path
+        Plain or compressed; its rows have no ``qid:``.
+    sizes : path, optional
+        Rows per query, one number a line; by default ``<path>.query`` or ``<path>.group``.
+    weight : path, optional
+        One weight a line, per row or per query; by default ``<path>.weight``, where there.
+    dtype, n_features, dense, zero_based, cache
+        As for :func:`rankwise.datasets.read_letor`.
+
+    Returns
+    -------
+    RankingData
+        Query ids 0, 1, … in the order of the sizes; a weight per query is given to all its rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no file of sizes.
+    ValueError
+        When rows have query ids, sizes do not sum to the number of rows, there are neither as
+        many weights as rows nor as queries, or a line is malformed.
+    """
+    path = Path(path)
+    sizes_path = _side_file(path, SIZES) if sizes is None else Path(sizes)
+    if sizes_path is None:
+        raise FileNotFoundError(
+            f"{path} has no file of group sizes beside it ({' or '.join(SIZES)} appended to the "
+            "name). Pass sizes='…', or read files with qid by read_letor."
+        )
+    data = read_letor(
+        path, dtype=dtype, n_features=n_features, dense=dense, zero_based=zero_based, cache=cache
+    )
+    if data.qid.dtype.kind != "i" or data.qid.any():
+        raise ValueError(f"{path} has query ids in its rows. Read it with read_letor.")
+    groups = _groups(sizes_path, data.n_samples)
+    weight_path = _side_file(path, (WEIGHT,)) if weight is None else Path(weight)
+    return RankingData(
+        data.X,
+        data.y,
+        groups.row_ids(),
+        data.doc_ids,
+        data.feature_names,
+        data.comments,
+        None if weight_path is None else _row_weights(weight_path, groups),
+        data.name,
+    )
+
+
+def write_grouped(
+    data: RankingData, path: str | Path, style: Literal["lightgbm", "xgboost"] = "lightgbm"
+) -> None:
+    """Write SVMlight text without query ids, and group sizes and weights beside it.
+
+    Rows come query by query. Indices start at 1, as in LETOR: to both programs, which count from
+    0, the first column is empty.
+
+    Parameters
+    ----------
+    data : RankingData
+    path : path
+        ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress the rows, and leave the suffix out of the
+        names of the side files.
+    style : {"lightgbm", "xgboost"}
+        ``.query`` and weights per row, or ``.group`` and weights per query.
+
+    Raises
+    ------
+    ValueError
+        When weights differ within a query and the style is "xgboost".
+    """
+    if style not in ("lightgbm", "xgboost"):
+        raise ValueError(f"style must be 'lightgbm' or 'xgboost', got {style!r}.")
+    path, groups = Path(path), data.groups
+    weight = None if data.sample_weight is None else groups.sort(data.sample_weight)
+    if weight is not None and style == "xgboost":
+        weight = _query_weights(weight, groups)
+    in_order = data if groups.order is None else data.take(groups.order)
+    write_letor(in_order, path, with_qid=False)
+    stem = _stem(path)
+    suffix = ".query" if style == "lightgbm" else ".group"
+    write_columns(f"{stem}{suffix}", [pa.array(groups.sizes).cast(pa.string())])
+    if weight is not None:
+        write_columns(f"{stem}{WEIGHT}", [pa.array(weight).cast(pa.string())])
+
+
+def _groups(path: Path, n_rows: int) -> QueryGroups:
+    sizes: Int64Array = integer_column(path, read_columns(path, ("size",))[0], 0)
+    if (sizes < 0).any():
+        raise ValueError(f"{path}: sizes must be >= 0, got {sizes.min()}.")
+    if sizes.sum() != n_rows:
+        raise ValueError(
+            f"{path}: sizes must sum to the number of rows, {n_rows}, got {sizes.sum()}. "
+            "Is it the file of other data?"
+        )
+    return QueryGroups.from_sizes(sizes[sizes > 0])
+
+
+def _row_weights(path: Path, groups: QueryGroups) -> Float64Array:
+    weight = real_column(path, read_columns(path, ("weight",))[0], 0)
+    if len(weight) == groups.n_samples:
+        return weight
+    if len(weight) == groups.n_queries:
+        return np.repeat(weight, groups.sizes)
+    raise ValueError(
+        f"{path}: there must be one weight per row ({groups.n_samples}) or per query "
+        f"({groups.n_queries}), got {len(weight)}."
+    )
+
+
+def _query_weights(weight: Float64Array, groups: QueryGroups) -> Float64Array:
+    """One weight per query, of weights per row in group order."""
+    per_query = weight[groups.indptr[:-1]]
+    differs = weight != np.repeat(per_query, groups.sizes)
+    if differs.any():
+        query = groups.ids[np.searchsorted(groups.indptr, differs.argmax(), side="right") - 1]
+        raise ValueError(
+            f"sample_weight must be the same for all rows of a query, query {query} has more than "
+            "one weight: XGBoost weighs queries. Use style='lightgbm'."
+        )
+    return per_query
+
+
+def _stem(path: Path) -> Path:
+    return path.with_suffix("") if path.suffix in COMPRESSED[1:] else path
+
+
+def _side_file(path: Path, suffixes: tuple[str, ...]) -> Path | None:
+    names = [
+        Path(f"{stem}{suffix}{packed}")
+        for stem in dict.fromkeys((path, _stem(path)))
+        for suffix in suffixes
+        for packed in COMPRESSED
+    ]
+    return next((name for name in names if name.is_file()), None)

@@ -1,0 +1,146 @@
+"""Side files: read as LightGBM and XGBoost read them, written so that they do."""
+
+import gzip
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rankwise.datasets import RankingData, load_lambdarank, read_grouped, read_letor, write_grouped
+
+ROWS = "1 1:0.5\n0 2:1\n2 1:3 2:4\n0 1:1\n"
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path / "cache"))
+
+
+def put(tmp_path, **side_files):
+    path = tmp_path / "train.txt"
+    path.write_text(ROWS)
+    for suffix, text in side_files.items():
+        (tmp_path / f"train.txt.{suffix}").write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("suffix", ["query", "group"])
+def test_group_sizes(tmp_path, suffix):
+    data = read_grouped(put(tmp_path, **{suffix: "1\n3\n"}))
+    assert data.qid.tolist() == [0, 1, 1, 1]
+    assert data.y.tolist() == [1, 0, 2, 0]
+    assert sparse.csr_matrix(data.X).toarray().tolist() == [[0.5, 0], [0, 1], [3, 4], [1, 0]]
+    assert data.X.dtype == np.float32
+    assert data.sample_weight is None
+
+
+@pytest.mark.parametrize(
+    "weight, expected",
+    [("1\n2\n3\n4\n", [1, 2, 3, 4]), ("0.5\r\n2e0\r\n", [0.5, 2, 2, 2])],
+)
+def test_weights_of_rows_or_queries(tmp_path, weight, expected):
+    data = read_grouped(put(tmp_path, query="1\n0\n3\n", weight=weight))
+    assert data.sample_weight.tolist() == expected
+    assert data.n_queries == 2
+
+
+def test_side_files_elsewhere_and_compressed(tmp_path):
+    path = put(tmp_path)
+    packed = tmp_path / "rows.txt.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    (tmp_path / "rows.txt.group.gz").write_bytes(gzip.compress(b"2\n2\n"))
+    assert read_grouped(packed).qid.tolist() == [0, 0, 1, 1]
+    (tmp_path / "sizes").write_text("4\n")
+    (tmp_path / "weights").write_text("7\n")
+    data = read_grouped(path, sizes=tmp_path / "sizes", weight=tmp_path / "weights")
+    assert data.qid.tolist() == [0, 0, 0, 0]
+    assert data.sample_weight.tolist() == [7, 7, 7, 7]
+
+
+@pytest.mark.parametrize(
+    "side_files, error, message",
+    [
+        ({}, FileNotFoundError, r"no file of group sizes beside it \(\.query or \.group"),
+        ({"query": "1\n2\n"}, ValueError, r"must sum to the number of rows, 4, got 3\."),
+        ({"query": "5\n-1\n"}, ValueError, "sizes must be >= 0, got -1"),
+        ({"query": "1\n3.5\n"}, ValueError, "line 2: '3.5' is not a whole number"),
+        ({"query": "1 3\n"}, ValueError, r"line 1: expected 1 fields \(size\), got 2"),
+        (
+            {"query": "4", "weight": "1\n1\n"},
+            ValueError,
+            r"row \(4\) or per query \(1\), got 2",
+        ),
+        ({"query": "4", "weight": "nan\n"}, ValueError, "line 1: 'nan' is not a finite number"),
+    ],
+)
+def test_refusals(tmp_path, side_files, error, message):
+    with pytest.raises(error, match=message):
+        read_grouped(put(tmp_path, **side_files))
+
+
+def test_rows_with_query_ids_are_refused(tmp_path):
+    path = put(tmp_path, query="2\n")
+    path.write_text("1 qid:1 1:1\n1 qid:1 1:2\n")
+    with pytest.raises(ValueError, match="has query ids in its rows"):
+        read_grouped(path)
+
+
+def shuffled(rng, weight):
+    qid = rng.permutation(np.repeat([5, 3, 9], [4, 1, 6]))
+    X = rng.standard_normal((11, 3)).astype(np.float32)
+    return RankingData(X, rng.integers(0, 3, 11).astype(float), qid, sample_weight=weight(qid))
+
+
+@pytest.mark.parametrize(
+    "style, suffix, weight, lines",
+    [
+        ("lightgbm", ".query", lambda qid: np.arange(11) / 7, 11),
+        ("xgboost", ".group", lambda qid: qid / 7, 3),
+    ],
+)
+def test_round_trip(tmp_path, rng, style, suffix, weight, lines):
+    data = shuffled(rng, weight)
+    path = tmp_path / "rows.txt.gz"
+    write_grouped(data, path, style)
+    sizes = (tmp_path / f"rows.txt{suffix}").read_text().split()
+    assert list(map(int, sizes)) == data.groups.sizes.tolist()
+    assert len((tmp_path / "rows.txt.weight").read_text().split()) == lines
+    back, order = read_grouped(path), data.groups.order
+    np.testing.assert_array_equal(back.X, data.X[order])
+    np.testing.assert_array_equal(back.y, data.y[order])
+    np.testing.assert_array_equal(back.sample_weight, data.sample_weight[order])
+    np.testing.assert_array_equal(data.groups.ids[back.qid], data.qid[order])
+
+
+def test_no_weights_no_file(tmp_path, rng):
+    write_grouped(shuffled(rng, lambda qid: None), tmp_path / "rows")
+    assert sorted(path.name for path in tmp_path.glob("rows*")) == ["rows", "rows.query"]
+
+
+def test_xgboost_weighs_queries(tmp_path, rng):
+    data = shuffled(rng, lambda qid: np.arange(11.0))
+    with pytest.raises(ValueError, match="must be the same for all rows of a query"):
+        write_grouped(data, tmp_path / "rows", "xgboost")
+    assert not (tmp_path / "rows").exists()
+    with pytest.raises(ValueError, match="style must be 'lightgbm' or 'xgboost', got 'catboost'"):
+        write_grouped(data, tmp_path / "rows", "catboost")
+
+
+def test_lightgbm_reads_what_is_written(tmp_path, rng):
+    lightgbm = pytest.importorskip("lightgbm")
+    data = shuffled(rng, lambda qid: np.arange(1.0, 12.0))
+    write_grouped(data, tmp_path / "rows", "lightgbm")
+    peer = lightgbm.Dataset(str(tmp_path / "rows"), params={"verbosity": -1}).construct()
+    order = data.groups.order
+    np.testing.assert_array_equal(peer.get_label(), data.y[order])
+    np.testing.assert_array_equal(peer.get_group(), data.groups.sizes)
+    np.testing.assert_array_equal(peer.get_weight(), data.sample_weight[order])
+
+
+def test_lambdarank_as_lightgbm_ships_it(tmp_path):
+    data = load_lambdarank(part="test", dtype=np.float64)
+    write_grouped(data, tmp_path / "rank.test")
+    back = read_grouped(tmp_path / "rank.test", dtype=np.float64, dense=True, n_features=300)
+    np.testing.assert_array_equal(back.X, data.X)
+    np.testing.assert_array_equal(back.qid + 202, data.qid)
+    assert read_letor(tmp_path / "rank.test", n_features=300).n_queries == 1

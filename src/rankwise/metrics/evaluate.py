@@ -21,6 +21,7 @@ def evaluate(
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
     *,
     preset: str | None = None,
+    retrieved: ArrayLike | None = None,
 ) -> EvaluationResult:
     """Measures of ``scores`` per query and in the mean.
 
@@ -37,6 +38,10 @@ def evaluate(
         Spec strings, see :func:`rankwise.metrics.parse`.
     preset : str, optional
         Whose convention fills in what a spec string leaves open, e.g. "letor3" or "lightgbm".
+    retrieved : array-like of shape (n_samples,), bool, optional
+        False for judged rows that a run did not retrieve, see :func:`rankwise.datasets.judge`:
+        they count for what could be found (ideal gain, number of relevant rows), not for what
+        was; their scores are not read. None: every row has a score.
 
     Returns
     -------
@@ -46,8 +51,8 @@ def evaluate(
     Raises
     ------
     ValueError
-        When lengths differ, scores or labels are not finite, labels do not suit a measure, or a
-        string does not name one.
+        When lengths differ, scores or labels are not finite, labels do not suit a measure, a
+        string does not name one, or a measure needs the scores of rows that were not retrieved.
 
     Notes
     -----
@@ -73,11 +78,36 @@ def evaluate(
             f"y and scores must have the same length, got {len(y)} and {len(scores)}. "
             "Pass one label and one score per row."
         )
+    if retrieved is not None:
+        scores = _with_missing(scores, retrieved, parsed)
     groups = QueryGroups.from_qid(qid, len(y))
-    values = compute(list(parsed.values()), y, scores, groups)
+    may_miss = retrieved is not None
+    values = compute(list(parsed.values()), y, scores, groups, may_miss=may_miss)
     per_query = dict(zip(parsed, values, strict=True))
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
     return EvaluationResult(means, per_query, groups.ids, parsed)
+
+
+def _with_missing(
+    scores: NDArray[Any], retrieved: ArrayLike, measures: dict[str, Measure]
+) -> NDArray[np.float64]:
+    """Minus infinity for rows that were not retrieved."""
+    mask = np.asarray(retrieved)
+    if mask.dtype != bool or mask.shape != scores.shape:
+        raise ValueError(
+            f"retrieved must hold n_samples={len(scores)} truth values, got shape {mask.shape} "
+            f"of dtype {mask.dtype}. Pass one per row."
+        )
+    for spec, measure in measures.items():
+        if not measure.reads_from_top:
+            raise ValueError(
+                f"measure {spec!r} compares the scores of all rows, and {int((~mask).sum())} rows "
+                "were not retrieved. Take a measure of the top of the ranking, such as nDCG@10."
+            )
+    scores = scores.astype(np.float64)
+    scores[mask & (scores == -np.inf)] = np.nan  # a bad score, not a missing one
+    scores[~mask] = -np.inf
+    return scores
 
 
 def _column(name: str, values: Any) -> NDArray[Any]:

@@ -42,12 +42,15 @@ class ScoredGroups:
     y, scores : ndarray of shape (n_rows,), float64, C-contiguous, finite
     indptr : ndarray of shape (n_queries + 1,), int64
         Query q holds rows ``indptr[q]:indptr[q + 1]``; ``indptr[0] == 0``.
+    missing : ndarray of shape (n_rows,), bool, or None
+        Rows that a run did not retrieve, whose score is minus infinity.
     """
 
     def __init__(self, y: Float64Array, scores: Float64Array, indptr: Int64Array) -> None:
         self.y = y
         self.scores = scores
         self.indptr = indptr
+        self.missing: NDArray[np.bool_] | None = None
         self._depth: dict[str, int] = {}
         self._ranked: dict[str, Float64Array] = {}
         self._relevance: dict[tuple[str, float, int], Float64Array] = {}
@@ -105,7 +108,9 @@ class ScoredGroups:
         return self._ranked[ties]
 
     def rank(self, values: Float64Array, ties: str = "stable", depth: int = 0) -> Float64Array:
-        """Any ``values`` of the rows by descending score."""
+        """Any ``values`` of the rows by descending score; 0 for rows that were not retrieved."""
+        if self.missing is not None:
+            values = np.where(self.missing, 0.0, values)
         if ties == "stable":
             return self._rank(self.scores, values, depth)
         # Stable ranking of rows that are in the wanted order of ties already.
@@ -155,7 +160,7 @@ class ScoredGroups:
     @cached_property
     def tie_starts(self) -> Int64Array:
         """Where, in ranked order, blocks of equal score within a query start; n_rows at the end."""
-        ranked = self.rank(self.scores)
+        ranked = self._rank(self.scores, self.scores)
         new = np.ones(len(ranked) + 1, dtype=bool)
         np.not_equal(ranked[1:], ranked[:-1], out=new[1:-1])
         new[self.indptr] = True
@@ -183,13 +188,16 @@ def compute(
     scores: NDArray[Any],
     groups: QueryGroups,
     n_threads: int | None = None,
+    *,
+    may_miss: bool = False,
 ) -> list[Float64Array]:
     """Values per query of every measure; rows in input order.
 
     Raises
     ------
     ValueError
-        When y or scores have another length than the groups, or hold NaN or infinity.
+        When y or scores have another length than the groups, or hold NaN or infinity; with
+        ``may_miss`` a score may be minus infinity (not retrieved).
     """
     for name, array in (("y", y), ("scores", scores)):
         if array.shape != (groups.n_samples,):
@@ -212,6 +220,8 @@ def compute(
             np.require(scores[rows], np.float64, ["C", "W"]),
             indptr[first : last + 1] - start,
         )
+        if may_miss:
+            scored.missing = scored.scores == -np.inf
         if not _finite(scored):
             return None
         for measure in measures:
@@ -233,12 +243,12 @@ def compute(
 def _finite(scored: ScoredGroups) -> bool:
     if not scored.y.size:
         return True
-    ends = (
-        scored.lowest_grade,
-        scored.highest_grade,
-        scored.scores.min(),
-        scored.scores.max(),
-    )  # NaN spreads through minimum and maximum
+    # NaN spreads through minimum and maximum.
+    ends = [scored.lowest_grade, scored.highest_grade, scored.scores.max()]
+    if scored.missing is None:
+        ends.append(scored.scores.min())
+    elif ends[-1] == -np.inf:  # nothing was retrieved
+        ends.pop()
     return bool(np.isfinite(ends).all())
 
 

@@ -31,6 +31,7 @@ class TopMeasure(Measure):
     that each prints its parameters in an order of its own.
     """
 
+    reads_from_top: ClassVar[bool] = True
     tie_rules: ClassVar[tuple[str, ...]] = TIES
 
     empty: Empty

@@ -1,0 +1,104 @@
+"""The presets trec_eval and gdeval, and ranx's conventions, against the programs themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.metrics import _peers as peers
+from tests.metrics._cases import ragged
+
+from rankwise.metrics import evaluate
+
+LEVELS = (None, 6, 1)  # distinct scores, ties, all tied
+RANX_WARNING = "ignore:unsafe cast from uint64 to int64:numba.core.errors.NumbaTypeSafetyWarning"
+
+
+def ours(y, f, qid, spec, preset=None):
+    return evaluate(y, f, qid, [spec], preset=preset).per_query[spec]
+
+
+def assert_equal(got, wanted, what, tolerance=1e-12):
+    np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance, err_msg=what)
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+def test_trec_eval(rng, levels):
+    y, f, qid = ragged(rng, levels=levels, n_queries=60, most=25)
+    pairs = {"ndcg": "nDCG", "map": "AP", "recip_rank": "RR", "Rprec": "Rprec"}
+    for k in (1, 2, 3, 5, 10, 40):
+        pairs |= {
+            f"ndcg_cut.{k}": f"nDCG@{k}",
+            f"map_cut.{k}": f"AP@{k}",
+            f"P.{k}": f"P@{k}",
+            f"recall.{k}": f"R@{k}",
+            f"success.{k}": f"Success@{k}",
+        }
+    for theirs, spec in pairs.items():
+        wanted = peers.trec_eval(y, f, qid, theirs)
+        assert_equal(ours(y, f, qid, spec, "trec_eval"), wanted, theirs)
+
+
+def test_trec_eval_sees_the_ties_of_float32():
+    y, qid = np.array([1.0, 0.0]), np.zeros(2, dtype=int)
+    f = np.array([1.0 + 1e-9, 1.0])
+    theirs = peers.trec_eval(y, f, qid, "ndcg_cut.2")
+    assert ours(y, f, qid, "nDCG@2", "trec_eval") == 1.0
+    assert_equal(ours(y, f.astype(np.float32), qid, "nDCG@2", "trec_eval"), theirs, "ndcg")
+    assert theirs < 1.0
+
+
+@pytest.mark.parametrize("levels", LEVELS)
+@pytest.mark.parametrize(
+    ("theirs", "spec"),
+    [
+        ("nDCG@10", "nDCG@10"),
+        ("nDCG", "nDCG"),
+        ("nDCG(dcg='exp-log2')@3", "nDCG(dcg='exp-log2')@3"),
+        ("AP", "AP"),
+        ("AP@5", "AP@5"),
+        ("AP(rel=2)", "AP(rel=2)"),
+        ("P@5", "P@5"),
+        ("P(rel=2)@5", "P(rel=2)@5"),
+        ("R@5", "R@5"),
+        ("R(rel=3)@5", "R(rel=3)@5"),
+        ("RR", "RR"),
+        ("RR(rel=2)", "RR(rel=2)"),
+        ("Rprec", "Rprec"),
+        ("Rprec(rel=2)", "Rprec(rel=2)"),
+        ("Success@2", "Success@2"),
+    ],
+)
+def test_ir_measures(rng, levels, theirs, spec):
+    y, f, qid = ragged(rng, levels=levels)
+    wanted = peers.ir_measures(y, f, qid, theirs)
+    printed = 5.1e-6 if "exp" in theirs else 1e-12  # through gdeval.pl, which prints 5 digits
+    assert_equal(ours(y, f, qid, spec, "trec_eval"), wanted, theirs, printed)
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+@pytest.mark.parametrize("levels", LEVELS)
+def test_gdeval_prints_our_values(rng, tmp_path, levels, k):
+    y, f, qid = ragged(rng, levels=levels)
+    wanted = peers.gdeval(y, f, qid, k, tmp_path)
+    assert np.isnan(wanted).any()
+    for spec, values in zip([f"nDCG@{k}", f"ERR@{k}"], wanted, strict=True):
+        assert_equal(ours(y, f, qid, spec, "gdeval"), values, spec, 5.1e-6)
+
+
+@pytest.mark.slow  # ranx compiles its parallel kernels first
+@pytest.mark.filterwarnings(RANX_WARNING)
+@pytest.mark.parametrize("levels", [None, 6])
+def test_ranx(rng, levels):
+    y, f, qid = ragged(rng, levels=levels)
+    for theirs, spec in {
+        "ndcg@5": "nDCG(gain='linear',empty=0)@5",
+        "ndcg_burges@5": "nDCG(empty=0)@5",
+        "map": "AP(empty=0)",
+        "precision@5": "P@5",
+        "mrr": "RR",
+    }.items():
+        wanted = peers.ranx(y, f, qid, theirs)
+        assert_equal(ours(y, f, qid, spec), wanted, theirs)
+    binary = np.minimum(y, 1.0)  # ranx's RBP weighs grades
+    wanted = peers.ranx(binary, f, qid, "rbp.80")
+    assert_equal(ours(y, f, qid, "RBP(p=0.8)"), wanted, "rbp.80")

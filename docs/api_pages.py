@@ -7,6 +7,7 @@ from the command line's own tree.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -48,7 +49,7 @@ def estimators() -> str:
             parts += [
                 _title(title, "-"),
                 _table(entries),
-                _autosummary([entry.path.replace(":", ".") for entry in entries.values()]),
+                _autosummary(map(_public_name, entries.values()), "autosummary/estimator.rst"),
             ]
     return "\n".join(parts)
 
@@ -112,14 +113,17 @@ def _table(entries: dict[str, Entry]) -> str:
         source += [f"``rankwise[{entry.extra}]``"] if entry.extra else []
         lines += [
             f"   * - ``{key}``",
-            f"     - :class:`~{entry.path.replace(':', '.')}`",
+            f"     - :class:`~{_public_name(entry)}`",
             f"     - {entry.summary}",
             f"     - {', '.join(source)}",
         ]
     return "\n".join(lines) + "\n"
 
 
-def _autosummary(names: list[str]) -> str:
-    return (
-        "\n".join([".. autosummary::", "   :toctree: api", "", *(f"   {n}" for n in names)]) + "\n"
-    )
+def _public_name(entry: Entry) -> str:
+    return f"rankwise.{entry.class_name}"
+
+
+def _autosummary(names: Iterable[str], template: str = "") -> str:
+    options = ["   :toctree: api", *([f"   :template: {template}"] if template else [])]
+    return "\n".join([".. autosummary::", *options, "", *(f"   {n}" for n in names)]) + "\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
+templates_path = ["_templates"]
 exclude_patterns = ["_build", "status.md"]
 default_role = "any"
 add_module_names = False
@@ -43,6 +45,18 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "min_reported_time": 5,
 }
+
+
+def quote_trailing_underscores(app, what, name, obj, options, lines):
+    """Keep the shape ``(n_features_in_,)`` in a type from reading as a hyperlink."""
+    shape = re.compile(r"(?<=[( ])n_features_in_(?=[,)])")
+    lines[:] = [shape.sub("``n_features_in_``", line) if " : " in line else line for line in lines]
+
+
+def setup(app):
+    """Connect before numpydoc reads the docstrings."""
+    app.connect("autodoc-process-docstring", quote_trailing_underscores, priority=100)
+
 
 html_theme = "pydata_sphinx_theme"
 html_title = "rankwise"

@@ -73,14 +73,17 @@ def test_lightgbm_helper_changes_nothing_by_itself(lightgbm_model):
         ({"right_child": "2"}, "right_child of tree 0 has a wrong length"),
         ({"split_feature": "0 1 2 5"}, "split_feature must lie in 0..4"),
         ({"split_feature": "0 1 2 -1"}, "split_feature must lie in 0..4"),
-        ({"split_feature": "0 1 2 99999999999"}, "too large"),
+        ({"split_feature": "0 1 2 99999999999"}, "wrong word"),
         ({"decision_type": "1 2 2 2"}, "categorical"),
         ({"num_leaves": "100000"}, "has a wrong length"),
         ({"num_leaves": "-1"}, "no leaves"),
         ({"num_cat": "1"}, "categorical"),
         ({"is_linear": "1"}, "linear"),
         ({"leaf_value": "1 2 3"}, "leaf_value of tree 0 has a wrong length"),
-        ({"threshold": "1 2 3 x"}, "could not convert"),
+        ({"threshold": "1 2 3 x"}, "wrong word"),
+        ({"threshold": "1 2 3 4_5.0"}, "wrong word"),
+        ({"threshold": "1 2  3 4"}, "wrong length"),
+        ({"leaf_count": "1 2 3 4 0x5"}, "wrong word"),
     ],
 )
 def test_lightgbm_trees_with_wrong_numbers(lightgbm_model, line, message):
@@ -139,6 +142,11 @@ def xgboost_tree(model, index=0):
         lambda m: m["learner"]["gradient_booster"]["model"]["tree_info"].__setitem__(0, 7),
         lambda m: m["learner"]["gradient_booster"]["model"]["iteration_indptr"].__setitem__(1, 9),
         lambda m: m["learner"]["gradient_booster"]["model"]["trees"].pop(),
+        lambda m: xgboost_tree(m).__setitem__("id", 1),
+        lambda m: xgboost_tree(m)["base_weights"].__setitem__(0, "x"),
+        lambda m: m["learner"]["objective"].__setitem__("ti+", [1.0]),
+        lambda m: m["learner"]["learner_model_param"].__setitem__("base_score", "x"),
+        lambda m: m.__setitem__("version", [0, 90, 0]),
         lambda m: m.__setitem__("learner", []),
     ],
 )
@@ -163,6 +171,8 @@ def test_xgboost_models_with_wrong_numbers(xgboost_model, spoil):
         lambda m: m["oblivious_trees"][0]["splits"][0].__setitem__("split_type", "OnlineCtr"),
         lambda m: m["features_info"]["float_features"][0].__setitem__("flat_feature_index", 99),
         lambda m: m["features_info"]["float_features"][0].__setitem__("feature_index", 4),
+        lambda m: m["features_info"]["float_features"][0].__setitem__("flat_feature_index", 1),
+        lambda m: m["features_info"]["float_features"][0]["borders"].__setitem__(0, "x"),
         lambda m: m["features_info"].__setitem__("categorical_features", []),
         lambda m: m.__setitem__("scale_and_bias", [1, [0, 0]]),
         lambda m: m.__setitem__("trees", m.pop("oblivious_trees")),
@@ -174,6 +184,19 @@ def test_catboost_models_with_wrong_numbers(catboost_model, spoil):
     spoil(model)
     with pytest.raises(StoredTreesError, match="CatBoost model"):
         check_catboost(json.dumps(model).encode(), 5)
+
+
+def test_pruned_trees_are_sound(judged):
+    pytest.importorskip("xgboost")
+    ranker = rankwise.XGBoostRanker(n_estimators=5, min_split_loss=2.0, random_state=0)
+    assert ranker.fit(judged.X, judged.y, qid=judged.qid).booster_ is not None
+
+
+def test_duplicate_entries_are_read_once(xgboost_model):
+    """Two readers of one JSON text must not see two models."""
+    text = json.dumps(xgboost_model).replace('"id": 0', '"id": 7, "id": 0', 1)
+    assert json.loads(check_xgboost(text.encode(), 5)) == xgboost_model
+    assert b'"id": 7' not in check_xgboost(text.encode(), 5)
 
 
 @given(data=st.data())

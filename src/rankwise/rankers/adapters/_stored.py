@@ -8,6 +8,7 @@ is checked, trees must be trees, and whatever rankwise does not write itself is 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -25,16 +26,52 @@ _LIGHTGBM_NODES = {
     "split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child",
     "internal_value", "internal_weight", "internal_count",
 }  # fmt: skip
+# LightGBM ends the process at a number that it cannot read, and reads fewer forms than Python.
+_INTEGER = re.compile(r"-?[0-9]{1,10}")
+_NUMBER = re.compile(r"-?([0-9]{1,40}(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?|inf|nan)")
+_FEATURE_INFO = re.compile(rf"none|\[{_NUMBER.pattern}:{_NUMBER.pattern}\]")
 _LIGHTGBM_LEAVES = {"leaf_value", "leaf_weight", "leaf_count"}
 _LIGHTGBM_SCALARS = {"num_leaves", "num_cat", "is_linear", "shrinkage"}
+
+
+_WORD_OR_NUMBER = re.compile(rf"[a-z_]{{1,30}}|{_NUMBER.pattern}")
+_XGBOOST_LEARNER = {
+    "attributes", "feature_names", "feature_types", "gradient_booster", "learner_model_param",
+    "objective",
+}  # fmt: skip
+_XGBOOST_SHAPE = {"base_score", "boost_from_average", "num_class", "num_feature", "num_target"}
+_XGBOOST_FOREST = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees"}
+_XGBOOST_NODES = (
+    "base_weights", "default_left", "left_children", "loss_changes", "parents", "right_children",
+    "split_conditions", "split_indices", "split_type", "sum_hessian",
+)  # fmt: skip
+_XGBOOST_CATEGORIES = (
+    "categories", "categories_nodes", "categories_segments", "categories_sizes",
+)  # fmt: skip
+_XGBOOST_TREE_SHAPE = {"num_deleted", "num_feature", "num_nodes", "size_leaf_vector"}
+_XGBOOST_NO_PARENT = 2**31 - 1
+_CATBOOST_FEATURE = {
+    "borders", "feature_id", "feature_index", "flat_feature_index", "has_nans",
+    "nan_value_treatment",
+}  # fmt: skip
+_CATBOOST_NAN = ("AsIs", "AsFalse", "AsTrue")
+_CATBOOST_SPLIT = {"border", "float_feature_index", "split_index", "split_type"}
+_WHAT_CHECKS_RUN_INTO = (
+    KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, RecursionError,
+)  # fmt: skip
 
 
 class StoredTreesError(ValueError):
     """Stored trees are damaged, or of a kind that rankwise does not store."""
 
 
-def check_lightgbm(data: bytes, n_features: int) -> None:
-    """Check a LightGBM text model that ends after its trees; raises StoredTreesError."""
+def check_lightgbm(data: bytes, n_features: int) -> str:
+    """Check a LightGBM text model that ends after its trees; returns its text.
+
+    Raises
+    ------
+    StoredTreesError
+    """
     try:
         text = data.decode("ascii")
         header_text, _, _ = text.partition("\n\n")
@@ -46,18 +83,23 @@ def check_lightgbm(data: bytes, n_features: int) -> None:
         _require_keys(header, _LIGHTGBM_HEADER | optional)
         _require(header["num_class"] == "1", "num_class must be 1")
         _require(header["num_tree_per_iteration"] == "1", "num_tree_per_iteration must be 1")
-        _require(int(header["max_feature_idx"]) == n_features - 1, "the feature count is wrong")
-        for key in ("feature_names", "feature_infos", *optional):
-            _require(len(header[key].split(" ")) == n_features, f"{key} has a wrong length")
-        objective = header["objective"].split(" ")[0]
+        _require(header["max_feature_idx"] == str(n_features - 1), "the feature count is wrong")
+        _require(re.fullmatch("v[0-9]", header["version"]) is not None, "the version is odd")
+        _require(header["label_index"] == "0", "label_index must be 0")
+        _tokens(header["feature_names"], re.compile(r"\w{1,99}"), n_features, "feature_names")
+        _tokens(header["feature_infos"], _FEATURE_INFO, n_features, "feature_infos")
+        for key in optional:
+            _tokens(header[key], re.compile("-1|0|1"), n_features, key)
+        objective = header["objective"]
         _require(objective in LIGHTGBM_OBJECTIVES, f"objective {objective!r} is not a ranking one")
         start = len(header_text) + 2
-        for number, size in enumerate(_integers(header["tree_sizes"])):
+        for number, size in enumerate(_integers(header["tree_sizes"], None, "tree_sizes")):
             _require(0 < size <= len(text), "a tree has a wrong size")
             _check_lightgbm_tree(text[start : start + size], number, n_features)
             start += size
         _require(text[start:] == "end of trees\n", "the trees do not end where they should")
-    except (KeyError, ValueError, OverflowError) as error:
+        return text
+    except _WHAT_CHECKS_RUN_INTO as error:
         raise StoredTreesError(f"LightGBM model: {error}") from None
 
 
@@ -68,117 +110,182 @@ def _check_lightgbm_tree(block: str, number: int, n_features: int) -> None:
     _require(len(tree) == len(lines), "a key of a tree comes twice")
     _require(tree["num_cat"] == "0", "categorical splits are not stored")
     _require(tree["is_linear"] == "0", "linear trees are not stored")
-    n_leaves = int(tree["num_leaves"])
+    (n_leaves,) = _integers(tree["num_leaves"], 1, "num_leaves").tolist()
     _require(n_leaves >= 1, "a tree has no leaves")
     if n_leaves == 1:  # a constant: the arrays of nodes are empty or absent
         tree = {**dict.fromkeys(_LIGHTGBM_NODES | _LIGHTGBM_LEAVES, ""), **tree}
     _require_keys(tree, _LIGHTGBM_NODES | _LIGHTGBM_LEAVES | _LIGHTGBM_SCALARS)
-    float(tree["shrinkage"])
-    for key in _LIGHTGBM_NODES:
-        values = tree[key].split()
-        _require(len(values) == n_leaves - 1, f"{key} of tree {number} has a wrong length")
-        np.array(values, dtype=np.float64)
-    for key in _LIGHTGBM_LEAVES:
-        values = tree[key].split()
-        _require(
-            len(values) == n_leaves or (n_leaves == 1 and not values and key != "leaf_value"),
-            f"{key} of tree {number} has a wrong length",
-        )
-        np.array(values, dtype=np.float64)
+    _tokens(tree["shrinkage"], _NUMBER, 1, "shrinkage")
     if n_leaves == 1:
+        _tokens(tree["leaf_value"], _NUMBER, 1, "leaf_value")
+        odd = [key for key in _LIGHTGBM_NODES if tree[key]]
+        _require(not odd, f"{odd} of tree {number} belong to no node")
         return
-    _require(not (_integers(tree["decision_type"]) & 1).any(), "categorical splits are not stored")
-    _check_range(_integers(tree["split_feature"]), n_features, "split_feature")
-    left, right = _integers(tree["left_child"]), _integers(tree["right_child"])
-    children = np.concatenate([left, right])
+    for key in _LIGHTGBM_NODES:
+        _tokens(tree[key], _NUMBER, n_leaves - 1, f"{key} of tree {number}")
+    for key in _LIGHTGBM_LEAVES:
+        _tokens(tree[key], _NUMBER, n_leaves, f"{key} of tree {number}")
+
+    def indices(key: str) -> np.ndarray[Any, Any]:
+        return _integers(tree[key], n_leaves - 1, f"{key} of tree {number}")
+
+    _require(not (indices("decision_type") & 1).any(), "categorical splits are not stored")
+    _check_range(indices("decision_type"), 16, "decision_type")
+    _check_range(indices("split_feature"), n_features, "split_feature")
+    children = np.concatenate([indices("left_child"), indices("right_child")])
     _check_range(-1 - children[children < 0], n_leaves, "a leaf number")
     _check_range(children[children >= 0], n_leaves - 1, "a child number")
     _require((np.bincount(children + n_leaves) <= 1).all(), "a node has two parents")
     _require(not (children == 0).any(), "the root has a parent")
 
 
-def check_xgboost(data: bytes, n_features: int) -> None:
-    """Check an XGBoost JSON model; raises StoredTreesError."""
+def check_xgboost(data: bytes, n_features: int) -> bytes:
+    """Check an XGBoost JSON model; returns it as JSON that reads in one way only.
+
+    Raises
+    ------
+    StoredTreesError
+    """
     try:
-        learner = json.loads(data)["learner"]
+        model = json.loads(data)
+        _require_keys(model, {"learner", "version"})
+        version = _index_array(model["version"])
+        _require(len(version) == 3 and version[0] >= 3, "the version is not 3 or later")
+        learner = model["learner"]
+        _require_keys(learner, _XGBOOST_LEARNER)
+        for key in ("attributes", "feature_names", "feature_types"):
+            _require(not learner[key], f"{key} must be empty")
         shape = learner["learner_model_param"]
-        _require(int(shape["num_feature"]) == n_features, "the feature count is wrong")
-        _require(int(shape["num_class"]) == 0, "num_class must be 0")
-        _require(int(shape["num_target"]) == 1, "num_target must be 1")
-        objective = learner["objective"]["name"]
-        _require(objective in XGBOOST_OBJECTIVES, f"objective {objective!r} is not a ranking one")
+        _require_keys(shape, _XGBOOST_SHAPE)
+        expected = {"num_feature": n_features, "num_class": 0, "num_target": 1}
+        for key, value in expected.items():
+            _require(shape[key] == str(value), f"{key} must be {value}")
+        _require(shape["boost_from_average"] in ("0", "1"), "boost_from_average is odd")
+        _tokens(shape["base_score"].strip("[]").lower(), _NUMBER, 1, "base_score")
+        _check_xgboost_objective(learner["objective"])
         _require(learner["gradient_booster"]["name"] == "gbtree", "the booster is not gbtree")
-        model = learner["gradient_booster"]["model"]
-        trees = model["trees"]
-        _require(int(model["gbtree_model_param"]["num_trees"]) == len(trees), "trees are missing")
-        _require(model["tree_info"] == [0] * len(trees), "tree_info must hold a 0 per tree")
-        rounds = np.asarray(model["iteration_indptr"])
-        _require(
-            rounds[0] == 0 and rounds[-1] == len(trees) and (np.diff(rounds) >= 0).all(),
-            "iteration_indptr does not cover the trees",
-        )
-        _require(not any(model.get("cats", {}).values()), "categories are not stored")
-        for number, tree in enumerate(trees):
-            _check_xgboost_tree(tree, number, n_features)
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        _require_keys(learner["gradient_booster"], {"model", "name"})
+        _check_xgboost_forest(learner["gradient_booster"]["model"], n_features)
+        return json.dumps(model).encode("ascii")
+    except _WHAT_CHECKS_RUN_INTO as error:
         raise StoredTreesError(f"XGBoost model: {error}") from None
 
 
+def _check_xgboost_objective(objective: dict[str, Any]) -> None:
+    _require_keys(objective, {"lambdarank_param", "name"})
+    name = objective["name"]
+    _require(name in XGBOOST_OBJECTIVES, f"objective {name!r} is not a ranking one")
+    for key, value in objective["lambdarank_param"].items():
+        _require(key.startswith(("lambdarank_", "ndcg_")), f"unknown entry {key!r}")
+        _tokens(value.lower(), _WORD_OR_NUMBER, 1, key)
+
+
+def _check_xgboost_forest(model: dict[str, Any], n_features: int) -> None:
+    _require_keys(model, _XGBOOST_FOREST)
+    trees = model["trees"]
+    _require_keys(model["gbtree_model_param"], {"num_parallel_tree", "num_trees"})
+    _integers(model["gbtree_model_param"]["num_parallel_tree"], 1, "num_parallel_tree")
+    _require(model["gbtree_model_param"]["num_trees"] == str(len(trees)), "trees are missing")
+    _require(model["tree_info"] == [0] * len(trees), "tree_info must hold a 0 per tree")
+    rounds = _index_array(model["iteration_indptr"])
+    covers = bool(len(rounds)) and rounds[0] == 0 and rounds[-1] == len(trees)
+    _require(covers and (np.diff(rounds) >= 0).all(), "iteration_indptr does not cover the trees")
+    _require(not any(model.get("cats", {}).values()), "categories are not stored")
+    for number, tree in enumerate(trees):
+        _check_xgboost_tree(tree, number, n_features)
+
+
 def _check_xgboost_tree(tree: dict[str, Any], number: int, n_features: int) -> None:
-    n_nodes = int(tree["tree_param"]["num_nodes"])
+    _require_keys(tree, {"id", "tree_param", *_XGBOOST_CATEGORIES, *_XGBOOST_NODES})
+    _require(type(tree["id"]) is int and tree["id"] == number, "a tree has a wrong id")
+    _require_keys(tree["tree_param"], _XGBOOST_TREE_SHAPE)
+    sizes = {key: _integers(text, 1, key)[0] for key, text in tree["tree_param"].items()}
+    n_nodes = sizes["num_nodes"]
     _require(n_nodes >= 1, "a tree has no nodes")
-    _require(int(tree["tree_param"]["num_feature"]) == n_features, "the feature count is wrong")
-    _require(int(tree["tree_param"]["size_leaf_vector"]) in (0, 1), "leaves must be scalars")
-    for key, values in tree.items():
-        if key.startswith("categories"):
-            _require(values == [], "categorical splits are not stored")
-        elif key not in ("id", "tree_param"):
-            _require(len(values) == n_nodes, f"{key} of tree {number} has a wrong length")
+    _require(0 <= sizes["num_deleted"] < n_nodes, "num_deleted is odd")
+    _require(sizes["num_feature"] == n_features, "the feature count is wrong")
+    _require(sizes["size_leaf_vector"] in (0, 1), "leaves must be scalars")
+    for key in _XGBOOST_CATEGORIES:
+        _require(tree[key] == [], "categorical splits are not stored")
+    for key in _XGBOOST_NODES:
+        _check_numbers(tree[key], n_nodes, f"{key} of tree {number}")
     _require(not any(tree["split_type"]), "categorical splits are not stored")
     left, right = _index_array(tree["left_children"]), _index_array(tree["right_children"])
     inner = left >= 0
-    _require(((left >= 0) == (right >= 0)).all(), "a node has one child")
+    _require((inner == (right >= 0)).all(), "a node has one child")
     _require(min(left.min(), right.min()) >= -1, "a child number is below -1")
     children = np.concatenate([left[inner], right[inner]])
     _check_range(children, n_nodes, "a child number")
     _require((np.bincount(children, minlength=1) <= 1).all(), "a node has two parents")
     _require(not (children == 0).any(), "the root has a parent")
+    _check_range(_index_array(tree["default_left"]), 2, "default_left")
     _check_range(_index_array(tree["split_indices"]), n_features, "split_indices")
     parents = _index_array(tree["parents"])
-    _check_range(parents[(parents != -1) & (parents != 2**31 - 1)], n_nodes, "parents")
+    _require(parents[0] == _XGBOOST_NO_PARENT, "the root has a parent")
+    nodes = np.flatnonzero(inner)
+    _require(
+        (parents[left[nodes]] == nodes).all() and (parents[right[nodes]] == nodes).all(),
+        "a child does not know its parent",
+    )
+    known = parents != _XGBOOST_NO_PARENT
+    _check_range(parents[known], n_nodes, "parents")
 
 
-def check_catboost(data: bytes, n_features: int) -> None:
-    """Check a CatBoost JSON model of symmetric trees; raises StoredTreesError."""
+def check_catboost(data: bytes, n_features: int) -> bytes:
+    """Check a CatBoost JSON model of symmetric trees; returns it as JSON that reads in one way.
+
+    Raises
+    ------
+    StoredTreesError
+    """
     try:
         model = json.loads(data)
         _require_keys(model, {"features_info", "oblivious_trees", "scale_and_bias"})
         _require_keys(model["features_info"], {"float_features"})
         _require(model["oblivious_trees"] is not None, "only symmetric trees are stored")
         features = model["features_info"]["float_features"]
-        _check_range(_index_array([f["flat_feature_index"] for f in features]), n_features,
-                     "flat_feature_index")  # fmt: skip
-        _require([f["feature_index"] for f in features] == list(range(len(features))),
-                 "feature_index does not count the features")  # fmt: skip
-        borders = [(f["feature_index"], b) for f in features for b in f["borders"] or ()]
+        for number, feature in enumerate(features):
+            _require_keys(feature, _CATBOOST_FEATURE)
+            _require(feature["feature_index"] == number, "feature_index does not count up")
+            _require(isinstance(feature["feature_id"], str), "feature_id is not a name")
+            _require(isinstance(feature["has_nans"], bool), "has_nans is not a truth value")
+            _require(feature["nan_value_treatment"] in _CATBOOST_NAN, "a NaN treatment is odd")
+            _check_numbers(feature["borders"], None, "borders")
+        columns = _index_array([feature["flat_feature_index"] for feature in features])
+        _check_range(columns, n_features, "flat_feature_index")
+        _require(len(np.unique(columns)) == len(columns), "a column comes twice")
+        borders = [(f["feature_index"], border) for f in features for border in f["borders"]]
         scale, bias = model["scale_and_bias"]
-        _require(len(bias) == 1 and np.isfinite([scale, *bias]).all(), "the bias is not a number")
+        _check_numbers([scale, *bias], 2, "scale_and_bias")
         for number, tree in enumerate(model["oblivious_trees"]):
-            splits = tree["splits"] or []
-            _require(len(splits) <= CATBOOST_MAX_DEPTH, f"tree {number} is too deep")
-            for split in splits:
-                _require(split["split_type"] == "FloatFeature", "a split is not of a number")
-                index = split["split_index"]
-                _check_range(_index_array([index]), len(borders), "split_index")
-                _require(
-                    borders[index] == (split["float_feature_index"], split["border"]),
-                    "a split is not at a border of its feature",
-                )
-            for key in ("leaf_values", "leaf_weights"):
-                values = np.array(tree[key], dtype=np.float64)
-                _require(len(values) == 2 ** len(splits), f"{key} of tree {number} is too short")
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError) as error:
+            _check_catboost_tree(tree, number, borders)
+        return json.dumps(model).encode("ascii")
+    except _WHAT_CHECKS_RUN_INTO as error:
         raise StoredTreesError(f"CatBoost model: {error}") from None
+
+
+def _check_catboost_tree(
+    tree: dict[str, Any], number: int, borders: list[tuple[int, float]]
+) -> None:
+    _require_keys(tree, {"leaf_values", "leaf_weights", "splits"})
+    splits = tree["splits"] or []
+    _require(len(splits) <= CATBOOST_MAX_DEPTH, f"tree {number} is too deep")
+    for split in splits:
+        _require_keys(split, _CATBOOST_SPLIT)
+        _require(split["split_type"] == "FloatFeature", "a split is not of a number")
+        _check_range(_index_array([split["split_index"]]), len(borders), "split_index")
+        _require(
+            borders[split["split_index"]] == (split["float_feature_index"], split["border"]),
+            "a split is not at a border of its feature",
+        )
+    for key in ("leaf_values", "leaf_weights"):
+        _check_numbers(tree[key], 2 ** len(splits), f"{key} of tree {number}")
+
+
+def _check_numbers(values: list[Any], n: int | None, what: str) -> None:
+    _require(type(values) is list and (n is None or len(values) == n),
+             f"{what} has a wrong length")  # fmt: skip
+    _require(all(type(value) in (int, float) for value in values), f"{what} holds no numbers")
 
 
 def _require(condition: bool | np.bool, message: str) -> None:
@@ -187,12 +294,21 @@ def _require(condition: bool | np.bool, message: str) -> None:
 
 
 def _require_keys(found: dict[str, Any], expected: set[str]) -> None:
+    _require(type(found) is dict, "an entry is not a table")
     odd = sorted(set(found) ^ expected)
     _require(not odd, f"unknown or missing entries {odd}")
 
 
-def _integers(text: str) -> np.ndarray[Any, Any]:
-    return _index_array([int(value) for value in text.split()])
+def _tokens(text: str, form: re.Pattern[str], n: int | None, what: str) -> list[str]:
+    """The words of a line, checked: all of one form, parted by single blanks."""
+    words = text.split(" ") if text else []
+    _require(n is None or len(words) == n, f"{what} has a wrong length")
+    _require(all(form.fullmatch(word) for word in words), f"{what} holds a wrong word")
+    return words
+
+
+def _integers(text: str, n: int | None, what: str) -> np.ndarray[Any, Any]:
+    return _index_array([int(word) for word in _tokens(text, _INTEGER, n, what)])
 
 
 def _index_array(values: ArrayLike) -> np.ndarray[Any, Any]:

@@ -203,7 +203,7 @@ class CatBoostRanker(BoostedRanker):
         }
 
     def _parse(self, model: bytes) -> catboost.CatBoost:
-        check_catboost(model, self.n_features_in_)
+        model = check_catboost(model, self.n_features_in_)
         booster = catboost.CatBoost()
         with TemporaryDirectory() as folder:  # CatBoost reads JSON from files only
             path = Path(folder) / "model.json"
@@ -257,4 +257,6 @@ def _json(booster: catboost.CatBoost) -> bytes:
         path = Path(folder) / "model.json"
         booster.save_model(str(path), format="json")
         model = json.loads(path.read_bytes())
+    for feature in model["features_info"]["float_features"]:
+        feature["borders"] = feature["borders"] or []
     return json.dumps({key: model.get(key) for key in _KEPT}).encode("ascii")

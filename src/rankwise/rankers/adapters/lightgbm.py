@@ -238,8 +238,7 @@ class LightGBMRanker(BoostedRanker):
         }
 
     def _parse(self, model: bytes) -> lightgbm.Booster:
-        check_lightgbm(model, self.n_features_in_)
-        return lightgbm.Booster(model_str=model.decode("ascii"))
+        return lightgbm.Booster(model_str=check_lightgbm(model, self.n_features_in_))
 
     def _predict(self, booster: lightgbm.Booster, X: Matrix) -> Any:
         return booster.predict(X, raw_score=True, num_threads=self._threads())

@@ -7,6 +7,7 @@ References
 
 from __future__ import annotations
 
+import json
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -195,7 +196,7 @@ class XGBoostRanker(BoostedRanker):
             max_bin=self.max_bin,
         )  # fmt: skip
         if monitor is None:
-            return bytes(xgboost.train(params, train_set, self.n_estimators).save_raw("json"))
+            return _json(xgboost.train(params, train_set, self.n_estimators))
         valid_set = xgboost.QuantileDMatrix(
             _dense(monitor.X), ref=train_set, nthread=self._threads(), max_bin=self.max_bin
         )
@@ -213,7 +214,7 @@ class XGBoostRanker(BoostedRanker):
         )
         if self.early_stopping_rounds is not None:
             booster = booster[: monitor.best_iteration]
-        return bytes(booster.save_raw("json"))
+        return _json(booster)
 
     def _library_params(self, seed: int, exp2: bool) -> dict[str, Any]:
         params = {
@@ -242,9 +243,8 @@ class XGBoostRanker(BoostedRanker):
         return params
 
     def _parse(self, model: bytes) -> xgboost.Booster:
-        check_xgboost(model, self.n_features_in_)
         booster = xgboost.Booster()
-        booster.load_model(bytearray(model))
+        booster.load_model(bytearray(check_xgboost(model, self.n_features_in_)))
         return booster
 
     def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
@@ -262,6 +262,15 @@ class XGBoostRanker(BoostedRanker):
         for name, gain in booster.get_score(importance_type="total_gain").items():
             gains[int(name.removeprefix("f"))] = gain
         return gains
+
+
+def _json(booster: xgboost.Booster) -> bytes:
+    """The trees as JSON, without what early stopping and the objective noted down."""
+    model = json.loads(booster.save_raw("json"))
+    model["learner"]["attributes"] = {}
+    objective = model["learner"]["objective"]
+    model["learner"]["objective"] = {key: objective[key] for key in ("lambdarank_param", "name")}
+    return json.dumps(model).encode("ascii")
 
 
 def _dense(X: Matrix) -> Any:

@@ -29,7 +29,7 @@ def read_letor(
     cache: bool | Literal["beside"] = True,
     verify: bool = False,
 ) -> RankingData:
-    """Read judged rows from SVMlight/LETOR text: ``label qid:id index:value ... # comment``.
+    """Read judged rows from SVMlight/LETOR text, ``label qid:id index:value # comment`` a line.
 
     Parameters
     ----------
@@ -87,6 +87,19 @@ def read_letor(
 
     Time O(bytes) on all cores, about a tenth of that for counting lines; memory is the result and
     some megabytes per thread.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "judged.txt"
+    ...     _ = path.write_text("2 qid:7 1:0.5 2:1 # docid = a\n0 qid:7 2:3 # docid = b\n")
+    ...     data = read_letor(path, cache=False)
+    >>> data
+    RankingData('judged': 2 rows, 1 queries, 2 features, dense float32)
+    >>> data.doc_ids.tolist()
+    ['a', 'b']
     """
     options = _options(dtype, n_features, dense, zero_based)
     if cache not in (True, False, "beside"):

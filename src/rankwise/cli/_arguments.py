@@ -1,0 +1,82 @@
+"""Reading what stands behind options: lists, parameters, measures, rankers."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from rankwise._registry import REGISTRY, Entry
+from rankwise.cli._errors import UsageError, usage
+
+if TYPE_CHECKING:
+    from rankwise.metrics import Measure
+
+
+def split_list(text: str) -> list[str]:
+    """Entries between commas that are outside parentheses and quotes."""
+    entries, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        depth += (letter in "([") - (letter in ")]") if not quote else 0
+        if letter == "," and depth == 0 and not quote:
+            entries.append("")
+        else:
+            entries[-1] += letter
+    return [entry.strip() for entry in entries if entry.strip()]
+
+
+def read_measures(text: str, preset: str | None) -> dict[str, Measure]:
+    """Measures by the strings as given."""
+    from rankwise.metrics import parse
+
+    with usage():
+        measures = {spec: parse(spec, preset) for spec in split_list(text)}
+    if not measures:
+        raise UsageError("--measures must name at least one measure.")
+    return measures
+
+
+def ranker_entry(key: str) -> Entry:
+    """The registry's entry of a ranker."""
+    entry = REGISTRY.get(key)
+    if entry is None or entry.kind not in ("ranker", "ordinal"):
+        keys = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
+        near = get_close_matches(key, keys, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Rankers: {', '.join(keys)}."
+        raise UsageError(f"{key!r} is no ranker. {hint}")
+    return entry
+
+
+def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:
+    """The estimator of a key with the registry's parameters, the seed, and what --set says."""
+    entry = ranker_entry(key)
+    estimator: Any = entry.load()(**entry.params)
+    known = estimator.get_params()
+    if "random_state" in known:
+        estimator.set_params(random_state=seed)
+    for text in settings or ():
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals:
+            raise UsageError(f"--set {text!r} does not read as NAME=VALUE.")
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"Parameters: {', '.join(known)}."
+            raise UsageError(f"{key} has no parameter {name!r}. {hint}")
+        estimator.set_params(**{name: parameter(value.strip())})
+    return estimator
+
+
+def parameter(text: str) -> Any:
+    """A Python literal, "inf", or the text itself."""
+    if text.lower() in ("inf", "+inf"):
+        return float("inf")
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -1,0 +1,293 @@
+"""From DATA on the command line to judged data: files, folders of folds, names of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankwise.cli._errors import UsageError, usage
+from rankwise.cli._progress import waiting
+
+if TYPE_CHECKING:
+    from rankwise.datasets import Fold, FoldedData, RankingData
+
+TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+_PARTS = ("all", "train", "vali", "test")
+
+
+def catalog_names() -> list[str]:
+    """Names of the known data sets."""
+    from rankwise.datasets.catalog import known_datasets
+
+    return list(known_datasets())
+
+
+def load_folds(
+    data: Sequence[str], folds: str | None = None, vali: str | None = None, test: str | None = None
+) -> tuple[RankingData | Fold | FoldedData, int | None]:
+    """What a comparison takes, and into how many folds to split it where it has none.
+
+    Parameters
+    ----------
+    data : sequence of str
+        A name of the catalog, a folder that holds Fold1, Fold2, … or files.
+    folds : str, optional
+        A number, or "letor" for LETOR's rotation of parts.
+    vali, test : str, optional
+        Files; ``data`` is then the training part of a single fold.
+    """
+    n_folds = _fold_number(folds)
+    with waiting("Reading"):
+        if test is not None:
+            if folds is not None:
+                raise UsageError("--test makes one fold of its own. Drop --folds.")
+            return _one_fold(data, vali, test), None
+        if vali is not None:
+            raise UsageError("--vali needs --test: without it, parts of DATA validate and test.")
+        if folds == "letor":
+            return _letor_folds(data), None
+        loaded = _load(data)
+    if n_folds is not None and not _is_table(loaded):
+        raise UsageError(
+            f"--folds {n_folds} splits one table, but {data[0]} has folds of its own. Drop "
+            f"--folds, or name the table: {data[0].partition(':')[0]}:all."
+        )
+    return loaded, n_folds
+
+
+def load_training(data: Sequence[str], vali: str | None) -> tuple[RankingData, RankingData | None]:
+    """A training part and, where there is one, a validation part."""
+    with waiting("Reading"):
+        loaded = _load(data)
+        if not _is_table(loaded):
+            fold = _only_fold(loaded, data[0])
+            loaded, own = fold.train, fold.vali
+        else:
+            own = None
+        if vali is None:
+            return loaded, own
+        return loaded, _read_files([vali], loaded.n_features)
+
+
+def load_table(data: Sequence[str], n_features: int | None = None) -> RankingData:
+    """One table.
+
+    Parameters
+    ----------
+    data : sequence of str
+    n_features : int, optional
+        Columns that a model expects: text files name only the features that are not zero.
+    """
+    with waiting("Reading"):
+        loaded = _load(data, n_features)
+    if not _is_table(loaded):
+        name = data[0].partition(":")[0]
+        raise UsageError(
+            f"{data[0]} is a set of folds, and one table is needed. Name {name}:all or a part of "
+            f"a fold, such as {name}:1:test."
+        )
+    return loaded
+
+
+def data_name(data: Sequence[str]) -> str:
+    """A short name of DATA for titles."""
+    first = Path(data[0])
+    name = first.name if first.exists() else data[0]
+    return name if len(data) == 1 else f"{name} and {len(data) - 1} more"
+
+
+def _load(data: Sequence[str], n_features: int | None = None) -> Any:
+    """A table, a fold or folds, as DATA says."""
+    if len(data) == 1 and not _exists(data[0]):
+        return _load_known(data[0])
+    if len(data) == 1 and Path(data[0]).is_dir():
+        return _letor_folder(Path(data[0]))
+    return _read_files(data, n_features)
+
+
+def _exists(path: str) -> bool:
+    return Path(path).exists() or any(letter in path for letter in "*?[")
+
+
+def _load_known(text: str) -> Any:
+    from difflib import get_close_matches
+
+    from rankwise.datasets import load_dataset
+
+    name, *rest = text.split(":")
+    if name not in catalog_names():
+        near = get_close_matches(name, catalog_names(), n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Data sets: {', '.join(catalog_names())}."
+        raise UsageError(f"{text!r} is neither a file nor a data set. {hint}")
+    fold = int(rest.pop(0)) if rest and rest[0].isdigit() else None
+    part = rest.pop(0) if rest else None
+    if rest or (part is not None and part not in _PARTS):
+        raise UsageError(
+            f"{text!r} does not read as NAME, NAME:FOLD or NAME:FOLD:PART with a PART of "
+            f"{', '.join(_PARTS)}."
+        )
+    if fold is None:
+        with usage():
+            return load_dataset(name, part=part) if part else load_dataset(name)  # type: ignore[call-overload]
+    with usage():
+        loaded = load_dataset(name, fold)
+    if part is None:
+        return loaded
+    table = getattr(loaded, part, None)
+    if table is None:
+        raise UsageError(f"fold {fold} of {name} has no part {part!r}.")
+    return table
+
+
+def _read_files(paths: Sequence[str], n_features: int | None = None) -> RankingData:
+    """Files of one kind as one table."""
+    from rankwise.datasets import read_letor, read_table
+
+    are_tables = {is_table_file(path) for path in paths}
+    if len(are_tables) > 1:
+        raise UsageError("DATA mixes LETOR text with CSV or Parquet files. Convert one of them.")
+    for path in paths:
+        if not _exists(path):
+            raise UsageError(f"{path!r} is no file.")
+    if not are_tables.pop():
+        return read_letor(list(paths), n_features=n_features)
+    return stack([read_table(path) for path in paths], data_name(paths))
+
+
+def is_table_file(path: str | Path) -> bool:
+    """Whether a file is CSV, TSV or Parquet, by its name."""
+    name = str(path).lower()
+    for suffix in _PACKED:
+        name = name.removesuffix(suffix)
+    return name.endswith(TABLE_SUFFIXES)
+
+
+def stack(parts: Sequence[RankingData], name: str) -> RankingData:
+    """Tables of the same columns one below the other."""
+    import numpy as np
+    from scipy import sparse
+
+    if len(parts) == 1:
+        return replace(parts[0], name=name)
+    widths = {part.n_features for part in parts}
+    if len(widths) > 1:
+        raise ValueError(f"the files must have the same columns, got {sorted(widths)} features.")
+
+    def column(what: str) -> Any:
+        columns = [getattr(part, what) for part in parts]
+        return None if any(c is None for c in columns) else np.concatenate(columns)
+
+    blocks: list[Any] = [part.X for part in parts]
+    is_dense = all(isinstance(block, np.ndarray) for block in blocks)
+    return replace(
+        parts[0],
+        X=np.concatenate(blocks) if is_dense else sparse.vstack(blocks, format="csr"),
+        y=column("y"),
+        qid=column("qid"),
+        doc_ids=column("doc_ids"),
+        comments=column("comments"),
+        sample_weight=column("sample_weight"),
+        name=name,
+    )
+
+
+def _one_fold(data: Sequence[str], vali: str | None, test: str) -> Fold:
+    from rankwise.datasets import Fold
+
+    paths = [list(data), [test], *([[vali]] if vali else [])]
+    train, testing, *validation = _same_width(paths)
+    return Fold(train, validation[0] if validation else None, testing, "fold1")
+
+
+def _letor_folder(folder: Path) -> FoldedData:
+    """Fold1/train.txt, Fold1/vali.txt, Fold1/test.txt, …"""
+    from rankwise.datasets import Fold, FoldedData
+
+    folds = sorted(
+        (child for child in folder.iterdir() if child.is_dir() and _is_fold(child.name)),
+        key=lambda child: int(child.name[4:]),
+    )
+    if not folds:
+        raise UsageError(f"{folder} is a folder without Fold1, Fold2, …. Name its files.")
+
+    def make(index: int) -> Fold:
+        train, vali, test = (
+            [str(_part_file(folds[index], what))] for what in ("train", "vali", "test")
+        )
+        tables = _same_width([train, test, vali])
+        return Fold(tables[0], tables[2], tables[1], folds[index].name.lower())
+
+    return FoldedData(folder.name, tuple(fold.name.lower() for fold in folds), make)
+
+
+def _is_fold(name: str) -> bool:
+    return name[:4].lower() == "fold" and name[4:].isdigit()
+
+
+def _part_file(folder: Path, what: str) -> Path:
+    names = [f"{stem}.txt{packed}" for stem in (what, f"{what}set") for packed in ("", *_PACKED)]
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise UsageError(f"{folder} has no {what}.txt.")
+
+
+def _letor_folds(data: Sequence[str]) -> FoldedData:
+    """LETOR's rotation: of the files given, or of five parts of one table."""
+    from rankwise.datasets import Fold, FoldedData
+    from rankwise.selection import letor_folds
+
+    if len(data) == 1:
+        loaded = _load(data)
+        if _is_table(loaded):
+            return letor_folds(loaded)
+        return loaded
+    k = len(data)
+    if k < 3:
+        raise UsageError(f"--folds letor rotates at least three files, got {k}.")
+    parts = _same_width([[path] for path in data])
+    name = data_name(data)
+
+    def make(i: int) -> Fold:
+        turn = [parts[(i + j) % k] for j in range(k)]
+        return Fold(stack(turn[: k - 2], name), turn[k - 2], turn[k - 1], f"fold{i + 1}")
+
+    return FoldedData(name, tuple(f"fold{i + 1}" for i in range(k)), make)
+
+
+def _same_width(paths: Sequence[Sequence[str]]) -> list[RankingData]:
+    """Tables that are to fit together: text files do not name columns of zeros."""
+    tables = [_read_files(files) for files in paths]
+    widest = max(table.n_features for table in tables)
+    return [
+        table if table.n_features == widest or is_table_file(files[0])
+        else _read_files(files, widest)
+        for table, files in zip(tables, paths, strict=True)
+    ]  # fmt: skip
+
+
+def _only_fold(loaded: Any, text: str) -> Fold:
+    from rankwise.datasets import Fold
+
+    if isinstance(loaded, Fold):
+        return loaded
+    if len(loaded) > 1:
+        raise UsageError(f"{text} has {len(loaded)} folds. Name one, such as {text}:1.")
+    return loaded[0]
+
+
+def _is_table(loaded: Any) -> bool:
+    from rankwise.datasets import RankingData
+
+    return isinstance(loaded, RankingData)
+
+
+def _fold_number(folds: str | None) -> int | None:
+    if folds is None or folds == "letor":
+        return None
+    if not folds.isdigit() or int(folds) < 2:
+        raise UsageError(f"--folds must be a number from 2 on or 'letor', got {folds!r}.")
+    return int(folds)

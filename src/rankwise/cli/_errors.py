@@ -1,0 +1,116 @@
+"""Exit codes, and the one line in which a command says what went wrong.
+
+0: done. 1: the job failed (unreadable data, a ranker that raised, …). 2: the command line is
+wrong (an unknown option, ranker, measure or data set, a file that does not exist). 130:
+interrupted. ``--debug`` anywhere on the line shows the traceback instead of one line.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+OK, FAILED, USAGE = 0, 1, 2
+DEBUG_FLAG = "--debug"
+
+
+class UsageError(Exception):
+    """The command line asks for something that does not exist: exit code 2."""
+
+
+class JobError(Exception):
+    """The job was understood and failed: exit code 1."""
+
+
+class OneLineGroup(TyperGroup):
+    """A command group that reports every error as one line on stderr."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        """Run and exit with the code of this module's table.
+
+        The context's ``obj`` is the command line as given, for the record.
+        """
+        given = list(sys.argv[1:] if args is None else args)
+        debug = DEBUG_FLAG in given
+        with warnings_in_one_line():
+            try:
+                code = super().main(
+                    [argument for argument in given if argument != DEBUG_FLAG],
+                    prog_name,
+                    complete_var,
+                    standalone_mode=False,
+                    windows_expand_args=windows_expand_args,
+                    obj=given,
+                    **extra,
+                )
+            except Exception as error:
+                if debug:
+                    raise
+                code, line = _code_and_line(error)
+                say(line)
+        sys.exit(code if isinstance(code, int) else OK)
+
+
+def say(line: str) -> None:
+    """One line on stderr."""
+    typer.echo(line, err=True)
+
+
+@contextmanager
+def usage() -> Iterator[None]:
+    """What the library rejects inside the block is an error of the command line."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(one_line(error)) from error
+
+
+@contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    """Warnings as one line on stderr, without the place in the code."""
+
+    def show(message: Warning | str, *_: Any) -> None:
+        say(f"warning: {one_line(message)}")
+
+    before = warnings.showwarning
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = before
+
+
+def one_line(error: object) -> str:
+    """The message on one line."""
+    if isinstance(error, KeyError) and error.args:
+        error = error.args[0]  # str of a KeyError is the repr of its argument
+    return " ".join(str(error).split())
+
+
+def _code_and_line(error: Exception) -> tuple[int, str]:
+    if hasattr(error, "format_message"):  # typer's own, whatever module its version keeps it in
+        message = one_line(error.format_message()) or type(error).__name__
+        return getattr(error, "exit_code", FAILED), f"error: {message}"
+    if isinstance(error, UsageError):
+        return USAGE, f"error: {error}"
+    if isinstance(error, typer.Abort):
+        return FAILED, "error: aborted"
+    if isinstance(error, FileNotFoundError):
+        return USAGE, f"error: {one_line(error)}"
+    text = one_line(error) or type(error).__name__
+    kind = "" if isinstance(error, JobError | OSError | ValueError) else f"{type(error).__name__}: "
+    return FAILED, f"error: {kind}{text}"

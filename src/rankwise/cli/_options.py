@@ -1,0 +1,66 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankwise.cli import _completion as complete
+
+DATA_HELP = (
+    "Judged data: LETOR/SVMlight, CSV or Parquet files (several are one table), or a data set "
+    "of 'rankwise list datasets' as NAME, NAME:FOLD or NAME:FOLD:PART."
+)
+
+Data = Annotated[
+    list[str],
+    typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete.data),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Measures = Annotated[
+    str,
+    typer.Option(
+        metavar="A,B,…",
+        help="Measures, separated by commas; the first one orders tables.",
+        autocompletion=complete.measures,
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        help="Whose convention fills in what a measure leaves open.",
+        autocompletion=complete.presets,
+    ),
+]
+Ranker = Annotated[
+    str,
+    typer.Option(help="A ranker of 'rankwise list rankers'.", autocompletion=complete.ranker),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the ranker; repeatable."),
+]
+SelectBy = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MEASURE",
+        help="What parameters are chosen by on the validation part; else the first measure.",
+        autocompletion=complete.measures,
+    ),
+]
+Folds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N|letor",
+        help="Split one table into N folds of queries, or by LETOR's rotation: of five parts, "
+        "or of the files given. Data sets bring their own folds.",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Of folds, rankers and intervals.")]
+Jobs = Annotated[int, typer.Option("--n-jobs", help="Cells at a time; -1: one per CPU.")]
+Store = Annotated[
+    Path | None,
+    typer.Option(help="Folder that keeps every finished cell; the same call resumes."),
+]

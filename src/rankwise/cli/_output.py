@@ -1,0 +1,86 @@
+"""What commands print: tables for people, JSON for machines.
+
+Results go to stdout, everything else (progress, notes, errors) to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+# Tables that are piped somewhere take their natural width.
+_PIPE_WIDTH = 1000
+
+
+def print_json(value: Any) -> None:
+    """Strict JSON on stdout; NaN and infinities become null."""
+    sys.stdout.write(json.dumps(as_json(value), allow_nan=False, indent=2) + "\n")
+
+
+def as_json(value: Any) -> Any:
+    """JSON value of nested mappings, sequences, arrays and numbers; else ``str``."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if hasattr(value, "tolist"):  # NumPy arrays and scalars, without importing NumPy
+        return as_json(value.tolist())
+    if isinstance(value, Mapping):
+        return {str(key): as_json(item) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset):
+        return [as_json(item) for item in value]
+    return str(value)
+
+
+def print_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    title: str = "",
+    right: Sequence[str] = (),
+) -> None:
+    """A table on stdout.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    rows : sequence of sequences of str
+    title : str
+    right : sequence of str
+        Columns of numbers, set flush right.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for column in columns:
+        table.add_column(
+            column,
+            justify="right" if column in right else "left",
+            no_wrap=column in right or column == columns[0],
+            overflow="fold",
+        )
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console = _console()
+    if title:
+        console.print(Text(title, style="bold"), soft_wrap=True)
+    console.print(table)
+    console.print()
+
+
+def number(value: Any, form: str = ".4f") -> str:
+    """A number as text; a dash where there is none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return format(value, form)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)

@@ -1,0 +1,114 @@
+"""Progress on stderr: nothing for two seconds, then a bar with the time left.
+
+Where stderr is no terminal, a line every ten seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rankwise.cli._errors import say
+
+QUIET_SECONDS = 2.0
+_LINE_EVERY_SECONDS = 10.0
+
+
+class Progress:
+    """Context that shows how far a job is, once it lasts.
+
+    Parameters
+    ----------
+    what : str
+        What is being done, e.g. "Comparing".
+    total : int or None
+        Number of steps; None where the job has none that can be counted.
+    """
+
+    def __init__(self, what: str, total: int | None = None) -> None:
+        self.what = what
+        self._total = total
+        self._done = 0
+        self._note = ""
+        self._lock = threading.RLock()
+        self._finished = threading.Event()
+        self._bar: Any = None
+        self._task: Any = None
+        self._thread = threading.Thread(target=self._show, daemon=True)
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._finished.set()
+        self._thread.join()
+        if self._bar is not None:
+            self._bar.stop()
+
+    def update(self, done: int, total: int, note: str = "") -> None:
+        """So many steps of so many are done."""
+        with self._lock:
+            self._done, self._total, self._note = done, total, note
+            if self._bar is not None:
+                self._bar.update(self._task, completed=done, total=total, note=note)
+
+    def line(self) -> str:
+        """Where the job stands, as one line of text."""
+        seconds = time.monotonic() - self._start
+        if not self._total:
+            return f"{self.what}: {_clock(seconds)} so far"
+        left = seconds / self._done * (self._total - self._done) if self._done else None
+        rest = "" if left is None else f", about {_clock(left)} left"
+        return f"{self.what}: {self._done} of {self._total} after {_clock(seconds)}{rest}"
+
+    def _show(self) -> None:
+        if self._finished.wait(QUIET_SECONDS):
+            return
+        if sys.stderr.isatty():
+            with self._lock:
+                self._bar = _bar()
+                self._task = self._bar.add_task(
+                    self.what, completed=self._done, total=self._total, note=self._note
+                )
+                self._bar.start()
+            return
+        say(self.line())
+        while not self._finished.wait(_LINE_EVERY_SECONDS):
+            say(self.line())
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show that something without countable steps is under way, once it lasts."""
+    with Progress(what):
+        yield
+
+
+def _bar() -> Any:
+    from rich import progress
+    from rich.console import Console
+
+    return progress.Progress(
+        progress.SpinnerColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TextColumn("left"),
+        progress.TimeRemainingColumn(elapsed_when_finished=False),
+        progress.TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+        transient=True,
+    )
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,173 @@
+"""``rankwise compare``: rankers side by side on the same folds, as a leaderboard and a report."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwise.cli import _completion as complete
+from rankwise.cli._arguments import ranker_entry, read_measures, split_list
+from rankwise.cli._errors import FAILED, UsageError, one_line, say
+from rankwise.cli._options import (
+    Data,
+    Folds,
+    Jobs,
+    Json,
+    Measures,
+    Preset,
+    Seed,
+    SelectBy,
+    Store,
+)
+from rankwise.cli._output import print_json
+from rankwise.cli._progress import Progress, waiting
+
+if TYPE_CHECKING:
+    from rankwise.selection import Leaderboard
+
+
+class PairedTest(StrEnum):
+    """Tests of per-query values against the best."""
+
+    t = "t"
+    wilcoxon = "wilcoxon"
+    randomisation = "randomisation"
+
+
+def compare(
+    context: typer.Context,
+    data: Data,
+    rankers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Rankers, separated by commas; else all that need no extra.",
+            autocompletion=complete.rankers,
+        ),
+    ] = None,
+    folds: Folds = None,
+    vali: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Validation part; DATA trains.")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Test part; DATA trains.")
+    ] = None,
+    measures: Measures = "nDCG@10,AP",
+    preset: Preset = None,
+    select_by: SelectBy = None,
+    paired_test: Annotated[
+        PairedTest, typer.Option(help="Test of the per-query values against the best.")
+    ] = PairedTest.t,
+    store: Store = None,
+    n_jobs: Jobs = 1,
+    seed: Seed = 0,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a self-contained report.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Tune, fit and measure rankers on the same folds; print the leaderboard.
+
+    Parameters are chosen on validation parts only. The last line names the report.
+    """
+    from rankwise.cli._data import load_folds
+
+    names = _rankers(rankers)
+    wanted = read_measures(measures, preset)
+    if select_by is not None:
+        read_measures(select_by, preset)
+    if report is not None and report.is_dir():
+        raise UsageError(f"--report must name a file, {report} is a folder.")
+    loaded, n_folds = load_folds(data, folds, vali, test)
+    board = run(
+        {name: name for name in names},
+        loaded,
+        cv=n_folds,
+        measures=list(wanted),
+        preset=preset,
+        select_by=select_by,
+        test=paired_test.value,
+        store=store,
+        n_jobs=n_jobs,
+        seed=seed,
+    )
+    if report is not None:
+        from rankwise.report import write_report
+
+        with waiting("Writing the report"):
+            write_report(board, report, data=loaded, command=shlex.join(["rankwise", *context.obj]))
+    if json:
+        print_json(board.to_dict() | {"report": None if report is None else str(report)})
+    else:
+        typer.echo(str(board))
+        if report is not None:
+            typer.echo(f"\n{report}")
+    exit_if_failed(board)
+
+
+def run(
+    rankers: dict[str, Any],
+    data: Any,
+    *,
+    cv: int | None,
+    measures: list[str],
+    preset: str | None,
+    select_by: str | None,
+    test: str,
+    store: Path | None,
+    n_jobs: int,
+    seed: int,
+) -> Leaderboard:
+    """The leaderboard, with progress on stderr."""
+    from rankwise.selection import compare as compare_rankers
+
+    with Progress("Comparing") as progress:
+        return compare_rankers(
+            rankers,
+            data,
+            cv=cv,
+            measures=measures,
+            preset=preset,
+            select_by=select_by,
+            test=test,
+            store=store,
+            n_jobs=n_jobs,
+            random_state=seed,
+            progress=lambda done, total, cell: progress.update(
+                done, total, f"{cell.ranker} {cell.fold}"
+            ),
+        )
+
+
+def exit_if_failed(board: Leaderboard) -> None:
+    """End with the code of a failed job where a cell failed or none finished."""
+    failed = [cell for cell in board.cells if cell.status == "failed"]
+    if failed:
+        where = ", ".join(dict.fromkeys(cell.ranker for cell in failed))
+        say(
+            f"error: {len(failed)} of {len(board.cells)} cells failed ({where}): "
+            f"{one_line(failed[0].message)}"
+        )
+        raise typer.Exit(FAILED)
+    if board.best is None:
+        say(f"error: no ranker ran: {one_line(board.cells[0].message)}")
+        raise typer.Exit(FAILED)
+
+
+def _rankers(text: str | None) -> list[str]:
+    from rankwise._registry import REGISTRY
+
+    if text is None:
+        return [key for key, of in REGISTRY.items() if of.kind == "ranker" and not of.extra]
+    names = split_list(text)
+    if not names:
+        raise UsageError("--rankers must name at least one ranker.")
+    for name in names:
+        ranker_entry(name)
+    if len(set(names)) < len(names):
+        raise UsageError(f"--rankers names one twice: {text}.")
+    return names

@@ -1,0 +1,111 @@
+"""``rankwise convert``: judged data from one kind of file to another."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwise.cli._data import load_table
+from rankwise.cli._errors import UsageError
+from rankwise.cli._options import Data
+from rankwise.cli._progress import waiting
+
+if TYPE_CHECKING:
+    from rankwise.datasets import RankingData
+
+
+class Kind(StrEnum):
+    """Kinds of files to write."""
+
+    letor = "letor"
+    csv = "csv"
+    tsv = "tsv"
+    parquet = "parquet"
+    qrels = "qrels"
+
+
+_SUFFIXES = {
+    ".txt": Kind.letor,
+    ".letor": Kind.letor,
+    ".svm": Kind.letor,
+    ".svmlight": Kind.letor,
+    ".csv": Kind.csv,
+    ".tsv": Kind.tsv,
+    ".parquet": Kind.parquet,
+    ".pq": Kind.parquet,
+    ".qrels": Kind.qrels,
+}
+_PACKED = (".gz", ".bz2", ".xz", ".zst")
+
+
+def convert(
+    data: Data,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File to write; .gz, .bz2, .xz and .zst compress LETOR text and CSV.",
+        ),
+    ],
+    to: Annotated[
+        Kind | None, typer.Option(help="What to write; else by the name of --out.")
+    ] = None,
+) -> None:
+    """Convert judged data to LETOR/SVMlight text, CSV, TSV, Parquet or TREC qrels.
+
+    Tables get the columns qid, label, doc_id where there is one, and the features. Values are
+    kept to the bit; comments of LETOR text go to LETOR text only.
+    """
+    kind = to or _kind_of(out)
+    table = load_table(data)
+    with waiting("Writing"):
+        if kind is Kind.letor:
+            from rankwise.datasets import write_letor
+
+            write_letor(table, out)
+        elif kind is Kind.qrels:
+            from rankwise.datasets import Qrels, write_qrels
+
+            write_qrels(Qrels.from_data(table), out)
+        else:
+            _write_table(table, out, kind)
+
+
+def _kind_of(out: Path) -> Kind:
+    name = out.name.lower()
+    for suffix in _PACKED:
+        name = name.removesuffix(suffix)
+    for suffix, kind in _SUFFIXES.items():
+        if name.endswith(suffix):
+            return kind
+    raise UsageError(f"{out.name!r} does not tell what to write. Add --to {'|'.join(Kind)}.")
+
+
+def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
+    import numpy as np
+    import pyarrow as pa
+
+    from rankwise.datasets._output import open_to_write
+
+    X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
+    names = data.feature_names or [f"f{number}" for number in range(1, data.n_features + 1)]
+    columns = {"qid": data.qid, "label": data.y}
+    if data.doc_ids is not None:
+        columns["doc_id"] = data.doc_ids
+    if data.sample_weight is not None:
+        columns["sample_weight"] = data.sample_weight
+    columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
+    table = pa.table({name: pa.array(values) for name, values in columns.items()})
+    if kind is Kind.parquet:
+        from pyarrow import parquet
+
+        parquet.write_table(table, out)
+        return
+    from pyarrow import csv
+
+    with open_to_write(out) as stream:
+        csv.write_csv(table, stream, csv.WriteOptions(delimiter="\t" if kind is Kind.tsv else ","))

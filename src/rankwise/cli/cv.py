@@ -1,0 +1,105 @@
+"""``rankwise cv``: one ranker, fold by fold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rankwise.cli._arguments import make_ranker, read_measures
+from rankwise.cli._options import (
+    Data,
+    Folds,
+    Jobs,
+    Json,
+    Measures,
+    Preset,
+    Ranker,
+    Seed,
+    SelectBy,
+    Set,
+    Store,
+)
+from rankwise.cli._output import number, print_json, print_table
+from rankwise.cli.compare import exit_if_failed, run
+
+if TYPE_CHECKING:
+    from rankwise.selection import Leaderboard
+
+
+def cv(
+    data: Data,
+    ranker: Ranker,
+    set_: Set = None,
+    folds: Folds = None,
+    measures: Measures = "nDCG@10,AP",
+    preset: Preset = None,
+    select_by: SelectBy = None,
+    store: Store = None,
+    n_jobs: Jobs = 1,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Cross-validate one ranker over folds of queries.
+
+    Without --set it is tuned as in a comparison; with --set it runs with these parameters, and
+    what they leave open (C=val, early stopping) is chosen on validation parts.
+    """
+    from rankwise.cli._data import load_folds
+
+    wanted = read_measures(measures, preset)
+    if select_by is not None:
+        read_measures(select_by, preset)
+    estimator = make_ranker(ranker, set_, seed)
+    loaded, n_folds = load_folds(data, folds)
+    board = run(
+        {ranker: estimator if set_ else ranker},
+        loaded,
+        cv=n_folds,
+        measures=list(wanted),
+        preset=preset,
+        select_by=select_by,
+        test="t",
+        store=store,
+        n_jobs=n_jobs,
+        seed=seed,
+    )
+    if json:
+        print_json(board.to_dict())
+    else:
+        _print(board, ranker)
+    exit_if_failed(board)
+
+
+def _print(board: Leaderboard, ranker: str) -> None:
+    row = board.rows()[0]
+    lines = [
+        [
+            info.name,
+            str(len(info.qids)),
+            *(number(row["measures"][name]["folds"][i]) for name in board.measures),
+            number(board.cell(ranker, info.name).fit_seconds, ".3f"),
+            _settings(row["chosen"][info.name]),
+        ]
+        for i, info in enumerate(board.fold_infos)
+    ]
+    mean = [_with_interval(row["measures"][name]) for name in board.measures]
+    lines.append(["mean", str(len(board.qids)), *mean, number(row["fit_seconds"], ".3f"), ""])
+    columns = ["fold", "queries", *board.measures, "fit s", "chosen"]
+    level = f"{100 * board.settings.confidence:g} %"
+    print_table(
+        columns,
+        lines,
+        title=f"{ranker} on {board.settings.data or 'data'} (± half of the {level} interval)",
+        right=columns[1:-1],
+    )
+
+
+def _with_interval(of: dict[str, Any]) -> str:
+    half = None if of["low"] is None else (of["high"] - of["low"]) / 2
+    return number(of["mean"]) + ("" if half is None else f" ± {half:.4f}")
+
+
+def _settings(chosen: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
+        for name, value in chosen.items()
+    )

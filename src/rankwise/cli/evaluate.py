@@ -1,0 +1,213 @@
+"""``rankwise evaluate``: measures of scores against judged data, or of a TREC run against qrels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwise.cli import _completion as complete
+from rankwise.cli._arguments import read_measures
+from rankwise.cli._errors import JobError, UsageError
+from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
+from rankwise.cli._output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from rankwise.metrics import Measure
+
+_RUN_COLUMNS = 6
+_HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One measure: ``interval`` (95 %, bootstrap) of the mean over ``counted`` queries."""
+
+    spec: str
+    convention: str
+    mean: float
+    interval: tuple[float, float] | None
+    counted: int
+    values: Any
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What is measured, row by row; ``retrieved`` None: all rows have a score."""
+
+    y: Any
+    scores: Any
+    qid: Any
+    retrieved: Any = None
+
+
+def evaluate(
+    scores: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCORES", help="One score per line in the order of DATA, or a TREC run."
+        ),
+    ],
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA",
+            help=f"{DATA_HELP} With a TREC run: its qrels.",
+            autocompletion=complete.data,
+        ),
+    ],
+    measures: Measures = "nDCG@10,AP",
+    preset: Preset = None,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")
+    ] = False,
+    all_queries: Annotated[
+        bool,
+        typer.Option(
+            "--all-queries",
+            "-c",
+            help="TREC: judged queries that the run misses count too, as with trec_eval -c.",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Measure scores against labels, query by query and in the mean.
+
+    Documents of a TREC run are ordered as trec_eval orders them: by score in single precision,
+    equal ones by descending name; judged documents that the run misses count as never found.
+    """
+    from rankwise.metrics import evaluate as measure
+
+    wanted = read_measures(measures, preset)
+    if not scores.is_file():
+        raise UsageError(f"{str(scores)!r} is no file.")
+    is_run = len(_first_line(scores).split()) == _RUN_COLUMNS
+    if all_queries and not is_run:
+        raise UsageError(f"--all-queries is for TREC runs, and {scores} is none.")
+    rows = _trec(scores, data, all_queries) if is_run else _scores(scores, data)
+    taken = [_by_row_order(one) if is_run else one for one in wanted.values()]
+    result = measure(rows.y, rows.scores, rows.qid, taken, retrieved=rows.retrieved)
+    found = [
+        _found(spec, str(one), result[str(used)], result.per_query[str(used)])
+        for (spec, one), used in zip(wanted.items(), taken, strict=True)
+    ]
+    if json:
+        print_json(_as_dict(found, result.qids, per_query))
+    else:
+        _print(found, result.qids, per_query)
+
+
+def _trec(run: Path, qrels: list[str], all_queries: bool) -> _Rows:
+    from rankwise.datasets import judge, read_qrels, read_run
+
+    if len(qrels) != 1:
+        raise UsageError(f"a TREC run goes with one qrels file, got {len(qrels)}.")
+    if not Path(qrels[0]).is_file():
+        raise UsageError(f"{qrels[0]!r} is no file.")
+    judged = judge(read_run(run), read_qrels(qrels[0]), all_queries=all_queries)
+    if not len(judged):
+        raise JobError(f"{run} and {qrels[0]} have no query in common.")
+    return _Rows(judged.y, judged.scores, judged.qid, judged.retrieved)
+
+
+def _by_row_order(measure: Measure) -> Measure:
+    """The measure with ties in the order of the rows: ``judge`` has put them in trec_eval's."""
+    is_by_name = getattr(measure, "ties", None) == "docid"
+    return replace(measure, **{"ties": "stable"}) if is_by_name else measure
+
+
+def _scores(path: Path, data: list[str]) -> _Rows:
+    from rankwise.cli._data import load_table
+
+    table = load_table(data)
+    values = _read_scores(path)
+    if len(values) != table.n_samples:
+        raise JobError(
+            f"{path} has {len(values)} scores, but {data[0]} has {table.n_samples} rows. "
+            "Give one score per row, in the same order."
+        )
+    return _Rows(table.y, values, table.groups)
+
+
+def _read_scores(path: Path) -> Any:
+    import numpy as np
+
+    from rankwise.datasets.textfiles import open_text
+
+    file = open_text(path)
+    lines = file.read(file.start, file.stop).decode("utf-8", "replace").splitlines()
+    values = np.empty(len(lines))
+    for number_of_line, line in enumerate(lines, start=1):
+        try:
+            values[number_of_line - 1] = float(line)
+        except ValueError:
+            raise JobError(
+                f"{path}, line {number_of_line}: a score must be one number, got "
+                f"{line.strip()[:40]!r}."
+            ) from None
+    return values
+
+
+def _first_line(path: Path) -> str:
+    """The first line that is not blank."""
+    from rankwise.datasets.textfiles import open_text
+
+    file = open_text(path)
+    head = file.read(file.start, file.start + _HEAD_BYTES).decode("utf-8", "replace")
+    return next((line for line in head.splitlines() if line.strip()), "")
+
+
+def _found(spec: str, convention: str, mean: float, values: Any) -> _Found:
+    import numpy as np
+
+    from rankwise.metrics.significance import bootstrap_interval
+
+    known = values[~np.isnan(values)]
+    interval = None
+    if len(known) > 1:
+        low, high = bootstrap_interval(known, random_state=0)[:2]
+        interval = float(low), float(high)
+    return _Found(spec, convention, mean, interval, len(known), values)
+
+
+def _as_dict(found: list[_Found], qids: Any, per_query: bool) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "queries": len(qids),
+        "measures": {
+            one.spec: {
+                "mean": one.mean,
+                "interval": one.interval,
+                "counted": one.counted,
+                "convention": one.convention,
+            }
+            for one in found
+        },
+    }
+    if per_query:
+        facts["qids"] = qids
+        facts["per_query"] = {one.spec: one.values for one in found}
+    return facts
+
+
+def _print(found: list[_Found], qids: Any, per_query: bool) -> None:
+    if per_query:
+        names = [one.spec for one in found]
+        lines = [
+            [str(qid), *(number(float(one.values[i])) for one in found)]
+            for i, qid in enumerate(qids)
+        ]
+        print_table(["query", *names], lines, right=names)
+    lines = [
+        [
+            one.spec,
+            number(one.mean),
+            "–" if one.interval is None else " – ".join(map(number, one.interval)),
+            f"{one.counted} of {len(qids)}",
+            one.convention,
+        ]
+        for one in found
+    ]
+    columns = ["measure", "mean", "95 % interval", "queries", "convention"]
+    print_table(columns, lines, right=columns[1:4])

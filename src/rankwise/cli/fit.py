@@ -1,0 +1,80 @@
+"""``rankwise fit``: one ranker on one table, into a model file."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rankwise.cli._arguments import make_ranker, read_measures
+from rankwise.cli._errors import UsageError
+from rankwise.cli._options import Data, Json, Preset, Ranker, Seed, SelectBy, Set
+from rankwise.cli._output import print_json
+from rankwise.cli._progress import waiting
+
+_MEASURE = "nDCG@10"
+
+
+def fit(
+    data: Data,
+    ranker: Ranker,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")],
+    set_: Set = None,
+    vali: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Validation data for the choice.")
+    ] = None,
+    select_by: SelectBy = None,
+    preset: Preset = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Fit a ranker and save it.
+
+    What its parameters leave open (C=val, early stopping) is chosen on the validation data: of
+    --vali or of the fold that DATA names. Without any, C=val means cross-validation.
+    """
+    from rankwise.cli._data import load_training
+    from rankwise.persistence import save
+    from rankwise.selection import tune
+
+    estimator = make_ranker(ranker, set_, seed)
+    by = select_by or getattr(estimator, "measure", None) or _MEASURE
+    measure = read_measures(by, preset)[by]
+    if out.is_dir():
+        raise UsageError(f"--out must name a file, {out} is a folder.")
+    train, validation = load_training(data, vali)
+    start = time.perf_counter()
+    with waiting(f"Fitting {ranker}"):
+        tuned = tune(estimator, train, validation, measure, random_state=seed)
+    seconds = time.perf_counter() - start
+    out.parent.mkdir(parents=True, exist_ok=True)
+    save(tuned.estimator, out)
+    facts = {
+        "ranker": ranker,
+        "model": str(out),
+        "data": train.name,
+        "rows": train.n_samples,
+        "queries": train.n_queries,
+        "features": train.n_features,
+        "validation_rows": None if validation is None else validation.n_samples,
+        "chosen": tuned.chosen,
+        "chosen_by": str(measure),
+        "search": tuned.search,
+        "fit_seconds": seconds,
+        "notes": tuned.notes,
+    }
+    if json:
+        print_json(facts)
+        return
+    typer.echo(
+        f"{ranker} on {train.name or 'data'}: {train.n_samples} rows, {train.n_queries} queries, "
+        f"{train.n_features} features, {seconds:.2f} s"
+    )
+    where = "cross-validation" if validation is None else f"{validation.n_samples} validation rows"
+    for name, value in tuned.chosen.items():
+        typer.echo(f"{name} = {value:g} chosen by {by} on {where}")
+    for note in tuned.notes:
+        typer.echo(f"note: {note}")
+    typer.echo(str(out))

@@ -1,0 +1,133 @@
+"""``rankwise list``: the rankers, measures, presets and data sets that other commands accept."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from rankwise.cli._options import Json
+from rankwise.cli._output import print_json, print_table
+
+
+class What(StrEnum):
+    """What can be listed."""
+
+    rankers = "rankers"
+    measures = "measures"
+    presets = "presets"
+    datasets = "datasets"
+
+
+def list_(
+    what: Annotated[What | None, typer.Argument(help="Only these; all without it.")] = None,
+    json: Json = False,
+) -> None:
+    """List rankers, measures, presets and data sets."""
+    chosen = list(What) if what is None else [what]
+    listed = {kind.value: _LISTS[kind]() for kind in chosen}
+    if json:
+        print_json(listed)
+        return
+    for kind in chosen:
+        rows = [_SHOWN[kind](row) for row in listed[kind.value]]
+        columns = list(rows[0])
+        print_table(
+            columns,
+            [list(row.values()) for row in rows],
+            title=f"{kind.value} {_HINTS[kind]}",
+            right=("rows", "queries", "features", "folds"),
+        )
+
+
+def _rankers() -> list[dict[str, Any]]:
+    from rankwise._registry import REGISTRY
+
+    return [
+        {
+            "name": key,
+            "summary": entry.summary,
+            "tags": sorted(entry.tags),
+            "needs": f"rankwise[{entry.extra}]" if entry.extra else "",
+        }
+        for key, entry in REGISTRY.items()
+        if entry.kind in ("ranker", "ordinal")
+    ]
+
+
+def _measures() -> list[dict[str, Any]]:
+    from rankwise.metrics._table import ALIASES, MEASURES
+
+    return [
+        {"name": name, "aliases": [alias for alias, of in ALIASES.items() if of == name]}
+        for name in MEASURES
+    ]
+
+
+def _presets() -> list[dict[str, Any]]:
+    from rankwise.metrics.presets import PRESETS
+
+    return [
+        {"name": name, "measures": {measure: dict(sets) for measure, sets in of.items()}}
+        for name, of in PRESETS.items()
+    ]
+
+
+def _datasets() -> list[dict[str, Any]]:
+    from rankwise.datasets.catalog import known_datasets
+
+    return [
+        {
+            "name": name,
+            "title": entry.title,
+            "rows": entry.rows,
+            "queries": entry.queries,
+            "features": entry.features,
+            "folds": len(entry.folds),
+            "address": entry.address,
+        }
+        for name, entry in known_datasets().items()
+    ]
+
+
+def _as_text(row: dict[str, Any]) -> dict[str, str]:
+    return {
+        column: ", ".join(value) if isinstance(value, list) else str(value)
+        for column, value in row.items()
+        if column != "address"
+    }
+
+
+def _preset_as_text(row: dict[str, Any]) -> dict[str, str]:
+    """The order of ties once; of each measure only what the preset sets beside it."""
+    ties = {sets["ties"] for sets in row["measures"].values() if "ties" in sets}
+    settings = {
+        name: ",".join(f"{key}={value}" for key, value in sets.items() if key != "ties")
+        for name, sets in row["measures"].items()
+    }
+    return {
+        "name": row["name"],
+        "ties": ", ".join(sorted(ties)),
+        "sets": "  ".join(f"{name}({text})" for name, text in settings.items() if text),
+    }
+
+
+_LISTS = {
+    What.rankers: _rankers,
+    What.measures: _measures,
+    What.presets: _presets,
+    What.datasets: _datasets,
+}
+_SHOWN = {
+    What.rankers: _as_text,
+    What.measures: _as_text,
+    What.presets: _preset_as_text,
+    What.datasets: _as_text,
+}
+_HINTS = {
+    What.rankers: "(for --rankers and --ranker)",
+    What.measures: "(for --measures, as Name(key=value,…)@k)",
+    What.presets: "(for --preset: what a bare name means to another program)",
+    What.datasets: "(as DATA: NAME, NAME:FOLD or NAME:FOLD:PART)",
+}

@@ -1,0 +1,71 @@
+"""The ``rankwise`` command: what it is called with, and which file answers.
+
+Nothing here imports scikit-learn or numba; commands import what they need when they run.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rankwise.cli import (
+    compare,
+    convert,
+    cv,
+    evaluate,
+    fit,
+    info,
+    lint,
+    listing,
+    predict,
+)
+from rankwise.cli._errors import DEBUG_FLAG, USAGE, OneLineGroup
+
+app = typer.Typer(
+    cls=OneLineGroup,
+    help="Learning to rank: judged data in, a tuned and tested leaderboard out.",
+    epilog="Exit codes: 0 done, 1 the job failed, 2 the command line is wrong, 130 interrupted.",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+app.command("compare")(compare.compare)
+app.command("cv")(cv.cv)
+app.command("fit")(fit.fit)
+app.command("predict")(predict.predict)
+app.command("evaluate")(evaluate.evaluate)
+app.command("convert")(convert.convert)
+app.command("lint")(lint.lint)
+app.command("info")(info.info)
+app.command("list")(listing.list_)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from rankwise import __version__
+
+        typer.echo(f"rankwise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option(DEBUG_FLAG, help="Show the traceback of an error; may stand anywhere.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(USAGE)
+
+
+def main() -> None:
+    """Entry point of the ``rankwise`` script."""
+    app(prog_name="rankwise")

@@ -1,0 +1,94 @@
+"""One HTML file of a comparison: everything inside, nothing loaded from anywhere."""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+import rankwise
+from rankwise.report.colours import css_variables
+from rankwise.report.figures import figures
+from rankwise.report.sections import (
+    folds_section,
+    leaderboard_section,
+    reproduce_section,
+    verdict,
+)
+from rankwise.report.text import FILTERS
+
+if TYPE_CHECKING:
+    from rankwise.selection import Leaderboard
+
+
+def write_report(
+    leaderboard: Leaderboard,
+    path: str | Path,
+    *,
+    data: Any = None,
+    lint: Any = None,
+    command: str | Sequence[str] | None = None,
+) -> Path:
+    """Write a comparison as one self-contained HTML page.
+
+    Parameters
+    ----------
+    leaderboard : Leaderboard
+        Curves over cut-offs appear where its cells hold one measure at three or more cut-offs,
+        regularisation paths where rankers chose a number from a grid.
+    path : path-like
+        The file; its folder is made where it does not exist.
+    data : RankingData, Fold, FoldedData or sequence of Fold, optional
+        What was compared on; linted where ``lint`` is not given.
+    lint : LintReport, optional
+    command : str or sequence of str, optional
+        What to type to get this page again.
+
+    Returns
+    -------
+    Path
+        Where the page is.
+
+    Examples
+    --------
+    >>> write_report(compare(["ridge"], load_lambdarank()), "report.html")  # doctest: +SKIP
+    """
+    path = Path(path)
+    page = _render(
+        leaderboard, lint, command if isinstance(command, str) else shlex.join(command or ())
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _render(board: Leaderboard, lint: Any, command: str) -> str:
+    templates = files("rankwise.report") / "templates"
+    environment = Environment(
+        loader=PackageLoader("rankwise.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(FILTERS)
+    return environment.get_template("report.html.j2").render(
+        title=board.settings.data or "judged data",
+        board=board,
+        verdict=verdict(board),
+        leaderboard=leaderboard_section(board),
+        folds=folds_section(board),
+        figures=figures(board),
+        lint=lint,
+        reproduce=reproduce_section(board, command),
+        style=(templates / "report.css").read_text("utf-8"),
+        script=(templates / "sort.js").read_text("utf-8"),
+        variables=css_variables(),
+        version=rankwise.__version__,
+        date=datetime.date.today().isoformat(),
+    )

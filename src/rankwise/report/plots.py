@@ -1,0 +1,219 @@
+"""Plots of a comparison: curves over cut-offs, per-query differences, regularisation paths.
+
+Each returns a :class:`matplotlib.figure.Figure` of its own (no pyplot state), or None where the
+leaderboard has nothing to draw; save it with ``figure.savefig("curves.svg")``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from rankwise.report.colours import MARKERS, N_SERIES, light, series
+from rankwise.report.series import Curves, Differences, Path, curves, differences, paths
+from rankwise.typing import Float64Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from rankwise.selection import Leaderboard
+
+_WIDTH = 8.6
+_COLUMNS = 3
+_MOST_PANELS = 12
+_MOST_STEPS = 400
+_FONT = 10.0
+
+
+def plot_curves(board: Leaderboard) -> Figure | None:
+    """A measure against its cut-off, one line per ranker.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Whose cells hold one measure at three or more cut-offs, e.g. from
+        ``measures=[f"nDCG@{k}" for k in range(1, 11)]``.
+    """
+    found = curves(board)
+    return None if found is None else _draw_curves(found)
+
+
+def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure | None:
+    """Every ranker against the best, query by query, sorted.
+
+    Parameters
+    ----------
+    board : Leaderboard
+    measure : str, optional
+        None: the first.
+    """
+    measure = board.measures[0] if measure is None else measure
+    found = differences(board, measure)[:_MOST_PANELS]
+    return _draw_differences(found, measure) if found else None
+
+
+def plot_paths(board: Leaderboard) -> Figure | None:
+    """Validation score along the penalty, a thin line per fold, its choice a dot."""
+    found = paths(board)[:_MOST_PANELS]
+    return _draw_paths(found) if found else None
+
+
+def _draw_curves(found: Curves) -> Figure:
+    figure = Figure(figsize=(_WIDTH, 3.9), layout="constrained")
+    axes = figure.subplots()
+    for number, (ranker, means) in enumerate(found.means.items()):
+        is_told_apart = number < N_SERIES
+        axes.plot(
+            found.cutoffs,
+            means,
+            color=series(number),
+            marker=MARKERS[number] if is_told_apart else "",
+            markersize=4.5,
+            linewidth=1.8 if is_told_apart else 0.9,
+            zorder=N_SERIES + 2 - min(number, N_SERIES),
+            label=ranker,
+        )
+    _label_ends(axes, found)
+    axes.set_xticks(found.cutoffs)
+    axes.set_xlabel("cut-off k")
+    axes.set_ylabel(f"{found.name}@k")
+    _style(axes)
+    return figure
+
+
+def _label_ends(axes: Axes, found: Curves) -> None:
+    """Name each line at its right end, labels pushed apart."""
+    low, high = axes.get_ylim()
+    step = 0.058 * (high - low)
+    names = list(found.means)
+    ends = np.array([means[-1] for means in found.means.values()])
+    places = _pushed_apart(ends, step)
+    overflow = places.max() - high
+    if overflow > 0:
+        places -= overflow
+    right = found.cutoffs[-1]
+    reach = right - found.cutoffs[0]
+    for number, (name, end, place) in enumerate(zip(names, ends, places, strict=True)):
+        axes.annotate(
+            name,
+            xy=(right, end),
+            xytext=(right + 0.045 * reach, place),
+            color=series(number),
+            fontsize=_FONT,
+            va="center",
+            annotation_clip=False,
+            arrowprops={
+                "arrowstyle": "-",
+                "color": series(number),
+                "linewidth": 0.6,
+                "shrinkA": 1,
+                "shrinkB": 4,
+            },
+        )
+    axes.set_ylim(min(low, places.min() - step / 2), max(high, places.max() + step / 2))
+
+
+def _pushed_apart(wanted: Float64Array, step: float) -> Float64Array:
+    """Places at least ``step`` apart, near the wanted ones, in the same order."""
+    order = np.argsort(-wanted, kind="stable")
+    places = wanted[order].astype(np.float64)
+    for i in range(1, len(places)):
+        places[i] = min(places[i], places[i - 1] - step)
+    out = np.empty_like(places)
+    out[order] = places + (wanted.mean() - places.mean())
+    return out
+
+
+def _draw_differences(found: list[Differences], measure: str) -> Figure:
+    figure, grid = _panels(len(found), height=1.9)
+    limit = max(float(np.abs(one.values).max(initial=0.0)) for one in found) or 1.0
+    for axes, one in zip(grid, found, strict=False):
+        x, y = _steps(one.values)
+        axes.fill_between(x, 0, y, where=y >= 0, step="post", color=light("better"), linewidth=0)
+        axes.fill_between(x, 0, y, where=y <= 0, step="post", color=light("worse"), linewidth=0)
+        axes.axhline(0, color=light("ink"), linewidth=0.8)
+        axes.set_title(one.ranker, fontsize=_FONT, loc="left", color=light("ink"))
+        axes.set_ylim(-1.05 * limit, 1.05 * limit)
+        axes.set_xlim(0, max(len(one.values), 1))
+        axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+        axes.text(
+            0.97, 0.95, f"better on {one.better}", transform=axes.transAxes, ha="right", va="top",
+            fontsize=_FONT - 1, color=light("better"),
+        )  # fmt: skip
+        axes.text(
+            0.03, 0.05, f"worse on {one.worse}", transform=axes.transAxes, ha="left", va="bottom",
+            fontsize=_FONT - 1, color=light("worse"),
+        )  # fmt: skip
+        _style(axes)
+    figure.supylabel(f"{measure} minus the best's", fontsize=_FONT, color=light("ink"))
+    figure.supxlabel("queries, sorted", fontsize=_FONT, color=light("ink"))
+    return figure
+
+
+def _steps(values: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Left edges and heights of a step line; many queries become quantiles of them."""
+    n = len(values)
+    if n == 0:
+        return np.array([0.0, 1.0]), np.zeros(2)
+    kept = np.arange(n) if n <= _MOST_STEPS else np.linspace(0, n - 1, _MOST_STEPS).astype(int)
+    return np.append(kept, n).astype(np.float64), np.append(values[kept], values[-1])
+
+
+def _draw_paths(found: list[Path]) -> Figure:
+    figure, grid = _panels(len(found), height=2.1)
+    for number, (axes, path) in enumerate(zip(grid, found, strict=False)):
+        colour = series(number)
+        for fold, scores in path.scores.items():
+            axes.plot(path.values, scores, color=light("muted"), linewidth=0.7, alpha=0.75)
+            chosen = path.chosen.get(fold)
+            if chosen is not None and chosen in path.values:
+                axes.plot(
+                    [chosen], [scores[path.values == chosen][0]], "o", markersize=4, color=colour
+                )
+        axes.plot(path.values, _mean_over_folds(path), color=colour, linewidth=2.0)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.set_title(path.ranker, fontsize=_FONT, loc="left", color=light("ink"))
+        axes.set_xlabel(path.parameter)
+        _style(axes)
+    figure.supylabel("validation score", fontsize=_FONT, color=light("ink"))
+    return figure
+
+
+def _mean_over_folds(path: Path) -> Float64Array:
+    """Mean of the folds that have a value; NaN where none has."""
+    scores = np.array(list(path.scores.values()))
+    known = ~np.isnan(scores)
+    count = known.sum(axis=0)
+    total = np.where(known, scores, 0.0).sum(axis=0)
+    return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
+
+
+def _panels(n: int, height: float) -> tuple[Figure, list[Any]]:
+    columns = min(n, _COLUMNS)
+    rows = -(-n // columns)
+    figure = Figure(
+        figsize=(_WIDTH * (0.45 + 0.55 * columns / _COLUMNS), 0.5 + height * rows),
+        layout="constrained",
+    )
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for unused in grid[n:]:
+        unused.set_visible(False)
+    return figure, grid
+
+
+def _style(axes: Axes) -> None:
+    """Thin rules, no frame, text in ink."""
+    axes.grid(True, axis="y", color=light("rule"), linewidth=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set_color(light("rule"))
+    axes.tick_params(colors=light("muted"), labelsize=_FONT - 1, length=0)
+    axes.tick_params(axis="x", length=3, color=light("rule"), labelcolor=light("muted"))
+    axes.xaxis.label.set(color=light("ink"), size=_FONT)
+    axes.yaxis.label.set(color=light("ink"), size=_FONT)

@@ -1,0 +1,133 @@
+"""What the page says, as plain values for the template."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rankwise.metrics import parse
+from rankwise.report.series import differences
+from rankwise.report.text import number
+
+if TYPE_CHECKING:
+    from rankwise.selection import Leaderboard
+
+SIGNIFICANT = 0.05
+_TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
+# The interval plot beside each row, in SVG units.
+PLOT_WIDTH, _PLOT_MARGIN = 180.0, 8.0
+
+
+def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
+    """Rows of the table with the places of their interval plots, and what is missing from it."""
+    rows = board.rows()
+    finished = [row for row in rows if row["rank"]]
+    place = _places(finished)
+    counts = {one.ranker: one for one in differences(board)}
+    return {
+        "measure": board.measures[0],
+        "others": board.measures[1:],
+        "level": f"{100 * board.settings.confidence:g}\u00a0%",
+        "test": _TESTS.get(board.settings.test, board.settings.test),
+        "larger_is_better": parse(board.specs[board.measures[0]]).greater_is_better,
+        "rows": [
+            {
+                **row,
+                "description": board.descriptions[row["ranker"]],
+                "counts": counts.get(row["ranker"]),
+                "plot": place(row),
+                "standing": _standing(row),
+            }
+            for row in finished
+        ],
+        "best_at": place(finished[0])["mean"] if finished else None,
+        "plot_width": PLOT_WIDTH,
+        "missing": [row for row in rows if not row["rank"]],
+        "notes": [(row["ranker"], note) for row in rows for note in row["notes"]],
+    }
+
+
+def folds_section(board: Leaderboard) -> dict[str, Any]:
+    """Mean of every ranker on every fold, the best of each fold marked."""
+    rows = [row for row in board.rows() if any(v is not None for v in row["folds"])]
+    turn = 1 if parse(board.specs[board.measures[0]]).greater_is_better else -1
+    best = [
+        max((turn * row["folds"][i] for row in rows if row["folds"][i] is not None), default=None)
+        for i in range(len(board.folds))
+    ]
+    return {
+        "names": board.folds,
+        "rows": [
+            {
+                "ranker": row["ranker"],
+                "cells": [
+                    {"mean": mean, "is_best": mean is not None and turn * mean == best[i]}
+                    for i, mean in enumerate(row["folds"])
+                ],
+                "chosen": [row["chosen"].get(fold) or {} for fold in board.folds],
+            }
+            for row in rows
+        ],
+    }
+
+
+def reproduce_section(board: Leaderboard, command: str) -> dict[str, Any]:
+    """Everything that the numbers depend on."""
+    return {
+        "command": command,
+        "settings": board.settings,
+        "specs": board.specs,
+        "descriptions": board.descriptions,
+        "folds": board.fold_infos,
+    }
+
+
+def verdict(board: Leaderboard) -> str:
+    """The outcome in one or two sentences."""
+    finished = [row for row in board.rows() if row["rank"]]
+    if not finished:
+        return "No ranker finished."
+    measure, best = board.measures[0], finished[0]
+    first = f"{best['ranker']} leads with {measure} {number(best['mean'])}"
+    if best["low"] is not None:
+        first += f" ({number(best['low'])} to {number(best['high'])})"
+    if len(finished) == 1:
+        return f"{first}."
+    behind = [row["ranker"] for row in finished[1:] if _is_behind(row)]
+    level = [row["ranker"] for row in finished[1:] if not _is_behind(row)]
+    if not level:
+        return f"{first}, significantly ahead of {_listed(behind)}."
+    second = f"Its lead over {_listed(level)} may be chance"
+    if behind:
+        second += f"; {_listed(behind)} {'is' if len(behind) == 1 else 'are'} significantly behind"
+    return f"{first}. {second}."
+
+
+def _standing(row: dict[str, Any]) -> str:
+    if row["rank"] == 1:
+        return "best"
+    if row["p_holm"] is None:
+        return "not tested"
+    return "behind" if _is_behind(row) else "level with the best"
+
+
+def _is_behind(row: dict[str, Any]) -> bool:
+    return row["p_holm"] is not None and row["p_holm"] < SIGNIFICANT
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) > 4:
+        names = [*names[:3], f"{len(names) - 3} others"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _places(rows: list[dict[str, Any]]) -> Any:
+    """Maps a row to the places of its interval on the common scale of all rows."""
+    ends = [row[what] for row in rows for what in ("low", "high", "mean") if row[what] is not None]
+    low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
+    reach = (high - low) or 1.0
+
+    def x(value: float | None) -> float | None:
+        inner = PLOT_WIDTH - 2 * _PLOT_MARGIN
+        return None if value is None else round(_PLOT_MARGIN + inner * (value - low) / reach, 1)
+
+    return lambda row: {what: x(row[what]) for what in ("low", "high", "mean")}

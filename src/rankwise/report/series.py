@@ -1,0 +1,187 @@
+"""The numbers behind the plots, taken out of a leaderboard."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.metrics import parse
+from rankwise.metrics.significance import stratified_mean
+from rankwise.selection import Cell, Leaderboard
+from rankwise.typing import Float64Array
+
+_FEWEST_POINTS = 3
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Means of one measure at several cut-offs.
+
+    Attributes
+    ----------
+    name : str
+        Measure without its cut-off, e.g. "nDCG".
+    spec : str
+        Its full convention.
+    cutoffs : list of int
+        Ascending.
+    means : dict of str to list of float
+        By ranker, best first at the largest cut-off; means of fold means.
+    """
+
+    name: str
+    spec: str
+    cutoffs: list[int]
+    means: dict[str, list[float]]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """One ranker against the best, query by query.
+
+    Attributes
+    ----------
+    ranker : str
+    values : ndarray of shape (n_queries,)
+        Value minus that of the best, turned so that > 0 means better, descending.
+    better, equal, worse : int
+        Numbers of queries.
+    """
+
+    ranker: str
+    values: Float64Array
+    better: int
+    equal: int
+    worse: int
+
+
+@dataclass(frozen=True)
+class Path:
+    """A ranker's validation score along one parameter.
+
+    Attributes
+    ----------
+    ranker, parameter : str
+    values : ndarray of shape (n_values,)
+        Ascending, positive.
+    scores : dict of str to ndarray of shape (n_values,)
+        By fold.
+    chosen : dict of str to float
+        By fold.
+    """
+
+    ranker: str
+    parameter: str
+    values: Float64Array
+    scores: dict[str, Float64Array]
+    chosen: dict[str, float]
+
+
+def curves(board: Leaderboard) -> Curves | None:
+    """The measure with the most cut-offs among all that the cells hold; None below three."""
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for spec in {spec for cell in board.cells for spec in cell.values}:
+        family, _, cutoff = spec.rpartition("@")
+        if family and cutoff.isdigit():
+            found[family][int(cutoff)] = spec
+    if not found:
+        return None
+    family = max(found, key=lambda name: (len(found[name]), name))
+    by_cutoff = dict(sorted(found[family].items()))
+    if len(by_cutoff) < _FEWEST_POINTS:
+        return None
+    means = {
+        row["ranker"]: [
+            stratified_mean(_pooled(board, row["ranker"], spec), board.fold_of_query)
+            for spec in by_cutoff.values()
+        ]
+        for row in board.rows()
+        if row["rank"]
+    }
+    if not means:
+        return None
+    any_spec = next(iter(by_cutoff.values()))
+    turn = -1 if parse(any_spec).greater_is_better else 1
+    ordered = dict(sorted(means.items(), key=lambda item: turn * item[1][-1]))
+    return Curves(parse(any_spec).name, family, list(by_cutoff), ordered)
+
+
+def differences(board: Leaderboard, measure: str | None = None) -> list[Differences]:
+    """Every finished ranker but the best, in the order of the table."""
+    measure = board.measures[0] if measure is None else measure
+    finished = [row["ranker"] for row in board.rows(measure) if row["rank"]]
+    if not finished:
+        return []
+    values = board.per_query(measure)
+    turn = 1.0 if parse(board.specs[measure]).greater_is_better else -1.0
+    found = []
+    for ranker in finished[1:]:
+        difference = turn * (values[ranker] - values[finished[0]])
+        difference = np.sort(difference[~np.isnan(difference)])[::-1]
+        better, worse = int((difference > 0).sum()), int((difference < 0).sum())
+        found.append(
+            Differences(ranker, difference, better, len(difference) - better - worse, worse)
+        )
+    return found
+
+
+def paths(board: Leaderboard) -> list[Path]:
+    """Rankers that chose one positive number from a grid, in the order of the table."""
+    found = []
+    for row in board.rows():
+        cells = [board.cell(row["ranker"], fold) for fold in board.folds]
+        path = _path(row["ranker"], [cell for cell in cells if cell.search])
+        if path is not None:
+            found.append(path)
+    return found
+
+
+def _path(ranker: str, cells: list[Cell]) -> Path | None:
+    settings = [setting["params"] for cell in cells for setting in cell.search]
+    names = {name for params in settings for name in params}
+    if len(names) != 1 or any(len(params) != 1 for params in settings):
+        return None
+    parameter = names.pop()
+    by_fold: dict[str, dict[float, float]] = {}
+    for cell in cells:
+        by_fold[cell.fold] = {
+            float(value): math.nan if setting["score"] is None else float(setting["score"])
+            for setting in cell.search
+            if _is_positive(value := setting["params"][parameter])
+        }
+    values = sorted({value for scores in by_fold.values() for value in scores})
+    if len(values) < _FEWEST_POINTS:
+        return None
+    return Path(
+        ranker,
+        parameter,
+        np.array(values),
+        {
+            fold: np.array([scores.get(value, math.nan) for value in values])
+            for fold, scores in by_fold.items()
+        },
+        {
+            cell.fold: float(cell.chosen[parameter])
+            for cell in cells
+            if _is_positive(cell.chosen.get(parameter))
+        },
+    )
+
+
+def _is_positive(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 < value < math.inf
+
+
+def _pooled(board: Leaderboard, ranker: str, spec: str) -> Float64Array:
+    """Values of all folds' queries; NaN where a cell has none."""
+    return np.concatenate(
+        [
+            board.cell(ranker, info.name).values.get(spec, np.full(len(info.qids), np.nan))
+            for info in board.fold_infos
+        ]
+    )

@@ -1,0 +1,58 @@
+"""Matplotlib figures as SVG that becomes a part of the page."""
+
+from __future__ import annotations
+
+import io
+import re
+from html import escape
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+
+from rankwise.report.colours import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
+_SIZE = re.compile(r'\s(?:width|height)="[\d.]+pt"')
+_ID = re.compile(r'\b(id="|href="#|url\(#)')
+_OPEN = re.compile(r"<svg\b([^>]*)>")
+_NAMESPACE = re.compile(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"')
+
+
+def inline(figure: Figure, name: str, title: str, description: str) -> str:
+    """The figure as an ``<svg>`` element without references to anything outside.
+
+    Parameters
+    ----------
+    figure : Figure
+        Drawn in the light colours of :mod:`rankwise.report.colours`.
+    name : str
+        Prefix of its element ids, unique on the page.
+    title, description : str
+        What a screen reader says.
+    """
+    buffer = io.StringIO()
+    # Text stays text: it is small, can be searched, and takes the page's font.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = _METADATA.sub("", text)
+    text = _ID.sub(rf"\g<1>{name}-", text)
+    text = text.replace("xlink:href", "href")
+    opening = _OPEN.search(text)
+    assert opening is not None
+    attributes = _NAMESPACE.sub("", _SIZE.sub("", opening[1]))
+    width = figure.get_figwidth() * 96
+    head = (
+        f'<svg{attributes} role="img" aria-labelledby="{name}-title {name}-desc" '
+        f'style="max-width: {width:.0f}px">'
+        f'<title id="{name}-title">{escape(title)}</title>'
+        f'<desc id="{name}-desc">{escape(description)}</desc>'
+    )
+    text = head + text[opening.end() :]
+    for variable, (light, _) in COLOURS.items():
+        text = text.replace(light, f"var(--{variable})")
+    return text

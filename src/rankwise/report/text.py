@@ -1,0 +1,75 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+NONE = "–"
+MINUS = "−"
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """Fixed digits; a dash for None and NaN."""
+    if value is None or math.isnan(value):
+        return NONE
+    return f"{value:.{digits}f}".replace("-", MINUS)
+
+
+def signed(value: float | None, digits: int = 4) -> str:
+    """With its sign."""
+    if value is None or math.isnan(value):
+        return NONE
+    return f"{value:+.{digits}f}".replace("-", MINUS)
+
+
+def p_value(p: float | None) -> str:
+    """Three digits, or that it is below 0.001."""
+    if p is None:
+        return NONE
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def seconds(value: float | None) -> str:
+    """Two or three figures that count, in ms, s, min or h."""
+    if value is None:
+        return NONE
+    if value < 1:
+        return f"{1000 * value:.3g} ms" if value < 0.0995 else f"{1000 * value:.0f} ms"
+    if value < 120:
+        return f"{value:.3g} s"
+    return f"{value / 60:.3g} min" if value < 7200 else f"{value / 3600:.3g} h"
+
+
+def size(value: float | None) -> str:
+    """In MB or GB."""
+    if value is None:
+        return NONE
+    return f"{value / 1e6:.0f} MB" if value < 1e9 else f"{value / 1e9:.2f} GB"
+
+
+def setting(value: Any) -> str:
+    """A parameter's value: powers of two as such, other numbers short."""
+    if isinstance(value, float) and value > 0 and math.isfinite(value):
+        mantissa, exponent = math.frexp(value)
+        if mantissa == 0.5 and abs(exponent - 1) > 4:
+            return f"2^{exponent - 1}".replace("-", MINUS)
+        return f"{value:.4g}"
+    return str(value)
+
+
+def count(value: int) -> str:
+    """With thin spaces between thousands."""
+    return f"{value:,}".replace(",", "\u2009")
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "number": number,
+    "signed": signed,
+    "p_value": p_value,
+    "seconds": seconds,
+    "size": size,
+    "setting": setting,
+    "count": count,
+}

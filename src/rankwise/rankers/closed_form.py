@@ -19,7 +19,7 @@ from rankwise.base import Ranker
 from rankwise.metrics import parse
 from rankwise.solvers.design import Design, LinearDesign
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
-from rankwise.solvers.path import eigen_path
+from rankwise.solvers.path import path_coef
 from rankwise.solvers.path_selection import (
     PathFit,
     fit_path,
@@ -139,7 +139,7 @@ class ClosedFormRanker(Ranker):
         with single_threaded_blas():
             for running, phi in zip(self._running, design.maps, strict=True):
                 grams += design.draws(running.update(problem, phi, has_qid=qid is not None))
-            coefs = [eigen_path(solvable(gram, problem)).coef(C) for gram in grams]
+            coefs = [path_coef(solvable(gram, problem), C) for gram in grams]
         self._set_fitted(design, PathFit(coefs, None, grams), C, 0)
         return self
 

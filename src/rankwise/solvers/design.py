@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from rankwise.features.random_nodes import NodeMap
+from rankwise.features.random_nodes import SLICE_ROWS, NodeMap
 from rankwise.solvers.dual import DualPath, dual_path
 from rankwise.solvers.gram import BlockMap, Gram, Problem, fold_grams
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
@@ -43,7 +43,7 @@ class Design(Protocol):
         """For each draw, the path of the dual system."""
         ...
 
-    def read_out(self, coefs: Coefs) -> Any:
+    def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Any:
         """Solutions of all draws in the form that :meth:`scores` takes."""
         ...
 
@@ -119,13 +119,13 @@ class LinearDesign:
         for basis in self.bases:
             yield dual_path(problem, _Projected(self.columns, basis))
 
-    def read_out(self, coefs: Coefs) -> Float64Array:
+    def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Float64Array:
         """Weights on the raw columns, averaged over draws, shape (n_C, n_raw)."""
         raw = [
             coef if basis is None else coef @ basis.T
             for coef, basis in zip(coefs, self.bases, strict=True)
         ]
-        return np.mean(raw, axis=0)
+        return np.mean(raw, axis=0).astype(dtype, copy=False)
 
     def scores(self, X: Matrix, read_out: Float64Array) -> Float64Array:
         d = len(self.columns.shift)
@@ -175,15 +175,18 @@ class NodeDesign:
         for nodes in self.maps:
             yield dual_path(problem, nodes)
 
-    def read_out(self, coefs: Coefs) -> list[Float64Array]:
+    def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> list[FloatArray]:
         """Output weights of each draw divided by the number of draws, shape (n_nodes, n_C)."""
-        return [np.ascontiguousarray(coef.T) / len(self.maps) for coef in coefs]
+        return [np.ascontiguousarray(coef.T / len(self.maps), dtype=dtype) for coef in coefs]
 
-    def scores(self, X: Matrix, read_out: list[Float64Array]) -> Float64Array:
-        # Large opposite weights cancel: the sum is taken in float64 whatever the blocks are.
+    def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
+        # Slices of node outputs are used while they are in the cache. Large opposite weights
+        # cancel: the sum is taken in the precision of the weights, whatever the nodes have.
         total = np.zeros((X.shape[0], read_out[0].shape[1]))
-        for nodes, weights in zip(self.maps, read_out, strict=True):
-            total += nodes.rows(X) @ weights
+        for lo in range(0, X.shape[0], SLICE_ROWS):
+            rows = X[lo : lo + SLICE_ROWS]
+            for nodes, weights in zip(self.maps, read_out, strict=True):
+                total[lo : lo + SLICE_ROWS] += nodes(rows).astype(weights.dtype) @ weights
         return total
 
     def blocks(self, X: Matrix) -> Iterator[FloatArray]:

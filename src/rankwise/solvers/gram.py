@@ -178,7 +178,7 @@ def fold_grams(
     ``PRECISE_FLOPS``; below, they are centred and multiplied in float64.
     """
     p = phi.n_features_out
-    precise = problem.X.shape[0] * p * p <= PRECISE_FLOPS
+    precise = is_precise(problem, p)
     if query_folds is None:
         query_folds = [np.arange(problem.groups.n_queries)]
     lanes = max(1, N_UNITS // len(query_folds))
@@ -192,6 +192,11 @@ def fold_grams(
         fold = next(folds)
         grams[fold] = grams[fold] + gram
     return grams
+
+
+def is_precise(problem: Problem, p: int) -> bool:
+    """Whether float32 blocks are turned to float64 before they are multiplied."""
+    return problem.X.shape[0] * p * p <= PRECISE_FLOPS
 
 
 def total(grams: Sequence[Gram]) -> Gram:

@@ -18,8 +18,8 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.design import Coefs, Design, draw_grams
 from rankwise.solvers.folds import query_folds, row_folds
-from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem, total
-from rankwise.solvers.path import eigen_path, inverse_shifted
+from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem, is_precise, total
+from rankwise.solvers.path import eigen_path, inverse_shifted, path_coef
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 
@@ -76,8 +76,10 @@ def mean_of_folds(fold_scores: Float64Array) -> Float64Array:
 
 def fit_path(problem: Problem, design: Design, C: Float64Array) -> PathFit:
     """Solutions for every C on all rows."""
-    paths, grams = _all_paths(problem, design)
-    return PathFit([path.coef(C) for path in paths], None, grams)
+    if _use_dual(problem, design):
+        return PathFit([path.coef(C) for path in design.dual_paths(problem)], None, None)
+    grams = [total(folds) for folds in draw_grams(design, problem, None)]
+    return PathFit([path_coef(solvable(gram, problem), C) for gram in grams], None, grams)
 
 
 def fit_path_val(
@@ -125,14 +127,16 @@ def fit_path_cv(
 
             def solve(fold: int, all_rows: Gram = all_rows, parts: Any = fold_grams) -> Any:
                 part = all_rows if fold < 0 else all_rows - parts[fold]
-                return eigen_path(solvable(part, problem)).coef(C)
+                return path_coef(solvable(part, problem), C)
 
             n_threads = None if design.n_columns >= 64 else 1
             solutions = list(thread_imap(solve, range(-1, len(folds)), n_threads))
             final.append(solutions[0])
             for number, solution in enumerate(solutions[1:]):
                 held[number].append(solution)
-    read_outs = [design.read_out(coefs) for coefs in held]
+    # Held-out scores only choose C: blocks of many float32 rows are read out as they are.
+    dtype = np.float64 if is_precise(problem, design.n_columns) else problem.X.dtype
+    read_outs = [design.read_out(coefs, dtype) for coefs in held]
     values = _held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
     return PathFit(final, values, grams)
 
@@ -149,7 +153,13 @@ def fit_path_loqo(problem: Problem, design: Design, C: Float64Array, measure: Me
     groups = problem.groups
     if groups.n_queries < 2:
         raise ValueError('C="loqo" needs at least 2 queries, got 1. Pass a qid, or use C="cv".')
-    paths, grams = _all_paths(problem, design)
+    paths: Sequence[Path]
+    grams: list[Gram] | None = None
+    if _use_dual(problem, design):
+        paths = list(design.dual_paths(problem))
+    else:
+        grams = [total(folds) for folds in draw_grams(design, problem, None)]
+        paths = [eigen_path(solvable(gram, problem)) for gram in grams]
     coefs = [path.coef(C) for path in paths]
     bases = [path.vectors for path in paths]
     inverses = [inverse_shifted(path.values, C) for path in paths]
@@ -176,14 +186,6 @@ def fit_path_loqo(problem: Problem, design: Design, C: Float64Array, measure: Me
 
     per_query = list(thread_imap(held_out, range(groups.n_queries)))
     return PathFit(coefs, np.concatenate(per_query), grams)
-
-
-def _all_paths(problem: Problem, design: Design) -> tuple[Sequence[Path], list[Gram] | None]:
-    """The path of each draw on all rows, and its statistics where it is primal."""
-    if _use_dual(problem, design):
-        return list(design.dual_paths(problem)), None
-    grams = [total(folds) for folds in draw_grams(design, problem, None)]
-    return [eigen_path(solvable(gram, problem)) for gram in grams], grams
 
 
 def solvable(gram: Gram, problem: Problem) -> Gram:

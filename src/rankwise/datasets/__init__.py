@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from rankwise.datasets.catalog import fetch, known_datasets
     from rankwise.datasets.data import Fold, FoldedData, RankingData
     from rankwise.datasets.judged_run import JudgedRun, judge
+    from rankwise.datasets.lint_report import Finding, LintReport
+    from rankwise.datasets.linter import lint
     from rankwise.datasets.loaders import load_dataset, load_lambdarank, load_mq2008, load_ohsumed
     from rankwise.datasets.sidefiles import read_grouped, write_grouped
     from rankwise.datasets.svmlight import read_letor
@@ -20,9 +22,11 @@ if TYPE_CHECKING:
     from rankwise.datasets.write import write_letor
 
 _WHERE = {
+    "Finding": "lint_report",
     "Fold": "data",
     "FoldedData": "data",
     "JudgedRun": "judged_run",
+    "LintReport": "lint_report",
     "Qrels": "trec",
     "RankingData": "data",
     "Run": "trec",
@@ -31,6 +35,7 @@ _WHERE = {
     "from_frame": "table",
     "judge": "judged_run",
     "known_datasets": "catalog",
+    "lint": "linter",
     "load_dataset": "loaders",
     "load_lambdarank": "loaders",
     "load_mq2008": "loaders",
@@ -48,9 +53,11 @@ _WHERE = {
 }
 
 __all__ = [
+    "Finding",
     "Fold",
     "FoldedData",
     "JudgedRun",
+    "LintReport",
     "Qrels",
     "RankingData",
     "Run",
@@ -59,6 +66,7 @@ __all__ = [
     "from_frame",
     "judge",
     "known_datasets",
+    "lint",
     "load_dataset",
     "load_lambdarank",
     "load_mq2008",

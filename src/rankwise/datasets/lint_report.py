@@ -1,0 +1,152 @@
+"""What lint found: findings and a summary of every part, as values and as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+LEVELS = ("error", "warning", "info")
+LIKE_FINDINGS = 3  # of one kind, in the text
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes
+    ----------
+    level : {"error", "warning", "info"}
+        An error makes results wrong, a warning may, an info is good to know.
+    what : str
+        "queries without relevant rows", "constant features", …
+    where : str
+        The part, or the parts that share something.
+    count : int
+    total : int
+        What ``count`` is out of.
+    examples : tuple of str
+        A few of them.
+    note : str
+        What follows from it.
+    """
+
+    level: Literal["error", "warning", "info"]
+    what: str
+    where: str
+    count: int
+    total: int
+    examples: tuple[str, ...]
+    note: str
+
+
+@dataclass(frozen=True)
+class PartSummary:
+    """Size and labels of one part.
+
+    Attributes
+    ----------
+    name : str
+    n_samples, n_queries, n_features : int
+    labels : dict of str to int
+        Rows with each label, or in each of ten ranges where there are more than 20 labels.
+    group_sizes : dict of str to float
+        "min", "median", "mean" and "max" number of rows of a query.
+    """
+
+    name: str
+    n_samples: int
+    n_queries: int
+    n_features: int
+    labels: dict[str, int]
+    group_sizes: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """Findings, worst first, and the parts they were found in.
+
+    Attributes
+    ----------
+    name : str
+        Of the data.
+    rows : list of Finding
+    parts : list of PartSummary
+    """
+
+    name: str
+    rows: list[Finding]
+    parts: list[PartSummary]
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no error."""
+        return all(finding.level != "error" for finding in self.rows)
+
+    def count(self, level: str) -> int:
+        """Number of findings of that level."""
+        return sum(finding.level == level for finding in self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dicts, lists, strings and numbers, for JSON."""
+        return {"ok": self.ok, **asdict(self)}
+
+    def __str__(self) -> str:
+        title = (
+            f"Lint of {self.name or 'data'}: {self.count('error')} errors, "
+            f"{self.count('warning')} warnings, {self.count('info')} to know"
+        )
+        parts = _table(
+            ("part", "rows", "queries", "features", "rows a query", "labels"),
+            [
+                (
+                    part.name,
+                    f"{part.n_samples:,}",
+                    f"{part.n_queries:,}",
+                    f"{part.n_features:,}",
+                    "{min:.0f} to {max:.0f}, median {median:g}".format(**part.group_sizes)
+                    if part.n_queries
+                    else "",
+                    "  ".join(f"{label}: {count:,}" for label, count in part.labels.items()),
+                )
+                for part in self.parts
+            ],
+            right=(1, 2, 3),
+        )
+        seen: Counter[str] = Counter()
+        lines = []
+        for finding in self.rows:
+            seen[finding.what] += 1
+            if seen[finding.what] <= LIKE_FINDINGS:
+                lines.append(
+                    (
+                        finding.level,
+                        finding.where,
+                        f"{finding.count:,} of {finding.total:,}",
+                        f"{finding.what}: {finding.note}",
+                        ", ".join(finding.examples),
+                    )
+                )
+        findings = _table(("", "where", "found", "", "such as"), lines, right=(2,))
+        more = "\n".join(
+            f"{what}: {count - LIKE_FINDINGS} more, see to_dict()"
+            for what, count in seen.items()
+            if count > LIKE_FINDINGS
+        )
+        return "\n\n".join(block for block in (title, parts, findings, more) if block)
+
+
+def _table(header: Sequence[str], rows: list[tuple[str, ...]], right: Sequence[int]) -> str:
+    """Aligned columns; empty without rows."""
+    if not rows:
+        return ""
+    lines = [tuple(header), *rows]
+    widths = [max(len(line[j]) for line in lines) for j in range(len(header))]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if j in right else cell.ljust(width)
+            for j, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )

@@ -125,7 +125,7 @@ class CacheSlot:
         warnings.warn(
             f"{self.paths[0].name} could not be cached ({'; '.join(reasons)}). Set RANKWISE_CACHE "
             "to a writable folder, or pass cache=False.",
-            stacklevel=4,
+            stacklevel=3,  # the caller of read_letor
         )
         return None
 

@@ -189,7 +189,7 @@ def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
         _refuse_duplicates(parsed, X, base)
     if not options.wants_dense(entries, rows, width):
         return X
-    dense = np.zeros(X.shape, dtype=X.dtype)
+    dense = np.zeros((rows, width), dtype=X.dtype)
     dense[np.repeat(np.arange(rows), np.diff(X.indptr)), X.indices] = X.data  # keeps a -0.0
     return dense
 

@@ -29,7 +29,7 @@ def read_letor(
     cache: bool | Literal["beside"] = True,
     verify: bool = False,
 ) -> RankingData:
-    """Read judged rows from SVMlight/LETOR text, ``label qid:id index:value # comment`` a line.
+    r"""Read judged rows from SVMlight/LETOR text, ``label qid:id index:value # comment`` a line.
 
     Parameters
     ----------

@@ -54,6 +54,7 @@ _LARGEST_INDEX, _NO_INDEX = np.uint64(LARGEST_INDEX), np.uint64(NO_INDEX)
 _EXACT_POWERS = np.array([float(10**k) for k in range(23)])
 _INTEGER_POWERS = np.array([10**k for k in range(20)], dtype=np.uint64)
 _LEAST_POWER, _MOST_POWER = -342, 308
+_MOST_EXPONENT = 1 << 50  # larger ones decide nothing more, however many digits go before
 
 _SPACE = np.zeros(256, dtype=np.bool_)  # white space; the newline is one
 _SPACE[[9, 10, 11, 12, 13, 32]] = True
@@ -193,7 +194,7 @@ def _number(buf, start):
         settled = buf[i] - _U48 < _U10
         exponent = 0
         while buf[i] - _U48 < _U10:
-            exponent = min(10 * exponent + np.int64(buf[i] - _U48), 99999)
+            exponent = min(10 * exponent + np.int64(buf[i] - _U48), _MOST_EXPONENT)
             i += _U1
         power += -exponent if down else exponent
     while not _ENDS[buf[i]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigvalsh_tridiagonal, lapack, solveh_banded
+from scipy.linalg import eigvalsh_tridiagonal, get_lapack_funcs, solveh_banded
 
 from rankwise.solvers.gram import Gram
 from rankwise.typing import Float64Array
@@ -51,9 +51,8 @@ def path_coef(gram: Gram, C: Float64Array) -> Float64Array:
     alpha = 1.0 / np.asarray(C, dtype=np.float64)
     if p < SMALLEST_TRIDIAGONAL:
         return eigen_path(gram).coef(C)
-    reduced, diagonal, off, tau, info = lapack.dsytrd(
-        gram.matrix, lower=1, lwork=int(lapack.dsytrd_lwork(p)[0])
-    )
+    sytrd, sytrd_lwork = get_lapack_funcs(("sytrd", "sytrd_lwork"), dtype=np.float64)
+    reduced, diagonal, off, tau, info = sytrd(gram.matrix, lower=1, lwork=int(sytrd_lwork(p)[0]))
     assert info == 0
     smallest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(0, 0))[0]
     largest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(p - 1, p - 1))[0]
@@ -78,7 +77,8 @@ def _apply_reflectors(
 ) -> Float64Array:
     """The orthogonal factor of the reduction (or its transpose) times ``columns``."""
     lwork = 64 * max(1, columns.shape[1])
-    product, _, info = lapack.dormqr("L", trans, reflectors, tau, columns, lwork)
+    (ormqr,) = get_lapack_funcs(("ormqr",), dtype=np.float64)
+    product, _, info = ormqr("L", trans, reflectors, tau, columns, lwork)
     assert info == 0
     return product
 

@@ -61,10 +61,10 @@ def test_kills_lose_at_most_the_running_cells(tmp_path, n_jobs, n_kills):
             before = now
     assert 2 <= len(before) < N_RANKERS * N_FOLDS
     n_before = len(started(log))
-    resumed = run(store, log, n_jobs)
+    resumed = run(store, log)
     assert set(started(log)[n_before:]) == {(c.ranker, c.fold) for c in resumed.cells} - before
 
-    whole = run(tmp_path / "other", tmp_path / "other log", n_jobs)
+    whole = run(tmp_path / "other", tmp_path / "other log")
     for measure in whole.measures:
         np.testing.assert_equal(resumed.per_query(measure), whole.per_query(measure))
 

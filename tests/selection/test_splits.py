@@ -155,7 +155,10 @@ def test_whatever_holds_folds_is_taken():
     assert as_folds(fold).fold_names == ("only",)
     assert as_folds([fold, fold]).fold_names == ("fold1", "fold2")
     folded = FoldedData("mine", ("a",), lambda i: fold)
-    assert as_folds(folded) is folded
+    assert as_folds(folded).fold_names == ("a",)
+    assert as_folds(folded)[0] is fold
+    twice = FoldedData("mine", ("a", "a"), lambda i: fold)
+    assert as_folds(twice).fold_names == ("fold1", "fold2")
     with pytest.raises(ValueError, match="have folds already"):
         as_folds(fold, 3)
     with pytest.raises(TypeError, match="RankingData, a Fold, a FoldedData or a sequence"):

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 
 from rankwise._threads import available_threads
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.metrics import Measure, parse
+from rankwise.metrics import Measure, evaluate, parse
 from rankwise.metrics.paired import METHODS, check_choice
 from rankwise.selection.candidates import Candidate, as_candidates
 from rankwise.selection.cell import Cell
@@ -91,7 +92,8 @@ def compare(
     -----
     The test part is seen by ``predict`` and the measures only. Seconds are wall time, a fit's
     include its whole search; a class's first fit in a process may compile or load kernels, so
-    tables show medians over folds. Memory: see
+    tables show medians over folds. BLAS runs on one thread in every cell, since another number
+    of threads gives other last bits. Memory: see
     :class:`rankwise.selection.resources.PeakMemory`.
 
     Examples
@@ -111,10 +113,13 @@ def compare(
         raise ValueError("measures must name at least one measure, got none.")
     parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
     select = next(iter(parsed.values())) if select_by is None else parse(select_by, preset)
+    measured = _with_curve(list(parsed.values()))
     kept = None if store is None else ResultStore(store)
 
-    infos = [_describe(fold, name) for name, fold in zip(folds.fold_names, folds, strict=True)]
-    measured = _with_curve(list(parsed.values()))
+    infos = []
+    for name, fold in zip(folds.fold_names, folds, strict=True):
+        _check_measurable(fold, measured, select)
+        infos.append(_describe(fold, name))
     common = [str(select), sorted(map(str, measured)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)
     cells = {} if kept is None else _finished(kept, keys)
@@ -174,6 +179,13 @@ def _with_curve(measures: list[Measure]) -> tuple[Measure, ...]:
     first = next((m for m in measures if getattr(m, "cutoff", None) is not None), None)
     curve = [] if first is None else [replace(first, **{"cutoff": k}) for k in CURVE_CUTOFFS]
     return tuple(dict.fromkeys([*measures, *curve]))
+
+
+def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure) -> None:
+    """Raise now, before any fit, where a measure does not suit the labels."""
+    evaluate(fold.test.y, np.zeros(fold.test.n_samples), fold.test.groups, measures)
+    if fold.vali is not None:
+        select.mean(fold.vali.y, np.zeros(fold.vali.n_samples), fold.vali.groups)
 
 
 def _describe(fold: Fold, name: str) -> FoldInfo:

@@ -44,10 +44,10 @@ class PeakMemory:
     Notes
     -----
     Linux: the kernel's high-water mark, reset through ``/proc/self/clear_refs`` at the start, so
-    that each context has a peak of its own. Where that file may not be written, and on macOS:
-    the rise of ``ru_maxrss``, the peak of the whole process, which misses a peak below an earlier
-    one. Either way memory that the process holds free at the start is reused unseen, and pages of
-    other threads count.
+    that each context has a peak of its own (the process's earlier peak is lost to later readers).
+    Where that file may not be written, and on macOS: the rise of ``ru_maxrss``, the peak of the
+    whole process, which misses a peak below an earlier one. Either way memory that the process
+    holds free at the start is reused unseen, and pages of other threads count.
     """
 
     extra_bytes: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -206,14 +207,18 @@ def as_folds(
             "RankingData."
         )
     if isinstance(data, FoldedData):
-        return data
+        return replace(data, fold_names=_unique(data.fold_names))
     folds = [data] if isinstance(data, Fold) else list(data)
     if not folds or not all(isinstance(fold, Fold) for fold in folds):
         raise TypeError(
             "data must be a RankingData, a Fold, a FoldedData or a sequence of Fold, "
             f"got {type(data).__name__} of {[type(f).__name__ for f in folds[:3]]}."
         )
-    names = [fold.name for fold in folds]
-    if len(set(names)) < len(names):
-        names = [f"fold{i + 1}" for i in range(len(folds))]
-    return FoldedData(folds[0].test.name, tuple(names), folds.__getitem__)
+    names = _unique(tuple(fold.name for fold in folds))
+    return FoldedData(folds[0].test.name, names, folds.__getitem__)
+
+
+def _unique(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) == len(names):
+        return names
+    return tuple(f"fold{i + 1}" for i in range(len(names)))

@@ -53,7 +53,12 @@ RESULT_TYPES = (
     "rankwise.solvers.streaming.OpenQuery",
     "rankwise.solvers.streaming.RunningGram",
 )
-TRUSTED_TYPES = (*(entry.path.replace(":", ".") for entry in REGISTRY.values()), *RESULT_TYPES)
+PLAIN_TYPES = ("numpy.dtype",)  # kept by scikit-learn's imputer; not on skops' own list
+TRUSTED_TYPES = (
+    *(entry.path.replace(":", ".") for entry in REGISTRY.values()),
+    *RESULT_TYPES,
+    *PLAIN_TYPES,
+)
 
 # Bound methods, partial objects, operators and constructors with arguments have no place in a
 # model file, and are where a trusted type could be called with arguments of the file's choice.

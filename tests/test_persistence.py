@@ -1,0 +1,485 @@
+"""Model files: what goes in comes out, and nothing in a file runs."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+import zipfile
+from functools import partial
+
+import numpy as np
+import pytest
+import skops.io
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
+
+import rankwise
+from rankwise import PairwiseELM, RidgeRanker
+from rankwise.persistence import FORMAT, HEADER, TRUSTED_TYPES, ModelFileError, describe, load, save
+
+
+def double(X):
+    """A function that a file can name."""
+    return 2 * X
+
+
+class Constant(RegressorMixin, BaseEstimator):
+    """An estimator of the user's own."""
+
+    def fit(self, X, y):
+        self.value_ = float(np.mean(y))
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.value_)
+
+
+@pytest.fixture
+def rows(rng):
+    X = rng.normal(size=(40, 3))
+    return X, rng.integers(0, 3, 40), np.arange(40) % 4
+
+
+@pytest.fixture
+def model(rows):
+    X, y, qid = rows
+    return RidgeRanker(alpha=0.5).fit(X, y, qid=qid)
+
+
+@pytest.fixture
+def model_file(model, tmp_path):
+    return model.save(tmp_path / "model.skops")
+
+
+def rewrite(source, target, **replaced):
+    """Copy of an archive with ``schema`` or ``header`` replaced by other JSON."""
+    names = {"schema": "schema.json", "header": HEADER}
+    texts = {names[key]: json.dumps(value) for key, value in replaced.items()}
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, texts.get(name, old.read(name)))
+    return target
+
+
+def schema_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("schema.json"))
+
+
+# Round trips -------------------------------------------------------------------------------------
+
+
+def test_save_is_a_method_and_a_function(model, rows, tmp_path):
+    for write in (model.save, partial(rankwise.save, model)):
+        path = write(str(tmp_path / "m"))
+        assert path == tmp_path / "m"
+        np.testing.assert_array_equal(rankwise.load(path).predict(rows[0]), model.predict(rows[0]))
+
+
+def test_parameters_and_state_come_back(rows, tmp_path):
+    X, y, qid = rows
+    model = PairwiseELM(n_nodes=30, C=[0.1, 1.0], measure="AP", random_state=3)
+    model.fit(X, y, qid=qid)
+    back = load(save(model, tmp_path / "m"))
+    assert back.get_params() == model.get_params()
+    assert vars(back).keys() == vars(model).keys()
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+    np.testing.assert_array_equal(back.path_["coef"], model.path_["coef"])
+    assert back.fit_fingerprint_ == model.fit_fingerprint_
+
+
+def test_unfitted_estimators_and_generators(tmp_path):
+    generator = np.random.RandomState(5)
+    back = load(save(PairwiseELM(random_state=generator), tmp_path / "m"))
+    assert back.random_state.randint(10**9) == np.random.RandomState(5).randint(10**9)
+
+
+def test_pipelines_of_scikit_learn_parts(rows, tmp_path):
+    X, y, _ = rows
+    preparation = ColumnTransformer([
+        ("scaled", StandardScaler(), [0]),
+        ("ranked", make_pipeline(SimpleImputer(), QuantileTransformer(n_quantiles=10)), [1, 2]),
+    ])  # fmt: skip
+    pipeline = make_pipeline(preparation, PCA(2), FunctionTransformer(np.tanh), RidgeRanker())
+    back = load(save(pipeline.fit(X, y), tmp_path / "m"))
+    np.testing.assert_array_equal(back.predict(X), pipeline.predict(X))
+
+
+def test_own_classes_and_functions_load_when_passed(rows, tmp_path):
+    X, y, _ = rows
+    path = save(make_pipeline(FunctionTransformer(double), Constant()).fit(X, y), tmp_path / "m")
+    with pytest.raises(ModelFileError, match=r"does not trust: .*Constant, .*double.*trusted=\["):
+        load(path)
+    with pytest.raises(ModelFileError, match=r"does not trust: .*double"):
+        load(path, trusted=[Constant])
+    assert load(path, trusted=[Constant, double]).predict(X)[0] == pytest.approx(y.mean())
+
+
+# What save refuses -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (lambda X: X, "a lambda"),
+        (partial(np.add, 1), "a partial"),
+        ("".join, None),
+        (StandardScaler().fit, "a method"),
+    ],
+)
+def test_save_refuses_what_no_file_can_name(function, what, tmp_path):
+    path = tmp_path / "m"
+    if what is None:  # builtin functions are left to load's list
+        with pytest.raises(ModelFileError):
+            load(save(FunctionTransformer(function), path))
+        return
+    for estimator, where in (
+        (FunctionTransformer(function), "FunctionTransformer.func"),
+        (PairwiseELM(kernel=function), "PairwiseELM.kernel"),
+        (make_pipeline(FunctionTransformer(function)), r"Pipeline.steps\[0\]\[1\].func"),
+    ):
+        with pytest.raises(TypeError, match=f"{where} is {what}.*module level.*named kernel"):
+            save(estimator, path)
+    assert not path.exists()
+
+
+def test_save_refuses_local_functions(tmp_path):
+    def local(X):
+        return X
+
+    with pytest.raises(TypeError, match="a function defined inside another"):
+        save(FunctionTransformer(local), tmp_path / "m")
+
+
+def test_save_takes_estimators_only(tmp_path):
+    with pytest.raises(TypeError, match="save takes an estimator, got dict"):
+        save({"a": 1}, tmp_path / "m")
+
+
+def test_failed_save_keeps_the_old_file(model_file, model, monkeypatch):
+    before = model_file.read_bytes()
+
+    def full_disk(_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        model.save(model_file)
+    assert model_file.read_bytes() == before
+    assert list(model_file.parent.iterdir()) == [model_file]
+
+
+# The header --------------------------------------------------------------------------------------
+
+
+def test_describe_reads_the_header(rows, tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y, qid = rows
+    frame = pd.DataFrame(X, columns=["bm25", "length", "pagerank"])
+    model = PairwiseELM(n_nodes=20, C=np.inf, random_state=0).fit(frame, y, qid=qid)
+    header = describe(model.save(tmp_path / "m"))
+    assert header["format"] == FORMAT
+    assert header["rankwise"] == rankwise.__version__
+    assert header["estimator"] == "rankwise.rankers.elm.pairwise_elm.PairwiseELM"
+    assert header["params"]["n_nodes"] == 20
+    assert header["params"]["C"] == "inf"
+    assert header["feature_names"] == ["bm25", "length", "pagerank"]
+    assert header["n_features"] == 3
+    assert header["fingerprint"] == model.fit_fingerprint_
+    assert header["fingerprint"]["n_queries"] == 4
+    assert header["score_name"] == model.score_name_
+    assert header["versions"]["skops"] == skops.__version__
+    json.dumps(header)
+
+
+def test_describe_looks_into_pipelines(rows, tmp_path):
+    X, y, _ = rows
+    pipeline = make_pipeline(StandardScaler(), RidgeRanker()).fit(X, y)
+    header = describe(save(pipeline, tmp_path / "m"))
+    assert header["estimator"] == "sklearn.pipeline.Pipeline"
+    assert header["fingerprint"] == pipeline[-1].fit_fingerprint_
+    assert header["feature_names"] is None
+
+
+def test_fingerprint_names_the_training_data(rng):
+    X, y = rng.normal(size=(400, 3)), rng.normal(size=400)
+
+    def fingerprint(X, y, **fit_params):
+        return RidgeRanker().fit(X, y, **fit_params).fit_fingerprint_["sha256"]
+
+    name = fingerprint(X, y)
+    assert name == fingerprint(X.copy(), list(y))
+    others = [
+        fingerprint(X.astype(np.float32), y), fingerprint(X + np.eye(1, 3), y),
+        fingerprint(X, y + np.eye(1, 400)[0]), fingerprint(X[::-1], y[::-1]),
+        fingerprint(X, y, qid=np.arange(400) % 2), fingerprint(X, y, qid=np.arange(400) // 200),
+        fingerprint(X, y, sample_weight=np.arange(1, 401)), fingerprint(X[1:], y[1:]),
+    ]  # fmt: skip
+    assert len({name, *others}) == 1 + len(others)
+
+
+# Damaged and foreign files -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (pickle.dumps({"a": 1}), "looks like a pickle"),
+        (b"1 qid:1 1:0.5\n", "is no model file"),
+        (b"PK\x03\x04 and then something else", "truncated or damaged"),
+        (b"PK", "truncated or damaged"),
+    ],
+)
+@pytest.mark.parametrize("read", [load, describe])
+def test_foreign_files(content, message, read, tmp_path):
+    path = tmp_path / "m.skops"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError, match=rf"m\.skops .*{message}"):
+        read(path)
+
+
+def test_missing_file_is_missing(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "none")
+
+
+def test_truncation_anywhere_is_noticed(model_file, tmp_path):
+    data = model_file.read_bytes()
+    path = tmp_path / "short"
+    for size in {0, 1, 4, *np.linspace(5, len(data) - 1, 60).astype(int).tolist()}:
+        path.write_bytes(data[:size])
+        with pytest.raises(ModelFileError):
+            load(path)
+
+
+def test_a_flipped_byte_is_noticed_or_harmless(model_file, model, rows, tmp_path):
+    data, path = bytearray(model_file.read_bytes()), tmp_path / "flipped"
+    for place in np.linspace(0, len(data) - 1, 150).astype(int):
+        changed = data.copy()
+        changed[place] ^= 0x20
+        path.write_bytes(changed)
+        try:
+            back = load(path)
+        except ModelFileError:
+            continue
+        np.testing.assert_array_equal(back.predict(rows[0]), model.predict(rows[0]))
+
+
+def test_archives_of_others(model, tmp_path):
+    path = tmp_path / "m"
+    skops.io.dump(model, path)
+    with pytest.raises(ModelFileError, match=f"no {HEADER}"):
+        load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("word/document.xml", "<xml/>")
+    with pytest.raises(ModelFileError, match="a zip archive but no model file"):
+        load(path)
+
+
+def test_packed_archives_are_refused(model_file, tmp_path):
+    path = tmp_path / "bomb"
+    with zipfile.ZipFile(model_file) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, old.read(name), zipfile.ZIP_DEFLATED)
+    with pytest.raises(ModelFileError, match="packed in a way"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "change", [{"format": FORMAT + 1}, {"rankwise": "1000.0.0"}], ids=["format", "version"]
+)
+def test_newer_files_say_so(change, model_file, tmp_path):
+    path = rewrite(model_file, tmp_path / "new", header={**describe(model_file), **change})
+    for read in (load, describe):
+        with pytest.raises(ModelFileError, match=r"was written by rankwise .*Upgrade rankwise"):
+            read(path)
+
+
+@pytest.mark.parametrize("header", [[], {}, {"format": "x", "rankwise": "0.1.0"}, "text"])
+def test_odd_headers_are_damage(header, model_file, tmp_path):
+    path = rewrite(model_file, tmp_path / "odd", header=header)
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+
+
+def test_later_minor_versions_load(model_file, model, rows, tmp_path):
+    major = rankwise.__version__.split(".")[0]
+    header = {**describe(model_file), "rankwise": f"{major}.999.0"}
+    back = load(rewrite(model_file, tmp_path / "m", header=header))
+    np.testing.assert_array_equal(back.predict(rows[0]), model.predict(rows[0]))
+
+
+# Crafted files -----------------------------------------------------------------------------------
+
+TEXT = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "is_json": True}
+
+
+def node(loader, module, name, **content):
+    return {"__loader__": loader, "__module__": module, "__class__": name, **content}
+
+
+def listed(*nodes, name="tuple"):
+    loader = {"tuple": "TupleNode", "list": "ListNode"}[name]
+    return node(loader, "builtins", name, content=list(nodes))
+
+
+def text(value):
+    return {**TEXT, "content": json.dumps(value)}
+
+
+def crafted_nodes(marker):
+    """Trees that would touch ``marker`` when built by a careless reader."""
+    command = text(f"touch {marker}")
+    system = node("FunctionNode", "os", "system")
+    return {
+        "function": system,
+        "function-as-type": node("TypeNode", "os", "system"),
+        "foreign-type": node("ObjectNode", "subprocess", "Popen", content=None),
+        "foreign-module-is-not-imported": node("ObjectNode", "antigravity", "fly", content=None),
+        "constructor": node(
+            "ConstructorFromReduceNode", "subprocess", "Popen", content=listed(command)
+        ),
+        "constructor-of-function": node(
+            "ConstructorFromReduceNode", "os", "system", content=listed(command)
+        ),
+        "partial": node(
+            "PartialNode", "functools", "partial",
+            content={"func": system, "args": listed(command), "kwds": text({}),
+                     "namespace": text(None)},
+        ),
+        "method": node(
+            "MethodNode", "builtins", "str", content={"func": "format", "obj": command}
+        ),
+        "operator": node(
+            "OperatorFuncNode", "operator", "methodcaller", attrs=listed(command)
+        ),
+        "list-built-by-a-function": node("ListNode", "os", "system", content=[command]),
+        "array-built-by-a-function": node(
+            "NdArrayNode", "os", "system", type="json", content=[command], shape=listed(text(1))
+        ),
+        "dict-with-keys-made-by-a-function": node(
+            "DictNode", "builtins", "dict", content={f"touch {marker}": text(1)},
+            key_types=listed(system, name="list"),
+        ),
+        "default-factory": node(
+            "DefaultDictNode", "collections", "defaultdict",
+            content={"main": text({}), "default_factory": system},
+        ),
+        "loss": {
+            **node("LossNode", "os", "system", content=text({})),
+            "__reduce__": {"args": listed(command)},
+        },
+        "registered-name-in-a-foreign-module": node(
+            "ObjectNode", "os", "PairwiseELM", content=None
+        ),
+        "unknown-loader": node("EvalNode", "builtins", "eval", content=command),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", list(crafted_nodes("x")))
+@pytest.mark.parametrize("place", ["root", "attribute"])
+def test_nothing_in_a_file_runs(kind, place, model_file, tmp_path):
+    marker = tmp_path / "was_run"
+    evil = crafted_nodes(marker)[kind]
+    schema = schema_of(model_file)
+    if place == "root":
+        schema = {**evil, "protocol": schema["protocol"], "_skops_version": "0"}
+    else:
+        schema["content"]["content"]["alpha"] = evil
+    path = rewrite(model_file, tmp_path / "evil", schema=schema)
+    with pytest.raises(ModelFileError, match=r"not trust|does not trust|damaged"):
+        load(path)
+    assert not marker.exists()
+
+
+def test_older_protocols_open_no_door(model_file, tmp_path):
+    marker = tmp_path / "was_run"
+    for protocol in (0, 1):
+        for kind, evil in crafted_nodes(marker).items():
+            schema = {**evil, "protocol": protocol, "_skops_version": "0"}
+            path = rewrite(model_file, tmp_path / f"{protocol}-{kind}", schema=schema)
+            with pytest.raises(ModelFileError):
+                load(path)
+    assert not marker.exists()
+
+
+def test_a_pickled_payload_stays_closed(tmp_path):
+    marker = tmp_path / "was_run"
+
+    class Payload:
+        def __reduce__(self):
+            return os.system, (f"touch {marker}",)
+
+    path = tmp_path / "model.skops"
+    path.write_bytes(pickle.dumps(Payload()))
+    with pytest.raises(ModelFileError, match="pickle"):
+        load(path)
+    assert not marker.exists()
+
+
+def test_arrays_of_pickled_objects_stay_closed(model_file, tmp_path):
+    marker = tmp_path / "was_run"
+
+    class Payload:
+        def __reduce__(self):
+            return os.system, (f"touch {marker}",)
+
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([Payload()], dtype=object), allow_pickle=True)
+    path = tmp_path / "evil"
+    with zipfile.ZipFile(model_file) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, buffer.getvalue() if name.endswith(".npy") else old.read(name))
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+    assert not marker.exists()
+
+
+def test_files_cannot_add_to_the_list(model_file, tmp_path):
+    schema = {**schema_of(model_file), "trusted": ["os.system"]}
+    schema["content"]["content"]["alpha"] = node("FunctionNode", "os", "system")
+    header = {**describe(model_file), "trusted": ["os.system"]}
+    path = rewrite(model_file, tmp_path / "evil", schema=schema, header=header)
+    with pytest.raises(ModelFileError, match=r"does not trust: os\.system"):
+        load(path)
+
+
+def test_a_file_must_hold_an_estimator(model_file, tmp_path):
+    schema = {**text({"a": 1}), "protocol": schema_of(model_file)["protocol"]}
+    with pytest.raises(ModelFileError, match="holds a dict and no estimator"):
+        load(rewrite(model_file, tmp_path / "m", schema=schema))
+
+
+def test_trees_of_scikit_learn_are_left_to_the_user(rows, tmp_path):
+    X, y, _ = rows
+    forest = RandomForestRegressor(n_estimators=2, random_state=0).fit(X, y)
+    path = save(forest, tmp_path / "m")
+    with pytest.raises(ModelFileError, match=r"does not trust: sklearn\.tree\._tree\.Tree"):
+        load(path)
+
+
+def test_spoilt_trees_of_an_adapter_are_refused(rows, tmp_path):
+    pytest.importorskip("lightgbm")
+    X, y, qid = rows
+    model = rankwise.LightGBMRanker(n_estimators=2, min_child_samples=2, n_jobs=1)
+    model.fit(X, y, qid=qid)
+    good = load(save(model, tmp_path / "m"))
+    np.testing.assert_array_equal(good.predict(X), model.predict(X))
+    model.model_ = model.model_.replace(b"split_feature=", b"split_feature=9")
+    with pytest.raises(ValueError, match=r"split_feature must lie in 0\.\.2"):
+        load(save(model, tmp_path / "m")).predict(X)
+
+
+def test_the_list_names_classes():
+    for name in TRUSTED_TYPES:
+        assert name.startswith("rankwise.") or name == "numpy.dtype"
+        module, _, cls = name.rpartition(".")
+        assert isinstance(getattr(__import__(module, fromlist=[cls]), cls), type)

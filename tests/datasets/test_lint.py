@@ -21,11 +21,6 @@ from rankwise.datasets import (
 from rankwise.datasets._table_hash import hash_table
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def clean(rng, n_queries=8, size=5, n_features=6, first_query=0, **columns):
     """Judged rows with nothing wrong: every query has the grades 0, 1, 2, ..."""
     n = n_queries * size

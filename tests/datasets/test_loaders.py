@@ -18,11 +18,6 @@ from rankwise.datasets import (
 )
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
 def histogram(y):
     values, counts = np.unique(y, return_counts=True)
     return dict(zip(values.tolist(), counts.tolist(), strict=True))

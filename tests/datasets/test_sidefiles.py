@@ -11,11 +11,6 @@ from rankwise.datasets import RankingData, load_lambdarank, read_grouped, read_l
 ROWS = "1 1:0.5\n0 2:1\n2 1:3 2:4\n0 1:1\n"
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path / "cache"))
-
-
 def put(tmp_path, **side_files):
     path = tmp_path / "train.txt"
     path.write_text(ROWS)

@@ -66,7 +66,8 @@ def judge(
     -------
     JudgedRun
         Queries in the order of the judgments; in a query the documents by descending score, equal
-        scores by descending id, so that breaking ties by row order is what trec_eval does.
+        scores by descending id. So breaking ties by row order is what trec_eval does: evaluate
+        with ``preset="trec_eval"``, ``ties='stable'`` and ``retrieved=judged_run.retrieved``.
 
     Notes
     -----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from collections.abc import Iterator
@@ -46,13 +47,15 @@ class PeakMemory:
     Linux: the kernel's high-water mark, reset through ``/proc/self/clear_refs`` at the start, so
     that each context has a peak of its own (the process's earlier peak is lost to later readers).
     Where that file may not be written, and on macOS: the rise of ``ru_maxrss``, the peak of the
-    whole process, which misses a peak below an earlier one. Either way memory that the process
-    holds free at the start is reused unseen, and pages of other threads count.
+    whole process, which misses a peak below an earlier one. Free memory that the process holds is
+    given back first where the C library can do that (glibc); elsewhere its reuse stays unseen.
+    What other threads take counts.
     """
 
     extra_bytes: int | None = None
 
     def __enter__(self) -> PeakMemory:
+        _release_free_memory()
         self._resettable = _reset_peak()
         self._start = _status_bytes("VmRSS") if self._resettable else _max_rss()
         return self
@@ -66,6 +69,13 @@ class PeakMemory:
         peak = _status_bytes("VmHWM") if self._resettable else _max_rss()
         if peak is not None and self._start is not None:
             self.extra_bytes = max(0, peak - self._start)
+
+
+def _release_free_memory() -> None:
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:  # not in musl
+            trim(0)
 
 
 def _reset_peak() -> bool:

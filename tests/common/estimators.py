@@ -1,0 +1,44 @@
+"""The estimators of the registry, small enough to fit many times."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from rankwise._registry import REGISTRY
+
+SMALL: dict[str, dict[str, Any]] = {
+    "pointwise_elm": {"n_nodes": 40},
+    "pairwise_elm": {"n_nodes": 40},
+    "random_nodes": {"n_nodes": 40},
+    "lightgbm": {"n_estimators": 10, "min_child_samples": 5, "n_jobs": 1},
+    "xgboost": {"n_estimators": 10, "n_jobs": 1},
+    "catboost": {"n_estimators": 10, "n_jobs": 1},
+}
+RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
+
+
+def load_class(key: str) -> type:
+    """The class of a registry entry; skips where its extra is not installed."""
+    entry = REGISTRY[key]
+    try:
+        return entry.load()
+    except ImportError as error:
+        if not entry.extra:
+            raise
+        pytest.skip(str(error))
+
+
+def small(key: str, **params: Any) -> Any:
+    """A quick estimator of a registry entry with a fixed seed where it draws."""
+    cls = load_class(key)
+    names = inspect.signature(cls).parameters
+    seed = {"random_state": 0} if "random_state" in names else {}
+    return cls(**{**seed, **SMALL.get(key, {}), **params})
+
+
+def accepts(key: str, argument: str) -> bool:
+    """Whether ``fit`` takes the argument."""
+    return argument in inspect.signature(load_class(key).fit).parameters

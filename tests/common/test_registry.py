@@ -1,0 +1,155 @@
+"""The registry says what exists, and what it says is true."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import tomllib
+from importlib.metadata import metadata
+from pathlib import Path
+
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+import rankwise
+from rankwise._registry import BY_CLASS_NAME, REGISTRY
+from rankwise.base import Ranker
+from tests.common.estimators import load_class, small
+
+ROOT = Path(__file__).parents[2]
+EVERY = pytest.mark.parametrize("key", list(REGISTRY))
+ROUTED = {"qid", "sample_weight"}
+NEVER_ROUTED = {"X_val", "y_val", "qid_val"}  # cross-validation would slice them like X
+
+
+@EVERY
+def test_entry_loads_and_default_constructs(key):
+    entry, cls = REGISTRY[key], load_class(key)
+    assert entry.path == f"{cls.__module__}:{cls.__name__}"
+    assert cls.__module__.rpartition(".")[2] == key  # file name = registry key
+    cls()
+    assert getattr(rankwise, cls.__name__) is cls
+    assert BY_CLASS_NAME[cls.__name__] is entry
+
+
+@EVERY
+def test_kind_is_true(key):
+    cls = load_class(key)
+    assert issubclass(cls, {"ranker": Ranker, "transformer": BaseEstimator}[REGISTRY[key].kind])
+    assert hasattr(cls, {"ranker": "predict", "transformer": "transform"}[REGISTRY[key].kind])
+
+
+@EVERY
+def test_summary_fits_a_line(key):
+    summary = REGISTRY[key].summary
+    assert 10 <= len(summary) <= 80
+    assert summary == summary.strip()
+    assert not summary.endswith(".")
+
+
+@EVERY
+def test_comparison_parameters_are_real(key):
+    entry, estimator = REGISTRY[key], load_class(key)()
+    assert entry.params.keys() | entry.space.keys() <= estimator.get_params().keys()
+    compared = load_class(key)(**entry.params)
+    assert clone(compared).get_params() == compared.get_params()
+    compared._validate_params()
+    for name, values in entry.space.items():
+        assert len(values) > 1
+        assert len(set(values)) == len(values)
+        for value in values:
+            clone(compared).set_params(**{name: value})._validate_params()
+    assert not entry.space or "path" not in entry.tags
+
+
+@EVERY
+def test_tags_are_true(key):
+    entry, cls = REGISTRY[key], load_class(key)
+    takes_validation = inspect.signature(cls.fit).parameters.keys() >= NEVER_ROUTED
+    assert takes_validation == ("validation" in entry.tags)
+    if "deterministic" in entry.tags:
+        assert "random_state" not in inspect.signature(cls).parameters
+    elif entry.kind == "ranker":
+        assert "random_state" in inspect.signature(cls).parameters
+
+
+@EVERY
+def test_extra_is_declared(key):
+    extra = REGISTRY[key].extra
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert extra == "" or extra in declared["optional-dependencies"]
+
+
+def public_classes():
+    for package in ("rankwise.rankers", "rankwise.features"):
+        walk = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
+        for module_info in walk:
+            try:
+                module = importlib.import_module(module_info.name)
+            except ImportError as error:
+                assert "rankwise[" in str(error)
+                continue
+            for cls in vars(module).values():
+                if isinstance(cls, type) and cls.__module__ == module.__name__:
+                    yield cls
+
+
+def test_every_estimator_in_the_tree_is_registered():
+    """Classes that nothing is derived from are estimators for users, the others are bases."""
+    estimators = [cls for cls in public_classes() if issubclass(cls, BaseEstimator)]
+    leaves = {cls for cls in estimators if not cls.__subclasses__()}
+    registered = {load_class(key) for key in REGISTRY}
+    assert leaves <= registered
+    assert registered <= set(estimators)
+
+
+def test_all_lists_every_estimator_and_nothing_else():
+    assert set(BY_CLASS_NAME) <= set(rankwise.__all__)
+    assert rankwise.__all__ == sorted(rankwise.__all__)
+    for name in rankwise.__all__:
+        assert getattr(rankwise, name) is not None
+    assert set(rankwise.__all__) <= set(dir(rankwise))
+    declared = (ROOT / "src/rankwise/__init__.py").read_text()
+    for name in rankwise.__all__:  # type checkers see lazy names in the TYPE_CHECKING block only
+        assert re.search(rf"^    from rankwise\S* import .*\b{name}\b", declared, re.MULTILINE)
+
+
+@EVERY
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "score"])
+def test_requests_are_the_signature(key, method):
+    cls = load_class(key)
+    if not hasattr(cls, method):
+        pytest.skip(f"no {method}")
+    arguments = set(inspect.signature(getattr(cls, method)).parameters)
+    requests = getattr(cls().get_metadata_routing(), method).requests
+    expected = dict.fromkeys(arguments & ROUTED, True)
+    expected |= dict.fromkeys(arguments & NEVER_ROUTED)
+    assert requests == expected
+    if REGISTRY[key].kind == "ranker":
+        assert requests["qid"] is True
+
+
+@EVERY
+def test_docstring_names_every_parameter(key):
+    cls = load_class(key)
+    doc = inspect.getdoc(cls)
+    parameters = doc.partition("Parameters\n---")[2].partition("Attributes\n---")[0]
+    for name in inspect.signature(cls).parameters:
+        assert re.search(rf"^(\w+, )*{name}(, \w+)* : ", parameters, re.MULTILINE), name
+    for heading in ("Attributes", "Notes", "Examples"):
+        assert f"\n{heading}\n---" in doc
+
+
+def test_small_estimators_are_the_registered_ones():
+    for key in REGISTRY:
+        assert type(small(key)) is load_class(key)
+
+
+def test_scikit_learn_that_routes_is_required():
+    """scikit-learn 1.6 and 1.7 lose the qid in Pipeline.score."""
+    requirement = next(
+        line for line in metadata("rankwise").get_all("Requires-Dist") if "scikit-learn" in line
+    )
+    assert ">=1.8" in requirement

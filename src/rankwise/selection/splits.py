@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -216,8 +215,7 @@ def as_folds(
             f"got {type(data).__name__} of {[type(f).__name__ for f in folds[:3]]}."
         )
     names = _unique(tuple(fold.name for fold in folds))
-    name = os.path.commonprefix([fold.test.name for fold in folds]).strip()
-    return FoldedData(name, names, folds.__getitem__)
+    return FoldedData(folds[0].test.name, names, folds.__getitem__)
 
 
 def _unique(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -102,8 +102,9 @@ def one_line(error: object) -> str:
 
 
 def _code_and_line(error: Exception) -> tuple[int, str]:
-    if hasattr(error, "format_message"):  # typer's own, whatever module its version keeps it in
-        message = one_line(error.format_message()) or type(error).__name__
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:  # typer's own, whatever module its version keeps it in
+        message = one_line(format_message()) or type(error).__name__
         return getattr(error, "exit_code", FAILED), f"error: {message}"
     if isinstance(error, UsageError):
         return USAGE, f"error: {error}"

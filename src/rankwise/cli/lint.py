@@ -1,11 +1,72 @@
-"""``rankwise lint``: what is odd about judged data."""
+"""``rankwise lint``: what spoils training or comparison on judged data, and damaged caches."""
 
 from __future__ import annotations
 
-from rankwise.cli._options import Data, Json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwise.cli._errors import FAILED, say
+from rankwise.cli._options import Data, Folds, Json
 from rankwise.cli._output import print_json
+from rankwise.cli._progress import waiting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-def lint(data: Data, json: Json = False) -> None:
-    """Check judged data."""
-    print_json(data)
+def lint(
+    data: Data,
+    folds: Folds = None,
+    vali: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Validation part; DATA trains.")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Test part; DATA trains.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Check judged data: empty queries, useless features, leakage between parts, labels, sizes.
+
+    Caches of LETOR text are compared with it by full checksums, and damaged ones built anew. Exit
+    code 1: an error was found in the data.
+    """
+    from rankwise.cli._data import load_folds
+    from rankwise.datasets import lint as check
+    from rankwise.selection.splits import as_folds
+
+    damaged = [
+        problem
+        for files in (data, [vali], [test])
+        if all(files)
+        for problem in _damaged_caches(files)
+    ]
+    loaded, n_folds = load_folds(data, folds, vali, test)
+    if n_folds is not None:
+        loaded = as_folds(loaded, n_folds)
+    with waiting("Checking"):
+        report = check(loaded)
+    if json:
+        print_json(report.to_dict() | {"caches_rebuilt": damaged})
+    else:
+        typer.echo(str(report))
+    for problem in damaged:
+        say(f"warning: {problem}; built anew")
+    if not report.ok:
+        raise typer.Exit(FAILED)
+
+
+def _damaged_caches(files: Sequence[str | None]) -> list[str]:
+    """What is wrong with the caches of these files, which are read as one."""
+    from rankwise.cli._data import is_table_file
+    from rankwise.datasets import read_letor, verify_cache
+
+    paths = [path for path in files if path is not None and Path(path).is_file()]
+    if len(paths) < len(files) or any(map(is_table_file, paths)):
+        return []
+    with waiting("Verifying caches"):
+        problems = verify_cache(paths)
+        if problems:
+            read_letor(paths, verify=True)
+    return problems

@@ -17,6 +17,7 @@ from rankwise.report.figures import figures
 from rankwise.report.sections import (
     folds_section,
     leaderboard_section,
+    lint_section,
     reproduce_section,
     verdict,
 )
@@ -59,6 +60,10 @@ def write_report(
     >>> write_report(compare(["ridge"], load_lambdarank()), "report.html")  # doctest: +SKIP
     """
     path = Path(path)
+    if lint is None and data is not None:
+        from rankwise.datasets import lint as check
+
+        lint = check(data)
     page = _render(
         leaderboard, lint, command if isinstance(command, str) else shlex.join(command or ())
     )
@@ -84,7 +89,7 @@ def _render(board: Leaderboard, lint: Any, command: str) -> str:
         leaderboard=leaderboard_section(board),
         folds=folds_section(board),
         figures=figures(board),
-        lint=lint,
+        lint=None if lint is None else lint_section(lint),
         reproduce=reproduce_section(board, command),
         style=(templates / "report.css").read_text("utf-8"),
         script=(templates / "sort.js").read_text("utf-8"),

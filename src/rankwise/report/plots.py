@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from rankwise.report.colours import MARKERS, N_SERIES, light, series
@@ -131,9 +132,12 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
     figure, grid = _panels(len(found), height=1.9)
     limit = max(float(np.abs(one.values).max(initial=0.0)) for one in found) or 1.0
     for axes, one in zip(grid, found, strict=False):
-        x, y = _steps(one.values)
-        axes.fill_between(x, 0, y, where=y >= 0, step="post", color=light("better"), linewidth=0)
-        axes.fill_between(x, 0, y, where=y <= 0, step="post", color=light("worse"), linewidth=0)
+        values, edges = _steps(one.values)
+        for what, kept in (("better", values > 0), ("worse", values < 0)):
+            if kept.any():
+                ends = edges[:-1][kept].min(), edges[1:][kept].max()
+                inside = (edges >= ends[0]) & (edges <= ends[1])
+                axes.stairs(values[kept], edges[inside], fill=True, color=light(what), linewidth=0)
         axes.axhline(0, color=light("ink"), linewidth=0.8)
         axes.set_title(one.ranker, fontsize=_FONT, loc="left", color=light("ink"))
         axes.set_ylim(-1.05 * limit, 1.05 * limit)
@@ -154,12 +158,10 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
 
 
 def _steps(values: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Left edges and heights of a step line; many queries become quantiles of them."""
+    """Heights and edges of a step line; many queries become quantiles of them."""
     n = len(values)
-    if n == 0:
-        return np.array([0.0, 1.0]), np.zeros(2)
     kept = np.arange(n) if n <= _MOST_STEPS else np.linspace(0, n - 1, _MOST_STEPS).astype(int)
-    return np.append(kept, n).astype(np.float64), np.append(values[kept], values[-1])
+    return values[kept], np.append(kept, n).astype(np.float64)
 
 
 def _draw_paths(found: list[Path]) -> Figure:
@@ -198,7 +200,7 @@ def _panels(n: int, height: float) -> tuple[Figure, list[Any]]:
     rows = -(-n // columns)
     figure = Figure(
         figsize=(_WIDTH * (0.45 + 0.55 * columns / _COLUMNS), 0.5 + height * rows),
-        layout="constrained",
+        layout=ConstrainedLayoutEngine(h_pad=0.09, w_pad=0.06),
     )
     grid = list(figure.subplots(rows, columns, squeeze=False).flat)
     for unused in grid[n:]:
@@ -214,6 +216,7 @@ def _style(axes: Axes) -> None:
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(light("rule"))
     axes.tick_params(colors=light("muted"), labelsize=_FONT - 1, length=0)
+    axes.tick_params(which="minor", length=0, color=light("rule"))
     axes.tick_params(axis="x", length=3, color=light("rule"), labelcolor=light("muted"))
     axes.xaxis.label.set(color=light("ink"), size=_FONT)
     axes.yaxis.label.set(color=light("ink"), size=_FONT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from rankwise.metrics import parse
@@ -9,12 +10,15 @@ from rankwise.report.series import differences
 from rankwise.report.text import number
 
 if TYPE_CHECKING:
+    from rankwise.datasets.lint_report import LintReport
     from rankwise.selection import Leaderboard
 
 SIGNIFICANT = 0.05
+BAR_WIDTH = 180.0
+_MOST_PLACES = 3
 _TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
 # The interval plot beside each row, in SVG units.
-PLOT_WIDTH, _PLOT_MARGIN = 180.0, 8.0
+PLOT_WIDTH, _PLOT_MARGIN = 132.0, 6.0
 
 
 def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
@@ -56,6 +60,7 @@ def folds_section(board: Leaderboard) -> dict[str, Any]:
     ]
     return {
         "names": board.folds,
+        "select_by": short_name(board, board.settings.select_by),
         "rows": [
             {
                 "ranker": row["ranker"],
@@ -68,6 +73,49 @@ def folds_section(board: Leaderboard) -> dict[str, Any]:
             for row in rows
         ],
     }
+
+
+def lint_section(report: LintReport) -> dict[str, Any]:
+    """Findings by kind with a few places each, and the shares of labels of every part."""
+    kinds: dict[tuple[str, str], dict[str, Any]] = {}
+    for finding in report.rows:
+        kind = kinds.setdefault(
+            (finding.level, finding.what),
+            {"level": finding.level, "what": finding.what, "note": finding.note, "places": []},
+        )
+        kind["places"].append(finding)
+    counts = Counter(finding.level for finding in report.rows)
+    labels = list(dict.fromkeys(label for part in report.parts for label in part.labels))
+    return {
+        "counts": counts,
+        "kinds": [
+            {
+                **kind,
+                "places": kind["places"][:_MOST_PLACES],
+                "more": len(kind["places"]) - _MOST_PLACES,
+            }
+            for kind in kinds.values()
+        ],
+        "labels": labels,
+        "parts": [{"part": part, "bars": _bars(part.labels, labels)} for part in report.parts],
+        "bar_width": BAR_WIDTH,
+    }
+
+
+def _bars(found: dict[str, int], labels: list[str]) -> list[dict[str, Any]]:
+    """Place, width and strength of the stretch of every label in a bar."""
+    total, at, bars = max(sum(found.values()), 1), 0.0, []
+    for number_of_label, label in enumerate(labels):
+        width = BAR_WIDTH * found.get(label, 0) / total
+        strength = 0.15 + 0.85 * number_of_label / max(len(labels) - 1, 1)
+        bars.append({"x": round(at, 2), "width": round(width, 2), "strength": round(strength, 2)})
+        at += width
+    return bars
+
+
+def short_name(board: Leaderboard, spec: str) -> str:
+    """The name under which a full spec was asked for, or else the spec."""
+    return next((name for name, full in board.specs.items() if full == spec), spec)
 
 
 def reproduce_section(board: Leaderboard, command: str) -> dict[str, Any]:

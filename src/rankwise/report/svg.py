@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
+_STYLE = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>\s*", re.DOTALL)
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _SIZE = re.compile(r'\s(?:width|height)="[\d.]+pt"')
 _ID = re.compile(r'\b(id="|href="#|url\(#)')
 _OPEN = re.compile(r"<svg\b([^>]*)>")
@@ -39,7 +41,8 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    text = _METADATA.sub("", text)
+    text = _STYLE.sub("", _METADATA.sub("", text))
+    text = _LONG_NUMBER.sub(_rounded, text)
     text = _ID.sub(rf"\g<1>{name}-", text)
     text = text.replace("xlink:href", "href")
     opening = _OPEN.search(text)
@@ -56,3 +59,8 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
     for variable, (light, _) in COLOURS.items():
         text = text.replace(light, f"var(--{variable})")
     return text
+
+
+def _rounded(match: re.Match[str]) -> str:
+    """A coordinate to a hundredth of a point."""
+    return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")

@@ -8,6 +8,7 @@ from typing import Any
 
 NONE = "–"
 MINUS = "−"
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -54,7 +55,7 @@ def setting(value: Any) -> str:
     if isinstance(value, float) and value > 0 and math.isfinite(value):
         mantissa, exponent = math.frexp(value)
         if mantissa == 0.5 and abs(exponent - 1) > 4:
-            return f"2^{exponent - 1}".replace("-", MINUS)
+            return "2" + str(exponent - 1).translate(_SUPERSCRIPT)
         return f"{value:.4g}"
     return str(value)
 

@@ -26,3 +26,7 @@ for (const table of document.querySelectorAll("table.sortable")) {
     });
   });
 }
+// Print what is folded away.
+addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("details")) details.open = true;
+});

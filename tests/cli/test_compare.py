@@ -1,0 +1,230 @@
+"""``rankwise compare`` and ``rankwise cv``: folds from files, tables, JSON, report, resuming."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rankwise import RidgeRanker, compare
+from rankwise.datasets import read_letor, write_letor
+from rankwise.selection import Leaderboard
+
+from .conftest import judged_data
+
+FAST = "linear_regression,ridge"
+
+
+def test_a_file_is_split_into_folds_of_queries(rankwise, letor_file):
+    run = rankwise("compare", letor_file, "--rankers", FAST, "--folds", 3, "--measures", "AP,P@5")
+    assert (run.code, run.err) == (0, "")
+    board = compare(FAST.split(","), read_letor(letor_file), cv=3, measures=["AP", "P@5"])
+    shown = {
+        line.split()[1]: line.split()[2] for line in run.out.splitlines() if line[:1].isdigit()
+    }
+    assert shown == {row["ranker"]: f"{row['mean']:.4f}" for row in board.rows()}
+
+
+def test_json_is_the_leaderboard(rankwise, letor_file):
+    arguments = ("compare", letor_file, "--rankers", FAST, "--folds", 3, "--seed", 4, "--json")
+    run = rankwise(
+        *arguments, "--preset", "letor3", "--select-by", "AP", "--paired-test", "wilcoxon"
+    )
+    assert run.code == 0
+    found = Leaderboard.from_dict(run.json)
+    expected = compare(
+        FAST.split(","), read_letor(letor_file), cv=3, preset="letor3", select_by="AP",
+        test="wilcoxon", random_state=4,
+    )  # fmt: skip
+    assert found.settings.test == "wilcoxon"
+    assert found.specs == expected.specs
+    for one, other in zip(found.rows(), expected.rows(), strict=True):
+        assert one["ranker"] == other["ranker"]
+        assert one["measures"] == other["measures"]
+    assert run.json["report"] is None
+
+
+def test_the_bundled_set_brings_its_fold_and_the_last_line_names_the_report(rankwise, tmp_path):
+    report = tmp_path / "out" / "report.html"
+    run = rankwise("compare", "lambdarank", "--rankers", FAST, "--report", report)
+    assert run.code == 0, run.err
+    assert "lambdarank: 50 queries in 1 fold" in run.out
+    assert Path(run.out.splitlines()[-1]) == report
+    page = report.read_text("utf-8")
+    assert f"rankwise compare lambdarank --rankers {FAST} --report {report}" in page
+    assert 'id="data"' in page  # linted
+
+
+def test_without_rankers_all_that_need_no_extra_run(rankwise, letor_file):
+    run = rankwise("compare", letor_file, "--folds", 3, "--json")
+    assert run.code == 0, run.err
+    assert list(run.json["rankers"]) == [
+        "linear_regression", "ridge", "pointwise_elm", "pairwise_elm",
+    ]  # fmt: skip
+
+
+def test_a_store_is_resumed(rankwise, letor_file, tmp_path):
+    arguments = ("compare", letor_file, "--rankers", "ridge", "--folds", 3, "--json")
+    first = rankwise(*arguments, "--store", tmp_path / "store")
+    again = rankwise(*arguments, "--store", tmp_path / "store")
+    assert first.code == again.code == 0
+    # Times are those of the first run: nothing was fitted again.
+    assert [c["fit_seconds"] for c in first.json["cells"]] == [
+        c["fit_seconds"] for c in again.json["cells"]
+    ]
+
+
+def test_files_are_rotated_as_letor_does(rankwise, part_files):
+    run = rankwise("compare", *part_files, "--folds", "letor", "--rankers", "ridge", "--json")
+    assert run.code == 0, run.err
+    parts = [read_letor(path) for path in part_files]
+    tests = [[parts[(i + 3) % 4].groups.ids.tolist()] for i in range(4)]
+    assert [[fold["qids"]] for fold in run.json["folds"]] == tests
+    assert [fold["n_train_queries"] for fold in run.json["folds"]] == [10] * 4
+    assert all(fold["has_validation"] for fold in run.json["folds"])
+
+
+def test_one_table_is_rotated_in_five_parts(rankwise, letor_file):
+    run = rankwise("compare", letor_file, "--folds", "letor", "--rankers", "ridge", "--json")
+    assert [len(fold["qids"]) for fold in run.json["folds"]] == [2, 3, 3, 2, 2]
+
+
+def test_a_folder_of_folds(rankwise, part_files, tmp_path):
+    for number in (1, 2):
+        folder = tmp_path / "MQ" / f"Fold{number}"
+        folder.mkdir(parents=True)
+        for part, source in zip(("train", "vali", "test"), part_files[number - 1 :], strict=False):
+            shutil.copy(source, folder / f"{part}.txt")
+    run = rankwise("compare", tmp_path / "MQ", "--rankers", "ridge", "--json")
+    assert run.code == 0, run.err
+    assert [fold["name"] for fold in run.json["folds"]] == ["fold1", "fold2"]
+    assert run.json["folds"][1]["qids"] == read_letor(part_files[3]).groups.ids.tolist()
+    (tmp_path / "MQ" / "Fold2" / "vali.txt").unlink()
+    run = rankwise("compare", tmp_path / "MQ", "--rankers", "ridge")
+    assert run.code == 2
+    assert run.err.endswith("Fold2 has no vali.txt.\n")
+
+
+def test_own_validation_and_test_files_of_other_widths(rankwise, part_files, tmp_path):
+    wide = judged_data(9, n_queries=4, first_query=900, n_features=6)
+    write_letor(wide, tmp_path / "wide.txt")
+    train, vali = part_files[:2]
+    run = rankwise(
+        "compare", train, "--vali", vali, "--test", tmp_path / "wide.txt", "--rankers", "ridge",
+        "--json",
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    (fold,) = run.json["folds"]
+    assert fold["n_features"] == 6
+    assert fold["has_validation"]
+    assert fold["qids"] == wide.groups.ids.tolist()
+
+
+def test_csv_files_are_one_table(rankwise, part_files, tmp_path):
+    tables = [tmp_path / f"{path.stem}.csv" for path in part_files]
+    for path, table in zip(part_files, tables, strict=True):
+        assert rankwise("convert", path, "--out", table).code == 0
+    arguments = ("--rankers", "ridge", "--folds", 3, "--json")
+    from_text = rankwise("compare", *part_files, *arguments).json
+    from_csv = rankwise("compare", *tables, *arguments).json
+    assert [f["fingerprint"] for f in from_csv["folds"]] == [
+        f["fingerprint"] for f in from_text["folds"]
+    ]
+
+
+def test_a_failed_ranker_is_exit_code_one_and_the_rest_is_shown(rankwise, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("no luck\ntoday")
+
+    monkeypatch.setattr(RidgeRanker, "fit", fail)
+    data = judged_data(0)
+    write_letor(data, tmp_path / "judged.txt")
+    run = rankwise("compare", tmp_path / "judged.txt", "--rankers", FAST, "--folds", 3)
+    assert run.code == 1
+    assert run.err == "error: 3 of 6 cells failed (ridge): RuntimeError: no luck today\n"
+    assert "1  linear_regression" in run.out
+    assert "failed: ridge" in run.out
+
+
+def test_cv_shows_every_fold(rankwise, letor_file):
+    run = rankwise("cv", letor_file, "--ranker", "ridge", "--set", "alpha=2.5", "--folds", 4)
+    assert run.code == 0, run.err
+    board = compare({"ridge": RidgeRanker(alpha=2.5)}, read_letor(letor_file), cv=4)
+    lines = [line.split() for line in run.out.splitlines() if line.startswith(("fold", "mean"))]
+    row = board.rows()[0]
+    assert lines[0][:4] == ["fold", "queries", "nDCG@10", "AP"]
+    assert [line[2] for line in lines[1:-1]] == [f"{mean:.4f}" for mean in row["folds"]]
+    assert lines[-1][2] == f"{row['mean']:.4f}"
+    as_json = rankwise(
+        "cv", letor_file, "--ranker", "ridge", "--set", "alpha=2.5", "--folds", 4, "--json"
+    ).json
+    assert as_json["rankers"] == board.descriptions
+    assert as_json["rows"][0]["mean"] == row["mean"]
+
+
+def test_cv_tunes_without_settings(rankwise, letor_file):
+    run = rankwise("cv", letor_file, "--ranker", "ridge", "--folds", 3, "--json")
+    assert all("alpha" in cell["chosen"] for cell in run.json["cells"])
+    np.testing.assert_array_equal([len(cell["search"]) for cell in run.json["cells"]], 26)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--rankers", "rigde"), "'rigde' is no ranker. Did you mean 'ridge'?"),
+        (("--rankers", "random_nodes"), "'random_nodes' is no ranker."),
+        (("--rankers", ","), "--rankers must name at least one ranker."),
+        (("--rankers", "ridge,ridge"), "--rankers names one twice: ridge,ridge."),
+        (("--measures", "nDGC@10"), "unknown measure 'nDGC'. Did you mean 'nDCG'?"),
+        (("--measures", ""), "--measures must name at least one measure."),
+        (("--measures", "AP", "--preset", "letor9"), "unknown preset 'letor9'."),
+        (("--select-by", "P(rel=x"), "measure 'P(rel=x' does not read as"),
+        (("--folds", "1"), "--folds must be a number from 2 on or 'letor', got '1'."),
+        (("--folds", "many"), "--folds must be a number from 2 on or 'letor', got 'many'."),
+        (("--vali", "judged.txt"), "--vali needs --test"),
+        (("--test", "judged.txt", "--folds", "3"), "--test makes one fold of its own."),
+        (("--n-jobs", "two"), "Invalid value for '--n-jobs'"),
+        (("--report", "."), "--report must name a file"),
+    ],
+)
+def test_wrong_options_are_exit_code_two(rankwise, letor_file, arguments, message):
+    run = rankwise("compare", letor_file, *arguments)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(f"error: {message}")
+    assert run.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (("lambdrank",), "'lambdrank' is neither a file nor a data set. Did you mean 'lambda"),
+        (("nowhere.txt",), "'nowhere.txt' is neither a file nor a data set. Data sets: ohsumed,"),
+        (("lambdarank:9",), "fold must lie between 1 and 1 for lambdarank, got 9."),
+        (("lambdarank:1:best",), "'lambdarank:1:best' does not read as NAME, NAME:FOLD"),
+        (("lambdarank:1:all",), "fold 1 of lambdarank has no part 'all'."),
+        (("ohsumed:train",), "part must be one of 'all' for ohsumed"),
+        (("a.txt", "b.txt"), "'a.txt' is no file."),
+        (("lambdarank", "--folds", "3"), "--folds 3 splits one table, but lambdarank has folds"),
+    ],
+)  # fmt: skip
+def test_data_that_do_not_exist_are_exit_code_two(rankwise, data, message):
+    run = rankwise("compare", *data, "--rankers", "ridge")
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(f"error: {message}")
+    assert run.err.count("\n") == 1
+
+
+def test_a_folder_without_folds_and_mixed_files(rankwise, letor_file, tmp_path):
+    (tmp_path / "empty").mkdir()
+    run = rankwise("compare", tmp_path / "empty")
+    assert run.code == 2
+    assert "is a folder without Fold1" in run.err
+    (tmp_path / "t.csv").write_text("qid,label,a\n1,0,1\n")
+    run = rankwise("compare", letor_file, tmp_path / "t.csv")
+    assert run.code == 2
+    assert "mixes LETOR text with CSV" in run.err
+    run = rankwise("compare", letor_file, letor_file, "--folds", "letor")
+    assert run.code == 2
+    assert "at least three files" in run.err

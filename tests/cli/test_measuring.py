@@ -1,0 +1,173 @@
+"""``evaluate``, ``convert``, ``lint``: files against files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise.datasets import Qrels, Run, read_letor, read_qrels, read_table, write_qrels, write_run
+from rankwise.metrics import evaluate
+
+from .conftest import judged_data
+
+
+@pytest.fixture
+def scores(letor_file, tmp_path, rng):
+    values = rng.normal(size=read_letor(letor_file).n_samples)
+    path = tmp_path / "scores.txt"
+    path.write_text("".join(f"{value!r}\n" for value in values.tolist()))
+    return path, values
+
+
+def test_scores_against_labels(rankwise, letor_file, scores):
+    path, values = scores
+    run = rankwise(
+        "evaluate", path, letor_file, "--measures", "nDCG(gain=linear,empty=0)@3,AP", "--json", "-q"
+    )
+    assert run.code == 0, run.err
+    data = read_letor(letor_file)
+    expected = evaluate(data.y, values, data.qid, ["nDCG(gain=linear,empty=0)@3", "AP"])
+    for spec in expected:
+        assert run.json["measures"][spec]["mean"] == expected[spec]
+        assert run.json["per_query"][spec] == expected.per_query[spec].tolist()
+        low, high = run.json["measures"][spec]["interval"]
+        assert low < expected[spec] < high
+    assert run.json["qids"] == data.groups.ids.tolist()
+    shown = rankwise("evaluate", path, letor_file, "--measures", "AP", "--per-query").out
+    lines = [line.split() for line in shown.splitlines()]
+    assert ["1", f"{expected.per_query['AP'][0]:.4f}"] in lines
+    (mean,) = (line for line in lines if line[:1] == ["AP"])
+    assert mean[1] == f"{expected['AP']:.4f}"
+    assert mean[5:8] == ["12", "of", "12"]
+
+
+def test_a_preset_is_taken(rankwise, letor_file, scores):
+    path, values = scores
+    run = rankwise("evaluate", path, letor_file, "--preset", "letor4", "--json")
+    data = read_letor(letor_file)
+    expected = evaluate(data.y, values, data.qid, ["nDCG@10", "AP"], preset="letor4")
+    assert {spec: of["mean"] for spec, of in run.json["measures"].items()} == dict(expected)
+
+
+def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    judged = [(f"q{q}", f"d{d}") for q in range(12) for d in range(15) if rng.random() < 0.6]
+    found = [(f"q{q}", f"d{d}") for q in range(1, 14) for d in range(15) if rng.random() < 0.5]
+    grades = rng.integers(0, 3, len(judged))
+    ranks = rng.integers(0, 5, len(found)).astype(float)
+    write_qrels(Qrels(*np.array(judged).T, grades), tmp_path / "q.qrels")
+    write_run(Run(*np.array(found).T, ranks), tmp_path / "r.run")
+    judgments, results = {}, {}
+    for (q, d), grade in zip(judged, grades.tolist(), strict=True):
+        judgments.setdefault(q, {})[d] = grade
+    for (q, d), score in zip(found, ranks.tolist(), strict=True):
+        results.setdefault(q, {})[d] = score
+    peer = pytrec_eval.RelevanceEvaluator(judgments, {"map", "ndcg_cut.10"}).evaluate(results)
+    arguments = ("evaluate", tmp_path / "r.run", tmp_path / "q.qrels", "--json")
+    run = rankwise(*arguments, "--preset", "trec_eval")
+    assert run.code == 0, run.err
+    for spec, name in (("AP", "map"), ("nDCG@10", "ndcg_cut_10")):
+        expected = np.mean([of[name] for of in peer.values()])
+        assert run.json["measures"][spec]["mean"] == pytest.approx(expected, abs=1e-12)
+        assert "docid" in run.json["measures"][spec]["convention"]
+    assert run.json["queries"] == len(peer) == 11
+    with_all = rankwise(*arguments, "--preset", "trec_eval", "--all-queries")
+    assert with_all.json["queries"] == 12
+    assert with_all.json["measures"]["AP"]["mean"] == pytest.approx(
+        run.json["measures"]["AP"]["mean"] * 11 / 12
+    )
+
+
+def test_scores_that_do_not_fit(rankwise, letor_file, scores, tmp_path):
+    path, _ = scores
+    short, odd = tmp_path / "short.txt", tmp_path / "odd.txt"
+    short.write_text("0.5\n1e-3\n")
+    odd.write_text("0.5\nhigh\n")
+    for arguments, code, message in (
+        ((short, letor_file), 1, "has 2 scores, but"),
+        ((odd, letor_file), 1, "odd.txt, line 2: a score must be one number, got 'high'."),
+        ((tmp_path / "none", letor_file), 2, "is no file"),
+        ((path, letor_file, "--all-queries"), 2, "--all-queries is for TREC runs"),
+        ((path, letor_file, "--measures", "nDCG@"), 2, "does not read as"),
+        ((path, "lambdarank"), 2, "lambdarank:all"),
+    ):
+        run = rankwise("evaluate", *arguments)
+        assert run.code == code, run.err
+        assert message in run.err
+        assert run.err.count("\n") == 1
+    write_run(Run(np.array(["a"]), np.array(["d"]), np.array([1.0])), tmp_path / "r.run")
+    write_qrels(Qrels(np.array(["b"]), np.array(["d"]), np.array([1])), tmp_path / "q")
+    run = rankwise("evaluate", tmp_path / "r.run", tmp_path / "q")
+    assert (run.code, "have no query in common" in run.err) == (1, True)
+
+
+@pytest.mark.parametrize("chain", [["a.csv"], ["a.tsv.gz"], ["a.parquet"], ["a.csv.zst", "b.pq"]])
+def test_tables_keep_every_bit(rankwise, letor_file, tmp_path, chain):
+    source = letor_file
+    for name in [*chain, "back.letor.gz"]:
+        run = rankwise("convert", source, "--out", tmp_path / name)
+        assert run.code == 0, run.err
+        source = tmp_path / name
+    first, last = read_letor(letor_file), read_letor(source)
+    np.testing.assert_array_equal(first.X, last.X)
+    np.testing.assert_array_equal(first.y, last.y)
+    np.testing.assert_array_equal(first.qid, last.qid)
+    np.testing.assert_array_equal(first.doc_ids, last.doc_ids)
+    table = read_table(tmp_path / chain[0])
+    np.testing.assert_array_equal(first.X, table.X)
+
+
+def test_qrels_and_names_without_a_suffix(rankwise, letor_file, tmp_path):
+    assert rankwise("convert", letor_file, "--out", tmp_path / "j", "--to", "qrels").code == 0
+    data, qrels = read_letor(letor_file), read_qrels(tmp_path / "j")
+    np.testing.assert_array_equal(qrels.relevance, data.y)
+    np.testing.assert_array_equal(qrels.doc_ids, data.doc_ids)
+    run = rankwise("convert", letor_file, "--out", tmp_path / "j.xyz")
+    assert run.code == 2
+    assert "'j.xyz' does not tell what to write. Add --to letor|csv|tsv|parquet|qrels." in run.err
+    assert rankwise("convert", "lambdarank:test", "--out", tmp_path / "t.parquet").code == 0
+    assert read_table(tmp_path / "t.parquet").n_queries == 50
+
+
+def test_malformed_text_is_exit_code_one_with_its_line(rankwise, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("1 qid:1 1:0.5\n0 qid:1 1:x\n")
+    run = rankwise("lint", bad)
+    assert run.code == 1
+    assert run.out == ""
+    assert run.err.count("\n") == 1
+    assert "bad.txt" in run.err
+    assert "line 2" in run.err
+
+
+def test_lint_finds_leaks_and_says_so_by_its_code(rankwise, part_files, letor_file):
+    sound = rankwise("lint", *part_files, "--json")
+    assert sound.code == 0, sound.err
+    assert sound.json["ok"] is True
+    assert sound.json["caches_rebuilt"] == []
+    assert sound.json["parts"][0]["n_queries"] == 20
+    leak = rankwise("lint", part_files[0], "--test", part_files[0])
+    assert leak.code == 1
+    assert "queries in two parts" in leak.out
+    folds = rankwise("lint", letor_file, "--folds", 3, "--json")
+    assert len(folds.json["parts"]) == 9
+    assert rankwise("lint", "lambdarank").code == 0
+
+
+def test_lint_rebuilds_damaged_caches(rankwise, letor_file, tmp_path):
+    assert rankwise("lint", letor_file).code == 0
+    (cache,) = (path for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    damaged = bytearray(cache.read_bytes())
+    damaged[-1] ^= 1
+    cache.write_bytes(damaged)
+    run = rankwise("lint", letor_file, "--json")
+    assert run.code == 0
+    assert run.err.startswith(f"warning: {cache}")
+    assert len(run.json["caches_rebuilt"]) == 1
+    assert rankwise("lint", letor_file, "--json").json["caches_rebuilt"] == []
+
+
+def test_the_helper_makes_learnable_data():
+    data = judged_data(0)
+    assert set(data.y) == {0.0, 1.0, 2.0}
+    assert evaluate(data.y, data.X[:, 0], data.qid, "AP")["AP"] > 0.8

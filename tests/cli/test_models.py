@@ -1,0 +1,148 @@
+"""``fit``, ``predict``, ``info``: the way of a model through files."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rankwise as rw
+from rankwise.datasets import load_lambdarank, read_letor, read_run, write_letor
+
+from .conftest import judged_data
+
+
+def test_a_fitted_model_predicts_what_the_estimator_does(rankwise, letor_file, tmp_path):
+    model, scores = tmp_path / "models" / "ridge.skops", tmp_path / "scores.txt"
+    fitted = rankwise("fit", letor_file, "--ranker", "ridge", "--set", "alpha=0.5", "--out", model)
+    assert fitted.code == 0, fitted.err
+    assert fitted.out.splitlines()[-1] == str(model)
+    assert rankwise("predict", model, letor_file, "--out", scores).code == 0
+    data = read_letor(letor_file)
+    expected = rw.RidgeRanker(alpha=0.5).fit(data.X, data.y, qid=data.qid).predict(data.X)
+    np.testing.assert_array_equal(np.loadtxt(scores), expected)
+    np.testing.assert_array_equal(rw.load(model).predict(data.X), expected)
+    on_stdout = rankwise("predict", model, letor_file)
+    assert on_stdout.out == scores.read_text()
+
+
+def test_the_validation_part_chooses(rankwise, part_files, tmp_path):
+    train, vali = part_files[:2]
+    run = rankwise(
+        "fit", train, "--ranker", "pairwise_elm", "--set", "n_nodes=30", "--set", "C=[0.1, 10]",
+        "--vali", vali, "--select-by", "AP", "--seed", "3", "--out", tmp_path / "m", "--json",
+    )  # fmt: skip
+    assert run.code == 0, run.err
+    a, b = read_letor(train), read_letor(vali)
+    expected = rw.PairwiseELM(
+        n_nodes=30, C=[0.1, 10], measure=run.json["chosen_by"], random_state=3
+    ).fit(a.X, a.y, qid=a.qid, X_val=b.X, y_val=b.y, qid_val=b.qid)
+    assert run.json["chosen"] == {"C": expected.C_}
+    assert run.json["chosen_by"].startswith("AP(")
+    assert run.json["validation_rows"] == b.n_samples
+    assert [setting["params"]["C"] for setting in run.json["search"]] == [0.1, 10]
+    np.testing.assert_array_equal(rw.load(tmp_path / "m").predict(b.X), expected.predict(b.X))
+
+
+def test_a_fold_of_a_known_set_brings_its_validation_part(rankwise, tmp_path):
+    arguments = ("--ranker", "ridge", "--out", tmp_path / "m", "--json")
+    whole, fold = (
+        rankwise("fit", "lambdarank", *arguments),
+        rankwise("fit", "lambdarank:1", *arguments),
+    )
+    expected = load_lambdarank(fold=1)
+    assert whole.json["chosen"] == fold.json["chosen"]
+    assert fold.json["rows"] == expected.train.n_samples
+    assert fold.json["validation_rows"] == expected.vali.n_samples
+    assert rankwise("predict", tmp_path / "m", "lambdarank:test").out.count("\n") == 768
+
+
+def test_without_validation_data_the_choice_is_by_cross_validation(rankwise, letor_file, tmp_path):
+    run = rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m")
+    assert run.code == 0, run.err
+    assert "chosen by nDCG@10 on cross-validation" in run.out
+    assert "note: no validation part: alpha by cross-validation over training queries" in run.out
+
+
+def test_a_trec_run(rankwise, letor_file, tmp_path):
+    assert rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m").code == 0
+    for out, extra in (("s.run", ()), ("other", ("--as", "trec", "--tag", "mine"))):
+        run = rankwise("predict", tmp_path / "m", letor_file, "--out", tmp_path / out, *extra)
+        assert run.code == 0, run.err
+    data = read_letor(letor_file)
+    scores = rw.load(tmp_path / "m").predict(data.X)
+    run = read_run(tmp_path / "other")
+    assert run.tag == "mine"
+    found = dict(zip(run.doc_ids.tolist(), run.scores.tolist(), strict=True))
+    assert found == dict(zip(data.doc_ids.tolist(), scores.tolist(), strict=True))
+    assert read_run(tmp_path / "s.run").tag == "rankwise"
+
+
+def test_text_without_the_last_columns_fits_the_model(rankwise, letor_file, tmp_path):
+    assert rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m").code == 0
+    narrow = judged_data(3, n_features=3)
+    write_letor(narrow, tmp_path / "narrow.txt")
+    run = rankwise("predict", tmp_path / "m", tmp_path / "narrow.txt")
+    assert run.code == 0, run.err
+    padded = np.hstack([narrow.X, np.zeros((narrow.n_samples, 1), np.float32)])
+    np.testing.assert_allclose(
+        [float(line) for line in run.out.splitlines()], rw.load(tmp_path / "m").predict(padded)
+    )
+
+
+def test_info_says_what_the_file_says(rankwise, letor_file, tmp_path):
+    model = tmp_path / "m"
+    rankwise("fit", letor_file, "--ranker", "ridge", "--set", "alpha=4", "--out", model)
+    run = rankwise("info", model, "--json")
+    assert run.code == 0, run.err
+    assert run.json["estimator"].endswith("RidgeRanker")
+    assert run.json["params"]["alpha"] == 4
+    assert run.json["n_features"] == 4
+    assert run.json["rankwise"] == rw.__version__
+    shown = rankwise("info", model).out
+    assert "params.alpha" in shown
+    assert "fingerprint.n_samples    96" in shown
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("--set", "C=1"), "ridge has no parameter 'C'. Parameters:"),
+        (("--set", "alhpa=1"), "ridge has no parameter 'alhpa'. Did you mean 'alpha'?"),
+        (("--set", "alpha"), "--set 'alpha' does not read as NAME=VALUE."),
+        (("--select-by", "nope"), "unknown measure 'nope'."),
+    ],
+)
+def test_wrong_settings_are_exit_code_two(rankwise, letor_file, tmp_path, settings, message):
+    run = rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m", *settings)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith(f"error: {message}")
+
+
+def test_bad_values_and_files_are_exit_code_one(rankwise, letor_file, tmp_path):
+    arguments = ("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m")
+    run = rankwise(*arguments, "--set", "alpha=-1")
+    assert run.code == 1
+    assert "alpha" in run.err
+    assert run.err.count("\n") == 1
+    (tmp_path / "foreign").write_bytes(b"PK no model")
+    run = rankwise("predict", tmp_path / "foreign", letor_file)
+    assert run.code == 1
+    assert run.err.startswith("error: ")
+    assert run.err.count("\n") == 1
+
+
+def test_what_cannot_be_meant_is_exit_code_two(rankwise, letor_file, tmp_path):
+    assert rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m").code == 0
+    for arguments, message in (
+        (("predict", tmp_path / "none", letor_file), "is no model file"),
+        (("info", tmp_path / "none"), "is no model file"),
+        (("predict", tmp_path / "m", letor_file, "--as", "trec"), "a TREC run needs a file"),
+        (("predict", tmp_path / "m", "lambdarank"), "is a set of folds, and one table is needed"),
+        (("fit", letor_file, "--ranker", "ridge", "--out", tmp_path), "--out must name a file"),
+        (("fit", letor_file, "--ranker", "ridge"), "Missing option '--out'"),
+        (("fit", "ohsumed:1:best", "--ranker", "ridge", "--out", "m"), "does not read as NAME"),
+    ):
+        run = rankwise(*arguments)
+        assert run.code == 2, arguments
+        assert message in run.err
+        assert run.err.count("\n") == 1

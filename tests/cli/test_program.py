@@ -1,0 +1,248 @@
+"""The program itself: help, version, lists, completion, errors, start-up, progress."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+import warnings
+
+import pytest
+
+import rankwise as rw
+from rankwise._registry import REGISTRY
+from rankwise.cli import _completion as completion
+from rankwise.cli import _progress
+from rankwise.cli._arguments import parameter, split_list
+from rankwise.cli._errors import warnings_in_one_line
+from rankwise.cli._output import as_json
+from rankwise.metrics import PRESETS, parse
+from rankwise.metrics._table import ALIASES, MEASURES
+
+COMMANDS = ("compare", "cv", "fit", "predict", "evaluate", "convert", "lint", "info", "list")
+
+
+def python(*arguments, **environment):
+    return subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_help_names_every_command_and_the_exit_codes(rankwise):
+    run = rankwise("--help")
+    assert run.code == 0
+    assert all(f" {command} " in run.out for command in COMMANDS)
+    assert "0 done, 1 the job failed, 2 the command line is wrong" in " ".join(run.out.split())
+    for command in COMMANDS:
+        assert rankwise(command, "--help").code == 0
+
+
+def test_version_and_module():
+    run = python("-m", "rankwise", "--version")
+    assert (run.returncode, run.stdout) == (0, f"rankwise {rw.__version__}\n")
+
+
+def test_no_command_shows_the_help_and_is_an_error(rankwise):
+    run = rankwise()
+    assert run.code == 2
+    assert "Usage: rankwise" in run.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("frobnicate",), "No such command 'frobnicate'"),
+        (("--frobnicate",), "No such option: --frobnicate"),
+        (("list", "colours"), "Invalid value for"),
+        (("fit",), "Missing argument 'DATA'"),
+    ],
+)
+def test_usage_errors_are_one_line_and_exit_code_two(rankwise, arguments, message):
+    run = rankwise(*arguments)
+    assert (run.code, run.out) == (2, "")
+    assert run.err.startswith("error: ")
+    assert message in run.err
+    assert run.err.count("\n") == 1
+
+
+def test_debug_shows_the_traceback(rankwise, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_text("x qid:1 1:0.5\n")
+    quiet = rankwise("lint", bad)
+    assert isinstance(quiet.exception, SystemExit)
+    assert quiet.code == 1
+    for arguments in (("--debug", "lint", bad), ("lint", bad, "--debug")):
+        assert isinstance(rankwise(*arguments).exception, ValueError)
+    shown = python("-m", "rankwise", "lint", str(bad), "--debug", RANKWISE_CACHE=str(tmp_path))
+    assert shown.returncode == 1
+    assert "Traceback" in shown.stderr
+
+
+def test_list_shows_everything_that_other_commands_take(rankwise):
+    listed = rankwise("list", "--json").json
+    assert set(listed) == {"rankers", "measures", "presets", "datasets"}
+    rankers = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
+    assert [row["name"] for row in listed["rankers"]] == rankers
+    assert [row["name"] for row in listed["measures"]] == list(MEASURES)
+    assert [row["name"] for row in listed["presets"]] == list(PRESETS)
+    assert "lambdarank" in [row["name"] for row in listed["datasets"]]
+    shown = rankwise("list")
+    assert shown.code == 0
+    for rows in listed.values():
+        assert all(row["name"] in shown.out for row in rows)
+    assert list(rankwise("list", "presets", "--json").json) == ["presets"]
+
+
+def test_completion_offers_what_fits():
+    assert completion.ranker("pair") == ["pairwise_elm"]
+    assert completion.rankers("ridge,li") == ["ridge,linear_regression", "ridge,lightgbm"]
+    assert completion.rankers("ridge,ri") == []
+    assert completion.measures("AP,nd") == ["AP,nDCG"]
+    assert completion.presets("letor") == ["letor3", "letor4"]
+
+
+def test_completion_of_data_offers_sets_and_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lambda.txt").touch()
+    assert completion.data("lambda") == ["lambdarank", "lambda.txt"]
+
+
+def test_the_shell_can_ask_for_completion():
+    run = python(
+        "-m", "rankwise", _RANKWISE_COMPLETE="complete_bash", COMP_CWORD="4",
+        COMP_WORDS="rankwise cv x --ranker pa",
+    )  # fmt: skip
+    assert run.stdout.split() == ["pairwise_elm"]
+
+
+def test_lists_respect_parentheses_and_quotes():
+    assert split_list("nDCG(gain='exp2',empty=skip)@10, AP ,,P(rel=2)@5") == [
+        "nDCG(gain='exp2',empty=skip)@10", "AP", "P(rel=2)@5",
+    ]  # fmt: skip
+    assert split_list("nDCG(gain=(0,1,3))@5,X(a=',)')") == ["nDCG(gain=(0,1,3))@5", "X(a=',)')"]
+    for text in ("nDCG@10,AP", "P(rel=2)@5"):
+        assert all(str(parse(spec)) for spec in split_list(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1", 1), ("1e-3", 1e-3), ("[1, 2]", [1, 2]), ("None", None), ("val", "val"),
+     ("True", True), ("inf", float("inf")), ("'a b'", "a b")],
+)  # fmt: skip
+def test_parameters_are_python_literals_or_words(text, value):
+    assert parameter(text) == value
+    assert type(parameter(text)) is type(value)
+
+
+def test_aliases_of_measures_name_measures():
+    assert set(ALIASES.values()) <= set(MEASURES)
+
+
+def test_json_has_no_nan(rng):
+    value = {"a": [float("nan"), float("inf"), 1.5], 2: rng.random(2), "t": ("x", None, True)}
+    found = as_json(value)
+    assert found["a"] == [None, None, 1.5]
+    assert len(found["2"]) == 2
+    assert found["t"] == ["x", None, True]
+
+
+def test_warnings_are_one_line(capsys):
+    with warnings.catch_warnings(), warnings_in_one_line():
+        warnings.simplefilter("always")
+        warnings.warn("two\nlines", UserWarning, stacklevel=1)
+    assert capsys.readouterr().err == "warning: two lines\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["compare", "--help"]])
+def test_starting_up_is_quick_and_light(arguments):
+    code = f"""
+import sys
+from rankwise.cli.main import main
+sys.argv = ["rankwise", *{arguments!r}]
+try:
+    main()
+except SystemExit as exit:
+    assert not exit.code, exit.code
+heavy = {{"numba", "sklearn", "scipy", "pyarrow", "matplotlib", "jinja2"}} & set(sys.modules)
+sys.stderr.write(" ".join(sorted(heavy)))
+"""
+    seconds = []
+    for _ in range(3):
+        before = os.times()
+        run = python("-c", code)
+        after = os.times()
+        assert run.returncode == 0, run.stderr
+        assert run.stderr == ""
+        seconds.append(
+            after.children_user - before.children_user
+            + after.children_system - before.children_system
+        )  # fmt: skip
+    # Processor time: wall time on an idle machine is the same, on a busy one a matter of luck.
+    assert min(seconds) <= 0.5
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(_progress, "QUIET_SECONDS", 0.02)
+    monkeypatch.setattr(_progress, "_LINE_EVERY_SECONDS", 0.02)
+
+
+def test_quick_jobs_are_silent(capsys):
+    with _progress.Progress("Comparing") as progress:
+        progress.update(1, 2)
+    with _progress.waiting("Reading"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_long_jobs_say_what_is_left(impatient, capsys):
+    with _progress.Progress("Comparing") as progress:
+        progress.update(2, 4, "ridge fold1")
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Comparing: 2 of 4 after 0:00, about 0:00 left"
+    assert len(lines) > 1
+
+
+def test_jobs_without_steps_say_how_long_they_last(impatient, capsys):
+    with _progress.waiting("Reading"):
+        time.sleep(0.1)
+    assert capsys.readouterr().err.startswith("Reading: 0:00 so far\n")
+
+
+def test_a_terminal_gets_a_bar_that_vanishes(impatient, monkeypatch):
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", "xterm")
+    with _progress.Progress("Comparing") as progress:
+        progress.update(1, 4, "ridge fold1")
+        time.sleep(0.5)
+        progress.update(2, 4, "ridge fold2")
+        time.sleep(0.2)
+    shown = stream.getvalue()
+    assert "Comparing" in shown
+    assert "2/4" in shown
+    assert "ridge fold2" in shown
+
+
+def test_time_left_is_in_proportion(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+    progress = _progress.Progress("Comparing", 10)
+    now[0] += 7265
+    assert progress.line() == "Comparing: 0 of 10 after 2:01:05"
+    progress.update(4, 10)
+    assert progress.line() == "Comparing: 4 of 10 after 2:01:05, about 3:01:38 left"

@@ -1,0 +1,251 @@
+"""The page: complete, self-contained, well-formed, honest about what is missing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from rankwise.datasets import Fold, lint
+from rankwise.report import write_report
+from rankwise.report.colours import COLOURS
+from rankwise.selection import Leaderboard
+
+from ..cli.conftest import judged_data
+from .conftest import N_QUERIES, make_board
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+LOADS = {"src", "srcset", "href", "xlink:href", "data", "action", "poster", "background"}
+
+
+class Page(HTMLParser):
+    """Elements, ids, texts and references of a page; fails on tags that do not nest."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.ids, self.references, self.open = [], [], [], []
+        self.texts = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in LOADS:
+                self.references.append(value)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "script"):
+            self.texts.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.texts).split())
+
+
+@pytest.fixture(scope="module")
+def html(board, tmp_path_factory):
+    train, test = judged_data(0, n_queries=6), judged_data(1, n_queries=5, first_query=50)
+    path = tmp_path_factory.mktemp("report") / "new" / "report.html"
+    command = ["rankwise", "compare", "my data.txt", "--report", "<r>.html"]
+    assert write_report(board, path, data=Fold(train, None, test), command=command) == path
+    return path.read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(html):
+    return Page(html)
+
+
+def test_nothing_is_loaded_from_anywhere(html, page):
+    assert page.references
+    assert all(reference.startswith("#") for reference in page.references)
+    assert {"link", "img", "iframe", "object", "embed", "image"}.isdisjoint(page.tags)
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)[1]
+    assert not re.search(r"@import|url\(|expression\(", style)
+    script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
+    assert not re.search(r"fetch|XMLHttp|import|eval|innerHTML|https?:", script)
+    assert page.tags.count("script") == 1
+    # No address at all, not even of a namespace.
+    assert "http://" not in html
+    assert "https://" not in html
+
+
+def test_the_page_is_well_formed(html, page):
+    assert html.startswith('<!doctype html>\n<html lang="en">')
+    assert len(page.ids) == len(set(page.ids))
+    inside = {reference[1:] for reference in page.references}
+    assert inside <= set(page.ids)
+    for name in re.findall(r"url\(#([^)]+)\)", html):
+        assert name in page.ids
+    for names in re.findall(r'aria-labelledby="([^"]+)"', html):
+        assert set(names.split()) <= set(page.ids)
+    assert page.tags.count("h1") == 1
+    assert page.tags.count("title") >= 1
+    assert page.tags.count("main") == 1
+
+
+def test_all_sections_and_figures_are_there(page):
+    sections = {
+        "leaderboard", "section-curves", "section-differences", "section-paths", "folds", "cost",
+        "data", "reproduce",
+    }  # fmt: skip
+    assert sections <= set(page.ids)
+    assert page.tags.count("figure") == 3
+    assert page.tags.count("figcaption") == 3
+
+
+def test_the_leaderboard_shows_what_the_object_says(board, html):
+    body = re.search(r'<section id="leaderboard">.*?</section>', html, re.DOTALL)[0]
+    for row in board.rows():
+        if row["rank"] is None:
+            assert f"<dt>{row['ranker']}, {row['status']}</dt>" in body
+            continue
+        start = rf'<td>{row["rank"]}</td>\s*<th scope="row" class="text">{row["ranker"]}<'
+        line = re.search(rf"{start}.*?</tr>", body, re.DOTALL)[0]
+        assert f">{row['mean']:.4f}</td>" in line
+        assert f"{row['low']:.4f} – {row['high']:.4f}" in line
+        assert f">{row['measures']['AP']['mean']:.4f}</td>" in line
+        if row["rank"] > 1:
+            assert f"{row['diff']:+.4f}".replace("-", "−") in line
+            assert ("behind" in line) == (row["p_holm"] < 0.05)
+    assert "early stopping at 12" in body
+
+
+def test_what_a_ranker_says_is_text_and_no_code(html):
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert "made &amp; up: 5 rankers compared" in html
+    assert "&#39;my data.txt&#39; --report &#39;&lt;r&gt;.html&#39;" in html
+
+
+def test_the_verdict_names_leader_and_followers(board, page):
+    best = board.rows()[0]
+    assert f"{best['ranker']} leads with nDCG@10 {best['mean']:.4f}" in page.text
+    assert "ridge is significantly behind" in page.text or "ahead of ridge" in page.text
+
+
+def test_it_says_how_to_reproduce_it(board, page):
+    for expected in (
+        "random_state 7",
+        "numpy 2.4.6",
+        board.specs["nDCG@10"],
+        "ab" * 16,
+        "pairwise_elm(…)",
+        "rankwise compare",
+    ):
+        assert expected in page.text
+
+
+def test_the_lint_section_tells_what_lint_found(tmp_path, board):
+    data = judged_data(0, n_queries=5)
+    leak = Fold(data, None, data)
+    text = write_report(board, tmp_path / "r.html", lint=lint(leak)).read_text("utf-8")
+    found = Page(text).text
+    assert "queries in two parts" in found
+    assert f"train and test: {data.n_queries} of {data.n_queries}" in found
+    without = write_report(board, tmp_path / "none.html").read_text("utf-8")
+    assert 'id="data"' not in without
+    assert "#data" not in without
+
+
+def test_dark_pages_know_every_colour(html):
+    light, dark = re.findall(r":root \{ (--paper.*?) \}", html)
+    for name, pair in COLOURS.items():
+        assert f"--{name}: {pair[0]};" in light
+        assert f"--{name}: {pair[1]};" in dark
+    drawings = re.findall(r"<figure>.*?</figure>", html, re.DOTALL)
+    # All colours of the drawings are the page's.
+    assert not any(re.search(r"#[0-9a-f]{6}\b", drawing) for drawing in drawings)
+
+
+def test_text_and_marks_can_be_seen():
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return float(np.dot(linear, [0.2126, 0.7152, 0.0722]))
+
+    def contrast(a, b):
+        high, low = sorted((luminance(a), luminance(b)), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    for mode in (0, 1):
+        papers = [COLOURS["paper"][mode], COLOURS["soft"][mode]]
+        for name, pair in COLOURS.items():
+            if name not in ("paper", "soft", "rule"):
+                assert min(contrast(pair[mode], paper) for paper in papers) >= 4.5, (name, mode)
+
+
+def test_one_ranker_without_cutoff_or_search(tmp_path):
+    board = make_board(measures=("AP",), rankers={"plain": 0.0}, folds=("fold1",))
+    text = write_report(board, tmp_path / "r.html", command="rankwise compare x").read_text("utf-8")
+    page = Page(text)
+    assert "section-curves" not in page.ids
+    assert "section-differences" not in page.ids
+    assert "section-paths" not in page.ids
+    assert "plain leads with AP" in page.text
+
+
+def test_no_ranker_finished(tmp_path):
+    board = make_board(rankers={})
+    page = Page(write_report(board, tmp_path / "r.html").read_text("utf-8"))
+    assert "No ranker finished." in page.text
+    assert "alert(1)" in page.text
+
+
+def test_many_rankers_and_folds(tmp_path):
+    rankers = {f"ranker_{i}": 0.01 * i for i in range(20)}
+    board = make_board(rankers=rankers, folds=tuple(f"fold{i}" for i in range(8)))
+    page = Page(write_report(board, tmp_path / "r.html").read_text("utf-8"))
+    assert all(name in page.text for name in rankers)
+
+
+def test_a_leaderboard_from_json_gives_the_same_page(board, tmp_path):
+    again = Leaderboard.from_json(board.to_json(tmp_path / "board.json"))
+    one = write_report(board, tmp_path / "one.html").read_text("utf-8")
+    assert write_report(again, tmp_path / "two.html").read_text("utf-8") == one
+
+
+def test_a_real_comparison(tmp_path, rng):
+    from rankwise import compare
+    from rankwise.datasets import load_lambdarank
+
+    data = load_lambdarank()
+    board = compare(["linear_regression", "ridge"], data, measures=["nDCG@5"])
+    page = Page(write_report(board, tmp_path / "r.html", data=data).read_text("utf-8"))
+    assert {"section-curves", "section-differences", "section-paths", "data"} <= set(page.ids)
+    assert "50 test queries in 1 fold" in page.text
+
+
+def test_the_script_sorts(tmp_path, board):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    from importlib.resources import files
+
+    script = files("rankwise.report") / "templates" / "sort.js"
+    done = subprocess.run([node, "--check", str(script)], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_queries_that_do_not_count_are_left_out(board, page):
+    assert len(board.qids) == 3 * N_QUERIES
+    better = sum(int(n) for n in re.findall(r"better on (\d+), equal", page.text)[:1])
+    assert better < 3 * N_QUERIES

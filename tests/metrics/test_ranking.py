@@ -24,8 +24,9 @@ def assert_ranked(scores, sizes, depth=0):
     query = np.repeat(np.arange(len(sizes)), sizes)
     wanted = np.lexsort((-scored.scores, query))
     place = np.arange(len(scores)) - indptr[query]
-    seen = (place < depth) | (depth == 0)
-    np.testing.assert_array_equal(got[seen], wanted[seen])
+    np.testing.assert_array_equal(got.values, wanted[(place < depth) | (depth == 0)])
+    kept = sizes if depth == 0 else np.minimum(sizes, depth)
+    np.testing.assert_array_equal(np.diff(got.top), kept)
 
 
 def score_kinds(rng, n):

@@ -19,12 +19,12 @@ ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @njit
-def rank_rows(scores, values, indptr, depth, out, left):
+def rank_rows(scores, values, indptr, depth, top, out, left):
     """Write ``values`` by descending score into ``out``, query by query.
 
-    With ``depth`` > 0 only the first ``depth`` positions of a query are sure to be written.
-    Queries that counting cannot rank, too large or with scores that agree to the last few bits,
-    are written to ``left`` for :func:`rank_long_rows`; their number is returned.
+    Query q gets ``out[top[q]:top[q + 1]]``: its first ``depth`` rows, or all where it has fewer
+    or ``depth`` is 0. Queries that counting cannot rank, too large or with scores that agree to
+    the last few bits, are written to ``left`` for :func:`rank_long_rows`; their number is returned.
 
     A key holds the score's bits, turned so that the best score is least, and the row number in
     its lowest bits; between keys that agree in the other bits the scores themselves decide.
@@ -98,10 +98,13 @@ def rank_rows(scores, values, indptr, depth, out, left):
                 ranked[rank2] = k2
                 ranked[rank3] = k3
             before = np.int64(0)
+            start = top[q]
+            wanted = top[q + 1] - start
             for r in range(n):
                 k = ranked[r]
                 row = lo + (k & low)
-                out[lo + r] = values[row]
+                if r < wanted:
+                    out[start + r] = values[row]
                 if (k ^ before) <= low and r > 0 and scores[row] > scores[lo + (before & low)]:
                     decided = False
                 before = k
@@ -112,8 +115,8 @@ def rank_rows(scores, values, indptr, depth, out, left):
 
 
 @njit
-def rank_long_rows(scores, values, indptr, queries, out):
-    """Like :func:`rank_rows`, all positions of the given queries, of any size.
+def rank_long_rows(scores, values, indptr, queries, top, out):
+    """Like :func:`rank_rows`, for the given queries, of any size.
 
     Radix sort of all 64 bits, eight at a time from the lowest; a digit that all share is skipped.
     """
@@ -144,10 +147,10 @@ def rank_long_rows(scores, values, indptr, queries, out):
             count = counts[digit]
             if count[(key[0] >> shift) & 255] == size:
                 continue
-            start = np.int64(0)
+            below = np.int64(0)
             for value in range(256):
-                start += count[value]
-                count[value] = start - count[value]
+                below += count[value]
+                count[value] = below - count[value]
             for i in range(size):
                 value = (key[i] >> shift) & 255
                 to = count[value]
@@ -156,28 +159,25 @@ def rank_long_rows(scores, values, indptr, queries, out):
                 row_to[to] = row[i]
             key, key_to = key_to, key
             row, row_to = row_to, row
-        for r in range(size):
-            out[lo + r] = values[row[r]]
+        start = top[q]
+        for r in range(top[q + 1] - start):
+            out[start + r] = values[row[r]]
 
 
 @njit
-def best_grades(grades, indptr, n_grades, depth, out):
-    """Integer grades below ``n_grades`` in descending order, query by query, by counting them.
+def best_grades(grades, indptr, n_grades, top, out):
+    """Integer grades below ``n_grades`` in descending order, by counting them.
 
-    With ``depth`` > 0 only the first ``depth`` positions of a query are written.
+    Query q gets ``out[top[q]:top[q + 1]]``, its best grades.
     """
     counts = np.empty(n_grades, np.int64)
     for q in range(len(indptr) - 1):
-        lo = indptr[q]
-        hi = indptr[q + 1]
         for grade in range(n_grades):
             counts[grade] = 0
-        for i in range(lo, hi):
+        for i in range(indptr[q], indptr[q + 1]):
             counts[np.int64(grades[i])] += 1
-        if depth > 0:
-            hi = min(hi, lo + depth)
         grade = n_grades - 1
-        for i in range(lo, hi):
+        for i in range(top[q], top[q + 1]):
             while counts[grade] == 0:
                 grade -= 1
             counts[grade] -= 1
@@ -185,21 +185,21 @@ def best_grades(grades, indptr, n_grades, depth, out):
 
 
 @njit
-def discounted_sums(ranked, indptr, table, discounts, cascade, cutoff, out):
-    """Sum over ranks r of gain · discounts[r], per query.
+def discounted_sums(ranked, top, table, discounts, cascade, cutoff, out):
+    """Sum over ranks r of gain · discounts[r], per query; query q has ``ranked[top[q]:top[q + 1]]``.
 
     The gain is the ranked value, or ``table[value]`` where a table is given. ``cascade``: each
     gain is the probability that the reader stops there, and counts only if none stopped before.
     """
-    for q in range(len(indptr) - 1):
-        lo = indptr[q]
-        n = indptr[q + 1] - lo
+    for q in range(len(top) - 1):
+        start = top[q]
+        n = top[q + 1] - start
         if cutoff > 0:
             n = min(n, cutoff)
         total = 0.0
         reached = 1.0
         for r in range(n):
-            gain = ranked[lo + r]
+            gain = ranked[start + r]
             if len(table) > 0:
                 gain = table[np.int64(gain)]
             total += reached * gain * discounts[r]
@@ -209,7 +209,7 @@ def discounted_sums(ranked, indptr, table, discounts, cascade, cutoff, out):
 
 
 @njit
-def relevance_sums(ranked, grades, indptr, rel, cutoff, reciprocals, out):
+def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
     """Per query, of rows with a grade of at least ``rel``: four numbers.
 
     How many there are, how many of them are ranked within the cut-off (0: no cut-off), the sum
@@ -217,21 +217,21 @@ def relevance_sums(ranked, grades, indptr, rel, cutoff, reciprocals, out):
     is 1 / (r + 1).
     """
     for q in range(len(indptr) - 1):
-        lo = indptr[q]
-        n = indptr[q + 1] - lo
         n_relevant = 0
-        for i in range(n):
-            n_relevant += grades[lo + i] >= rel
+        for i in range(indptr[q], indptr[q + 1]):
+            n_relevant += grades[i] >= rel
+        start = top[q]
+        n = top[q + 1] - start
         if cutoff > 0:
             n = min(n, cutoff)
         hits = 0.0
         precisions = 0.0
         first = n
         for r in range(n - 1, -1, -1):
-            if ranked[lo + r] >= rel:
+            if ranked[start + r] >= rel:
                 first = r
         for r in range(n):  # without branches: which rows are relevant cannot be foreseen
-            hit = 1.0 if ranked[lo + r] >= rel else 0.0
+            hit = 1.0 if ranked[start + r] >= rel else 0.0
             hits += hit
             precisions += hit * hits * reciprocals[r]
         out[q, 0] = n_relevant

@@ -63,7 +63,7 @@ class AveragePrecision(BinaryMeasure):
 
     def _block_sums(self, scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
         """Relevant rows per query, and the sum of precisions at the ends of their blocks."""
-        relevant = (scored.ranked("stable") >= self.rel).astype(np.float64)
+        relevant = (scored.ranked("stable").values >= self.rel).astype(np.float64)
         down_to = np.concatenate([[0.0], np.cumsum(relevant)])
         lengths = np.diff(scored.tie_starts)
         ends = np.repeat(scored.tie_starts[1:], lengths)

@@ -55,7 +55,7 @@ class ExpectedReciprocalRank(TopMeasure):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice(self.name, "gain", self.gain, GAINS)
-        check_number(self.name, "max_grade", self.max_grade, 0, LARGEST_GRADE)
+        check_number(self.name, "max_grade", self.max_grade, 0, LARGEST_GRADE, open_ends=True)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         check_grades(str(self), self.gain, scored)
@@ -65,29 +65,18 @@ class ExpectedReciprocalRank(TopMeasure):
                 f"{scored.highest_grade:g}. Set the scale's highest grade: ERR(max_grade=...)."
             )
         if scored.integral:
-            ranked, table = scored.ranked(self.ties), self._probability_table(scored)
+            table = self._probability(np.arange(scored.highest_grade + 1.0))
+            ranked, top = scored.ranked(self.ties)
         else:
-            ranked, table = (
-                scored.rank(self._probability(scored.y), self.ties, self.depth),
-                NO_TABLE,
-            )
+            table = NO_TABLE
+            ranked, top = scored.rank(self._probability(scored.y), self.ties, self.depth)
         n_ranks = min(self.depth, scored.largest) if self.depth else scored.largest
+        weights = discounts("reciprocal", n_ranks)
         values = np.empty(scored.n_queries)
-        discounted_sums(
-            ranked,
-            scored.indptr,
-            table,
-            discounts("reciprocal", n_ranks),
-            True,
-            self.depth,
-            values,
-        )
+        discounted_sums(ranked, top, table, weights, True, self.depth, values)
         if self.empty == 0:
             return values
-        return self.fill_empty(values, scored.relevance(self.ties, SMALLEST_GRADE, 1)[:, 0])
-
-    def _probability_table(self, scored: ScoredGroups) -> Float64Array:
-        return self._probability(np.arange(scored.highest_grade + 1.0))
+        return self.fill_empty(values, scored.count(SMALLEST_GRADE))
 
     def _probability(self, grades: Float64Array) -> Float64Array:
         """Probability to stop at a row of each grade."""

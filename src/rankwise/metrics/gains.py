@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise.kernels.topk import discounted_sums
 from rankwise.metrics.conventions import LARGEST_GRADE, Gain, discounts, gain_table
-from rankwise.metrics.scored import ScoredGroups
+from rankwise.metrics.scored import Ranked, ScoredGroups
 from rankwise.typing import Float64Array
 
 NO_TABLE = np.empty(0)
@@ -16,9 +16,9 @@ NO_TABLE = np.empty(0)
 
 @dataclass(frozen=True)
 class RankedGains:
-    """Values in ranked order; their gain is ``table[value]``, or the value without a table."""
+    """Rows in ranked order; their gain is ``table[value]``, or the value without a table."""
 
-    values: Float64Array
+    rows: Ranked
     table: Float64Array
 
 
@@ -45,10 +45,10 @@ def ranked_gains(scored: ScoredGroups, gain: Gain, ties: str, depth: int) -> Ran
     """Gains by descending score; ``ties="mean"``: averaged over rows of equal score."""
     table, values = _table_or_values(scored, gain)
     if ties == "mean":
-        ranked = scored.rank(scored.y if values is None else values)
+        ranked, top = scored.rank(scored.y if values is None else values)
         if len(table):
             ranked = table[ranked.astype(np.int64)]
-        return RankedGains(scored.tie_means(ranked), NO_TABLE)
+        return RankedGains(Ranked(scored.tie_means(ranked), top), NO_TABLE)
     if values is None:
         return RankedGains(scored.ranked(ties), table)
     return RankedGains(scored.rank(values, ties, depth), NO_TABLE)
@@ -66,9 +66,7 @@ def discounted(scored: ScoredGroups, gains: RankedGains, discount: str, depth: i
     """Sum of discounted gains down to ``depth`` (0: all), per query."""
     out = np.empty(scored.n_queries)
     n_ranks = min(depth, scored.largest) if depth else scored.largest
-    discounted_sums(
-        gains.values, scored.indptr, gains.table, discounts(discount, n_ranks), False, depth, out
-    )
+    discounted_sums(*gains.rows, gains.table, discounts(discount, n_ranks), False, depth, out)
     return out
 
 

@@ -76,7 +76,7 @@ class DCG(GainMeasure):
         values = discounted(scored, gains, self.discount, self.depth)
         if self.empty == 0:
             return values
-        return self.fill_empty(values, scored.relevance("stable", SMALLEST_GRADE, 1)[:, 0])
+        return self.fill_empty(values, scored.count(SMALLEST_GRADE))
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,10 @@ class MeanNDCG(GainMeasure):
         check_grades(str(self), self.gain, scored)
         gains = ranked_gains(scored, self.gain, self.ties, 0)
         best = ideal_gains(scored, self.gain, 0)
-        if len(best.table) and not len(gains.table):  # averaged gains have no table
-            best = type(best)(best.table[best.values.astype(np.int64)], gains.table)
+        table, ideal = gains.table, best.rows.values
+        if len(best.table) and not len(table):  # averaged gains have no table
+            ideal = best.table[ideal.astype(np.int64)]
         values = np.empty(scored.n_queries)
         weights = discounts(self.discount, scored.largest)
-        normalised_means(gains.values, best.values, scored.indptr, gains.table, weights, values)
+        normalised_means(gains.rows.values, ideal, scored.indptr, table, weights, values)
         return self.fill_empty(values, np.where(np.isnan(values), 0.0, 1.0))

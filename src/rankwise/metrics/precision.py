@@ -27,7 +27,7 @@ class HitMeasure(BinaryMeasure):
         if self.ties != "mean":
             sums = self.sums(scored)
             return sums[:, 0], sums[:, 1]
-        relevant = (scored.ranked("stable") >= self.rel).astype(np.float64)
+        relevant = (scored.ranked("stable").values >= self.rel).astype(np.float64)
         down_to = np.concatenate([[0.0], np.cumsum(scored.tie_means(relevant))])
         start, stop = scored.indptr[:-1], scored.indptr[1:]
         end = stop if self.cutoff is None else np.minimum(stop, start + self.cutoff)
@@ -121,11 +121,11 @@ class RPrecision(BinaryMeasure):
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         n_relevant = self.sums(scored)[:, 0].astype(np.int64)
-        relevant = scored.ranked(self.ties) >= self.rel
+        relevant = scored.ranked(self.ties).values >= self.rel
         down_to = np.concatenate([[0], np.cumsum(relevant)])
         start = scored.indptr[:-1]
         hits = down_to[start + n_relevant] - down_to[start]
-        return self.fill_empty(hits / np.maximum(n_relevant, 1), n_relevant.astype(np.float64))
+        return self.fill_empty(hits / np.maximum(n_relevant, 1), n_relevant)
 
 
 @dataclass(frozen=True)

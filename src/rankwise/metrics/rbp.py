@@ -50,14 +50,15 @@ class RankBiasedPrecision(BinaryMeasure):
         check_number(self.name, "p", self.p, 0, 1, open_ends=True)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        mean = self.ties == "mean"
         relevant = (scored.y >= self.rel).astype(np.float64)
-        ranked = scored.rank(relevant, "stable" if mean else self.ties, 0 if mean else self.depth)
-        if mean:
+        if self.ties == "mean":
+            ranked, top = scored.rank(relevant)
             ranked = scored.tie_means(ranked)
+        else:
+            ranked, top = scored.rank(relevant, self.ties, self.depth)
         weights = (1.0 - self.p) * self.p ** np.arange(scored.largest, dtype=np.float64)
         values = np.empty(scored.n_queries)
-        discounted_sums(ranked, scored.indptr, NO_TABLE, weights, False, self.depth, values)
+        discounted_sums(ranked, top, NO_TABLE, weights, False, self.depth, values)
         if self.empty == 0:
             return values
-        return self.fill_empty(values, scored.relevance("stable", self.rel, 1)[:, 0])
+        return self.fill_empty(values, scored.count(self.rel))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,13 @@ class GroupMeasure(Protocol):
     def from_groups(self, scored: ScoredGroups) -> Float64Array: ...
 
 
+class Ranked(NamedTuple):
+    """The first rows of each query in some order: query q has ``values[top[q]:top[q + 1]]``."""
+
+    values: Float64Array
+    top: Int64Array
+
+
 class ScoredGroups:
     """Rows of whole queries in group order.
 
@@ -52,7 +59,8 @@ class ScoredGroups:
         self.indptr = indptr
         self.missing: NDArray[np.bool_] | None = None
         self._depth: dict[str, int] = {}
-        self._ranked: dict[str, Float64Array] = {}
+        self._ranked: dict[str, Ranked] = {}
+        self._tops: dict[int, Int64Array] = {}
         self._relevance: dict[tuple[str, float, int], Float64Array] = {}
 
     @property
@@ -94,7 +102,7 @@ class ScoredGroups:
         wanted, known = depth or 0, self._depth.get(what)
         self._depth[what] = 0 if 0 in (wanted, known) else max(wanted, known or 0)
 
-    def ranked(self, ties: str) -> Float64Array:
+    def ranked(self, ties: str) -> Ranked:
         """Labels by descending score, query by query, to the depth that was announced.
 
         Parameters
@@ -107,8 +115,11 @@ class ScoredGroups:
             self._ranked[ties] = self.rank(self.y, ties, self._depth.get(ties, 0))
         return self._ranked[ties]
 
-    def rank(self, values: Float64Array, ties: str = "stable", depth: int = 0) -> Float64Array:
-        """Any ``values`` of the rows by descending score; 0 for rows that were not retrieved."""
+    def rank(self, values: Float64Array, ties: str = "stable", depth: int = 0) -> Ranked:
+        """Any ``values`` of the rows by descending score; 0 for rows that were not retrieved.
+
+        Only the first ``depth`` rows of each query, all for 0.
+        """
         if self.missing is not None:
             values = np.where(self.missing, 0.0, values)
         if ties == "stable":
@@ -119,21 +130,23 @@ class ScoredGroups:
             "worst": -self.y,
             "best": self.y,
         }[ties]
-        return self._rank(self._rank(before, self.scores), self._rank(before, values), depth)
+        scores = self._rank(before, self.scores).values
+        return self._rank(scores, self._rank(before, values).values, depth)
 
-    def ideal(self) -> Float64Array:
+    def ideal(self) -> Ranked:
         """Labels in descending order, query by query, to the depth announced for "ideal"."""
         if "ideal" not in self._ranked:
             depth = self._depth.get("ideal", 0)
             if self.integral:
-                best = np.empty_like(self.y)
-                best_grades(self.y, self.indptr, int(self.highest_grade) + 1, depth, best)
+                top = self._top(depth)
+                best = np.empty(top[-1])
+                best_grades(self.y, self.indptr, int(self.highest_grade) + 1, top, best)
+                self._ranked["ideal"] = Ranked(best, top)
             else:
-                best = self._rank(self.y, self.y, depth)
-            self._ranked["ideal"] = best
+                self._ranked["ideal"] = self._rank(self.y, self.y, depth)
         return self._ranked["ideal"]
 
-    def rank_by_label(self, values: Float64Array, depth: int = 0) -> Float64Array:
+    def rank_by_label(self, values: Float64Array, depth: int = 0) -> Ranked:
         """Any ``values`` of the rows by descending label."""
         return self._rank(self.y, values, depth)
 
@@ -148,9 +161,14 @@ class ScoredGroups:
             sums = np.empty((self.n_queries, 4))
             weights = discounts("reciprocal", self.largest)
             ranked = self.ranked(ties)
-            relevance_sums(ranked, self.y, self.indptr, float(rel), depth, weights, sums)
+            relevance_sums(*ranked, self.y, self.indptr, float(rel), depth, weights, sums)
             self._relevance[key] = sums
         return self._relevance[key]
+
+    def count(self, rel: float) -> Int64Array:
+        """Rows of grade >= ``rel`` per query."""
+        down_to = np.concatenate([[0], np.cumsum(self.y >= rel)])
+        return np.diff(down_to[self.indptr])
 
     @cached_property
     def pairs(self) -> PairCounts:
@@ -160,7 +178,7 @@ class ScoredGroups:
     @cached_property
     def tie_starts(self) -> Int64Array:
         """Where, in ranked order, blocks of equal score within a query start; n_rows at the end."""
-        ranked = self._rank(self.scores, self.scores)
+        ranked = self._rank(self.scores, self.scores).values
         new = np.ones(len(ranked) + 1, dtype=bool)
         np.not_equal(ranked[1:], ranked[:-1], out=new[1:-1])
         new[self.indptr] = True
@@ -173,13 +191,22 @@ class ScoredGroups:
         lengths = np.diff(self.tie_starts)
         return np.repeat(np.add.reduceat(ranked, self.tie_starts[:-1]) / lengths, lengths)
 
-    def _rank(self, scores: Float64Array, values: Float64Array, depth: int = 0) -> Float64Array:
-        out = np.empty_like(values)
+    def _top(self, depth: int) -> Int64Array:
+        """Where each query's first ``depth`` rows (0: all) lie when only those are kept."""
+        if depth == 0 or depth >= self.largest:
+            return self.indptr
+        if depth not in self._tops:
+            self._tops[depth] = np.append(0, np.cumsum(np.minimum(self.sizes, depth)))
+        return self._tops[depth]
+
+    def _rank(self, scores: Float64Array, values: Float64Array, depth: int = 0) -> Ranked:
+        top = self._top(depth)
+        out = np.empty(top[-1])
         left = np.empty(self.n_queries, dtype=np.int64)
-        n_left = rank_rows(scores, values, self.indptr, depth, out, left)
+        n_left = rank_rows(scores, values, self.indptr, depth, top, out, left)
         if n_left:
-            rank_long_rows(scores, values, self.indptr, left[:n_left], out)
-        return out
+            rank_long_rows(scores, values, self.indptr, left[:n_left], top, out)
+        return Ranked(out, top)
 
 
 def compute(

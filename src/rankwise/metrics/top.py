@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.metrics.conventions import (
     EMPTY,
@@ -59,7 +60,7 @@ class TopMeasure(Measure):
             return math.nan
         return super().aggregate(values)
 
-    def fill_empty(self, values: Float64Array, gain: Float64Array) -> Float64Array:
+    def fill_empty(self, values: Float64Array, gain: NDArray[Any]) -> Float64Array:
         """``values`` with the convention's value where there is nothing to gain."""
         return np.where(gain > 0, values, value_of_empty(self.empty))
 

@@ -4,7 +4,8 @@
 
 OHSUMED in LETOR's five folds; without RANKWISE_DATA the bundled data in five folds. Wall time and
 the time inside are taken in the same run, so that other work on the machine hits both. Printing
-the table (intervals and tests) is counted; so is a result store, in the second line.
+the table (intervals and tests) is counted; so is a result store, in the second line: three syncs
+to disk a cell, whatever the cell costs.
 """
 
 from __future__ import annotations
@@ -54,13 +55,13 @@ def main() -> None:
         plain.append(seconds(data, None))
         with tempfile.TemporaryDirectory() as store:
             kept.append(seconds(data, store))
-    for what, runs in (("compare", plain), ("compare with a store", kept)):
+    for what, runs, within in (("compare", plain, 1.05), ("compare with a store", kept, 1.10)):
         walls, insides = (list(column) for column in zip(*runs, strict=True))
         report(
             f"{what}, {name}, 2 rankers x {len(data)} folds, whole",
             Timing("whole", walls),
             Timing("inside", insides),
-            within=1.05,
+            within=within,
         )
 
 

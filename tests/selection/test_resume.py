@@ -39,7 +39,7 @@ def finished(store):
     return {(r["ranker"], r["fold"]) for r in ResultStore(store).records().values()}
 
 
-@pytest.mark.parametrize(("n_jobs", "n_kills"), [(1, 4), (2, 2)])
+@pytest.mark.parametrize(("n_jobs", "n_kills"), [(1, 4), (2, 1)])
 def test_kills_lose_at_most_the_running_cells(tmp_path, n_jobs, n_kills):
     store, log = tmp_path / "store", tmp_path / "log"
     rng = np.random.default_rng(n_jobs)
@@ -59,7 +59,7 @@ def test_kills_lose_at_most_the_running_cells(tmp_path, n_jobs, n_kills):
             assert len(set(begun) - now) <= n_jobs  # at most the running cells are lost
             assert len(now) >= len(before) + wanted - n_before - n_jobs
             before = now
-    assert 2 <= len(before) < N_RANKERS * N_FOLDS
+    assert 1 <= len(before) < N_RANKERS * N_FOLDS
     n_before = len(started(log))
     resumed = run(store, log)
     assert set(started(log)[n_before:]) == {(c.ranker, c.fold) for c in resumed.cells} - before

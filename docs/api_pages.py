@@ -78,14 +78,19 @@ def commands() -> str:
         parts += [_title(f"rankwise {name}", "-"), cleandoc(command.help or ""), ""]
         for parameter in command.params:
             help_text = " ".join((getattr(parameter, "help", "") or "").split())
-            parts += [f"{_spelling(parameter)}", f"    {_plain(help_text)}", ""]
+            parts += [_spelling(parameter), f"    {_plain(help_text)}{_default(parameter)}", ""]
     return "\n".join(parts)
 
 
 def _spelling(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        return f"``{parameter.human_readable_name}``"
+        return f"``{parameter.metavar or parameter.name.upper()}``"
     return ", ".join(f"``{option}``" for option in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _default(parameter: Any) -> str:
+    shown = parameter.default if isinstance(parameter.default, str | int | float) else ""
+    return "" if shown in ("", False) else f" Default: ``{getattr(shown, 'value', shown)}``."
 
 
 def _plain(text: str) -> str:

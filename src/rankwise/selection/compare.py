@@ -98,10 +98,14 @@ def compare(
 
     Examples
     --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from rankwise.datasets import load_lambdarank
-    >>> board = compare({"ridge": Ridge(), "soft": Ridge(1e5)}, load_lambdarank())  # doctest: +SKIP
-    >>> print(board)  # doctest: +SKIP
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from rankwise import RankingData, compare
+    >>> X = np.random.default_rng(0).standard_normal((200, 3))
+    >>> data = RankingData(X, (X[:, 0] > 0.5).astype(float), qid=np.arange(200) % 20)
+    >>> board = compare(["linear_regression", DummyRegressor()], data, measures=["AP"])
+    >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
+    [('linear_regression', 0.99), ('DummyRegressor', 0.51)]
     """
     check_choice("test", test, METHODS)
     if not 0 < confidence < 1:

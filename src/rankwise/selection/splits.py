@@ -36,6 +36,7 @@ class QueryKFold(BaseCrossValidator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> for train, test in QueryKFold(2).split(np.zeros((5, 1)), qid=["a", "b", "b", "c", "c"]):
     ...     print(train, test)
     [3 4] [0 1 2]

@@ -5,7 +5,8 @@ how many rows beat each row (quadratic, but free of branches and vectorised: fas
 of that size), a larger one by a radix sort of the scores' bits. Where only the first ranks are
 wanted, a bound that few rows pass is found first, and only those are ranked.
 
-Scores must be finite. Rows of equal score keep their order; -0.0 equals 0.0.
+Scores must not be NaN. Rows of equal score keep their order; -0.0 equals 0.0. Loops run over
+slices that start at 0, because an index that might be negative is not vectorised.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from rankwise._jit import njit
 
 COUNT_UP_TO = 256
+FEW_GRADES = 8
 ALL_BUT_SIGN = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
@@ -42,6 +44,7 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
     for q in range(len(indptr) - 1):
         lo = indptr[q]
         size = indptr[q + 1] - lo
+        mine = bits[lo : lo + size]
         few = depth > 0 and size >= 2 * lanes
         low = 1
         while low < size:
@@ -49,7 +52,7 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
         low -= 1
         if size <= COUNT_UP_TO or few:
             for i in range(size):
-                b = bits[lo + i]
+                b = mine[i]
                 if b == ~ALL_BUT_SIGN:
                     b = np.int64(0)
                 key[i] = (~(b ^ ((b >> 63) & ALL_BUT_SIGN)) & ~low) | i
@@ -69,6 +72,7 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
                     rank += least[j] < k
                 if rank == depth - 1:
                     bound = k | low
+                    break
             n = 0
             for i in range(size):
                 k = key[i]
@@ -168,25 +172,35 @@ def rank_long_rows(scores, values, indptr, queries, top, out):
 def best_grades(grades, indptr, n_grades, top, out):
     """Integer grades below ``n_grades`` in descending order, by counting them.
 
-    Query q gets ``out[top[q]:top[q + 1]]``, its best grades.
+    Query q gets ``out[top[q]:top[q + 1]]``, its best grades. Few grades are counted one after the
+    other, from the best, which is vectorised and stops where the output is full.
     """
     counts = np.empty(n_grades, np.int64)
     for q in range(len(indptr) - 1):
-        for grade in range(n_grades):
-            counts[grade] = 0
-        for i in range(indptr[q], indptr[q + 1]):
-            counts[np.int64(grades[i])] += 1
+        mine = grades[indptr[q] : indptr[q + 1]]
+        if n_grades > FEW_GRADES:
+            counts[:] = 0
+            for i in range(len(mine)):
+                counts[np.uint64(mine[i])] += 1
+        position = top[q]
+        end = top[q + 1]
         grade = n_grades - 1
-        for i in range(top[q], top[q + 1]):
-            while counts[grade] == 0:
-                grade -= 1
-            counts[grade] -= 1
-            out[i] = grade
+        while position < end:
+            if n_grades <= FEW_GRADES:
+                count = 0
+                for i in range(len(mine)):
+                    count += mine[i] == grade
+            else:
+                count = counts[grade]
+            stop = min(end, position + count)
+            out[position:stop] = grade
+            position = stop
+            grade -= 1
 
 
 @njit
 def discounted_sums(ranked, top, table, discounts, cascade, cutoff, out):
-    """Sum over ranks r of gain · discounts[r], per query; query q has ``ranked[top[q]:top[q + 1]]``.
+    """Sum over ranks r of gain · discounts[r]; query q has ``ranked[top[q]:top[q + 1]]``.
 
     The gain is the ranked value, or ``table[value]`` where a table is given. ``cascade``: each
     gain is the probability that the reader stops there, and counts only if none stopped before.
@@ -218,20 +232,21 @@ def relevance_sums(ranked, top, grades, indptr, rel, cutoff, reciprocals, out):
     """
     for q in range(len(indptr) - 1):
         n_relevant = 0
-        for i in range(indptr[q], indptr[q + 1]):
-            n_relevant += grades[i] >= rel
-        start = top[q]
-        n = top[q + 1] - start
+        mine = grades[indptr[q] : indptr[q + 1]]
+        for i in range(len(mine)):
+            n_relevant += mine[i] >= rel
+        first_ranks = ranked[top[q] : top[q + 1]]
+        n = len(first_ranks)
         if cutoff > 0:
             n = min(n, cutoff)
         hits = 0.0
         precisions = 0.0
         first = n
         for r in range(n - 1, -1, -1):
-            if ranked[start + r] >= rel:
+            if first_ranks[r] >= rel:
                 first = r
         for r in range(n):  # without branches: which rows are relevant cannot be foreseen
-            hit = 1.0 if ranked[start + r] >= rel else 0.0
+            hit = 1.0 if first_ranks[r] >= rel else 0.0
             hits += hit
             precisions += hit * hits * reciprocals[r]
         out[q, 0] = n_relevant

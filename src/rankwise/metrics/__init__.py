@@ -1,20 +1,31 @@
 """Measures of rankings: spec strings, conventions by name, per query first and mean second.
 
-Importing this loads no kernel: the command line lists measures without waiting for numba.
+Public names are imported when first used, so that the command line lists measures and presets
+without waiting for NumPy and Numba.
 """
 
+from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from rankwise.metrics.evaluate import evaluate
-from rankwise.metrics.measure import Measure
-from rankwise.metrics.presets import PRESETS
-from rankwise.metrics.result import EvaluationResult
-from rankwise.metrics.scorer import make_scorer
-from rankwise.metrics.spec import parse
-
 if TYPE_CHECKING:
+    from rankwise.metrics.evaluation import evaluate
+    from rankwise.metrics.measure import Measure
+    from rankwise.metrics.presets import PRESETS
+    from rankwise.metrics.result import EvaluationResult
     from rankwise.metrics.scored import ScoredGroups
+    from rankwise.metrics.scorer import make_scorer
+    from rankwise.metrics.spec import parse
+
+_WHERE = {
+    "PRESETS": "presets",
+    "EvaluationResult": "result",
+    "Measure": "measure",
+    "ScoredGroups": "scored",
+    "evaluate": "evaluation",
+    "make_scorer": "scorer",
+    "parse": "spec",
+}
 
 __all__ = [
     "PRESETS",
@@ -28,9 +39,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    if name != "ScoredGroups":
+    if name not in _WHERE:
         raise AttributeError(f"module 'rankwise.metrics' has no attribute {name!r}")
-    from rankwise.metrics.scored import ScoredGroups
+    value = getattr(_import_module(f"rankwise.metrics.{_WHERE[name]}"), name)
+    globals()[name] = value
+    return value
 
-    globals()[name] = ScoredGroups
-    return ScoredGroups
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from rankwise.groups import QueryGroups
-from rankwise.metrics.evaluate import evaluate
+from rankwise.metrics.evaluation import evaluate
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import parse
 

@@ -169,7 +169,7 @@ try:
     main()
 except SystemExit as exit:
     assert not exit.code, exit.code
-heavy = {{"numba", "sklearn", "scipy", "pyarrow", "matplotlib", "jinja2"}} & set(sys.modules)
+heavy = {{"numpy", "numba", "sklearn", "pyarrow", "matplotlib", "jinja2"}} & set(sys.modules)
 sys.stderr.write(" ".join(sorted(heavy)))
 """
     seconds = []

@@ -15,7 +15,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from rankwise.datasets._checksums import text_sha256
 from rankwise.datasets._folders import cache_folder, data_folders
 
 CATALOG = Path(__file__).with_name("catalog.toml")
@@ -157,6 +156,8 @@ def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
 
 def _find(entry: DataSet, file: DataFile) -> Path | None:
     """The first file where one is looked for; it must be the right one."""
+    from rankwise.datasets._checksums import text_sha256  # loads NumPy, which lists do without
+
     path = next((path for path in _candidates(entry, file) if path.is_file()), None)
     if path is not None:
         got = text_sha256(path)

@@ -141,6 +141,14 @@ def test_validation_without_early_stopping_keeps_all_trees(ranker_class, judged)
     )
 
 
+def test_fewer_trees_where_no_split_is_left():
+    pytest.importorskip("lightgbm")
+    X = np.arange(60.0)[:, None] >= 30  # one split orders everything: gradients vanish
+    ranker = quick(rankwise.LightGBMRanker, n_estimators=50, params={"min_gain_to_split": 1.0})
+    ranker.fit(X.astype(float), X[:, 0])
+    assert 1 <= ranker.best_iteration_ == ranker.booster_.num_trees() < 50
+
+
 def test_validation_must_be_measurable(ranker_class, judged):
     X, y, qid = judged
     ranker = quick(ranker_class, measure="AP")

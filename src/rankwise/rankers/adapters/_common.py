@@ -104,8 +104,8 @@ class BoostedRanker(Ranker):
     """Base of the adapters.
 
     A subclass has the parameters ``n_estimators, gain, measure, early_stopping_rounds, params,
-    n_jobs, random_state`` and its own, and defines ``_train``, ``_parse``, ``_predict`` and
-    ``_importances``.
+    n_jobs, random_state`` and its own, and defines ``_train``, ``_parse``, ``_predict``,
+    ``_n_rounds`` and ``_importances``.
     """
 
     # A weight is no repetition in any of the libraries: LightGBM weighs rows and not pairs,
@@ -184,9 +184,7 @@ class BoostedRanker(Ranker):
         if _has_pairs(data):
             self.model_ = self._train(self._training_rows(data), monitor, seed)
         if self.model_:
-            self.best_iteration_ = self.n_estimators
-            if monitor is not None and self.early_stopping_rounds is not None:
-                self.best_iteration_ = monitor.best_iteration
+            self.best_iteration_ = self._n_rounds(self.booster_)
             gains = np.asarray(self._importances(self.booster_), dtype=np.float64)
             self.feature_importances_ = gains / (gains.sum() or 1.0)
         if monitor is not None:
@@ -229,6 +227,9 @@ class BoostedRanker(Ranker):
         raise NotImplementedError
 
     def _predict(self, booster: Any, X: Matrix) -> Any:
+        raise NotImplementedError
+
+    def _n_rounds(self, booster: Any) -> int:
         raise NotImplementedError
 
     def _importances(self, booster: Any) -> Any:

@@ -214,6 +214,9 @@ class CatBoostRanker(BoostedRanker):
     def _predict(self, booster: catboost.CatBoost, X: Matrix) -> Any:
         return booster.predict(X, prediction_type="RawFormulaVal", thread_count=self._threads())
 
+    def _n_rounds(self, booster: catboost.CatBoost) -> int:
+        return int(booster.tree_count_ or 0)
+
     def _importances(self, booster: catboost.CatBoost) -> Any:
         return booster.get_feature_importance(type=catboost.EFstrType.PredictionValuesChange)
 

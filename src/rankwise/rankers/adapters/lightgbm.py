@@ -243,6 +243,9 @@ class LightGBMRanker(BoostedRanker):
     def _predict(self, booster: lightgbm.Booster, X: Matrix) -> Any:
         return booster.predict(X, raw_score=True, num_threads=self._threads())
 
+    def _n_rounds(self, booster: lightgbm.Booster) -> int:
+        return booster.current_iteration()
+
     def _importances(self, booster: lightgbm.Booster) -> Any:
         return booster.feature_importance("gain")
 

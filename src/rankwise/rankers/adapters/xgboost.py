@@ -257,6 +257,9 @@ class XGBoostRanker(BoostedRanker):
             for first in range(0, X.shape[0], _PREDICT_CHUNK)
         ])  # fmt: skip
 
+    def _n_rounds(self, booster: xgboost.Booster) -> int:
+        return booster.num_boosted_rounds()
+
     def _importances(self, booster: xgboost.Booster) -> Any:
         gains = np.zeros(self.n_features_in_)
         for name, gain in booster.get_score(importance_type="total_gain").items():

@@ -7,7 +7,6 @@ from the command line's own tree.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from importlib import import_module
 from inspect import cleandoc
 from pathlib import Path
@@ -24,6 +23,11 @@ KINDS = {
     "ordinal": "Ordinal classifiers",
     "labels": "Multi-label methods",
 }
+INHERITED_UP_TO = "BaseEstimator, RegressorMixin, TransformerMixin"
+NOT_SHOWN = (
+    "set_fit_request, set_score_request, set_partial_fit_request, set_output, "
+    "get_metadata_routing, get_feature_names_out"
+)
 MODULES = {
     "rankwise": "Core",
     "rankwise.metrics": "Measures",
@@ -35,7 +39,11 @@ MODULES = {
 def write(folder: Path) -> None:
     """Write ``estimators.rst``, ``functions.rst`` and ``commands.rst`` into ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "api").mkdir(exist_ok=True)
     (folder / "estimators.rst").write_text(estimators(), encoding="utf-8")
+    for entry in REGISTRY.values():
+        page = folder / "api" / f"rankwise.{entry.class_name}.rst"
+        page.write_text(estimator(entry), encoding="utf-8")
     (folder / "functions.rst").write_text(functions(), encoding="utf-8")
     (folder / "commands.rst").write_text(commands(), encoding="utf-8")
 
@@ -46,12 +54,18 @@ def estimators() -> str:
     for kind, title in KINDS.items():
         entries = {key: entry for key, entry in REGISTRY.items() if entry.kind == kind}
         if entries:
-            parts += [
-                _title(title, "-"),
-                _table(entries),
-                _autosummary(map(_public_name, entries.values()), "autosummary/estimator.rst"),
-            ]
+            pages = [f"   api/rankwise.{entry.class_name}" for entry in entries.values()]
+            parts += [_title(title, "-"), _table(entries), ".. toctree::", "   :hidden:", ""]
+            parts += [*pages, ""]
     return "\n".join(parts)
+
+
+def estimator(entry: Entry) -> str:
+    """The page of one estimator: its own docstring and the methods a user calls."""
+    options = {"members": "", "inherited-members": INHERITED_UP_TO, "exclude-members": NOT_SHOWN}
+    lines = [f".. autoclass:: rankwise.{entry.class_name}"]
+    lines += [f"   :{key}: {value}".rstrip() for key, value in options.items()]
+    return _title(entry.class_name, "=") + "\n" + "\n".join(lines) + "\n"
 
 
 def functions() -> str:
@@ -106,29 +120,24 @@ def _table(entries: dict[str, Entry]) -> str:
     lines = [
         ".. list-table::",
         "   :header-rows: 1",
-        "   :widths: 18 24 34 24",
+        "   :widths: 35 45 20",
         "",
-        "   * - Command line",
-        "     - Class",
+        "   * - Class, name on the command line",
         "     - What it is",
         "     - Source, extra",
     ]
     for key, entry in entries.items():
         source = [f":ref:`{entry.paper} <{entry.paper}>`"] if entry.paper else []
-        source += [f"``rankwise[{entry.extra}]``"] if entry.extra else []
+        source += [f"``{entry.extra}``"] if entry.extra else []
         lines += [
-            f"   * - ``{key}``",
-            f"     - :class:`~{_public_name(entry)}`",
+            f"   * - :class:`~rankwise.{entry.class_name}` ``{key}``",
             f"     - {entry.summary}",
             f"     - {', '.join(source)}",
         ]
     return "\n".join(lines) + "\n"
 
 
-def _public_name(entry: Entry) -> str:
-    return f"rankwise.{entry.class_name}"
-
-
-def _autosummary(names: Iterable[str], template: str = "") -> str:
-    options = ["   :toctree: api", *([f"   :template: {template}"] if template else [])]
-    return "\n".join([".. autosummary::", *options, "", *(f"   {n}" for n in names)]) + "\n"
+def _autosummary(names: list[str]) -> str:
+    return (
+        "\n".join([".. autosummary::", "   :toctree: api", "", *(f"   {n}" for n in names)]) + "\n"
+    )

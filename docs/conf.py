@@ -6,6 +6,8 @@ import re
 import sys
 from pathlib import Path
 
+from docutils import nodes
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
@@ -53,12 +55,24 @@ def quote_trailing_underscores(app, what, name, obj, options, lines):
     lines[:] = [shape.sub("``n_features_in_``", line) if " : " in line else line for line in lines]
 
 
+def unlink_measures(app, doctree):
+    """``nDCG@10`` is no address to write to."""
+    for node in list(doctree.findall(nodes.reference)):
+        if node.get("refuri", "").startswith("mailto:"):
+            node.parent.replace(node, node.children)
+
+
 def setup(app):
-    """Connect before numpydoc reads the docstrings."""
+    """Connect before numpydoc reads the docstrings, and after pages are read."""
     app.connect("autodoc-process-docstring", quote_trailing_underscores, priority=100)
+    app.connect("doctree-read", unlink_measures)
 
 
 html_theme = "pydata_sphinx_theme"
 html_title = "rankwise"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 4,
+}
 html_show_sourcelink = False

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
@@ -22,12 +23,16 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 @dataclass(frozen=True)
 class FitData:
-    """Checked training rows in input order; rows of zero weight are gone."""
+    """Checked training rows in input order; rows of zero weight are gone.
+
+    ``kept`` marks the input rows that are left; None: all of them.
+    """
 
     X: Matrix
     y: Float64Array
     groups: QueryGroups
     sample_weight: Float64Array | None
+    kept: NDArray[np.bool_] | None = None
 
 
 def check_fit(
@@ -58,11 +63,11 @@ def check_fit(
         )
     y = check_target(y, X.shape[0])
     groups = QueryGroups.from_qid(qid, X.shape[0])
-    weight = None
+    weight, kept = None, None
     if sample_weight is not None:
         weight = check_weight(sample_weight, X.shape[0])
-        kept = weight > 0
-        if not kept.all():
+        if not weight.all():
+            kept = weight > 0
             X, y, weight, groups = X[kept], y[kept], weight[kept], groups.take(kept)
     estimator.fit_fingerprint_ = fingerprint(
         X,
@@ -71,7 +76,7 @@ def check_fit(
         weight,
         previous=None if reset else getattr(estimator, "fit_fingerprint_", None),
     )
-    return FitData(X, y, groups, weight)
+    return FitData(X, y, groups, weight, kept)
 
 
 def check_validation(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.model_selection import GroupKFold
 
 import rankwise.solvers.path_selection as selection
 from rankwise import LinearRegressionRanker, PairwiseELM, PointwiseELM, QueryGroups, RidgeRanker
@@ -230,6 +231,36 @@ def test_fewer_queries_than_folds_cut_over_rows(case):
         )
     np.testing.assert_allclose(ranker.cv_results_["fold_test_scores"], expected)
     assert GRID[int(np.argmin(np.mean(expected, axis=0)))] == ranker.C_  # MSD: less is better
+
+
+def test_cv_takes_a_splitter_or_index_pairs(case):
+    X, y, qid, w = case
+    splits = list(GroupKFold(3).split(X, y, groups=qid))
+    by_pairs = PairwiseELM(20, C=GRID, cv=splits, random_state=0).fit(X, y, qid=qid)
+    by_splitter = PairwiseELM(20, C=GRID, cv=GroupKFold(3), random_state=0).fit(X, y, qid=qid)
+    expected = [
+        [
+            parse("nDCG@10").mean(
+                y[test],
+                PairwiseELM(20, C=c, random_state=0)
+                .fit(X[train], y[train], qid=qid[train])
+                .predict(X[test]),
+                QueryGroups.from_qid(qid[test], len(test)),
+            )
+            for c in GRID
+        ]
+        for train, test in splits
+    ]
+    np.testing.assert_allclose(by_pairs.cv_results_["fold_test_scores"], expected)
+    assert by_splitter.cv_results_["fold_test_scores"].shape == (3, 3)
+    weighted = PairwiseELM(20, C=GRID, cv=splits, random_state=0)
+    weighted.fit(X, y, qid=qid, sample_weight=w)
+    kept = w > 0
+    position = np.cumsum(kept) - 1
+    fewer = [(position[a[kept[a]]], position[b[kept[b]]]) for a, b in splits]
+    dropped = PairwiseELM(20, C=GRID, cv=fewer, random_state=0)
+    dropped.fit(X[kept], y[kept], qid=qid[kept], sample_weight=w[kept])
+    np.testing.assert_allclose(weighted.predict(X), dropped.predict(X))
 
 
 def test_draws_average_the_scores_of_independent_nodes(case):

@@ -78,8 +78,11 @@ def test_what_streams_is_fixed(case):
     X, y, qid, _ = case
     with pytest.raises(ValueError, match="needs a number for C"):
         PairwiseELM(10, C="cv").partial_fit(X, y, qid=qid)
-    with pytest.raises(ValueError, match="cannot continue a model made by fit"):
-        PairwiseELM(10, random_state=0).fit(X, y, qid=qid).partial_fit(X, y, qid=qid)
+    fitted = PairwiseELM(10, random_state=0).fit(X[:20], y[:20], qid=qid[:20])
+    with pytest.warns(UserWarning, match="starts a new model"):
+        fitted.partial_fit(X, y, qid=qid)
+    fresh = PairwiseELM(10, random_state=0).fit(X, y, qid=qid)
+    np.testing.assert_allclose(fitted.predict(X), fresh.predict(X), atol=1e-9)
     with pytest.raises(ValueError, match="features"):
         PairwiseELM(10, random_state=0).partial_fit(X, y).partial_fit(X[:, :2], y)
     with pytest.raises(ValueError, match="at most 64 grades"):

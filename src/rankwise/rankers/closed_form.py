@@ -6,6 +6,7 @@ here. Its penalty parameter is a number, a grid, or the name of a way to choose 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -25,16 +26,18 @@ from rankwise.solvers.path_selection import (
     fit_path,
     fit_path_cv,
     fit_path_loqo,
+    fit_path_splits,
     fit_path_val,
     mean_of_folds,
     solvable,
 )
 from rankwise.solvers.streaming import RunningGram
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 # Zong & Huang's grid: 2^-30, 2^-28, ..., 2^20.
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
+DEFAULT_FOLDS = 5
 WAYS = ("cv", "loqo", "val")
 PENALTY_CONSTRAINT: list[Any] = [
     Interval(Real, 0, np.inf, closed="both"),
@@ -43,7 +46,7 @@ PENALTY_CONSTRAINT: list[Any] = [
 ]
 SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
     "measure": [str],
-    "cv": [Interval(Integral, 2, None, closed="left")],
+    "cv": ["cv_object"],
 }
 
 
@@ -59,7 +62,7 @@ class ClosedFormRanker(Ranker):
     }
     _penalty: ClassVar[str] = "C"
     measure: str
-    cv: int
+    cv: Any
 
     def _design(self, data: FitData) -> Design:
         raise TypeError(f"{type(self).__name__} must define _design.")
@@ -85,7 +88,7 @@ class ClosedFormRanker(Ranker):
         design, problem = self._design(data), self._problem(data)
         way, C = self._grid(getattr(self, self._penalty), vali is not None)
         with single_threaded_blas():
-            fit = self._fit_way(way, design, problem, C, vali)
+            fit = self._fit_way(way, design, problem, C, data, vali)
         chosen = 0 if fit.fold_scores is None else fit.best(parse(self.measure))
         self._set_fitted(design, fit, C, chosen)
         return fit
@@ -111,8 +114,12 @@ class ClosedFormRanker(Ranker):
         Raises
         ------
         ValueError
-            When the penalty is not a number, when a query comes back after others, or when the
-            model comes from ``fit``.
+            When the penalty is not a number, or when a query comes back after others.
+
+        Warns
+        -----
+        UserWarning
+            When the model comes from ``fit``, which keeps no statistics: a new one is started.
         """
         self._validate_params()
         way, C = self._grid(getattr(self, self._penalty), False)
@@ -123,9 +130,11 @@ class ClosedFormRanker(Ranker):
             )
         first = not hasattr(self, "_running")
         if first and hasattr(self, "n_features_in_"):
-            raise ValueError(
-                "partial_fit cannot continue a model made by fit, which keeps no statistics. "
-                "Start from a clone and pass all rows to partial_fit."
+            warnings.warn(
+                "partial_fit starts a new model: fit keeps no statistics to continue from. Pass "
+                "all rows to partial_fit.",
+                UserWarning,
+                stacklevel=2,
             )
         data = check_fit(self, X, y, qid, sample_weight, reset=first)
         if first:
@@ -144,7 +153,13 @@ class ClosedFormRanker(Ranker):
         return self
 
     def _fit_way(
-        self, way: str, design: Design, problem: Problem, C: Float64Array, vali: FitData | None
+        self,
+        way: str,
+        design: Design,
+        problem: Problem,
+        C: Float64Array,
+        data: FitData,
+        vali: FitData | None,
     ) -> PathFit:
         if way == "fixed":
             return fit_path(problem, design, C)
@@ -154,7 +169,9 @@ class ClosedFormRanker(Ranker):
             return fit_path_val(problem, design, C, measure, vali.X, vali.y, vali.groups)
         if way == "loqo":
             return fit_path_loqo(problem, design, C, measure)
-        return fit_path_cv(problem, design, C, measure, self.cv)
+        if self.cv is None or isinstance(self.cv, Integral):
+            return fit_path_cv(problem, design, C, measure, int(self.cv or DEFAULT_FOLDS))
+        return fit_path_splits(problem, design, C, measure, _splits(self.cv, data))
 
     def _grid(self, value: Any, has_validation: bool) -> tuple[str, Float64Array]:
         """How the penalty is chosen ("fixed", "cv", "loqo", "val") and the ascending grid of C."""
@@ -242,6 +259,25 @@ def linear_model(design: LinearDesign, coefs: Sequence[Float64Array]) -> tuple[F
     d = len(design.columns.shift)
     constant = raw[d] if design.columns.ones else 0.0
     return raw[:d].copy(), float(constant - design.columns.shift @ raw[:d])
+
+
+def _splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+    """(train rows, test rows) of a scikit-learn splitter or an iterable of index pairs.
+
+    A splitter gets the queries as ``groups``. Indices of an iterable count the rows passed to
+    ``fit``; those of zero weight are left out.
+    """
+    if hasattr(cv, "split"):
+        return list(cv.split(data.X, data.y, groups=data.groups.codes()))
+    if data.kept is None:
+        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    position = np.cumsum(data.kept) - 1
+
+    def left(rows: ArrayLike) -> Int64Array:
+        rows = np.asarray(rows)
+        return position[rows[data.kept[rows]]]
+
+    return [(left(train), left(test)) for train, test in cv]
 
 
 def _inverse(a: Float64Array) -> Float64Array:

@@ -107,9 +107,18 @@ def fit_path_cv(
     Folds are over queries; with fewer queries than folds they are over rows, and the rows of a
     query that a fold holds are measured as one query.
     """
-    n_queries = problem.groups.n_queries
+    n_queries, n_samples = problem.groups.n_queries, problem.X.shape[0]
+    if n_samples < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs at least as many rows, got n_samples={n_samples}. Lower cv."
+        )
     if n_queries < n_folds:
-        return _fit_path_row_folds(problem, design, C, measure, n_folds)
+        all_rows = np.arange(n_samples)
+        row_splits = [
+            (np.setdiff1d(all_rows, fold), fold)
+            for fold in row_folds(problem.X, problem.y, n_folds)
+        ]
+        return fit_path_splits(problem, design, C, measure, row_splits)
     folds = query_folds(problem.groups, n_folds)
     final: list[Float64Array] = []
     held: list[list[Float64Array]] = [[] for _ in folds]
@@ -139,6 +148,25 @@ def fit_path_cv(
     read_outs = [design.read_out(coefs, dtype) for coefs in held]
     values = _held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
     return PathFit(final, values, grams)
+
+
+def fit_path_splits(
+    problem: Problem,
+    design: Design,
+    C: Float64Array,
+    measure: Measure,
+    splits: Sequence[tuple[Int64Array, Int64Array]],
+) -> PathFit:
+    """Solutions on all rows, measured on any splits (train rows, test rows), each fitted anew."""
+    fit = fit_path(problem, design, C)
+    values = []
+    for train, test in splits:
+        read_out = design.read_out(fit_path(problem.subset(train), design, C).coefs)
+        groups = problem.groups.take(test)
+        queries = np.arange(groups.n_queries)
+        X, y = problem.X[test], problem.y[test]
+        values.append(_held_out(design, [read_out], X, y, groups, [queries], measure)[0])
+    return PathFit(fit.coefs, np.array(values), fit.grams)
 
 
 def fit_path_loqo(problem: Problem, design: Design, C: Float64Array, measure: Measure) -> PathFit:
@@ -196,35 +224,6 @@ def solvable(gram: Gram, problem: Problem) -> Gram:
 def _use_dual(problem: Problem, design: Design) -> bool:
     """Whether the N x N system is the smaller one (and the loss has no global centring)."""
     return problem.X.shape[0] < design.n_columns and not problem.intercept
-
-
-def _fit_path_row_folds(
-    problem: Problem, design: Design, C: Float64Array, measure: Measure, n_folds: int
-) -> PathFit:
-    n_samples = problem.X.shape[0]
-    if n_samples < n_folds:
-        raise ValueError(
-            f"cv={n_folds} needs at least as many rows, got n_samples={n_samples}. Lower cv."
-        )
-    fit = fit_path(problem, design, C)
-    values = []
-    for fold in row_folds(problem.X, problem.y, n_folds):
-        train = np.ones(n_samples, dtype=bool)
-        train[fold] = False
-        coefs = fit_path(problem.subset(np.flatnonzero(train)), design, C).coefs
-        groups = problem.groups.take(fold)
-        values.append(
-            _held_out(
-                design,
-                [design.read_out(coefs)],
-                problem.X[fold],
-                problem.y[fold],
-                groups,
-                [np.arange(groups.n_queries)],
-                measure,
-            )[0]
-        )
-    return PathFit(fit.coefs, np.array(values), fit.grams)
 
 
 def _held_out(

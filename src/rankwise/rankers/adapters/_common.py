@@ -36,6 +36,9 @@ LARGEST_GRADE = 30  # 2**grade - 1 is what LightGBM and XGBoost take up to here
 LABEL_SPAN = 4.0  # real-valued labels are spread over the usual range of grades
 
 
+VALUES_PER_THREAD = 2_000_000
+
+
 @dataclass(frozen=True)
 class TrainingRows:
     """Checked rows in canonical order, whole queries one after the other.
@@ -255,9 +258,15 @@ class BoostedRanker(Ranker):
         order, sizes = canonical_order(X, y, data.groups)
         return TrainingRows(X[order], y[order], exp2, sizes)
 
-    def _threads(self) -> int:
+    def _threads(self, X: Matrix) -> int:
+        """Threads for a table: few values get few, whatever there is.
+
+        The libraries' threads wait for each other at every leaf; on cores that others use too,
+        two threads on a small table were measured up to 30 times slower than one.
+        """
         if self.n_jobs is None:
-            return available_threads()
+            values = X.nnz if sparse.issparse(X) else X.size
+            return max(1, min(available_threads(), values // VALUES_PER_THREAD))
         return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
 
     def _check_parameters(self) -> None:

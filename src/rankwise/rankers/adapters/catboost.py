@@ -70,8 +70,8 @@ class CatBoostRanker(BoostedRanker):
     params : dict, optional
         Further parameters of CatBoost, under its names.
     n_jobs : int, optional
-        Threads; None: all CPUs of this process, capped by ``RANKWISE_NUM_THREADS``. The result is
-        the same for any number.
+        Threads; None: one for every two million values of X, at most all CPUs of this process,
+        capped by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -165,7 +165,7 @@ class CatBoostRanker(BoostedRanker):
 
     def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
         labels = 2.0**rows.y - 1.0 if self.gain == "exp2" else rows.y
-        params = {**self._library_params(seed), **(self.params or {})}
+        params = {**self._library_params(seed, rows), **(self.params or {})}
         validation = {}
         if monitor is not None:
             metric = _Metric(monitor, skipped=len(labels))
@@ -186,7 +186,7 @@ class CatBoostRanker(BoostedRanker):
             booster.shrink(monitor.best_iteration)
         return _json(booster)
 
-    def _library_params(self, seed: int) -> dict[str, Any]:
+    def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
         return {
             "loss_function": self.objective,
             "iterations": self.n_estimators,
@@ -196,7 +196,7 @@ class CatBoostRanker(BoostedRanker):
             "random_strength": self.random_strength,
             "rsm": self.colsample_bylevel,
             "border_count": self.max_bin,
-            "thread_count": self._threads(),
+            "thread_count": self._threads(rows.X),
             "random_seed": seed,
             "allow_writing_files": False,
             "logging_level": "Silent",
@@ -212,7 +212,7 @@ class CatBoostRanker(BoostedRanker):
         return booster
 
     def _predict(self, booster: catboost.CatBoost, X: Matrix) -> Any:
-        return booster.predict(X, prediction_type="RawFormulaVal", thread_count=self._threads())
+        return booster.predict(X, prediction_type="RawFormulaVal", thread_count=self._threads(X))
 
     def _n_rounds(self, booster: catboost.CatBoost) -> int:
         return int(booster.tree_count_ or 0)

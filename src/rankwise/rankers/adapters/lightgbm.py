@@ -77,8 +77,8 @@ class LightGBMRanker(BoostedRanker):
     params : dict, optional
         Further parameters of LightGBM, under its names.
     n_jobs : int, optional
-        Threads; None: all CPUs of this process, capped by ``RANKWISE_NUM_THREADS``. The result is
-        the same for any number.
+        Threads; None: one for every two million values of X, at most all CPUs of this process,
+        capped by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -191,7 +191,7 @@ class LightGBMRanker(BoostedRanker):
         X, y, sizes = _small_queries(rows)
         codes, gains = _label_codes(y, rows.exp2)
         params = {
-            **self._library_params(seed),
+            **self._library_params(seed, rows),
             "label_gain": gains.tolist(),
             **(self.params or {}),
         }
@@ -214,7 +214,7 @@ class LightGBMRanker(BoostedRanker):
         stops = self.early_stopping_rounds is not None
         return _text(booster, monitor.best_iteration if stops else self.n_estimators)
 
-    def _library_params(self, seed: int) -> dict[str, Any]:
+    def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
         return {
             "objective": self.objective,
             "learning_rate": self.learning_rate,
@@ -230,7 +230,7 @@ class LightGBMRanker(BoostedRanker):
             "max_bin": self.max_bin,
             "lambdarank_truncation_level": self.truncation_level,
             "metric": "None",
-            "num_threads": self._threads(),
+            "num_threads": self._threads(rows.X),
             "seed": seed,
             "deterministic": True,
             "force_col_wise": True,
@@ -241,7 +241,7 @@ class LightGBMRanker(BoostedRanker):
         return lightgbm.Booster(model_str=check_lightgbm(model, self.n_features_in_))
 
     def _predict(self, booster: lightgbm.Booster, X: Matrix) -> Any:
-        return booster.predict(X, raw_score=True, num_threads=self._threads())
+        return booster.predict(X, raw_score=True, num_threads=self._threads(X))
 
     def _n_rounds(self, booster: lightgbm.Booster) -> int:
         return booster.current_iteration()

@@ -190,15 +190,15 @@ class XGBoostRanker(BoostedRanker):
         self.random_state = random_state
 
     def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
-        params = {**self._library_params(seed, rows.exp2), **(self.params or {})}
+        params = {**self._library_params(seed, rows), **(self.params or {})}
         train_set = xgboost.QuantileDMatrix(
-            _dense(rows.X), rows.y, qid=rows.qid(), nthread=self._threads(),
+            _dense(rows.X), rows.y, qid=rows.qid(), nthread=self._threads(rows.X),
             max_bin=self.max_bin,
         )  # fmt: skip
         if monitor is None:
             return _json(xgboost.train(params, train_set, self.n_estimators))
         valid_set = xgboost.QuantileDMatrix(
-            _dense(monitor.X), ref=train_set, nthread=self._threads(), max_bin=self.max_bin
+            _dense(monitor.X), ref=train_set, nthread=self._threads(rows.X), max_bin=self.max_bin
         )
         callbacks = []
         if self.early_stopping_rounds is not None:
@@ -216,7 +216,7 @@ class XGBoostRanker(BoostedRanker):
             booster = booster[: monitor.best_iteration]
         return _json(booster)
 
-    def _library_params(self, seed: int, exp2: bool) -> dict[str, Any]:
+    def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
         params = {
             "objective": self.objective,
             "learning_rate": self.learning_rate,
@@ -232,14 +232,14 @@ class XGBoostRanker(BoostedRanker):
             "tree_method": "hist",
             "lambdarank_pair_method": self.pair_method,
             "disable_default_eval_metric": True,
-            "nthread": self._threads(),
+            "nthread": self._threads(rows.X),
             "seed": seed,
             "verbosity": 0,
         }
         if self.n_pairs is not None:
             params["lambdarank_num_pair_per_sample"] = self.n_pairs
         if self.objective == "rank:ndcg":
-            params["ndcg_exp_gain"] = exp2
+            params["ndcg_exp_gain"] = rows.exp2
         return params
 
     def _parse(self, model: bytes) -> xgboost.Booster:
@@ -248,7 +248,7 @@ class XGBoostRanker(BoostedRanker):
         return booster
 
     def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
-        booster.set_param({"nthread": self._threads()})
+        booster.set_param({"nthread": self._threads(X)})
         if not sparse.issparse(X):
             return booster.inplace_predict(X, predict_type="margin")
         return np.concatenate([

@@ -52,8 +52,9 @@ class PairwiseELM(ELM):
         What counts the same: every pair, every document, or every query.
     n_draws : int, default=1
         Independent draws of the nodes whose scores are averaged.
-    cv : int, default=5
-        Folds of queries; with fewer queries the folds are over rows.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -107,7 +108,7 @@ class PairwiseELM(ELM):
         graph: Literal["all", "distinct"] = "all",
         query_weight: QueryWeight = "pair",
         n_draws: int = 1,
-        cv: int = 5,
+        cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_nodes = n_nodes

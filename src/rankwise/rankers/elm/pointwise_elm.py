@@ -45,8 +45,9 @@ class PointwiseELM(ELM):
         What the search optimises, see :func:`rankwise.metrics.parse`.
     n_draws : int, default=1
         Independent draws of the nodes whose scores are averaged.
-    cv : int, default=5
-        Folds of queries; with fewer queries the folds are over rows.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -90,7 +91,7 @@ class PointwiseELM(ELM):
         C: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
         measure: str = "nDCG@10",
         n_draws: int = 1,
-        cv: int = 5,
+        cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_nodes = n_nodes

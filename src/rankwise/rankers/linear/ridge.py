@@ -61,8 +61,9 @@ class RidgeRanker(PointwiseLinearRanker):
         An unpenalised intercept; no effect on the ranking but for its effect on the coefficients.
     measure : str, default="nDCG@10"
         What the search maximises (or minimises), see :func:`rankwise.metrics.parse`.
-    cv : int, default=5
-        Folds of queries; with fewer queries the folds are over rows.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class RidgeRanker(PointwiseLinearRanker):
         *,
         fit_intercept: bool = True,
         measure: str = "nDCG@10",
-        cv: int = 5,
+        cv: Any = 5,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept

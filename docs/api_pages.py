@@ -31,8 +31,10 @@ NOT_SHOWN = (
 MODULES = {
     "rankwise": "Core",
     "rankwise.metrics": "Measures",
+    "rankwise.metrics.significance": "Significance",
     "rankwise.datasets": "Data",
     "rankwise.selection": "Comparison",
+    "rankwise.report": "Report",
 }
 
 

@@ -8,6 +8,9 @@ import importlib
 import io
 import pkgutil
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,6 +59,18 @@ def test_snippets(name, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(printed):
             exec(compile(snippet, name, "exec"), {})
         assert printed.getvalue().strip()
+
+
+def test_the_commands_of_the_command_line_page_run(tmp_path):
+    page = (ROOT / "docs" / "command_line.rst").read_text("utf-8")
+    commands = re.findall(r"^   (rankwise .*)$", page, re.M)
+    program = {line.split()[1] for line in commands}
+    assert program >= {"list", "lint", "compare", "cv", "fit", "info", "predict", "evaluate"}
+    for command in commands:
+        arguments = [sys.executable, "-m", *shlex.split(command)]
+        done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+    assert (tmp_path / "out.html").stat().st_size > 10_000
 
 
 def test_readme_names_targets_of_the_makefile():

@@ -48,6 +48,20 @@ def test_version_and_module():
     assert (run.returncode, run.stdout) == (0, f"rankwise {rw.__version__}\n")
 
 
+def test_a_terminal_without_unicode_gets_question_marks():
+    run = python("-m", "rankwise", "list", "measures", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert run.returncode == 0, run.stderr
+    assert "Name(key=value,?)@k" in run.stdout
+
+
+def test_an_interrupt_is_exit_code_130(rankwise, monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rankwise.cli._data.catalog_names", interrupt)
+    assert rankwise("lint", "lambdarank").code == 130
+
+
 def test_no_command_shows_the_help_and_is_an_error(rankwise):
     run = rankwise()
     assert run.code == 2

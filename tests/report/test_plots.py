@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -98,12 +99,16 @@ def test_many_queries_become_quantiles():
 
 def test_svg_is_one_element_with_its_own_ids():
     figure = Figure(figsize=(2, 1))
-    figure.subplots().plot([1, 2], [3.123456789, 4], "o", label="<a>")
+    axes = figure.subplots()
+    axes.plot([1, 2], [3.123456789, 4], "o", label="<a>")
+    axes.set_yticks([0.575, 4])
     text = inline(figure, "one", "Title & more", "said <so>")
     assert text.startswith("<svg")
     assert text.rstrip().endswith("</svg>")
     assert '<title id="one-title">Title &amp; more</title>' in text
     assert "said &lt;so&gt;" in text
+    assert ">0.575</text>" in text  # labels keep their digits, coordinates do not
+    assert not re.search(r'\bd="[^"]*\.\d{3}', text)
     assert "metadata" not in text
     assert "xmlns" not in text
     assert 'id="figure_1"' not in text
@@ -113,8 +118,6 @@ def test_svg_is_one_element_with_its_own_ids():
 
 
 def ids(text):
-    import re
-
     return re.findall(r'\bid="([^"]+)"', text)
 
 

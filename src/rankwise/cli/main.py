@@ -5,6 +5,8 @@ Nothing here imports scikit-learn or numba; commands import what they need when 
 
 from __future__ import annotations
 
+import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -68,4 +70,7 @@ def options(
 
 def main() -> None:
     """Entry point of the ``rankwise`` script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ± gets a question mark
     app(prog_name="rankwise")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _METADATA = re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL)
 _STYLE = re.compile(r"<defs>\s*<style.*?</style>\s*</defs>\s*", re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")  # numbers between tags are labels, which stay as they are
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _SIZE = re.compile(r'\s(?:width|height)="[\d.]+pt"')
 _ID = re.compile(r'\b(id="|href="#|url\(#)')
@@ -42,7 +43,7 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
     text = _STYLE.sub("", _METADATA.sub("", text))
-    text = _LONG_NUMBER.sub(_rounded, text)
+    text = _TAG.sub(lambda tag: _LONG_NUMBER.sub(_rounded, tag[0]), text)
     text = _ID.sub(rf"\g<1>{name}-", text)
     text = text.replace("xlink:href", "href")
     opening = _OPEN.search(text)

@@ -50,6 +50,11 @@ class Measure:
         """
         raise NotImplementedError(f"{type(self).__name__} must define from_groups.")
 
+    @property
+    def nanoseconds_per_row(self) -> float:
+        """Roughly, the time that a row takes: little work is left to one thread."""
+        return 30.0
+
     def prepare(self, scored: ScoredGroups) -> None:
         """Announce shared work (the depth of a ranking) before any measure is computed."""
 

@@ -21,13 +21,16 @@ from rankwise.metrics.conventions import LARGEST_GRADE, discounts
 from rankwise.metrics.pairs import PairCounts, count_pairs
 from rankwise.typing import Float64Array, Int64Array
 
-# Below this many rows a second thread costs more than it saves.
-SMALL = 30_000
+# Work that takes less than this on one thread is not worth waiting for another.
+SMALL_NANOSECONDS = 2e6
 BLOCKS_PER_THREAD = 2
 
 
 class GroupMeasure(Protocol):
     """What :func:`compute` needs of a measure."""
+
+    @property
+    def nanoseconds_per_row(self) -> float: ...
 
     def prepare(self, scored: ScoredGroups) -> None: ...
 
@@ -220,6 +223,8 @@ def compute(
 ) -> list[Float64Array]:
     """Values per query of every measure; rows in input order.
 
+    ``n_threads=None``: one thread for little work, all of them for more.
+
     Raises
     ------
     ValueError
@@ -255,8 +260,11 @@ def compute(
             measure.prepare(scored)
         return [measure.from_groups(scored) for measure in measures]
 
-    n_threads = available_threads() if n_threads is None else n_threads
-    if groups.n_samples < SMALL or n_threads == 1:
+    if n_threads is None:
+        slowest = max((measure.nanoseconds_per_row for measure in measures), default=0.0)
+        small = groups.n_samples * slowest < SMALL_NANOSECONDS
+        n_threads = 1 if small else available_threads()
+    if n_threads == 1:
         parts = [block((0, groups.n_queries))]
     else:
         rows_per_block = -(-groups.n_samples // (n_threads * BLOCKS_PER_THREAD))

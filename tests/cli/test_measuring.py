@@ -124,9 +124,40 @@ def test_qrels_and_names_without_a_suffix(rankwise, letor_file, tmp_path):
     np.testing.assert_array_equal(qrels.doc_ids, data.doc_ids)
     run = rankwise("convert", letor_file, "--out", tmp_path / "j.xyz")
     assert run.code == 2
-    assert "'j.xyz' does not tell what to write. Add --to letor|csv|tsv|parquet|qrels." in run.err
+    assert "'j.xyz' does not tell what to write. Add --to letor|csv|tsv|parquet|qrels" in run.err
     assert rankwise("convert", "lambdarank:test", "--out", tmp_path / "t.parquet").code == 0
     assert read_table(tmp_path / "t.parquet").n_queries == 50
+
+
+@pytest.mark.parametrize("style", ["lightgbm", "xgboost"])
+def test_group_sizes_beside_the_text(rankwise, letor_file, tmp_path, style):
+    out = tmp_path / "rank.train"
+    assert rankwise("convert", letor_file, "--out", out, "--to", style).code == 0
+    assert "qid" not in out.read_text()
+    back = tmp_path / "back.txt"
+    assert rankwise("convert", out, "--out", back).code == 0
+    first, last = read_letor(letor_file), read_letor(back)
+    np.testing.assert_array_equal(first.X, last.X)
+    np.testing.assert_array_equal(first.groups.indptr, last.groups.indptr)
+    two = rankwise("compare", out, letor_file)
+    assert two.code == 2
+    assert "which only one file of DATA may have" in two.err
+
+
+def test_columns_by_other_names(rankwise, letor_file, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_text("session,stars,a\nx,2,0.5\nx,0,0.25\n")
+    assert rankwise("convert", table, "--out", tmp_path / "o.txt").code == 1
+    named = ("--label", "stars", "--qid", "session")
+    assert rankwise("convert", table, "--out", tmp_path / "o.txt", *named).code == 0
+    assert (tmp_path / "o.txt").read_text() == "2 qid:x 1:0.5\n0 qid:x 1:0.25\n"
+    run = rankwise("convert", letor_file, "--out", tmp_path / "o.txt", *named)
+    assert run.code == 2
+    assert "is text, whose columns have no names" in run.err
+    table.write_text("session,stars,label\nx,2,0.5\n")
+    run = rankwise("convert", table, "--out", tmp_path / "o.csv", *named)
+    assert run.code == 1
+    assert "features are called label" in run.err
 
 
 def test_malformed_text_is_exit_code_one_with_its_line(rankwise, tmp_path):

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli._errors import UsageError, usage
+from rankwise.cli._files import (
+    NO_COLUMNS,
+    PACKED,
+    data_name,
+    exists,
+    read_files,
+    same_width,
+    stack,
+)
 from rankwise.cli._progress import waiting
 
 if TYPE_CHECKING:
     from rankwise.datasets import Fold, FoldedData, RankingData
 
-TABLE_SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 _PARTS = ("all", "train", "vali", "test")
 
 
@@ -69,10 +75,12 @@ def load_training(data: Sequence[str], vali: str | None) -> tuple[RankingData, R
             own = None
         if vali is None:
             return loaded, own
-        return loaded, _read_files([vali], loaded.n_features)
+        return loaded, read_files([vali], loaded.n_features)
 
 
-def load_table(data: Sequence[str], n_features: int | None = None) -> RankingData:
+def load_table(
+    data: Sequence[str], n_features: int | None = None, columns: Mapping[str, str] = NO_COLUMNS
+) -> RankingData:
     """One table.
 
     Parameters
@@ -80,9 +88,11 @@ def load_table(data: Sequence[str], n_features: int | None = None) -> RankingDat
     data : sequence of str
     n_features : int, optional
         Columns that a model expects: text files name only the features that are not zero.
+    columns : mapping of str to str
+        "label" or "qid" to what CSV and Parquet files call that column.
     """
     with waiting("Reading"):
-        loaded = _load(data, n_features)
+        loaded = _load(data, n_features, columns)
     if not _is_table(loaded):
         name = data[0].partition(":")[0]
         raise UsageError(
@@ -92,24 +102,15 @@ def load_table(data: Sequence[str], n_features: int | None = None) -> RankingDat
     return loaded
 
 
-def data_name(data: Sequence[str]) -> str:
-    """A short name of DATA for titles."""
-    first = Path(data[0])
-    name = first.name if first.exists() else data[0]
-    return name if len(data) == 1 else f"{name} and {len(data) - 1} more"
-
-
-def _load(data: Sequence[str], n_features: int | None = None) -> Any:
+def _load(
+    data: Sequence[str], n_features: int | None = None, columns: Mapping[str, str] = NO_COLUMNS
+) -> Any:
     """A table, a fold or folds, as DATA says."""
-    if len(data) == 1 and not _exists(data[0]):
+    if len(data) == 1 and not exists(data[0]):
         return _load_known(data[0])
     if len(data) == 1 and Path(data[0]).is_dir():
         return _letor_folder(Path(data[0]))
-    return _read_files(data, n_features)
-
-
-def _exists(path: str) -> bool:
-    return Path(path).exists() or any(letter in path for letter in "*?[")
+    return read_files(data, n_features, columns)
 
 
 def _load_known(text: str) -> Any:
@@ -142,63 +143,11 @@ def _load_known(text: str) -> Any:
     return table
 
 
-def _read_files(paths: Sequence[str], n_features: int | None = None) -> RankingData:
-    """Files of one kind as one table."""
-    from rankwise.datasets import read_letor, read_table
-
-    are_tables = {is_table_file(path) for path in paths}
-    if len(are_tables) > 1:
-        raise UsageError("DATA mixes LETOR text with CSV or Parquet files. Convert one of them.")
-    for path in paths:
-        if not _exists(path):
-            raise UsageError(f"{path!r} is no file.")
-    if not are_tables.pop():
-        return read_letor(list(paths), n_features=n_features)
-    return stack([read_table(path) for path in paths], data_name(paths))
-
-
-def is_table_file(path: str | Path) -> bool:
-    """Whether a file is CSV, TSV or Parquet, by its name."""
-    name = str(path).lower()
-    for suffix in _PACKED:
-        name = name.removesuffix(suffix)
-    return name.endswith(TABLE_SUFFIXES)
-
-
-def stack(parts: Sequence[RankingData], name: str) -> RankingData:
-    """Tables of the same columns one below the other."""
-    import numpy as np
-    from scipy import sparse
-
-    if len(parts) == 1:
-        return replace(parts[0], name=name)
-    widths = {part.n_features for part in parts}
-    if len(widths) > 1:
-        raise ValueError(f"the files must have the same columns, got {sorted(widths)} features.")
-
-    def column(what: str) -> Any:
-        columns = [getattr(part, what) for part in parts]
-        return None if any(c is None for c in columns) else np.concatenate(columns)
-
-    blocks: list[Any] = [part.X for part in parts]
-    is_dense = all(isinstance(block, np.ndarray) for block in blocks)
-    return replace(
-        parts[0],
-        X=np.concatenate(blocks) if is_dense else sparse.vstack(blocks, format="csr"),
-        y=column("y"),
-        qid=column("qid"),
-        doc_ids=column("doc_ids"),
-        comments=column("comments"),
-        sample_weight=column("sample_weight"),
-        name=name,
-    )
-
-
 def _one_fold(data: Sequence[str], vali: str | None, test: str) -> Fold:
     from rankwise.datasets import Fold
 
     paths = [list(data), [test], *([[vali]] if vali else [])]
-    train, testing, *validation = _same_width(paths)
+    train, testing, *validation = same_width(paths)
     return Fold(train, validation[0] if validation else None, testing, "fold1")
 
 
@@ -217,7 +166,7 @@ def _letor_folder(folder: Path) -> FoldedData:
         train, vali, test = (
             [str(_part_file(folds[index], what))] for what in ("train", "vali", "test")
         )
-        tables = _same_width([train, test, vali])
+        tables = same_width([train, test, vali])
         return Fold(tables[0], tables[2], tables[1], folds[index].name.lower())
 
     return FoldedData(folder.name, tuple(fold.name.lower() for fold in folds), make)
@@ -228,7 +177,7 @@ def _is_fold(name: str) -> bool:
 
 
 def _part_file(folder: Path, what: str) -> Path:
-    names = [f"{stem}.txt{packed}" for stem in (what, f"{what}set") for packed in ("", *_PACKED)]
+    names = [f"{stem}.txt{packed}" for stem in (what, f"{what}set") for packed in ("", *PACKED)]
     for name in names:
         if (folder / name).is_file():
             return folder / name
@@ -248,7 +197,7 @@ def _letor_folds(data: Sequence[str]) -> FoldedData:
     k = len(data)
     if k < 3:
         raise UsageError(f"--folds letor rotates at least three files, got {k}.")
-    parts = _same_width([[path] for path in data])
+    parts = same_width([[path] for path in data])
     name = data_name(data)
 
     def make(i: int) -> Fold:
@@ -256,17 +205,6 @@ def _letor_folds(data: Sequence[str]) -> FoldedData:
         return Fold(stack(turn[: k - 2], name), turn[k - 2], turn[k - 1], f"fold{i + 1}")
 
     return FoldedData(name, tuple(f"fold{i + 1}" for i in range(k)), make)
-
-
-def _same_width(paths: Sequence[Sequence[str]]) -> list[RankingData]:
-    """Tables that are to fit together: text files do not name columns of zeros."""
-    tables = [_read_files(files) for files in paths]
-    widest = max(table.n_features for table in tables)
-    return [
-        table if table.n_features == widest or is_table_file(files[0])
-        else _read_files(files, widest)
-        for table, files in zip(tables, paths, strict=True)
-    ]  # fmt: skip
 
 
 def _only_fold(loaded: Any, text: str) -> Fold:

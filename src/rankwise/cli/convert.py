@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankwise.cli._data import load_table
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import JobError, UsageError
+from rankwise.cli._files import PACKED
 from rankwise.cli._options import Data
 from rankwise.cli._progress import waiting
 
@@ -25,6 +26,8 @@ class Kind(StrEnum):
     tsv = "tsv"
     parquet = "parquet"
     qrels = "qrels"
+    lightgbm = "lightgbm"
+    xgboost = "xgboost"
 
 
 _SUFFIXES = {
@@ -38,7 +41,6 @@ _SUFFIXES = {
     ".pq": Kind.parquet,
     ".qrels": Kind.qrels,
 }
-_PACKED = (".gz", ".bz2", ".xz", ".zst")
 
 
 def convert(
@@ -54,19 +56,31 @@ def convert(
     to: Annotated[
         Kind | None, typer.Option(help="What to write; else by the name of --out.")
     ] = None,
+    label: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of labels in CSV or Parquet files.")
+    ] = None,
+    qid: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Column of queries in CSV or Parquet files.")
+    ] = None,
 ) -> None:
     """Convert judged data to LETOR/SVMlight text, CSV, TSV, Parquet or TREC qrels.
 
     Tables get the columns qid, label, doc_id where there is one, and the features. Values are
-    kept to the bit; comments of LETOR text go to LETOR text only.
+    kept to the bit; comments of LETOR text go to LETOR text only. With --to lightgbm or xgboost,
+    group sizes and weights go to files beside --out; such files beside DATA are read.
     """
     kind = to or _kind_of(out)
-    table = load_table(data)
+    columns = {name: column for name, column in (("label", label), ("qid", qid)) if column}
+    table = load_table(data, columns=columns)
     with waiting("Writing"):
         if kind is Kind.letor:
             from rankwise.datasets import write_letor
 
             write_letor(table, out)
+        elif kind in (Kind.lightgbm, Kind.xgboost):
+            from rankwise.datasets import write_grouped
+
+            write_grouped(table, out, "lightgbm" if kind is Kind.lightgbm else "xgboost")
         elif kind is Kind.qrels:
             from rankwise.datasets import Qrels, write_qrels
 
@@ -77,7 +91,7 @@ def convert(
 
 def _kind_of(out: Path) -> Kind:
     name = out.name.lower()
-    for suffix in _PACKED:
+    for suffix in PACKED:
         name = name.removesuffix(suffix)
     for suffix, kind in _SUFFIXES.items():
         if name.endswith(suffix):
@@ -98,6 +112,9 @@ def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
         columns["doc_id"] = data.doc_ids
     if data.sample_weight is not None:
         columns["sample_weight"] = data.sample_weight
+    taken = sorted(columns.keys() & set(names))
+    if taken:
+        raise JobError(f"features are called {', '.join(taken)}, as the table's own columns are.")
     columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     if kind is Kind.parquet:

@@ -59,7 +59,7 @@ def lint(
 
 def _damaged_caches(files: Sequence[str | None]) -> list[str]:
     """What is wrong with the caches of these files, which are read as one."""
-    from rankwise.cli._data import is_table_file
+    from rankwise.cli._files import is_table_file
     from rankwise.datasets import read_letor, verify_cache
 
     paths = [path for path in files if path is not None and Path(path).is_file()]

@@ -36,8 +36,8 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
     if depth > 0:
         for q in range(len(indptr) - 1):
             largest = max(largest, indptr[q + 1] - indptr[q])
-    key = np.empty(largest + 4, np.int64)
-    ranked = np.empty(COUNT_UP_TO + 4, np.int64)
+    key = np.empty(largest + 1, np.int64)
+    ranked = np.empty(COUNT_UP_TO + 1, np.int64)
     least = np.empty(lanes, np.int64)
     bits = scores.view(np.int64)
     n_left = 0
@@ -80,27 +80,18 @@ def rank_rows(scores, values, indptr, depth, top, out, left):
                 n += k <= bound
         decided = n <= COUNT_UP_TO
         if decided:
-            for i in range(n, n + 3):
-                key[i] = ALL_BUT_SIGN
-            for i in range(0, n, 4):
+            key[n] = ALL_BUT_SIGN  # the partner of an odd last row; ranks at n
+            for i in range(0, n, 2):
                 k0 = key[i]
                 k1 = key[i + 1]
-                k2 = key[i + 2]
-                k3 = key[i + 3]
                 rank0 = 0
                 rank1 = 0
-                rank2 = 0
-                rank3 = 0
                 for j in range(n):
                     k = key[j]
                     rank0 += k < k0
                     rank1 += k < k1
-                    rank2 += k < k2
-                    rank3 += k < k3
                 ranked[rank0] = k0
                 ranked[rank1] = k1
-                ranked[rank2] = k2
-                ranked[rank3] = k3
             before = np.int64(0)
             start = top[q]
             wanted = top[q + 1] - start

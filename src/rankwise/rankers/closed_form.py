@@ -269,13 +269,14 @@ def _splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
     """
     if hasattr(cv, "split"):
         return list(cv.split(data.X, data.y, groups=data.groups.codes()))
-    if data.kept is None:
+    kept = data.kept
+    if kept is None:
         return [(np.asarray(train), np.asarray(test)) for train, test in cv]
-    position = np.cumsum(data.kept) - 1
+    position = np.cumsum(kept) - 1
 
     def left(rows: ArrayLike) -> Int64Array:
         rows = np.asarray(rows)
-        return position[rows[data.kept[rows]]]
+        return position[rows[kept[rows]]]
 
     return [(left(train), left(test)) for train, test in cv]
 

@@ -21,7 +21,7 @@ FORMULAS = {
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_output_is_the_formula(rng, activation):
-    X = rng.standard_normal((300, 5))  # more rows than one slice
+    X = rng.standard_normal((1100, 5))  # more rows than one slice
     nodes = RandomNodes(7, activation, random_state=3).fit(X)
     a, b = nodes.weights_, nodes.biases_
     if activation == "gaussian":

@@ -333,6 +333,7 @@ def test_held_out_scores_come_in_chunks(case, monkeypatch):
     X, y, qid, _ = case
     whole = PairwiseELM(30, C=GRID, random_state=0).fit(X, y, qid=qid)
     monkeypatch.setattr(selection, "CHUNK_ROWS", 5)
+    monkeypatch.setattr(selection, "MEASURED_ROWS", 20)
     pieces = PairwiseELM(30, C=GRID, random_state=0).fit(X, y, qid=qid)
     np.testing.assert_allclose(
         pieces.cv_results_["fold_test_scores"], whole.cv_results_["fold_test_scores"]

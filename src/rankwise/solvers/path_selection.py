@@ -2,7 +2,7 @@
 
 Every way evaluates the whole grid at once: one pass over the rows gives the Gram statistics, one
 eigendecomposition per training set gives every C, and one pass gives the scores of held-out rows
-for every C, whose measure is taken per query. Held-out scores never exceed one chunk of rows.
+for every C, whose measure is taken per query. Held-out scores never exceed a few chunks of rows.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from rankwise.solvers.folds import query_folds, row_folds
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem, is_precise, total
 from rankwise.solvers.path import eigen_path, inverse_shifted, path_coef
 from rankwise.typing import Float64Array, Int64Array, Matrix
+
+# Held-out rows whose scores for every C are measured at a time.
+MEASURED_ROWS = 4 * CHUNK_ROWS
 
 
 class Path(Protocol):
@@ -245,7 +248,7 @@ def _held_out(
                 rows[inner.indptr[lo] : inner.indptr[hi]],
                 QueryGroups(inner.indptr[lo : hi + 1] - inner.indptr[lo], None, inner.ids[lo:hi]),
             )
-            for lo, hi in query_chunks(inner.indptr, CHUNK_ROWS)
+            for lo, hi in query_chunks(inner.indptr, MEASURED_ROWS)
         ]
 
     def measured(unit: tuple[int, Int64Array, QueryGroups]) -> Float64Array:

@@ -226,9 +226,9 @@ def test_x_is_checked_before_y_before_qid_before_weight():
 
 def test_validation_part():
     estimator = Estimator()
-    check_fit(estimator, X, Y, None)
-    assert check_validation(estimator, None, None, None) is None
-    data = check_validation(estimator, X[:2].astype(np.float32), [1, 0], ["a", "b"])
+    train = check_fit(estimator, X, Y, None)
+    assert check_validation(estimator, train, None, None, None) is None
+    data = check_validation(estimator, train, X[:2].astype(np.float32), [1, 0], ["a", "b"])
     assert data.X.dtype == np.float32
     assert data.y.tolist() == [1.0, 0.0]
     assert data.groups.n_queries == 2
@@ -243,11 +243,12 @@ def test_validation_part():
         ((X[:, :1], Y, None), "X has 1 features, but Estimator is expecting 2"),
         ((X * np.nan, Y, None), "Input X_val contains NaN at row 0, column 0"),
         ((X, Y[:2], None), "y_val must have n_samples=3 entries, got 2"),
-        ((X, Y, [1]), "qid must have n_samples=3 entries, got 1"),
+        ((X, Y, None), "X_val needs qid_val where fit has a qid, got qid_val=None"),
+        ((X, Y, [1]), "qid_val must have n_samples=3 entries, got 1"),
     ],
 )
 def test_bad_validation_part(given, message):
     estimator = Estimator()
-    check_fit(estimator, X, Y, None)
+    train = check_fit(estimator, X, Y, [1, 1, 2])
     with pytest.raises(ValueError, match=message):
-        check_validation(estimator, *given)
+        check_validation(estimator, train, *given)

@@ -35,7 +35,9 @@ class QueryGroups:
     ids: NDArray[Any]
 
     @classmethod
-    def from_qid(cls, qid: ArrayLike | QueryGroups | None, n_samples: int) -> QueryGroups:
+    def from_qid(
+        cls, qid: ArrayLike | QueryGroups | None, n_samples: int, *, name: str = "qid"
+    ) -> QueryGroups:
         """Groups from one query id per row; None makes all rows one group.
 
         Parameters
@@ -44,6 +46,8 @@ class QueryGroups:
             Any dtype: integers, strings, floats without NaN, dates, categories, objects.
         n_samples : int
             Number of rows the groups must cover.
+        name : str
+            What messages call the argument.
 
         Raises
         ------
@@ -57,10 +61,10 @@ class QueryGroups:
         if qid is None:
             return cls.single(n_samples)
         if isinstance(qid, QueryGroups):
-            _check_length(qid.n_samples, n_samples)
+            _check_length(qid.n_samples, n_samples, name)
             return qid
         qid = _as_id_array(qid)
-        _check_length(len(qid), n_samples)
+        _check_length(len(qid), n_samples, name)
         if n_samples == 0:
             return cls(np.zeros(1, dtype=np.int64), None, qid[:0])
 
@@ -203,10 +207,10 @@ def _indptr(sizes: NDArray[Any]) -> NDArray[np.int64]:
     return indptr
 
 
-def _check_length(got: int, n_samples: int) -> None:
+def _check_length(got: int, n_samples: int, name: str) -> None:
     if got != n_samples:
         raise ValueError(
-            f"qid must have n_samples={n_samples} entries, got {got}. "
+            f"{name} must have n_samples={n_samples} entries, got {got}. "
             "Pass one query id per row of X."
         )
 

@@ -81,6 +81,7 @@ def check_fit(
 
 def check_validation(
     estimator: Any,
+    train: FitData,
     X_val: FrameLike | None,
     y_val: ArrayLike | None,
     qid_val: ArrayLike | QueryGroups | None,
@@ -88,7 +89,7 @@ def check_validation(
     accept_sparse: bool = True,
     allow_nan: bool = False,
 ) -> FitData | None:
-    """Check ``X_val, y_val, qid_val`` (call after :func:`check_fit`); None when X_val is None."""
+    """Check ``X_val, y_val, qid_val`` beside the checked ``train``; None when X_val is None."""
     if X_val is None:
         for name, value in (("y_val", y_val), ("qid_val", qid_val)):
             if value is not None:
@@ -105,7 +106,13 @@ def check_validation(
         name="X_val",
     )
     y_val = check_target(y_val, rows.shape[0], name="y_val")
-    return FitData(rows, y_val, QueryGroups.from_qid(qid_val, rows.shape[0]), None)
+    if qid_val is None and train.groups.n_queries > 1:
+        raise ValueError(
+            "X_val needs qid_val where fit has a qid, got qid_val=None. Pass the query id of every "
+            "row of X_val."
+        )
+    groups = QueryGroups.from_qid(qid_val, rows.shape[0], name="qid_val")
+    return FitData(rows, y_val, groups, None)
 
 
 def check_rows(

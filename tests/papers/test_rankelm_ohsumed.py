@@ -1,6 +1,6 @@
 """RankELM on OHSUMED (Zong & Huang 2014): LETOR 3.0 folds and measures, C by validation AP.
 
-The full table with ten draws is printed by ``python -m benchmarks.ohsumed_rankelm``.
+The full table with ten draws is printed by ``python -m benchmarks.bench_ohsumed``.
 """
 
 from __future__ import annotations

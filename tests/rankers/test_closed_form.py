@@ -85,6 +85,41 @@ def test_wide_rows_use_the_dual_system_dense_and_sparse(case, rng):
         np.testing.assert_allclose(ranker.coef_, expected, atol=1e-10)
 
 
+@pytest.mark.parametrize("way", ["number", "cv", "loqo"])
+def test_wide_rows_with_an_intercept(case, rng, way, monkeypatch):
+    monkeypatch.setattr("rankwise.rankers.closed_form.DEFAULT_GRID", np.array(GRID))
+    _, y, qid, w = case
+    w = w + 1
+    X = rng.random((len(y), 400)) * (rng.random((len(y), 400)) < 0.2) + 0.5
+    alpha = 3.0 if way == "number" else way
+    ranker = RidgeRanker(alpha, measure="MSD", cv=4)
+    for rows in (X, sparse.csr_array(X)):
+        ranker.fit(rows, y, qid=qid, sample_weight=w)
+        theirs = Ridge(ranker.alpha_).fit(X, y, sample_weight=w)
+        np.testing.assert_allclose(ranker.predict(rows), theirs.predict(X), atol=1e-8)
+    if way != "number":
+        groups = QueryGroups.from_qid(qid, len(y))
+        folds = query_folds(groups, 4) if way == "cv" else [np.array([0]), np.array([1])]
+        for i, fold in enumerate(folds):
+            test = groups.rows(fold)
+            train = np.setdiff1d(np.arange(len(y)), test)
+            for j, a in enumerate(ranker.cv_results_["alpha"]):
+                model = Ridge(a).fit(X[train], y[train], sample_weight=w[train])
+                expected = parse("MSD").mean(
+                    y[test], model.predict(X[test]), QueryGroups.from_qid(qid[test], len(test))
+                )
+                got = ranker.cv_results_["fold_test_scores"][i, j]
+                np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_a_million_sparse_columns_are_no_square_matrix(rng):
+    X = sparse.random(50, 1_000_000, density=1e-4, format="csr", rng=rng)
+    y, qid = rng.integers(0, 3, 50), np.repeat(np.arange(5), 10)
+    for ranker in (LinearRegressionRanker(), RidgeRanker(1e-3)):
+        ranker.fit(X, y, qid=qid)
+        assert np.corrcoef(ranker.predict(X), y)[0, 1] > 0.99
+
+
 def test_pairwise_is_pointwise_with_one_intercept_per_query(case):
     """The unifying fact: all pairs = an unpenalised intercept per query weighted by its size."""
     X, y, qid, _ = case
@@ -293,7 +328,9 @@ def test_float32_rows_stay_close_to_float64(case):
     ("params", "message"),
     [
         ({"C": -1.0}, "C"),
-        ({"C": [1.0, 0.0]}, "all positive"),
+        ({"C": [1.0, 0.0]}, "from 1e-300"),
+        ({"C": 1e-320}, "from 1e-300"),
+        ({"measure": "zzz"}, "zzz"),
         ({"C": []}, "list of numbers"),
         ({"C": "best"}, "C"),
         ({"activation": "step"}, "activation"),
@@ -308,6 +345,13 @@ def test_wrong_parameters_are_named(case, params, message):
     X, y, qid, _ = case
     with pytest.raises(ValueError, match=message):
         PairwiseELM(**{"n_nodes": 10, **params}).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("alpha", [-1.0, np.inf, [1.0, np.inf], [1e-320]])
+def test_wrong_alpha_is_named(case, alpha):
+    X, y, qid, _ = case
+    with pytest.raises(ValueError, match="alpha"):
+        RidgeRanker(alpha).fit(X, y, qid=qid)
 
 
 def test_a_measure_that_nowhere_counts_cannot_choose(case):

@@ -89,6 +89,19 @@ def test_what_streams_is_fixed(case):
         PairwiseELM(10, graph="distinct").partial_fit(np.arange(80.0)[:, None], np.arange(80.0))
 
 
+def test_a_batch_that_fails_changes_nothing(case, rng):
+    X, y, qid, _ = case
+    ranker = PairwiseELM(10, graph="distinct", n_draws=2, random_state=0)
+    ranker.partial_fit(X[:30], y[:30], qid=qid[:30])
+    before = (ranker.fit_fingerprint_, ranker.predict(X))
+    with pytest.raises(ValueError, match="at most 64 grades"):
+        ranker.partial_fit(rng.random((99, 4)), rng.random(99), qid=np.full(99, -1))
+    assert ranker.fit_fingerprint_ == before[0]
+    ranker.partial_fit(X[30:], y[30:], qid=qid[30:])
+    whole = PairwiseELM(10, graph="distinct", n_draws=2, random_state=0).fit(X, y, qid=qid)
+    np.testing.assert_allclose(ranker.predict(X), whole.predict(X), atol=1e-9)
+
+
 def test_fit_starts_afresh(case):
     X, y, qid, _ = case
     ranker = PairwiseELM(10, random_state=0).partial_fit(X[:20], y[:20], qid=qid[:20])

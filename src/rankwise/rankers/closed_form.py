@@ -6,6 +6,7 @@ here. Its penalty parameter is a number, a grid, or the name of a way to choose 
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
@@ -40,10 +41,13 @@ DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
 DEFAULT_FOLDS = 5
 WAYS = ("cv", "loqo", "val")
 PENALTY_CONSTRAINT: list[Any] = [
-    Interval(Real, 0, np.inf, closed="both"),
+    Interval(Real, 0, np.inf, closed="right"),
     "array-like",
     StrOptions(set(WAYS)),
 ]
+ALPHA_CONSTRAINT = [Interval(Real, 0, None, closed="left"), *PENALTY_CONSTRAINT[1:]]
+# Penalties beyond these overflow when they are inverted.
+SMALLEST, LARGEST = 1e-300, 1e300
 SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
     "measure": [str],
     "cv": ["cv_object"],
@@ -52,6 +56,8 @@ SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
 
 class ClosedFormRanker(Ranker):
     """Squared loss with a ridge penalty: the whole path at once.
+
+    Held-out queries are measured without weights, whatever ``sample_weight`` the rows have.
 
     Subclasses define ``_design(data)``, ``_problem(data)`` and the penalty parameter's name.
     """
@@ -83,14 +89,15 @@ class ClosedFormRanker(Ranker):
         for state in ("_running", "_stream_design"):
             vars(self).pop(state, None)
         data = check_fit(self, X, y, qid, sample_weight)
-        vali = check_validation(self, *validation)
+        vali = check_validation(self, data, *validation)
         self._set_score_name(data.y)
+        measure = parse(self.measure)
         design, problem = self._design(data), self._problem(data)
         way, C = self._grid(getattr(self, self._penalty), vali is not None)
         with single_threaded_blas():
             fit = self._fit_way(way, design, problem, C, data, vali)
-        chosen = 0 if fit.fold_scores is None else fit.best(parse(self.measure))
-        self._set_fitted(design, fit, C, chosen)
+        chosen = 0 if fit.fold_scores is None else fit.best(measure)
+        self._set_fitted(design, problem, fit, C, chosen)
         return fit
 
     def partial_fit(
@@ -114,7 +121,9 @@ class ClosedFormRanker(Ranker):
         Raises
         ------
         ValueError
-            When the penalty is not a number, or when a query comes back after others.
+            When the penalty is not a number, when a query comes back after others, or when a query
+            that may go on has more than 64 grades with ``graph="distinct"``. The model is then
+            as it was before the call.
 
         Warns
         -----
@@ -136,20 +145,29 @@ class ClosedFormRanker(Ranker):
                 UserWarning,
                 stacklevel=2,
             )
+        parse(self.measure)
+        fingerprint = getattr(self, "fit_fingerprint_", None)
         data = check_fit(self, X, y, qid, sample_weight, reset=first)
+        problem = self._problem(data)
+        design = self._design(data) if first else self._stream_design
         if first:
-            self._set_score_name(data.y)
-            self._stream_design = self._design(data)
-            self._running = [
-                RunningGram(Gram.zeros(phi.n_features_out)) for phi in self._stream_design.maps
-            ]
-        design, problem = self._stream_design, self._problem(data)
+            running = [RunningGram(Gram.zeros(phi.n_features_out)) for phi in design.maps]
+        else:
+            running = copy.deepcopy(self._running)  # a batch that fails must change nothing
         grams: list[Gram] = []
         with single_threaded_blas():
-            for running, phi in zip(self._running, design.maps, strict=True):
-                grams += design.draws(running.update(problem, phi, has_qid=qid is not None))
+            try:
+                for state, phi in zip(running, design.maps, strict=True):
+                    grams += design.draws(state.update(problem, phi, has_qid=qid is not None))
+            except ValueError:
+                self.fit_fingerprint_ = fingerprint
+                raise
             coefs = [path_coef(solvable(gram, problem), C) for gram in grams]
-        self._set_fitted(design, PathFit(coefs, None, grams), C, 0)
+        if first:
+            self._set_score_name(data.y)
+            self._stream_design = design
+        self._running = running
+        self._set_fitted(design, problem, PathFit(coefs, None, grams), C, 0)
         return self
 
     def _fit_way(
@@ -184,19 +202,22 @@ class ClosedFormRanker(Ranker):
                 )
             return value, DEFAULT_GRID
         grid = np.atleast_1d(np.asarray(value, dtype=np.float64))
-        lowest_allowed = grid > 0 if name == "C" else grid >= 0
-        if grid.ndim != 1 or not grid.size or not lowest_allowed.all():
-            rule = "positive" if name == "C" else "not negative"
+        usable = (grid >= SMALLEST) & (grid <= LARGEST)
+        usable |= np.isinf(grid) & (grid > 0) if name == "C" else grid == 0
+        if grid.ndim != 1 or not grid.size or not usable.all():
+            limit = "infinity" if name == "C" else "0"
             raise ValueError(
-                f"{name} must be a number or a list of numbers, all {rule}, or one of "
-                f"{', '.join(WAYS)}; got {value!r}."
+                f"{name} must be a number or a list of numbers from {SMALLEST:g} to {LARGEST:g} "
+                f"(or {limit}), or one of {', '.join(WAYS)}; got {value!r}."
             )
         C = grid if name == "C" else _inverse(grid)
         if np.ndim(value) == 0:
             return "fixed", C
         return ("val" if has_validation else "cv"), np.sort(C)
 
-    def _set_fitted(self, design: Design, fit: PathFit, C: Float64Array, chosen: int) -> None:
+    def _set_fitted(
+        self, design: Design, problem: Problem, fit: PathFit, C: Float64Array, chosen: int
+    ) -> None:
         """Set the model of ``C[chosen]``, the path and the selection's results."""
         penalty = C if self._penalty == "C" else _inverse(C)
         setattr(self, f"{self._penalty}_", float(penalty[chosen]))

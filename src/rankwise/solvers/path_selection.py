@@ -7,7 +7,7 @@ for every C, whose measure is taken per query. Held-out scores never exceed a fe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -80,7 +80,7 @@ def mean_of_folds(fold_scores: Float64Array) -> Float64Array:
 def fit_path(problem: Problem, design: Design, C: Float64Array) -> PathFit:
     """Solutions for every C on all rows."""
     if _use_dual(problem, design):
-        return PathFit([path.coef(C) for path in design.dual_paths(problem)], None, None)
+        return PathFit([path.coef(C) for path in _dual_paths(problem, design)], None, None)
     grams = [total(folds) for folds in draw_grams(design, problem, None)]
     return PathFit([path_coef(solvable(gram, problem), C) for gram in grams], None, grams)
 
@@ -127,10 +127,11 @@ def fit_path_cv(
     held: list[list[Float64Array]] = [[] for _ in folds]
     grams: list[Gram] | None = None
     if _use_dual(problem, design):
-        final = [path.coef(C) for path in design.dual_paths(problem)]
+        final = [path.coef(C) for path in _dual_paths(problem, design)]
         for number, fold in enumerate(folds):
             train = problem.groups.rows(np.setdiff1d(np.arange(n_queries), fold))
-            held[number] = [p.coef(C) for p in design.dual_paths(problem.subset(np.sort(train)))]
+            part = problem.subset(np.sort(train))
+            held[number] = [path.coef(C) for path in _dual_paths(part, design)]
     else:
         grams = []
         for fold_grams in draw_grams(design, problem, folds):
@@ -183,11 +184,13 @@ def fit_path_loqo(problem: Problem, design: Design, C: Float64Array, measure: Me
     """
     groups = problem.groups
     if groups.n_queries < 2:
-        raise ValueError('C="loqo" needs at least 2 queries, got 1. Pass a qid, or use C="cv".')
+        raise ValueError(
+            '"loqo" needs at least 2 queries, got n_queries=1. Pass a qid, or choose by "cv".'
+        )
     paths: Sequence[Path]
     grams: list[Gram] | None = None
     if _use_dual(problem, design):
-        paths = list(design.dual_paths(problem))
+        paths = list(_dual_paths(problem, design))
     else:
         grams = [total(folds) for folds in draw_grams(design, problem, None)]
         paths = [eigen_path(solvable(gram, problem)) for gram in grams]
@@ -196,9 +199,8 @@ def fit_path_loqo(problem: Problem, design: Design, C: Float64Array, measure: Me
     inverses = [inverse_shifted(path.values, C) for path in paths]
     centre, mean_target, offset = np.zeros(design.n_columns), 0.0, 0.0
     if problem.intercept:
-        assert grams is not None  # problems with an intercept are solved on the primal side
-        centre = grams[0].sums / grams[0].weight
-        mean_target, offset = grams[0].target_sum / grams[0].weight, 1.0 / grams[0].weight
+        mean_row, mean_target, weight = weighted_means(problem)
+        centre, offset = next(design.blocks(mean_row[None, :]))[0], 1.0 / weight
 
     def held_out(query: int) -> Float64Array:
         rows = groups.rows(query)
@@ -224,9 +226,28 @@ def solvable(gram: Gram, problem: Problem) -> Gram:
     return gram.centred() if problem.intercept else gram
 
 
+def weighted_means(problem: Problem) -> tuple[Float64Array, float, float]:
+    """Weighted mean of the rows and of the targets, and the sum of the weights."""
+    n = problem.X.shape[0]
+    w = np.ones(n) if problem.sample_weight is None else problem.sample_weight
+    weight = float(w.sum())
+    return np.asarray(w @ problem.X).ravel() / weight, float(w @ problem.y) / weight, weight
+
+
 def _use_dual(problem: Problem, design: Design) -> bool:
-    """Whether the N x N system is the smaller one (and the loss has no global centring)."""
-    return problem.X.shape[0] < design.n_columns and not problem.intercept
+    """Whether the N x N system is the smaller one."""
+    return problem.X.shape[0] < design.n_columns
+
+
+def _dual_paths(problem: Problem, design: Design) -> Iterator[Path]:
+    """For each draw, the dual path.
+
+    An unpenalised intercept is the same as all pairs of all rows, each row counting once.
+    """
+    if problem.intercept:
+        groups = QueryGroups.single(problem.X.shape[0])
+        problem = Problem(problem.X, problem.y, groups, problem.sample_weight, "all", "document")
+    yield from design.dual_paths(problem)
 
 
 def _held_out(

@@ -175,7 +175,7 @@ class BoostedRanker(Ranker):
             For wrong input, naming it.
         """
         data = check_fit(self, X, y, qid, allow_nan=True)
-        valid = check_validation(self, X_val, y_val, qid_val, allow_nan=True)
+        valid = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._check_parameters()
         self._set_score_name(data.y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

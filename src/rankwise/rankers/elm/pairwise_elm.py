@@ -72,7 +72,9 @@ class PairwiseELM(ELM):
     Notes
     -----
     O(N n^2 + n^3) for N rows and n nodes, linear in the rows; each further C is O(n^2). Extra
-    memory is O(n^2) for each fold, whatever N. Float32 input: nodes in float32, sums in float64.
+    memory is O(n^2) for each fold, whatever N. Float32 input: nodes in float32; they are centred
+    and multiplied in float64 up to 5e10 multiplications, and in float32 with float64 sums over
+    chunks beyond (6e-8 relative in the Gram matrix).
 
     Differs from [1]: 1. the graph is never formed, so nodes cost O(N) instead of O(N^2). 2. a row
     weight means repetition of the row.
@@ -151,7 +153,8 @@ class PairwiseELM(ELM):
         sample_weight : array-like of shape (n_samples,), optional
             Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search.
+            Validation data for the search over a list or "val"; not used with a number, "cv" and
+            "loqo".
         """
         self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self

@@ -130,7 +130,8 @@ class PointwiseELM(ELM):
         sample_weight : array-like of shape (n_samples,), optional
             Repetitions of each row, >= 0.
         X_val, y_val, qid_val : optional
-            Validation data for the search.
+            Validation data for the search over a list or "val"; not used with a number, "cv" and
+            "loqo".
         """
         self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self

@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rankwise.rankers.closed_form import PENALTY_CONSTRAINT, SELECTION_CONSTRAINTS, LinearModel
+from rankwise.rankers.closed_form import ALPHA_CONSTRAINT, SELECTION_CONSTRAINTS, LinearModel
 from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
 from rankwise.solvers.gram import Problem
+from rankwise.solvers.path_selection import PathFit, weighted_means
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import FitData
 
@@ -35,14 +36,24 @@ class PointwiseLinearRanker(LinearModel):
         )
 
     def _design(self, data: FitData) -> LinearDesign:
-        shift = np.zeros(data.X.shape[1])
-        if self.fit_intercept:  # columns far from zero would cancel in the centred Gram matrix
+        n_samples, n_features = data.X.shape
+        shift = np.zeros(n_features)
+        # Columns far from zero would cancel in the centred Gram matrix. The N x N system of wide
+        # rows is centred itself, and sparse rows stay sparse in it.
+        if self.fit_intercept and n_samples >= n_features:
             shift = column_means(data.X)
         return LinearDesign(ShiftedColumns(shift, ones=False))
 
-    def _set_fitted(self, design: Design, fit: Any, C: Float64Array, chosen: int) -> None:
-        super()._set_fitted(design, fit, C, chosen)
-        if self.fit_intercept:
+    def _set_fitted(
+        self, design: Design, problem: Problem, fit: PathFit, C: Float64Array, chosen: int
+    ) -> None:
+        super()._set_fitted(design, problem, fit, C, chosen)
+        if not self.fit_intercept:
+            return
+        if fit.grams is None:
+            centre, mean_target, _ = weighted_means(problem)
+            self.intercept_ = mean_target - float(centre @ self.coef_)
+        else:
             gram = fit.grams[0]
             centre = gram.sums / gram.weight
             self.intercept_ += float(gram.target_sum / gram.weight - centre @ self.coef_)
@@ -90,7 +101,7 @@ class RidgeRanker(PointwiseLinearRanker):
 
     _penalty: ClassVar[str] = "alpha"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": PENALTY_CONSTRAINT,
+        "alpha": ALPHA_CONSTRAINT,
         "fit_intercept": ["boolean"],
         **SELECTION_CONSTRAINTS,
     }
@@ -130,7 +141,8 @@ class RidgeRanker(PointwiseLinearRanker):
         sample_weight : array-like of shape (n_samples,), optional
             Repetitions of each row, >= 0.
         X_val, y_val, qid_val : optional
-            Validation data for the search.
+            Validation data for the search over a list or "val"; not used with a number, "cv" and
+            "loqo".
         """
         self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self

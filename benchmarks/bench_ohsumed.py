@@ -1,6 +1,6 @@
 """RankELM on OHSUMED beside the paper: mean AP over the five folds, nDCG@1..10.
 
-    python -m benchmarks.ohsumed_rankelm [--seeds 10]
+    python -m benchmarks.bench_ohsumed [--seeds 10]
 
 Protocol: LETOR 3.0 folds, query-level normalised features, 1,000 nodes, weights U[-1, 1], biases
 U[0, 1], C from 2^-30, 2^-28, ..., 2^20 by AP on the validation part, LETOR 3.0's measures. Random

@@ -30,7 +30,7 @@ GIANT_ROWS = 4 * CHUNK_ROWS
 # Products of float32 blocks are formed in float64 while that costs less than about a second.
 PRECISE_FLOPS = 5e10
 # Work is cut into this many units whatever the number of threads: same bits for any of them.
-N_UNITS = 40
+N_UNITS = 10
 
 
 class BlockMap(Protocol):

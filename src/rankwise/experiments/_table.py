@@ -1,0 +1,46 @@
+"""The one table of experiments; standard library only, so that ``reproduce list`` starts at once.
+
+Adding an experiment is its folder, its test and one entry here. The folder holds ``__init__.py``
+(empty but for a docstring), the computation, ``tables.py`` (what is shown; editing it keeps stored
+cells valid), ``protocol.md`` and the published values as CSV files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rankwise.experiments.base import Experiment
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One experiment.
+
+    Attributes
+    ----------
+    path : str
+        ``"module:Class"`` of a subclass of :class:`rankwise.experiments.base.Experiment` that is
+        made without arguments.
+    title : str
+        One line for lists.
+    paper : str
+        Authors, title, journal, year.
+    data : tuple of str
+        Names of the data sets it uses.
+    """
+
+    path: str
+    title: str
+    paper: str
+    data: tuple[str, ...] = ()
+
+    def load(self) -> Experiment:
+        """The experiment."""
+        module, _, name = self.path.partition(":")
+        return getattr(import_module(module), name)()
+
+
+EXPERIMENTS: dict[str, Entry] = {}

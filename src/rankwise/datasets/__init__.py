@@ -1,4 +1,4 @@
-"""Judged data: readers, writers, the catalog of known sets, and lint.
+"""Judged data: readers, writers, the catalog of known sets, and lint; ratings and compounds.
 
 Public names are imported when first used; one line of the table below each.
 """
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from rankwise.datasets.lint_report import Finding, LintReport
     from rankwise.datasets.linter import lint
     from rankwise.datasets.loaders import load_dataset, load_lambdarank, load_mq2008, load_ohsumed
+    from rankwise.datasets.qsar import QsarData, load_qsar
+    from rankwise.datasets.ratings import (
+        Ratings,
+        load_book_crossing,
+        load_jester,
+        load_movielens,
+        ratings_from_triplets,
+    )
     from rankwise.datasets.sidefiles import read_grouped, write_grouped
+    from rankwise.datasets.sources import known_sources
     from rankwise.datasets.svmlight import read_letor
     from rankwise.datasets.table import from_frame, read_table
     from rankwise.datasets.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
@@ -27,19 +36,27 @@ _WHERE = {
     "FoldedData": "data",
     "JudgedRun": "judged_run",
     "LintReport": "lint_report",
+    "QsarData": "qsar",
     "Qrels": "trec",
     "RankingData": "data",
+    "Ratings": "ratings",
     "Run": "trec",
     "clear_cache": "cache",
     "fetch": "catalog",
     "from_frame": "table",
     "judge": "judged_run",
     "known_datasets": "catalog",
+    "known_sources": "sources",
     "lint": "linter",
+    "load_book_crossing": "ratings",
     "load_dataset": "loaders",
+    "load_jester": "ratings",
     "load_lambdarank": "loaders",
+    "load_movielens": "ratings",
     "load_mq2008": "loaders",
     "load_ohsumed": "loaders",
+    "load_qsar": "qsar",
+    "ratings_from_triplets": "ratings",
     "read_grouped": "sidefiles",
     "read_letor": "svmlight",
     "read_qrels": "trec",
@@ -59,18 +76,26 @@ __all__ = [
     "JudgedRun",
     "LintReport",
     "Qrels",
+    "QsarData",
     "RankingData",
+    "Ratings",
     "Run",
     "clear_cache",
     "fetch",
     "from_frame",
     "judge",
     "known_datasets",
+    "known_sources",
     "lint",
+    "load_book_crossing",
     "load_dataset",
+    "load_jester",
     "load_lambdarank",
+    "load_movielens",
     "load_mq2008",
     "load_ohsumed",
+    "load_qsar",
+    "ratings_from_triplets",
     "read_grouped",
     "read_letor",
     "read_qrels",

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any
 
-from rankwise.datasets._folders import cache_folder, data_folders
+from rankwise.datasets._locate import locate
+from rankwise.datasets.sources import known_sources
 
 CATALOG = Path(__file__).with_name("catalog.toml")
-SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -129,11 +129,11 @@ def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
     Parameters
     ----------
     name : str
-        A name in :func:`known_datasets`.
+        A name in :func:`known_datasets` or :func:`known_sources`.
     mirror : str, optional
         URL of a folder laid out like ``RANKWISE_DATA`` (``<mirror>/letor3-ohsumed-qln/S1.txt.gz``),
         from which to download into the cache folder what is not on this machine; the loaders find
-        it there. See that you may: ``known_datasets()[name].terms``.
+        it there. See that you may: the entry's ``terms``.
 
     Raises
     ------
@@ -144,66 +144,8 @@ def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
     OSError
         When the mirror does not answer.
     """
-    entry = find_set(name)
-    paths = []
-    for file in entry.files:
-        path = _find(entry, file)
-        if path is None and mirror is None:
-            _raise_missing(entry, file)
-        paths.append(path or _download(entry, file, str(mirror)))
-    return paths
-
-
-def _find(entry: DataSet, file: DataFile) -> Path | None:
-    """The first file where one is looked for; it must be the right one."""
-    from rankwise.datasets._checksums import text_sha256  # loads NumPy, which lists do without
-
-    path = next((path for path in _candidates(entry, file) if path.is_file()), None)
-    if path is not None:
-        got = text_sha256(path)
-        if got != file.sha256:
-            raise ValueError(
-                f"{path} is not {file.name} of {entry.name}: sha256 of its text must be "
-                f"{file.sha256}, got {got}. {entry.how_to_get} Address: {entry.address}"
-            )
-    return path
-
-
-def _candidates(entry: DataSet, file: DataFile) -> list[Path]:
-    return [
-        root / folder / f"{name}{suffix}"
-        for root in data_folders()
-        for folder in entry.folders
-        for name in (file.name, file.official)
-        if name
-        for suffix in SUFFIXES
-    ]
-
-
-def _download(entry: DataSet, file: DataFile, mirror: str) -> Path:
-    import pooch
-
-    folder = entry.folders[0]
-    downloader: Any = pooch.HTTPDownloader(timeout=60)
-    stored = pooch.retrieve(
-        f"{mirror.rstrip('/')}/{folder}/{file.name}.gz",
-        known_hash=f"sha256:{file.sha256_gz}",
-        fname=f"{file.name}.gz",
-        path=cache_folder() / "data" / folder,
-        downloader=downloader,
-    )
-    return Path(stored)
-
-
-def _raise_missing(entry: DataSet, file: DataFile) -> NoReturn:
-    folder = entry.folders[0]
-    roots = ", ".join(str(root) for root in data_folders())
-    raise FileNotFoundError(
-        f"{file.name} of {entry.name} ({entry.title}) is not on this machine: looked for "
-        f"{folder}/{file.name} and the publisher's layout, plain or compressed, in {roots}. "
-        f"{entry.how_to_get} Then set RANKWISE_DATA to the folder that holds it. "
-        f"Address: {entry.address} Terms: {entry.terms}"
-    )
+    entry = known_datasets().get(name) or known_sources().get(name)
+    return locate(entry or find_set(name), mirror)
 
 
 def _entry(name: str, raw: dict[str, Any]) -> DataSet:

@@ -21,17 +21,18 @@ from rankwise.base import Ranker
 from rankwise.metrics import parse
 from rankwise.solvers.design import Design, LinearDesign
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
-from rankwise.solvers.path import path_coef
 from rankwise.solvers.path_selection import (
     PathFit,
     fit_path,
     fit_path_cv,
     fit_path_loqo,
+    fit_path_lpo,
     fit_path_splits,
     fit_path_val,
+    gram_coef,
     mean_of_folds,
-    solvable,
 )
+from rankwise.solvers.penalty import Penalties, Scale, inverse
 from rankwise.solvers.streaming import RunningGram
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import FitData, check_fit, check_rows, check_validation
@@ -39,7 +40,7 @@ from rankwise.validation import FitData, check_fit, check_rows, check_validation
 # Zong & Huang's grid: 2^-30, 2^-28, ..., 2^20.
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
 DEFAULT_FOLDS = 5
-WAYS = ("cv", "loqo", "val")
+WAYS = ("cv", "loqo", "lpo", "val")
 PENALTY_CONSTRAINT: list[Any] = [
     Interval(Real, 0, np.inf, closed="right"),
     "array-like",
@@ -67,6 +68,7 @@ class ClosedFormRanker(Ranker):
         "sample_weight": True,
     }
     _penalty: ClassVar[str] = "C"
+    _scale: ClassVar[Scale] = "C"
     measure: str
     cv: Any
 
@@ -93,11 +95,13 @@ class ClosedFormRanker(Ranker):
         self._set_score_name(data.y)
         measure = parse(self.measure)
         design, problem = self._design(data), self._problem(data)
-        way, C = self._grid(getattr(self, self._penalty), vali is not None)
+        way, penalties = self._grid(getattr(self, self._penalty), vali is not None)
         with single_threaded_blas():
-            fit = self._fit_way(way, design, problem, C, data, vali)
+            fit = self._fit_way(way, design, problem, penalties, data, vali)
+        if way == "lpo":
+            measure = parse("Misranking")
         chosen = 0 if fit.fold_scores is None else fit.best(measure)
-        self._set_fitted(design, problem, fit, C, chosen)
+        self._set_fitted(design, problem, fit, penalties, chosen)
         return fit
 
     def partial_fit(
@@ -131,7 +135,7 @@ class ClosedFormRanker(Ranker):
             When the model comes from ``fit``, which keeps no statistics: a new one is started.
         """
         self._validate_params()
-        way, C = self._grid(getattr(self, self._penalty), False)
+        way, penalties = self._grid(getattr(self, self._penalty), False)
         if way != "fixed":
             raise ValueError(
                 f"partial_fit needs a number for {self._penalty}, got "
@@ -162,12 +166,12 @@ class ClosedFormRanker(Ranker):
             except ValueError:
                 self.fit_fingerprint_ = fingerprint
                 raise
-            coefs = [path_coef(solvable(gram, problem), C) for gram in grams]
+            coefs = [gram_coef(gram, problem, penalties) for gram in grams]
         if first:
             self._set_score_name(data.y)
             self._stream_design = design
         self._running = running
-        self._set_fitted(design, problem, PathFit(coefs, None, grams), C, 0)
+        self._set_fitted(design, problem, PathFit(coefs, None, grams), penalties, 0)
         return self
 
     def _fit_way(
@@ -175,51 +179,59 @@ class ClosedFormRanker(Ranker):
         way: str,
         design: Design,
         problem: Problem,
-        C: Float64Array,
+        penalties: Penalties,
         data: FitData,
         vali: FitData | None,
     ) -> PathFit:
         if way == "fixed":
-            return fit_path(problem, design, C)
+            return fit_path(problem, design, penalties)
         measure = parse(self.measure)
         if way == "val":
             assert vali is not None
-            return fit_path_val(problem, design, C, measure, vali.X, vali.y, vali.groups)
+            return fit_path_val(problem, design, penalties, measure, vali.X, vali.y, vali.groups)
         if way == "loqo":
-            return fit_path_loqo(problem, design, C, measure)
+            return fit_path_loqo(problem, design, penalties, measure)
+        if way == "lpo":
+            return fit_path_lpo(problem, design, penalties)
         if self.cv is None or isinstance(self.cv, Integral):
-            return fit_path_cv(problem, design, C, measure, int(self.cv or DEFAULT_FOLDS))
-        return fit_path_splits(problem, design, C, measure, _splits(self.cv, data))
+            return fit_path_cv(problem, design, penalties, measure, int(self.cv or DEFAULT_FOLDS))
+        return fit_path_splits(problem, design, penalties, measure, _splits(self.cv, data))
 
-    def _grid(self, value: Any, has_validation: bool) -> tuple[str, Float64Array]:
-        """How the penalty is chosen ("fixed", "cv", "loqo", "val") and the ascending grid of C."""
+    def _grid(self, value: Any, has_validation: bool) -> tuple[str, Penalties]:
+        """How the penalty is chosen ("fixed" or one of ``WAYS``) and the grid, weak model first."""
         name = self._penalty
+        scale = self._scale
+        rising = scale in ("C", "mean")  # a larger value fits the training rows more closely
         if isinstance(value, str):
             if value == "val" and not has_validation:
                 raise ValueError(
                     f'{name}="val" needs validation data, got X_val=None. Pass X_val, y_val and '
                     f'qid_val to fit, or use {name}="cv".'
                 )
-            return value, DEFAULT_GRID
+            return value, Penalties(self._default_grid(), scale)
         grid = np.atleast_1d(np.asarray(value, dtype=np.float64))
         usable = (grid >= SMALLEST) & (grid <= LARGEST)
-        usable |= np.isinf(grid) & (grid > 0) if name == "C" else grid == 0
+        usable |= np.isinf(grid) & (grid > 0) if rising else grid == 0
         if grid.ndim != 1 or not grid.size or not usable.all():
-            limit = "infinity" if name == "C" else "0"
+            limit = "infinity" if rising else "0"
             raise ValueError(
                 f"{name} must be a number or a list of numbers from {SMALLEST:g} to {LARGEST:g} "
                 f"(or {limit}), or one of {', '.join(WAYS)}; got {value!r}."
             )
-        C = grid if name == "C" else _inverse(grid)
         if np.ndim(value) == 0:
-            return "fixed", C
-        return ("val" if has_validation else "cv"), np.sort(C)
+            return "fixed", Penalties(grid, scale)
+        ordered = np.sort(grid) if rising else np.sort(grid)[::-1]
+        return ("val" if has_validation else "cv"), Penalties(ordered, scale)
+
+    def _default_grid(self) -> Float64Array:
+        """What "cv" and the other ways search."""
+        return DEFAULT_GRID if self._penalty == "C" else inverse(DEFAULT_GRID)
 
     def _set_fitted(
-        self, design: Design, problem: Problem, fit: PathFit, C: Float64Array, chosen: int
+        self, design: Design, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
     ) -> None:
-        """Set the model of ``C[chosen]``, the path and the selection's results."""
-        penalty = C if self._penalty == "C" else _inverse(C)
+        """Set the model of the chosen penalty, the path and the selection's results."""
+        penalty = penalties.values
         setattr(self, f"{self._penalty}_", float(penalty[chosen]))
         self._set_model(design, [coef[chosen] for coef in fit.coefs])
         self.path_ = {self._penalty: penalty, "coef": self._path_coef(design, fit)}
@@ -300,8 +312,3 @@ def _splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
         return position[rows[kept[rows]]]
 
     return [(left(train), left(test)) for train, test in cv]
-
-
-def _inverse(a: Float64Array) -> Float64Array:
-    """1/a with 1/0 = inf and 1/inf = 0."""
-    return np.divide(1.0, a, out=np.full(len(a), np.inf), where=a > 0)

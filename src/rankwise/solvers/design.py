@@ -51,8 +51,8 @@ class Design(Protocol):
         """Scores averaged over draws, shape (n_rows, n_C)."""
         ...
 
-    def blocks(self, X: Matrix) -> Iterator[FloatArray]:
-        """For each draw, the columns of the given rows."""
+    def block(self, X: Matrix, draw: int) -> FloatArray:
+        """The columns of one draw for the given rows."""
         ...
 
 
@@ -134,10 +134,9 @@ class LinearDesign:
             constant = constant + read_out[:, d]
         return np.asarray(X @ read_out[:, :d].T, dtype=np.float64) + constant
 
-    def blocks(self, X: Matrix) -> Iterator[FloatArray]:
-        columns = self.columns(X)
-        for basis in self.bases:
-            yield columns if basis is None else columns @ basis
+    def block(self, X: Matrix, draw: int) -> FloatArray:
+        basis = self.bases[draw]
+        return self.columns(X) if basis is None else self.columns(X) @ basis
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,6 +188,5 @@ class NodeDesign:
                 total[lo : lo + SLICE_ROWS] += nodes(rows).astype(weights.dtype) @ weights
         return total
 
-    def blocks(self, X: Matrix) -> Iterator[FloatArray]:
-        for nodes in self.maps:
-            yield nodes.rows(X)
+    def block(self, X: Matrix, draw: int) -> FloatArray:
+        return self.maps[draw].rows(X)

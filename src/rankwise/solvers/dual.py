@@ -47,6 +47,11 @@ class DualPath:
         return np.asarray(self.rows.T @ a).T
 
     @property
+    def projected_rhs(self) -> Float64Array:
+        """``V' Phi' L y``, shape (r,)."""
+        return np.sqrt(self.values) * self.projected_target
+
+    @property
     def vectors(self) -> Float64Array:
         """Eigenvectors of ``Phi' L Phi``, shape (p, r)."""
         return np.asarray(self.rows.T @ (self.combination / np.sqrt(self.values)))

@@ -60,6 +60,8 @@ class Gram:
         ``Phi' w``; used for an unpenalised intercept of a pointwise problem.
     target_sum, weight : float
         ``w'y`` and ``sum(w)``.
+    pairs : float
+        ``sum_q c_q W_q^2``, the weight of all ordered pairs.
     """
 
     matrix: Float64Array
@@ -68,6 +70,7 @@ class Gram:
     sums: Float64Array
     target_sum: float
     weight: float
+    pairs: float = 0.0
 
     @classmethod
     def zeros(cls, p: int) -> Gram:
@@ -82,6 +85,7 @@ class Gram:
             self.sums + other.sums,
             self.target_sum + other.target_sum,
             self.weight + other.weight,
+            self.pairs + other.pairs,
         )
 
     def __sub__(self, other: Gram) -> Gram:
@@ -92,6 +96,7 @@ class Gram:
             self.sums - other.sums,
             self.target_sum - other.target_sum,
             self.weight - other.weight,
+            self.pairs - other.pairs,
         )
 
     def centred(self) -> Gram:
@@ -104,6 +109,7 @@ class Gram:
             self.sums,
             self.target_sum,
             self.weight,
+            self.pairs,
         )
 
     def transformed(self, basis: Float64Array) -> Gram:
@@ -115,6 +121,7 @@ class Gram:
             basis.T @ self.sums,
             self.target_sum,
             self.weight,
+            self.pairs,
         )
 
 
@@ -144,6 +151,12 @@ class Problem:
         return laplacian_factor(
             groups, self.y[rows], weight, graph=self.graph, query_weight=self.query_weight
         )
+
+    def pairs(self) -> float:
+        """Weight of all ordered pairs, ``sum_q c_q W_q^2``."""
+        weight = np.ones(self.X.shape[0]) if self.sample_weight is None else self.sample_weight
+        totals = np.bincount(self.groups.codes(), weights=weight, minlength=self.groups.n_queries)
+        return ordered_pairs(totals, self.query_weight)
 
     def subset(self, rows: Int64Array) -> Problem:
         """The problem on some of the rows."""
@@ -246,6 +259,8 @@ def _chunk_grams(
             block = block.astype(np.float64, copy=False)
         y = problem.y[part]
         factor = problem.factor(part, inner)
+        totals = np.diff(np.concatenate([[0.0], np.cumsum(factor.weight)])[inner.indptr])
+        sum_.pairs += ordered_pairs(totals, problem.query_weight)
         if problem.graph == "pointwise":
             sum_.add_sums(block, y, factor.weight)
         block = factor.apply(block, 0, inner.n_queries)
@@ -265,7 +280,8 @@ def _giant_gram(problem: Problem, phi: BlockMap, query: int, precise: bool) -> G
     p = phi.n_features_out
     rows = problem.groups.rows(query)
     factor = problem.factor(rows, QueryGroups.single(len(rows)))
-    c = query_factor(factor.weight.sum(), problem.query_weight)
+    weight = float(factor.weight.sum())
+    c = query_factor(weight, problem.query_weight)
     pieces = [(lo, min(lo + CHUNK_ROWS, len(rows))) for lo in range(0, len(rows), CHUNK_ROWS)]
     shift = phi(_rows(problem.X, rows[: pieces[0][1]])).mean(axis=0, dtype=np.float64)
     y_shift = problem.y[rows].mean()
@@ -303,6 +319,7 @@ def _giant_gram(problem: Problem, phi: BlockMap, query: int, precise: bool) -> G
         gram.sums,
         gram.target_sum,
         gram.weight,
+        c * weight**2,
     )
 
 
@@ -312,6 +329,7 @@ class _Accumulator:
     def __init__(self, p: int) -> None:
         self.matrix, self.rhs, self.target_norm = np.zeros((p, p)), np.zeros(p), 0.0
         self.sums, self.target_sum, self.weight = np.zeros(p), 0.0, 0.0
+        self.pairs = 0.0
 
     def add_sums(self, block: FloatArray, y: Float64Array, w: Float64Array) -> None:
         self.sums += w.astype(block.dtype) @ block
@@ -325,13 +343,25 @@ class _Accumulator:
 
     def gram(self) -> Gram:
         return Gram(
-            self.matrix, self.rhs, self.target_norm, self.sums, self.target_sum, self.weight
+            self.matrix,
+            self.rhs,
+            self.target_norm,
+            self.sums,
+            self.target_sum,
+            self.weight,
+            self.pairs,
         )
 
 
 def query_factor(weight: float, query_weight: str) -> float:
     """``c_q`` of a query of the given total weight."""
     return float(weight) ** -{"pair": 0, "document": 1, "query": 2}[query_weight]
+
+
+def ordered_pairs(totals: Float64Array, query_weight: str) -> float:
+    """``sum_q c_q W_q^2`` of queries of the given total weights."""
+    totals = totals[totals > 0]
+    return float((totals ** {"pair": 2, "document": 1, "query": 0}[query_weight]).sum())
 
 
 def _rows(X: Matrix, rows: Int64Array) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,25 +17,21 @@ from rankwise._threads import query_chunks, thread_imap
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.design import Coefs, Design, draw_grams
+from rankwise.solvers.dual import DualPath
 from rankwise.solvers.folds import query_folds, row_folds
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem, is_precise, total
-from rankwise.solvers.path import eigen_path, inverse_shifted, path_coef
+from rankwise.solvers.leave_out import (
+    Decomposed,
+    Intercept,
+    leave_pair_out,
+    leave_query_out,
+)
+from rankwise.solvers.path import EigenPath, eigen_path, path_coef
+from rankwise.solvers.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 # Held-out rows whose scores for every C are measured at a time.
 MEASURED_ROWS = 4 * CHUNK_ROWS
-
-
-class Path(Protocol):
-    """An eigendecomposed least-squares problem, primal or dual."""
-
-    @property
-    def values(self) -> Float64Array: ...
-
-    @property
-    def vectors(self) -> Float64Array: ...
-
-    def coef(self, C: Float64Array) -> Float64Array: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,25 +73,25 @@ def mean_of_folds(fold_scores: Float64Array) -> Float64Array:
     return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
 
-def fit_path(problem: Problem, design: Design, C: Float64Array) -> PathFit:
-    """Solutions for every C on all rows."""
+def fit_path(problem: Problem, design: Design, penalties: Penalties) -> PathFit:
+    """Solutions for every penalty on all rows."""
     if _use_dual(problem, design):
-        return PathFit([path.coef(C) for path in _dual_paths(problem, design)], None, None)
+        return PathFit(_dual_coefs(problem, design, penalties), None, None)
     grams = [total(folds) for folds in draw_grams(design, problem, None)]
-    return PathFit([path_coef(solvable(gram, problem), C) for gram in grams], None, grams)
+    return PathFit([gram_coef(gram, problem, penalties) for gram in grams], None, grams)
 
 
 def fit_path_val(
     problem: Problem,
     design: Design,
-    C: Float64Array,
+    penalties: Penalties,
     measure: Measure,
     X_val: Matrix,
     y_val: Float64Array,
     groups_val: QueryGroups,
 ) -> PathFit:
     """Solutions on all rows, measured on validation data."""
-    fit = fit_path(problem, design, C)
+    fit = fit_path(problem, design, penalties)
     read_out = design.read_out(fit.coefs)
     queries = np.arange(groups_val.n_queries)
     values = _held_out(design, [read_out], X_val, y_val, groups_val, [queries], measure)
@@ -103,7 +99,7 @@ def fit_path_val(
 
 
 def fit_path_cv(
-    problem: Problem, design: Design, C: Float64Array, measure: Measure, n_folds: int
+    problem: Problem, design: Design, penalties: Penalties, measure: Measure, n_folds: int
 ) -> PathFit:
     """Solutions on all rows, measured by ``n_folds``-fold cross-validation.
 
@@ -121,17 +117,17 @@ def fit_path_cv(
             (np.setdiff1d(all_rows, fold), fold)
             for fold in row_folds(problem.X, problem.y, n_folds)
         ]
-        return fit_path_splits(problem, design, C, measure, row_splits)
+        return fit_path_splits(problem, design, penalties, measure, row_splits)
     folds = query_folds(problem.groups, n_folds)
     final: list[Float64Array] = []
     held: list[list[Float64Array]] = [[] for _ in folds]
     grams: list[Gram] | None = None
     if _use_dual(problem, design):
-        final = [path.coef(C) for path in _dual_paths(problem, design)]
+        final = _dual_coefs(problem, design, penalties)
         for number, fold in enumerate(folds):
             train = problem.groups.rows(np.setdiff1d(np.arange(n_queries), fold))
             part = problem.subset(np.sort(train))
-            held[number] = [path.coef(C) for path in _dual_paths(part, design)]
+            held[number] = _dual_coefs(part, design, penalties)
     else:
         grams = []
         for fold_grams in draw_grams(design, problem, folds):
@@ -140,7 +136,7 @@ def fit_path_cv(
 
             def solve(fold: int, all_rows: Gram = all_rows, parts: Any = fold_grams) -> Any:
                 part = all_rows if fold < 0 else all_rows - parts[fold]
-                return path_coef(solvable(part, problem), C)
+                return gram_coef(part, problem, penalties)
 
             n_threads = None if design.n_columns >= 64 else 1
             solutions = list(thread_imap(solve, range(-1, len(folds)), n_threads))
@@ -157,15 +153,15 @@ def fit_path_cv(
 def fit_path_splits(
     problem: Problem,
     design: Design,
-    C: Float64Array,
+    penalties: Penalties,
     measure: Measure,
     splits: Sequence[tuple[Int64Array, Int64Array]],
 ) -> PathFit:
     """Solutions on all rows, measured on any splits (train rows, test rows), each fitted anew."""
-    fit = fit_path(problem, design, C)
+    fit = fit_path(problem, design, penalties)
     values = []
     for train, test in splits:
-        read_out = design.read_out(fit_path(problem.subset(train), design, C).coefs)
+        read_out = design.read_out(fit_path(problem.subset(train), design, penalties).coefs)
         groups = problem.groups.take(test)
         queries = np.arange(groups.n_queries)
         X, y = problem.X[test], problem.y[test]
@@ -173,57 +169,30 @@ def fit_path_splits(
     return PathFit(fit.coefs, np.array(values), fit.grams)
 
 
-def fit_path_loqo(problem: Problem, design: Design, C: Float64Array, measure: Measure) -> PathFit:
-    """Solutions on all rows, measured by exact leave-one-query-out.
+def fit_path_loqo(
+    problem: Problem, design: Design, penalties: Penalties, measure: Measure
+) -> PathFit:
+    """Solutions on all rows, measured by exact leave-one-query-out."""
+    draws, intercept, fit = _decomposed(problem, design, penalties)
+    values = leave_query_out(problem, draws, penalties, measure, intercept)
+    return PathFit(fit.coefs, values, fit.grams)
 
-    With ``Z_q = Phi_q (G + I/C)^-1 Phi_q'`` the residual of query q under the model trained
-    without it is ``(I - Z_q L_q)^-1 (y_q - Phi_q b)``: for any pair graph, without refitting. An
-    unpenalised intercept adds ``1/W`` to Z, with columns centred by their mean.
 
-    Complexity: O(N p^2) for the projections, O(sum_q m_q^2 (p + m_q)) for each C.
-    """
-    groups = problem.groups
-    if groups.n_queries < 2:
-        raise ValueError(
-            '"loqo" needs at least 2 queries, got n_queries=1. Pass a qid, or choose by "cv".'
-        )
-    paths: Sequence[Path]
-    grams: list[Gram] | None = None
-    if _use_dual(problem, design):
-        paths = list(_dual_paths(problem, design))
-    else:
-        grams = [total(folds) for folds in draw_grams(design, problem, None)]
-        paths = [eigen_path(solvable(gram, problem)) for gram in grams]
-    coefs = [path.coef(C) for path in paths]
-    bases = [path.vectors for path in paths]
-    inverses = [inverse_shifted(path.values, C) for path in paths]
-    centre, mean_target, offset = np.zeros(design.n_columns), 0.0, 0.0
-    if problem.intercept:
-        mean_row, mean_target, weight = weighted_means(problem)
-        centre, offset = next(design.blocks(mean_row[None, :]))[0], 1.0 / weight
-
-    def held_out(query: int) -> Float64Array:
-        rows = groups.rows(query)
-        y = problem.y[rows]
-        factor = problem.factor(rows, QueryGroups.single(len(rows)))
-        L = factor.dense(0, 1)
-        scores = np.zeros((len(rows), len(C)))
-        for draw, block in enumerate(design.blocks(problem.X[rows])):
-            projected = (block - centre) @ bases[draw]
-            fitted = (block - centre) @ coefs[draw].T + mean_target
-            for k, inverse in enumerate(inverses[draw]):
-                Z = (projected * inverse) @ projected.T + offset
-                residual = np.linalg.solve(np.eye(len(rows)) - Z @ L, y - fitted[:, k])
-                scores[:, k] += (y - residual) / len(bases)
-        return _per_query(measure, y, scores, QueryGroups.single(len(rows)))
-
-    per_query = list(thread_imap(held_out, range(groups.n_queries)))
-    return PathFit(coefs, np.concatenate(per_query), grams)
+def fit_path_lpo(problem: Problem, design: Design, penalties: Penalties) -> PathFit:
+    """Solutions on all rows, measured by exact leave-pair-out: the share of pairs misordered."""
+    draws, intercept, fit = _decomposed(problem, design, penalties)
+    values = leave_pair_out(problem, draws, penalties, intercept)
+    return PathFit(fit.coefs, values, fit.grams)
 
 
 def solvable(gram: Gram, problem: Problem) -> Gram:
     """The statistics with an unpenalised intercept eliminated where the problem has one."""
     return gram.centred() if problem.intercept else gram
+
+
+def gram_coef(gram: Gram, problem: Problem, penalties: Penalties) -> Float64Array:
+    """Solutions for every penalty from the statistics, shape (n_values, n_columns)."""
+    return path_coef(solvable(gram, problem), penalties.C(gram.pairs))
 
 
 def weighted_means(problem: Problem) -> tuple[Float64Array, float, float]:
@@ -239,7 +208,13 @@ def _use_dual(problem: Problem, design: Design) -> bool:
     return problem.X.shape[0] < design.n_columns
 
 
-def _dual_paths(problem: Problem, design: Design) -> Iterator[Path]:
+def _dual_coefs(problem: Problem, design: Design, penalties: Penalties) -> list[Float64Array]:
+    """For each draw, the solutions for every penalty from the N x N system."""
+    C = penalties.C(problem.pairs())
+    return [path.coef(C) for path in _dual_paths(problem, design)]
+
+
+def _dual_paths(problem: Problem, design: Design) -> Iterator[DualPath]:
     """For each draw, the dual path.
 
     An unpenalised intercept is the same as all pairs of all rows, each row counting once.
@@ -248,6 +223,37 @@ def _dual_paths(problem: Problem, design: Design) -> Iterator[Path]:
         groups = QueryGroups.single(problem.X.shape[0])
         problem = Problem(problem.X, problem.y, groups, problem.sample_weight, "all", "document")
     yield from design.dual_paths(problem)
+
+
+def _decomposed(
+    problem: Problem, design: Design, penalties: Penalties
+) -> tuple[list[Decomposed], Intercept, PathFit]:
+    """Eigendecomposed draws as the leave-out formulas take them, and the fit on all rows."""
+    paths: Sequence[EigenPath | DualPath]
+    grams: list[Gram] | None = None
+    if _use_dual(problem, design):
+        paths = list(_dual_paths(problem, design))
+    else:
+        grams = [total(folds) for folds in draw_grams(design, problem, None)]
+        paths = [eigen_path(solvable(gram, problem)) for gram in grams]
+    centre, intercept = np.zeros(design.n_columns), Intercept()
+    if problem.intercept:
+        mean_row, mean_target, weight = weighted_means(problem)
+        centre = design.block(mean_row[None, :], 0)[0]
+        intercept = Intercept(mean_target, 1.0 / weight)
+
+    def decompose(draw: int) -> Decomposed:
+        path = paths[draw]
+        vectors = path.vectors
+        return Decomposed(
+            path.values,
+            path.projected_rhs,
+            lambda rows: (design.block(problem.X[rows], draw) - centre) @ vectors,
+        )
+
+    C = penalties.C(problem.pairs())
+    fit = PathFit([path.coef(C) for path in paths], None, grams)
+    return [decompose(draw) for draw in range(len(paths))], intercept, fit
 
 
 def _held_out(

@@ -74,7 +74,8 @@ class OpenQuery:
                 block += weight * product
         block *= query_factor(weight, query_weight)
         p = len(s) - 1
-        return Gram(block[:p, :p], block[:p, p], float(block[p, p]), np.zeros(p), 0.0, 0.0)
+        pairs = query_factor(weight, query_weight) * weight**2
+        return Gram(block[:p, :p], block[:p, p], float(block[p, p]), np.zeros(p), 0.0, 0.0, pairs)
 
 
 @dataclass(eq=False)

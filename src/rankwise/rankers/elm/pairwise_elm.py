@@ -39,10 +39,11 @@ class PairwiseELM(ELM):
         (d + 1)-dimensional space they span: the same predictions.
     kernel : {None, "linear"}, default=None
         "linear" uses the columns of X in place of nodes (RankRLS with a linear kernel).
-    C : float, list of floats, "cv", "loqo" or "val", default=1.0
+    C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
         C > 0 multiplies the SUM over pairs against the squared norm of the output weights. A grid
         is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv",
-        "loqo" (exact leave-one-query-out) and "val" search 2^-30, 2^-28, ..., 2^20.
+        "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by the share
+        of misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
     measure : str, default="nDCG@10"
         What the search optimises, see :func:`rankwise.metrics.parse`. The draws' averaged scores
         are measured, and one C serves all of them.
@@ -105,7 +106,7 @@ class PairwiseELM(ELM):
         n_nodes: int = 1000,
         activation: Activation = "sigmoid",
         kernel: Literal["linear"] | None = None,
-        C: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
+        C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         measure: str = "nDCG@10",
         graph: Literal["all", "distinct"] = "all",
         query_weight: QueryWeight = "pair",
@@ -153,8 +154,8 @@ class PairwiseELM(ELM):
         sample_weight : array-like of shape (n_samples,), optional
             Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number, "cv" and
-            "loqo".
+            Validation data for the search over a list or "val"; not used with a number, "cv",
+            "loqo" and "lpo".
         """
         self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self

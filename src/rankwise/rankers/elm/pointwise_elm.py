@@ -37,10 +37,11 @@ class PointwiseELM(ELM):
         (d + 1)-dimensional space they span: the same predictions.
     kernel : {None, "linear"}, default=None
         "linear" uses the columns of X in place of nodes, without intercept.
-    C : float, list of floats, "cv", "loqo" or "val", default=1.0
+    C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
         C > 0 multiplies the SUM of squared errors against the squared norm of the output weights.
         A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of queries;
-        "cv", "loqo" (exact leave-one-query-out) and "val" search 2^-30, 2^-28, ..., 2^20.
+        "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by the
+        share of misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
     measure : str, default="nDCG@10"
         What the search optimises, see :func:`rankwise.metrics.parse`.
     n_draws : int, default=1
@@ -88,7 +89,7 @@ class PointwiseELM(ELM):
         n_nodes: int = 1000,
         activation: Activation = "sigmoid",
         kernel: Literal["linear"] | None = None,
-        C: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
+        C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         measure: str = "nDCG@10",
         n_draws: int = 1,
         cv: Any = 5,
@@ -130,8 +131,8 @@ class PointwiseELM(ELM):
         sample_weight : array-like of shape (n_samples,), optional
             Repetitions of each row, >= 0.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number, "cv" and
-            "loqo".
+            Validation data for the search over a list or "val"; not used with a number, "cv",
+            "loqo" and "lpo".
         """
         self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self

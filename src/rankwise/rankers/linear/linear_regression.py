@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from rankwise.rankers.linear.ridge import PointwiseLinearRanker
+from rankwise.solvers.penalty import Scale
 from rankwise.typing import ArrayLike, FrameLike
 
 
@@ -43,6 +44,7 @@ class LinearRegressionRanker(PointwiseLinearRanker):
     """
 
     _penalty: ClassVar[str] = "alpha"
+    _scale: ClassVar[Scale] = "alpha"
     _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
     alpha = 0.0
     measure = "nDCG@10"

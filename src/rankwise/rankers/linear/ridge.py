@@ -16,6 +16,7 @@ from rankwise.rankers.closed_form import ALPHA_CONSTRAINT, SELECTION_CONSTRAINTS
 from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
 from rankwise.solvers.gram import Problem
 from rankwise.solvers.path_selection import PathFit, weighted_means
+from rankwise.solvers.penalty import Penalties, Scale
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import FitData
 
@@ -45,9 +46,9 @@ class PointwiseLinearRanker(LinearModel):
         return LinearDesign(ShiftedColumns(shift, ones=False))
 
     def _set_fitted(
-        self, design: Design, problem: Problem, fit: PathFit, C: Float64Array, chosen: int
+        self, design: Design, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
     ) -> None:
-        super()._set_fitted(design, problem, fit, C, chosen)
+        super()._set_fitted(design, problem, fit, penalties, chosen)
         if not self.fit_intercept:
             return
         if fit.grams is None:
@@ -64,10 +65,11 @@ class RidgeRanker(PointwiseLinearRanker):
 
     Parameters
     ----------
-    alpha : float, list of floats, "cv", "loqo" or "val", default=1.0
+    alpha : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
         alpha >= 0 multiplies the squared norm of the coefficients against the SUM of squared
         errors. A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
-        queries; "cv", "loqo" (exact leave-one-query-out) and "val" search 2^30, ..., 2^-20.
+        queries; "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured
+        by the share of misordered pairs) and "val" search 2^30, ..., 2^-20.
     fit_intercept : bool, default=True
         An unpenalised intercept; no effect on the ranking but for its effect on the coefficients.
     measure : str, default="nDCG@10"
@@ -100,6 +102,7 @@ class RidgeRanker(PointwiseLinearRanker):
     """
 
     _penalty: ClassVar[str] = "alpha"
+    _scale: ClassVar[Scale] = "alpha"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": ALPHA_CONSTRAINT,
         "fit_intercept": ["boolean"],
@@ -108,7 +111,7 @@ class RidgeRanker(PointwiseLinearRanker):
 
     def __init__(
         self,
-        alpha: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
+        alpha: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         *,
         fit_intercept: bool = True,
         measure: str = "nDCG@10",
@@ -141,8 +144,8 @@ class RidgeRanker(PointwiseLinearRanker):
         sample_weight : array-like of shape (n_samples,), optional
             Repetitions of each row, >= 0.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number, "cv" and
-            "loqo".
+            Validation data for the search over a list or "val"; not used with a number, "cv",
+            "loqo" and "lpo".
         """
         self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self

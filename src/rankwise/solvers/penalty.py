@@ -1,0 +1,60 @@
+"""Penalties in the scale their names promise, and what the solvers make of them.
+
+The solvers minimise ``(y - f)' L (y - f) + |b|^2 / C``: a SUM over pairs. ``alpha = 1/C``. The
+papers' ``lam`` multiplies the norm against the MEAN over ordered pairs, ``(2/S) (y - f)' L (y - f)
++ lam |b|^2`` with ``S = sum_q c_q W_q^2`` (m^2 for one query of m rows), so ``C = 2 / (lam S)``: it
+depends on the rows at hand, and each training part of a cross-validation has a C of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rankwise.typing import Float64Array
+
+Scale = Literal["C", "alpha", "lam", "mean"]
+
+
+@dataclass(frozen=True, eq=False)
+class Penalties:
+    """A grid of penalties.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_values,)
+        In the scale of the parameter.
+    scale : {"C", "alpha", "lam", "mean"}
+        "mean" is ``1/lam``: it multiplies the mean over pairs against the squared norm.
+    """
+
+    values: Float64Array
+    scale: Scale
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def C(self, pairs: float, factor: float = 1.0) -> Float64Array:
+        """Multipliers of the sum over pairs, shape (n_values,).
+
+        Parameters
+        ----------
+        pairs : float
+            ``S``, the weight of all ordered pairs of the training rows.
+        factor : float
+            What ``lam`` is multiplied with before (m for coefficient regularisation).
+        """
+        if self.scale == "C":
+            return self.values
+        if self.scale == "alpha":
+            return inverse(self.values)
+        per_pair = 2.0 / (max(pairs, 1.0) * factor)
+        return per_pair * (self.values if self.scale == "mean" else inverse(self.values))
+
+
+def inverse(a: Float64Array) -> Float64Array:
+    """1/a with 1/0 = inf and 1/inf = 0."""
+    a = np.asarray(a, dtype=np.float64)
+    return np.divide(1.0, a, out=np.full(a.shape, np.inf), where=a > 0)

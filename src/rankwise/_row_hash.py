@@ -1,0 +1,83 @@
+"""One integer per row that depends on its values alone: the order of rows that any file shares.
+
+Folds, subsamples and landmarks are chosen by these hashes and not by position, so that the same
+rows in any order give the same choice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+_ROWS_PER_CHUNK = 4096
+
+Hashes = np.ndarray[Any, np.dtype[np.uint64]]
+
+
+def row_hashes(X: Matrix, y: Float64Array | None = None) -> Hashes:
+    """Exact integer hash of every row and, where given, its label.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+        NaN allowed; float32 and float64 of the same values, dense and CSR, hash alike.
+    y : ndarray of shape (n_samples,), optional
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), uint64
+        Equal rows hash alike; others collide with probability 2^-64.
+
+    Notes
+    -----
+    O(n_samples n_features), in chunks of rows. Zeros add nothing, so CSR needs no zeros.
+    """
+    multipliers = _multipliers(X.shape[1])
+    keys = np.empty(X.shape[0], dtype=np.uint64)
+    for first in range(0, X.shape[0], _ROWS_PER_CHUNK):
+        rows = slice(first, first + _ROWS_PER_CHUNK)
+        block = X[rows]
+        if sparse.issparse(block):
+            terms = _bits(block.data) * multipliers[block.indices]
+            ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+            keys[rows] = ends[block.indptr[1:]] - ends[block.indptr[:-1]]
+        else:
+            keys[rows] = (_bits(block) * multipliers[:-1]).sum(axis=1)
+    return keys if y is None else keys + _bits(y) * multipliers[-1]
+
+
+def scrambled(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """uint64 to uint64, one to one, 0 to 0 (the finaliser of splitmix64)."""
+    z = z ^ (z >> np.uint64(30))
+    z *= np.uint64(0xBF58476D1CE4E5B9)
+    z ^= z >> np.uint64(27)
+    z *= np.uint64(0x94D049BB133111EB)
+    z ^= z >> np.uint64(31)
+    return z
+
+
+def distinct_rows(X: Matrix, most: int | None = None) -> Int64Array:
+    """Row numbers of distinct rows in the order of their hashes; the first ``most`` of them.
+
+    Repeated rows are there once, so repetition changes nothing, and neither does the order of
+    the rows.
+    """
+    _, first = np.unique(row_hashes(X), return_index=True)
+    return first[:most].astype(np.int64)
+
+
+def _multipliers(n_features: int) -> np.ndarray[Any, Any]:
+    """Fixed odd numbers: one per column and a last one for the label."""
+    draws = np.random.default_rng(20130613).integers(0, 2**63, n_features + 1, dtype=np.uint64)
+    return np.roll(draws, -1) | np.uint64(1)
+
+
+def _bits(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Scrambled bits of the values as float64; all NaN are one, and -0.0 is 0.0."""
+    values = values.astype(np.float64) + 0.0
+    values[np.isnan(values)] = np.nan
+    return scrambled(values.view(np.uint64))

@@ -1,0 +1,52 @@
+"""Hashes of rows: content alone, whatever the precision, the layout or the order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rankwise._row_hash import distinct_rows, row_hashes
+
+
+@pytest.fixture
+def rows(rng):
+    """5,000 rows (more than a chunk) of values that float32 holds, zeros and signs of zero."""
+    X = rng.integers(-3, 4, (5000, 4)).astype(float) / 8
+    X[rng.random(X.shape) < 0.1] = -0.0
+    return X
+
+
+def test_hash_is_that_of_the_values(rows):
+    expected = row_hashes(rows)
+    for same in (rows.astype(np.float32), sparse.csr_array(rows), np.asfortranarray(rows)):
+        np.testing.assert_array_equal(row_hashes(same), expected)
+    order = np.random.default_rng(1).permutation(len(rows))
+    np.testing.assert_array_equal(row_hashes(rows[order]), expected[order])
+    stored_zero = sparse.csr_array(np.ones((1, 4)))
+    stored_zero.data[:] = [0.0, 1.0, -0.0, 2.0]
+    assert row_hashes(stored_zero) == row_hashes(stored_zero.toarray())
+
+
+def test_equal_rows_and_only_they_hash_alike(rows):
+    _, codes = np.unique(rows + 0.0, axis=0, return_inverse=True)
+    _, hashed = np.unique(row_hashes(rows), return_inverse=True)
+    assert len(set(zip(codes, hashed, strict=True))) == codes.max() + 1 == hashed.max() + 1
+
+
+def test_labels_and_columns_count(rows):
+    X = rows[:50]
+    assert (row_hashes(X, np.zeros(50)) == row_hashes(X)).all()
+    assert (row_hashes(X, np.ones(50)) != row_hashes(X)).all()
+    swapped = row_hashes(X[:, [1, 0, 2, 3]])
+    np.testing.assert_array_equal(swapped == row_hashes(X), X[:, 0] == X[:, 1])
+    nan = np.array([[np.nan, 1.0]])
+    assert row_hashes(nan) == row_hashes(-nan * [[1, -1]])
+
+
+def test_distinct_rows_ignore_order_and_repetition(rows):
+    first = rows[distinct_rows(rows, 30)]
+    assert first.shape == (30, 4) == np.unique(first + 0.0, axis=0).shape
+    again = np.random.default_rng(2).permutation(np.vstack([rows, rows[:100]]))
+    np.testing.assert_array_equal(again[distinct_rows(again, 30)], first)
+    assert len(distinct_rows(rows)) == len(np.unique(rows + 0.0, axis=0))

@@ -21,6 +21,7 @@ from rankwise.base import Ranker
 from rankwise.metrics import parse
 from rankwise.solvers.design import Design, LinearDesign
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
+from rankwise.solvers.held_out import mean_defined
 from rankwise.solvers.path_selection import (
     PathFit,
     fit_path,
@@ -30,7 +31,6 @@ from rankwise.solvers.path_selection import (
     fit_path_splits,
     fit_path_val,
     gram_coef,
-    mean_of_folds,
 )
 from rankwise.solvers.penalty import Penalties, Scale, inverse
 from rankwise.solvers.streaming import RunningGram
@@ -239,7 +239,7 @@ class ClosedFormRanker(Ranker):
             self.cv_results_ = {
                 self._penalty: penalty,
                 "fold_test_scores": fit.fold_scores,
-                "mean_test_score": mean_of_folds(fit.fold_scores),
+                "mean_test_score": mean_defined(fit.fold_scores),
             }
 
     def _path_coef(self, design: Design, fit: PathFit) -> Float64Array:

@@ -18,57 +18,87 @@ from scipy import sparse
 from rankwise.groups import QueryGroups
 from rankwise.solvers.gram import BlockMap, Problem
 from rankwise.solvers.path import inverse_shifted
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
-class DualPath:
-    """Eigendecomposition of ``R Omega R'`` with what leads back to the columns.
+class DualDecomposition:
+    """Eigendecomposition of ``R Omega R' = U diag(values) U'``; rows in group order.
 
     Attributes
     ----------
     values : ndarray of shape (r,)
-    rows : ndarray or CSR of shape (N, p)
-        ``Phi``.
     combination : ndarray of shape (N, r)
-        ``R' U``: column ``v_j`` of the primal eigenbasis is ``Phi' (R' u_j) / sqrt(lambda_j)``.
+        ``R' U``.
     projected_target : ndarray of shape (r,)
         ``U' R y``.
     """
 
     values: Float64Array
-    rows: Any
     combination: Float64Array
     projected_target: Float64Array
 
+    def weights(self, C: Float64Array) -> Float64Array:
+        """``R' (R Omega R' + I/C)^-1 R y`` for every C, shape (N, n_C)."""
+        return self.combination @ (self.projected_target * inverse_shifted(self.values, C)).T
+
+    @property
+    def projected_rhs(self) -> Float64Array:
+        """``V' Phi' L y`` in the primal eigenbasis V, shape (r,)."""
+        return np.sqrt(self.values) * self.projected_target
+
+
+@dataclass(frozen=True, eq=False)
+class DualPath:
+    """A decomposed dual system with the columns it leads back to.
+
+    Attributes
+    ----------
+    dual : DualDecomposition
+    rows : ndarray or CSR of shape (N, p)
+        ``Phi``: column ``v_j`` of the primal eigenbasis is ``Phi' (R' u_j) / sqrt(lambda_j)``.
+    """
+
+    dual: DualDecomposition
+    rows: Any
+
     def coef(self, C: Float64Array) -> Float64Array:
         """Solutions for every C, shape (n_C, p)."""
-        a = self.combination @ (self.projected_target * inverse_shifted(self.values, C)).T
-        return np.asarray(self.rows.T @ a).T
+        return np.asarray(self.rows.T @ self.dual.weights(C)).T
+
+    @property
+    def values(self) -> Float64Array:
+        """Eigenvalues of ``Phi' L Phi`` that are not 0, shape (r,)."""
+        return self.dual.values
 
     @property
     def projected_rhs(self) -> Float64Array:
         """``V' Phi' L y``, shape (r,)."""
-        return np.sqrt(self.values) * self.projected_target
+        return self.dual.projected_rhs
 
     @property
     def vectors(self) -> Float64Array:
         """Eigenvectors of ``Phi' L Phi``, shape (p, r)."""
-        return np.asarray(self.rows.T @ (self.combination / np.sqrt(self.values)))
+        return np.asarray(self.rows.T @ (self.dual.combination / np.sqrt(self.values)))
 
 
 def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
     """Decompose the dual system of ``problem``."""
-    rows = problem.groups.rows(np.arange(problem.groups.n_queries))
-    groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
-    factor = problem.factor(rows, groups)
-    columns = phi.rows(problem.X[rows])
+    order = problem.groups.rows(np.arange(problem.groups.n_queries))
+    columns = phi.rows(problem.X[order])
     omega = columns @ columns.T
     omega = omega.toarray() if sparse.issparse(omega) else omega
-    half = factor.apply(omega.astype(np.float64), 0, groups.n_queries)
+    return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)
+
+
+def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualDecomposition:
+    """Decompose ``R Omega R'``; ``omega`` in group order, which ``order`` gives; overwritten."""
+    groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
+    factor = problem.factor(order, groups)
+    half = factor.apply(omega, 0, groups.n_queries)
     system = factor.apply(np.ascontiguousarray(half.T), 0, groups.n_queries)
-    target = factor.apply(problem.y[rows][:, None], 0, groups.n_queries)[:, 0]
+    target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
     values, vectors = np.linalg.eigh((system + system.T) / 2)
     kept = values > len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
     vectors = vectors[:, kept]
-    return DualPath(values[kept], columns, factor.apply_transposed(vectors), vectors.T @ target)
+    return DualDecomposition(values[kept], factor.apply_transposed(vectors), vectors.T @ target)

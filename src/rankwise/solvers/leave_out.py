@@ -29,6 +29,7 @@ from rankwise._threads import thread_imap
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.gram import Problem, ordered_pairs, query_factor
+from rankwise.solvers.held_out import per_query
 from rankwise.solvers.path import inverse_shifted
 from rankwise.solvers.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array
@@ -101,9 +102,7 @@ def leave_query_out(
                 Zk = Z(k)
                 residual = np.linalg.solve(np.eye(len(rows)) - Zk @ L, y - fitted[:, k])
                 scores[:, k] += (y - residual) / len(draws)
-        single = QueryGroups.single(len(rows))
-        columns = np.ascontiguousarray(scores.T)
-        return np.concatenate([measure.per_query(y, column, single) for column in columns])
+        return per_query(measure, y, scores, QueryGroups.single(len(rows)))[0]
 
     return np.stack(list(thread_imap(held_out, range(groups.n_queries))))
 

@@ -9,11 +9,11 @@ further C. Where nothing is singular the first half of the eigendecomposition is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from scipy.linalg import eigvalsh_tridiagonal, get_lapack_funcs, solveh_banded
+from scipy.linalg import eigh_tridiagonal, eigvalsh_tridiagonal, get_lapack_funcs, solveh_banded
 
-from rankwise.solvers.gram import Gram
 from rankwise.typing import Float64Array
 
 # A system whose eigenvalue and penalty are both below this share of the largest eigenvalue is
@@ -21,6 +21,32 @@ from rankwise.typing import Float64Array
 RELATIVE_CUT = 1e-12
 # Below this size a whole eigendecomposition costs nothing.
 SMALLEST_TRIDIAGONAL = 100
+
+
+# Eigenvalues below minus this share of the largest one are not rounding.
+NEGATIVE_CUT = 1e-8
+
+
+class NotSemidefiniteError(ValueError):
+    """A matrix that should be positive semidefinite is not."""
+
+
+class SquareSystem(Protocol):
+    """A symmetric positive semidefinite matrix and a right-hand side."""
+
+    @property
+    def matrix(self) -> Float64Array: ...
+
+    @property
+    def rhs(self) -> Float64Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Equations:
+    """The least a path needs: ``matrix`` of shape (p, p) and ``rhs`` of shape (p,)."""
+
+    matrix: Float64Array
+    rhs: Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,24 +71,51 @@ class EigenPath:
         return (self.projected_rhs * inverse_shifted(self.values, C)) @ self.vectors.T
 
 
-def path_coef(gram: Gram, C: Float64Array) -> Float64Array:
-    """Solutions for every C, shape (n_C, p); O(p^3)."""
-    p = len(gram.rhs)
+def path_coef(
+    equations: SquareSystem, C: Float64Array, *, overwrite: bool = False, checked: bool = False
+) -> Float64Array:
+    """Solutions of ``(matrix + I/C) b = rhs`` for every C, shape (n_C, p); O(p^3).
+
+    Parameters
+    ----------
+    equations : Gram or Equations
+    C : ndarray of shape (n_C,)
+    overwrite : bool
+        Whether the matrix may be lost.
+    checked : bool
+        Whether the smallest eigenvalue is looked at even where one Cholesky factorisation would do.
+
+    Raises
+    ------
+    NotSemidefiniteError
+        When an eigenvalue is negative beyond rounding.
+    """
+    p = len(equations.rhs)
     alpha = 1.0 / np.asarray(C, dtype=np.float64)
     if p < SMALLEST_TRIDIAGONAL:
-        return eigen_path(gram).coef(C)
+        return eigen_path(equations).coef(C)
+    if len(alpha) == 1 and not checked:
+        solution = _cholesky(equations, alpha[0])
+        if solution is not None:
+            return solution[None, :]
     sytrd, sytrd_lwork = get_lapack_funcs(("sytrd", "sytrd_lwork"), dtype=np.float64)
-    reduced, diagonal, off, tau, info = sytrd(gram.matrix, lower=1, lwork=int(sytrd_lwork(p)[0]))
+    # The transpose of a symmetric matrix is itself in the order that LAPACK works on.
+    reduced, diagonal, off, tau, info = sytrd(
+        equations.matrix.T, lower=1, lwork=int(sytrd_lwork(p)[0]), overwrite_a=overwrite
+    )
     assert info == 0
     smallest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(0, 0))[0]
     largest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(p - 1, p - 1))[0]
+    _check_semidefinite(float(smallest), float(largest))
     cut = RELATIVE_CUT * largest
     if smallest <= cut and alpha.min() <= max(cut, -2 * smallest):
-        return eigen_path(gram).coef(C)  # singular: some directions must be dropped
+        # Singular: some directions must be dropped.
+        values, vectors = _tridiagonal_eigh(diagonal, off, reduced, tau)
+        return EigenPath(values, vectors, vectors.T @ equations.rhs).coef(C)
     reflectors = reduced[1:, :-1]
     bands = np.zeros((2, p))
     bands[1, :-1] = off
-    rhs = gram.rhs[:, None].copy()
+    rhs = equations.rhs[:, None].copy()
     rhs[1:] = _apply_reflectors(reflectors, tau, rhs[1:], "T")
     solutions = np.empty((p, len(alpha)), order="F")
     for k, a in enumerate(alpha):
@@ -70,6 +123,39 @@ def path_coef(gram: Gram, C: Float64Array) -> Float64Array:
         solutions[:, k] = solveh_banded(bands, rhs[:, 0], lower=True, check_finite=False)
     solutions[1:] = _apply_reflectors(reflectors, tau, solutions[1:], "N")
     return solutions.T
+
+
+def _cholesky(equations: SquareSystem, alpha: float) -> Float64Array | None:
+    """The solution for one penalty; None where it is singular to rounding."""
+    matrix = equations.matrix
+    if alpha <= RELATIVE_CUT * np.trace(matrix):  # the trace bounds the largest eigenvalue
+        return None
+    shifted = matrix.copy()
+    shifted[np.diag_indices_from(shifted)] += alpha
+    potrf, potrs = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
+    factor, info = potrf(shifted.T, lower=1, overwrite_a=True, clean=False)
+    if info != 0:
+        return None
+    solution, info = potrs(factor, equations.rhs, lower=1)
+    assert info == 0
+    return solution
+
+
+def _tridiagonal_eigh(
+    diagonal: Float64Array, off: Float64Array, reduced: Float64Array, tau: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Eigenvalues, not negative, and eigenvectors of a matrix that is reduced already."""
+    values, vectors = eigh_tridiagonal(diagonal, off)
+    vectors = np.asfortranarray(vectors)
+    vectors[1:] = _apply_reflectors(reduced[1:, :-1], tau, vectors[1:], "N")
+    return np.maximum(values, 0.0), vectors
+
+
+def _check_semidefinite(smallest: float, largest: float) -> None:
+    if smallest < -NEGATIVE_CUT * max(largest, 0.0) or largest < 0:
+        raise NotSemidefiniteError(
+            f"The system has eigenvalues from {smallest:.3g} to {largest:.3g}."
+        )
 
 
 def _apply_reflectors(
@@ -83,10 +169,18 @@ def _apply_reflectors(
     return product
 
 
-def eigen_path(gram: Gram) -> EigenPath:
-    """Decompose ``gram``; O(p^3)."""
-    values, vectors = np.linalg.eigh(gram.matrix)
-    return EigenPath(np.maximum(values, 0.0), vectors, vectors.T @ gram.rhs)
+def eigen_path(equations: SquareSystem) -> EigenPath:
+    """Decompose the matrix; O(p^3).
+
+    Raises
+    ------
+    NotSemidefiniteError
+        When an eigenvalue is negative beyond rounding.
+    """
+    values, vectors = np.linalg.eigh(equations.matrix)
+    if len(values):
+        _check_semidefinite(values[0], values[-1])
+    return EigenPath(np.maximum(values, 0.0), vectors, vectors.T @ equations.rhs)
 
 
 def inverse_shifted(values: Float64Array, C: Float64Array) -> Float64Array:

@@ -20,6 +20,7 @@ from rankwise.solvers.design import Coefs, Design, draw_grams
 from rankwise.solvers.dual import DualPath
 from rankwise.solvers.folds import query_folds, row_folds
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem, is_precise, total
+from rankwise.solvers.held_out import mean_defined, per_query
 from rankwise.solvers.leave_out import (
     Decomposed,
     Intercept,
@@ -55,7 +56,7 @@ class PathFit:
     def best(self, measure: Measure) -> int:
         """Number of the best C; the first one on ties."""
         assert self.fold_scores is not None
-        means = mean_of_folds(self.fold_scores)
+        means = mean_defined(self.fold_scores)
         signed = means if measure.greater_is_better else -means
         if np.isnan(signed).all():
             raise ValueError(
@@ -63,14 +64,6 @@ class PathFit:
                 "Use another measure, or give a number."
             )
         return int(np.nanargmax(signed))
-
-
-def mean_of_folds(fold_scores: Float64Array) -> Float64Array:
-    """Mean over the folds whose value is defined, shape (n_C,)."""
-    defined = ~np.isnan(fold_scores)
-    count = defined.sum(axis=0)
-    sums = np.where(defined, fold_scores, 0.0).sum(axis=0)
-    return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
 
 
 def fit_path(problem: Problem, design: Design, penalties: Penalties) -> PathFit:
@@ -286,24 +279,10 @@ def _held_out(
                 for lo in range(0, len(rows), CHUNK_ROWS)
             ]
         )
-        return _per_query(measure, y[rows], scores, chunk)
+        return per_query(measure, y[rows], scores, chunk)
 
     n_threads = None if X.shape[0] * design.n_columns > 1e6 else 1
     parts: list[list[Float64Array]] = [[] for _ in folds]
     for (fold, _, _), values in zip(units, thread_imap(measured, units, n_threads), strict=True):
         parts[fold].append(values)
-    return np.array([_nanmean(np.concatenate(part)) for part in parts])
-
-
-def _per_query(
-    measure: Measure, y: Float64Array, scores: Float64Array, groups: QueryGroups
-) -> Float64Array:
-    """Values per query for every column of scores, shape (n_queries, n_C)."""
-    columns = np.ascontiguousarray(scores.T)
-    return np.stack([measure.per_query(y, column, groups) for column in columns], axis=1)
-
-
-def _nanmean(values: Float64Array) -> Float64Array:
-    counted = ~np.isnan(values)
-    n = counted.sum(axis=0)
-    return np.where(n > 0, np.where(counted, values, 0.0).sum(axis=0) / np.maximum(n, 1), np.nan)
+    return np.array([mean_defined(np.concatenate(part)) for part in parts])

@@ -44,6 +44,7 @@ FORMAT = 1
 HEADER = "rankwise.json"
 RESULT_TYPES = (
     "rankwise.base.SolveResult",
+    "rankwise.features.kernel.Kernel",
     "rankwise.features.random_nodes.NodeMap",
     "rankwise.groups.QueryGroups",
     "rankwise.solvers.design.LinearDesign",

@@ -1,0 +1,114 @@
+"""Squared Euclidean and L1 distances from blocks of rows to fixed rows, exact for near rows.
+
+Dense rows are compared difference by difference (:mod:`rankwise.kernels.distances`). CSR rows of
+both sides have squared distances from norms and products, summed anew where they are near, and
+scikit-learn's L1 distances; where only one side is CSR, it is made dense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics.pairwise import manhattan_distances
+
+from rankwise.kernels.distances import absolute_block, refine_near, squared_block
+from rankwise.typing import FloatArray, Matrix
+
+# Writes distances of the given rows into the given array.
+Distances = Callable[[Matrix, FloatArray], None]
+
+# Rows of Z compared at a time: a panel and a row of output stay in a core's caches.
+_PANEL_ROWS = 256
+# Squared distances below this share of the squared norms have lost three digits to cancellation.
+_NEAR = 1e-3
+
+
+def squared_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distances:
+    """Function that writes ``|x - z|^2`` for every row x of a block and every row z of Z.
+
+    Parameters
+    ----------
+    Z : ndarray or CSR of shape (n_z, n_features)
+    dtype : dtype
+        float32 or float64, the precision of the differences of dense rows; CSR rows have float64.
+    sparse_rows : bool
+        Whether the blocks are CSR.
+
+    Notes
+    -----
+    O(n_x n_z n_features) for a block of n_x rows.
+    """
+    if sparse_rows and sparse.issparse(Z):
+        return _sparse_squares(Z)
+    return _dense(Z, dtype, squared_block)
+
+
+def absolute_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distances:
+    """Like :func:`squared_distances_to` for ``sum_k |x_k - z_k|``."""
+    if sparse_rows and sparse.issparse(Z):
+        fixed = _canonical(Z)
+
+        def write(X: Matrix, out: FloatArray) -> None:
+            out[:] = manhattan_distances(_canonical(X), fixed)
+
+        return write
+    return _dense(Z, dtype, absolute_block)
+
+
+def _dense(Z: Matrix, dtype: Any, compare: Callable[..., None]) -> Distances:
+    Z = _aligned(Z, dtype)
+    panels = [
+        (first, np.ascontiguousarray(Z[first : first + _PANEL_ROWS].T))
+        for first in range(0, len(Z), _PANEL_ROWS)
+    ]
+
+    def write(X: Matrix, out: FloatArray) -> None:
+        rows = _aligned(X, dtype)
+        for first, panel in panels:
+            compare(rows, panel, first, out)
+
+    return write
+
+
+def _aligned(X: Matrix, dtype: Any) -> FloatArray:
+    """Dense rows with columns of zeros up to a multiple of four."""
+    n, d = X.shape
+    rows = np.zeros((n, -(-d // 4) * 4), dtype=dtype)
+    rows[:, :d] = X.toarray() if sparse.issparse(X) else X
+    return rows
+
+
+def _sparse_squares(Z: Matrix) -> Distances:
+    Z = _canonical(Z)
+    norms, transposed = _squared_norms(Z), Z.T.tocsr()
+
+    def write(X: Matrix, out: FloatArray) -> None:
+        X = _canonical(X)
+        x_norms = _squared_norms(X)
+        squares = (X @ transposed).toarray()
+        squares *= -2
+        squares += x_norms[:, None] + norms
+        refine_near(squares, _arrays(X), x_norms, _arrays(Z), norms, _NEAR)
+        out[:] = squares
+
+    return write
+
+
+def _canonical(X: Matrix) -> Any:
+    """Float64 CSR rows of their own with ascending indices, each at most once."""
+    X = sparse.csr_array(X, dtype=np.float64)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
+
+
+def _squared_norms(X: Any) -> FloatArray:
+    return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+
+
+def _arrays(X: Any) -> tuple[np.ndarray[Any, Any], ...]:
+    return X.data, X.indices, X.indptr

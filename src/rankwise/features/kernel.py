@@ -1,0 +1,211 @@
+"""One kernel: its values between two blocks of rows.
+
+Linear, polynomial (``coef0 >= 0``), rbf and laplacian kernels are positive definite; perceptron
+and stump kernels are conditionally so (on coefficients that sum to 0, where ``delta`` drops out);
+the sigmoid is indefinite in general. The formulas are in :mod:`rankwise.features.kernels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise._threads import thread_map
+from rankwise.features.distances import absolute_distances_to, squared_distances_to
+from rankwise.typing import FloatArray, Matrix
+
+# Rows evaluated at a time: a slice of distances is turned into values while it is in the caches.
+SLICE_ROWS = 512
+# Below so many differences of features, one thread is quicker.
+_SMALL_WORK = 1e7
+
+Evaluate = Callable[[Matrix, FloatArray], None]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel with its parameters, callable on two blocks of rows.
+
+    Attributes
+    ----------
+    name : str
+        One of ``KERNELS``, or "callable".
+    gamma : float or None
+        > 0; None where the kernel has none.
+    degree : int
+        >= 1, of the polynomial kernel.
+    coef0 : float
+        Of the polynomial and sigmoid kernels.
+    delta : float
+        Of the perceptron and stump kernels.
+    function : callable or None
+        ``K(X, Z, **keywords)`` of a kernel of the user's.
+    keywords : dict
+    """
+
+    name: str
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 1.0
+    delta: float = 0.0
+    function: Callable[..., Any] | None = None
+    keywords: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def definite(self) -> str:
+        """ "positive", "conditional" (on coefficients that sum to 0) or "unknown"."""
+        if self.name == "polynomial":
+            return "positive" if self.coef0 >= 0 else "unknown"
+        return _DEFINITE.get(self.name, "unknown")
+
+    def __call__(self, X: Matrix, Z: Matrix) -> FloatArray:
+        """Values of shape (n_x, n_z); float32 where X and Z are, else float64.
+
+        A callable kernel is called once with the two matrices as they are. Of a precomputed
+        kernel X holds the values, with one column per row of Z.
+
+        Notes
+        -----
+        O(n_x n_z n_features). Distances are those of difference by difference: equal rows have
+        distance 0, and the values of X with itself are symmetric.
+        """
+        dtype = block_dtype(X, Z)
+        if self.function is not None:
+            return _checked_values(self.function(X, Z, **self.keywords), X, Z, dtype)
+        if self.name == "precomputed":
+            return _checked_values(X.toarray() if sparse.issparse(X) else X, X, Z, dtype)
+        out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
+        if self.name in _FROM_PRODUCTS:
+            _FROM_PRODUCTS[self.name](self, _products(X, Z, out))
+            return out
+        evaluate = self.against(Z, dtype, sparse_rows=sparse.issparse(X))
+        slices = [slice(lo, lo + SLICE_ROWS) for lo in range(0, X.shape[0], SLICE_ROWS)]
+        n_threads = None if float(out.size) * X.shape[1] > _SMALL_WORK else 1
+        thread_map(lambda rows: evaluate(X[rows], out[rows]), slices, n_threads)
+        return out
+
+    def against(self, Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Evaluate:
+        """Function that writes the values of a block of rows with Z into an array.
+
+        What depends on Z alone is done once; the calls run on the calling thread.
+
+        Parameters
+        ----------
+        Z : ndarray or CSR of shape (n_z, n_features)
+        dtype : dtype
+            float32 or float64, that of the arrays to write.
+        sparse_rows : bool
+            Whether the blocks are CSR.
+        """
+        if self.name in _FROM_DISTANCES:
+            distances_to, finish = _FROM_DISTANCES[self.name]
+            write = distances_to(Z, dtype, sparse_rows=sparse_rows)
+
+            def from_distances(X: Matrix, out: FloatArray) -> None:
+                write(X, out)
+                finish(self, out)
+
+            return from_distances
+        if self.name in _FROM_PRODUCTS:
+            finish_products = _FROM_PRODUCTS[self.name]
+
+            def from_products(X: Matrix, out: FloatArray) -> None:
+                finish_products(self, _products(X, Z, out))
+
+            return from_products
+
+        def whole(X: Matrix, out: FloatArray) -> None:
+            out[:] = self(X, Z)
+
+        return whole
+
+
+def block_dtype(X: Matrix, Z: Matrix) -> Any:
+    """float32 where both are, else float64."""
+    return np.float32 if X.dtype == Z.dtype == np.float32 else np.float64
+
+
+# Values from products and distances, in place -----------------------------------------------------
+
+
+def _products(X: Matrix, Z: Matrix, out: FloatArray) -> FloatArray:
+    """``X Z'`` in ``out``; symmetric for X with itself."""
+    if not sparse.issparse(X) and not sparse.issparse(Z):
+        return np.matmul(X, Z.T, out=out)
+    product = X @ Z.T
+    out[:] = product.toarray() if sparse.issparse(product) else product
+    return out
+
+
+def _to_linear_inplace(kernel: Kernel, out: FloatArray) -> None:
+    """``X Z'`` is the linear kernel."""
+
+
+def _to_polynomial_inplace(kernel: Kernel, out: FloatArray) -> None:
+    assert kernel.gamma is not None
+    out *= kernel.gamma
+    out += kernel.coef0
+    base = out.copy()
+    for _ in range(kernel.degree - 1):
+        out *= base
+
+
+def _to_sigmoid_inplace(kernel: Kernel, out: FloatArray) -> None:
+    assert kernel.gamma is not None
+    out *= kernel.gamma
+    out += kernel.coef0
+    np.tanh(out, out=out)
+
+
+def _to_exponential_inplace(kernel: Kernel, out: FloatArray) -> None:
+    assert kernel.gamma is not None
+    out *= -kernel.gamma
+    np.exp(out, out=out)
+
+
+def _to_perceptron_inplace(kernel: Kernel, out: FloatArray) -> None:
+    np.sqrt(out, out=out)
+    np.subtract(kernel.delta, out, out=out)
+
+
+def _to_stump_inplace(kernel: Kernel, out: FloatArray) -> None:
+    np.subtract(kernel.delta, out, out=out)
+
+
+_FROM_PRODUCTS = {
+    "linear": _to_linear_inplace,
+    "polynomial": _to_polynomial_inplace,
+    "sigmoid": _to_sigmoid_inplace,
+}
+_FROM_DISTANCES = {
+    "rbf": (squared_distances_to, _to_exponential_inplace),
+    "laplacian": (absolute_distances_to, _to_exponential_inplace),
+    "perceptron": (squared_distances_to, _to_perceptron_inplace),
+    "stump": (absolute_distances_to, _to_stump_inplace),
+}
+_DEFINITE = {
+    "linear": "positive",
+    "rbf": "positive",
+    "laplacian": "positive",
+    "perceptron": "conditional",
+    "stump": "conditional",
+}
+
+
+def _checked_values(values: Any, X: Matrix, Z: Matrix, dtype: Any) -> FloatArray:
+    """Values of a callable or precomputed kernel as an array of the right shape."""
+    values = np.asarray(values.toarray() if sparse.issparse(values) else values)
+    expected = (X.shape[0], Z.shape[0])
+    if values.shape != expected:
+        raise ValueError(
+            f"kernel must give one row per row of X and one column per row of the fit, shape "
+            f"{expected}, got {values.shape}."
+        )
+    values = values.astype(dtype, copy=False)
+    if not np.isfinite(values).all():
+        raise ValueError("kernel must give finite values, got NaN or infinity.")
+    return values

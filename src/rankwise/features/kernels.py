@@ -1,0 +1,199 @@
+"""The kernels by name: their parameters, the defaults that depend on the rows, grids of widths.
+
+With ``x`` a new row and ``z`` a row of the fit,
+
+- linear ``x.z``, polynomial ``(gamma x.z + coef0)^degree``, sigmoid ``tanh(gamma x.z + coef0)``,
+- rbf ``exp(-gamma |x - z|_2^2)``, laplacian ``exp(-gamma |x - z|_1)``,
+- perceptron ``delta - |x - z|_2``, stump ``delta - |x - z|_1`` [1]_,
+- any callable ``K(X, Z)`` with one row per row of X and one column per row of Z, symmetric or not,
+- precomputed: X itself holds the values.
+
+References
+----------
+.. [1] Lin & Li, "Support vector machinery for infinite ensemble learning", JMLR 9 (2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise._row_hash import distinct_rows
+from rankwise.features.distances import absolute_distances_to, squared_distances_to
+from rankwise.features.kernel import Kernel
+from rankwise.typing import Float64Array, Matrix
+
+# What each kernel takes besides gamma.
+_PARAMS: dict[str, dict[str, float | None]] = {
+    "linear": {},
+    "polynomial": {"degree": 3, "coef0": 1.0},
+    "rbf": {},
+    "laplacian": {},
+    "perceptron": {"delta": None},
+    "stump": {"delta": None},
+    "sigmoid": {"coef0": 1.0},
+    "precomputed": {},
+}
+_WITH_GAMMA = ("polynomial", "rbf", "laplacian", "sigmoid")
+_WITH_WIDTH = {"rbf": squared_distances_to, "laplacian": absolute_distances_to}
+KERNELS = tuple(_PARAMS)
+# Distinct rows from whose pairs the median distance is taken.
+MEDIAN_ROWS = 1000
+
+
+def resolve_kernel(
+    kernel: str | Callable[..., Any],
+    X: Matrix,
+    gamma: float | None = None,
+    params: Mapping[str, Any] | None = None,
+) -> Kernel:
+    """The kernel with every parameter that depends on the rows of the fit.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        One of ``KERNELS``, or ``K(X, Z)``, which returns an array of shape (n_x, n_z).
+    X : ndarray or CSR of shape (n_samples, n_features)
+        Rows of the fit; for "precomputed" the values between them, (n_samples, n_samples).
+    gamma : float > 0, optional
+        None: rbf 1 / the median squared Euclidean distance, laplacian 1 / the median L1 distance
+        (see :func:`median_gamma`), polynomial and sigmoid 1 / n_features.
+    params : dict, optional
+        "degree" (int >= 1, default 3) and "coef0" (default 1.0) of the polynomial, "coef0" of the
+        sigmoid, "delta" of the perceptron and stump kernels; keyword arguments of a callable.
+        ``delta=None``: the diameter of the smallest box that holds the rows (its diagonal for the
+        perceptron, the sum of its sides for the stump), which leaves no value between them
+        negative. It shifts scores and, where only their differences count, nothing else.
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, its value and what is allowed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.features.kernels import resolve_kernel
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> rbf = resolve_kernel("rbf", X)
+    >>> rbf.gamma, rbf.definite
+    (0.25, 'positive')
+    >>> rbf(X, X[:1]).ravel().round(3)
+    array([1.   , 0.779, 0.105])
+    """
+    params = {} if params is None else dict(params)
+    if callable(kernel):
+        _check_no_gamma("a callable", gamma, " Pass it in kernel_params.")
+        return Kernel("callable", function=kernel, keywords=params)
+    if kernel not in _PARAMS:
+        raise ValueError(
+            f"kernel must be one of {', '.join(KERNELS)}, or a callable K(X, Z), got {kernel!r}."
+        )
+    if unknown := sorted(params.keys() - _PARAMS[kernel].keys()):
+        takes = ", ".join(_PARAMS[kernel]) or "none"
+        raise ValueError(
+            f"kernel_params of the {kernel} kernel: {takes}; got {', '.join(unknown)}. Drop it."
+        )
+    if kernel == "precomputed" and X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f'kernel="precomputed" needs X of shape (n_samples, n_samples) in fit, got {X.shape}.'
+        )
+    if kernel in _WITH_GAMMA:
+        gamma = default_gamma(X, kernel) if gamma is None else _checked_gamma(gamma)
+    else:
+        _check_no_gamma(f"the {kernel} kernel", gamma, " Drop it.")
+    values = {name: params.get(name, default) for name, default in _PARAMS[kernel].items()}
+    if "delta" in values and values["delta"] is None:
+        values["delta"] = _box_diameter(X, 2 if kernel == "perceptron" else 1)
+    _check_numbers(kernel, values)
+    return Kernel(kernel, gamma=gamma, **values)
+
+
+def median_gamma(X: Matrix, kernel: str = "rbf") -> float:
+    """1 / the median distance between two different rows (rbf: squared Euclidean, laplacian: L1).
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    kernel : {"rbf", "laplacian"}
+
+    Returns
+    -------
+    float
+        1.0 where no two rows differ.
+
+    Notes
+    -----
+    Repeated rows count once. Of more than ``MEDIAN_ROWS`` = 1,000 distinct rows those with the
+    least hashes are taken, so that neither repetition nor the order of the rows matters.
+    """
+    rows = X[distinct_rows(X, MEDIAN_ROWS)].astype(np.float64)
+    distances = np.empty((rows.shape[0], rows.shape[0]))
+    _WITH_WIDTH[kernel](rows, np.float64, sparse_rows=sparse.issparse(rows))(rows, distances)
+    pairs = distances[np.triu_indices(len(distances), 1)]
+    median = float(np.median(pairs)) if len(pairs) else 1.0
+    return 1.0 / median if np.finfo(np.float64).tiny <= median < np.inf else 1.0
+
+
+def default_gamma(X: Matrix, kernel: str) -> float:
+    """What ``gamma=None`` stands for, see :func:`resolve_kernel`."""
+    return median_gamma(X, kernel) if kernel in _WITH_WIDTH else 1.0 / X.shape[1]
+
+
+def gamma_grid(X: Matrix, kernel: str = "rbf", n: int = 7) -> Float64Array:
+    """Values of gamma to search: the default width times powers of two, ascending.
+
+    The width is ``gamma^(-1/2)`` for rbf and ``1 / gamma`` for the others, so that neighbours are
+    a factor of 4 or 2 apart; an odd n has the default in the middle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.features.kernels import gamma_grid
+    >>> gamma_grid(np.array([[0.0], [1.0]]), n=3)
+    array([0.25, 1.  , 4.  ])
+    """
+    step = 4.0 if kernel == "rbf" else 2.0
+    return default_gamma(X, kernel) * step ** (np.arange(n) - n // 2)
+
+
+# Checks and defaults ------------------------------------------------------------------------------
+
+
+def _checked_gamma(gamma: Any) -> float:
+    if isinstance(gamma, Real) and 0 < float(gamma) < np.inf:
+        return float(gamma)
+    raise ValueError(f"gamma must be a finite number > 0 or None, got {gamma!r}.")
+
+
+def _check_no_gamma(what: str, gamma: Any, fix: str) -> None:
+    if gamma is not None:
+        raise ValueError(f"gamma has no meaning for {what}, got gamma={gamma!r}.{fix}")
+
+
+def _check_numbers(kernel: str, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        if name == "degree":
+            allowed, rule = isinstance(value, Integral) and int(value) >= 1, "an integer >= 1"
+        else:
+            allowed, rule = isinstance(value, Real) and np.isfinite(float(value)), "a finite number"
+        if not allowed:
+            raise ValueError(f"{name} of the {kernel} kernel must be {rule}, got {value!r}.")
+
+
+def _box_diameter(X: Matrix, norm: int) -> float:
+    """Diameter in the L1 or L2 norm of the box that holds the rows."""
+    ends = [X.max(axis=0), X.min(axis=0)]
+    high, low = (
+        np.asarray(end.toarray() if sparse.issparse(end) else end).ravel().astype(np.float64)
+        for end in ends
+    )
+    return float(np.linalg.norm(high - low, norm))

@@ -43,15 +43,17 @@ from rankwise._registry import REGISTRY
 FORMAT = 1
 HEADER = "rankwise.json"
 RESULT_TYPES = (
-    "rankwise.base.SolveResult",
+    "rankwise.features.kernel.Kernel",
+    "rankwise.features.nystroem_map.NystroemMap",
     "rankwise.features.kernel.Kernel",
     "rankwise.features.random_nodes.NodeMap",
     "rankwise.groups.QueryGroups",
     "rankwise.solvers.design.LinearDesign",
     "rankwise.solvers.design.NodeDesign",
     "rankwise.solvers.design.ShiftedColumns",
-    "rankwise.solvers.gram.Gram",
-    "rankwise.solvers.streaming.OpenQuery",
+    "rankwise.solvers.statistics.Gram",
+    "rankwise.solvers.statistics.GramSum",
+    "rankwise.solvers.statistics.OpenQuery",
     "rankwise.solvers.streaming.RunningGram",
 )
 PLAIN_TYPES = ("numpy.dtype",)  # kept by scikit-learn's imputer; not on skops' own list

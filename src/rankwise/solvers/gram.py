@@ -9,9 +9,8 @@ Complexity: O(N p^2) for N rows and p columns, p^2 numbers per fold and thread.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Protocol
 
@@ -21,16 +20,18 @@ from scipy import sparse
 from rankwise._threads import query_chunks, thread_imap
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import LaplacianFactor, laplacian_factor
+from rankwise.solvers.statistics import Gram, GramSum, OpenQuery, ordered_pairs, query_factor
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
 # Rows per BLAS call: two to four thousand is the fast range (benchmarks/bench_closed_form.py).
 CHUNK_ROWS = 3000
 # A query of more rows than this is streamed through in pieces.
 GIANT_ROWS = 4 * CHUNK_ROWS
-# Products of float32 blocks are formed in float64 while that costs less than about a second.
-PRECISE_FLOPS = 5e10
-# Work is cut into this many units whatever the number of threads: same bits for any of them.
-N_UNITS = 10
+# The first rows' float32 blocks are multiplied in float64, up to this many multiplications (0.2 s).
+PRECISE_FLOPS = 1e10
+# Chunks are dealt to this many sums whatever the number of threads: same bits for any of them, and
+# for rows that arrive in any pieces.
+N_LANES = 10
 
 
 class BlockMap(Protocol):
@@ -42,87 +43,6 @@ class BlockMap(Protocol):
     def __call__(self, X: Matrix) -> FloatArray: ...
 
     def rows(self, X: Matrix) -> Any: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Gram:
-    """Additive statistics of a least-squares problem with p columns; all float64.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (p, p)
-        ``Phi' L Phi``.
-    rhs : ndarray of shape (p,)
-        ``Phi' L y``.
-    target_norm : float
-        ``y' L y``.
-    sums : ndarray of shape (p,)
-        ``Phi' w``; used for an unpenalised intercept of a pointwise problem.
-    target_sum, weight : float
-        ``w'y`` and ``sum(w)``.
-    pairs : float
-        ``sum_q c_q W_q^2``, the weight of all ordered pairs.
-    """
-
-    matrix: Float64Array
-    rhs: Float64Array
-    target_norm: float
-    sums: Float64Array
-    target_sum: float
-    weight: float
-    pairs: float = 0.0
-
-    @classmethod
-    def zeros(cls, p: int) -> Gram:
-        """Statistics of no rows."""
-        return cls(np.zeros((p, p)), np.zeros(p), 0.0, np.zeros(p), 0.0, 0.0)
-
-    def __add__(self, other: Gram) -> Gram:
-        return Gram(
-            self.matrix + other.matrix,
-            self.rhs + other.rhs,
-            self.target_norm + other.target_norm,
-            self.sums + other.sums,
-            self.target_sum + other.target_sum,
-            self.weight + other.weight,
-            self.pairs + other.pairs,
-        )
-
-    def __sub__(self, other: Gram) -> Gram:
-        return Gram(
-            self.matrix - other.matrix,
-            self.rhs - other.rhs,
-            self.target_norm - other.target_norm,
-            self.sums - other.sums,
-            self.target_sum - other.target_sum,
-            self.weight - other.weight,
-            self.pairs - other.pairs,
-        )
-
-    def centred(self) -> Gram:
-        """Pointwise statistics with the unpenalised intercept eliminated."""
-        mean = self.sums / self.weight
-        return Gram(
-            self.matrix - np.outer(self.sums, mean),
-            self.rhs - mean * self.target_sum,
-            self.target_norm - self.target_sum**2 / self.weight,
-            self.sums,
-            self.target_sum,
-            self.weight,
-            self.pairs,
-        )
-
-    def transformed(self, basis: Float64Array) -> Gram:
-        """Statistics of ``Phi @ basis``; basis of shape (p, r)."""
-        return Gram(
-            basis.T @ self.matrix @ basis,
-            basis.T @ self.rhs,
-            self.target_norm,
-            basis.T @ self.sums,
-            self.target_sum,
-            self.weight,
-            self.pairs,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +78,14 @@ class Problem:
         totals = np.bincount(self.groups.codes(), weights=weight, minlength=self.groups.n_queries)
         return ordered_pairs(totals, self.query_weight)
 
+    def piece(self, rows: Int64Array, groups: QueryGroups | None) -> Problem:
+        """Some rows of known groups (None: of one query), a view where they are consecutive."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        groups = QueryGroups.single(len(rows)) if groups is None else groups
+        return replace(
+            self, X=_rows(self.X, rows), y=self.y[rows], groups=groups, sample_weight=weight
+        )
+
     def subset(self, rows: Int64Array) -> Problem:
         """The problem on some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
@@ -187,18 +115,33 @@ def fold_grams(
 
     Notes
     -----
-    Float32 blocks are multiplied in float32 and accumulated in float64 once the work exceeds
-    ``PRECISE_FLOPS``; below, they are centred and multiplied in float64.
+    Float32 blocks are multiplied in float32 and accumulated in float64; the first rows of each
+    fold, ``PRECISE_FLOPS`` multiplications in all, are centred and multiplied in float64, so that
+    small problems lose nothing. Which rows these are, which rows share a block, and the order of
+    all sums depend on the rows' places alone: rows that arrive in pieces give the same bits
+    (:mod:`rankwise.solvers.stream_grams`).
     """
     p = phi.n_features_out
-    precise = is_precise(problem, p)
     if query_folds is None:
         query_folds = [np.arange(problem.groups.n_queries)]
-    lanes = max(1, N_UNITS // len(query_folds))
+    n_folds, lanes = len(query_folds), n_lanes(len(query_folds))
+    grams = [Gram.zeros(p) for _ in query_folds]
     units: list[tuple[int, Callable[[], Gram]]] = []
     for fold, queries in enumerate(query_folds):
-        units += [(fold, unit) for unit in _units(problem, phi, queries, lanes, precise)]
-    grams = [Gram.zeros(p) for _ in query_folds]
+        if problem.graph == "pointwise":  # queries do not matter: cut anywhere
+            rows = np.sort(problem.groups.rows(queries))
+            groups = QueryGroups.from_sizes(_equal_sizes(len(rows), CHUNK_ROWS))
+        else:
+            giant = problem.groups.sizes[queries] > GIANT_ROWS
+            before = 0
+            for query in queries[giant].tolist():
+                grams[fold] = grams[fold] + _giant_gram(problem, phi, query, before, n_folds)
+                before += int(problem.groups.sizes[query])
+            rows, groups = problem.groups.subset(queries[~giant])
+        chunks = query_chunks(groups.indptr, CHUNK_ROWS)
+        for lane in range(min(lanes, len(chunks))):
+            part = chunks[lane::lanes]
+            units.append((fold, _unit(problem, phi, rows, groups, part, n_folds)))
     n_threads = None if problem.X.shape[0] * p > 1e6 else 1
     folds = iter([fold for fold, _ in units])
     for gram in thread_imap(lambda unit: unit[1](), units, n_threads):
@@ -207,9 +150,19 @@ def fold_grams(
     return grams
 
 
+def n_lanes(n_folds: int) -> int:
+    """Sums that the chunks of each fold are dealt to in turn."""
+    return max(1, N_LANES // n_folds)
+
+
 def is_precise(problem: Problem, p: int) -> bool:
-    """Whether float32 blocks are turned to float64 before they are multiplied."""
-    return problem.X.shape[0] * p * p <= PRECISE_FLOPS
+    """Whether all float32 blocks are turned to float64 before they are multiplied."""
+    return precise_from(problem.X.shape[0], p)
+
+
+def precise_from(row: int, p: int) -> bool:
+    """Whether a float32 block that starts at this row is multiplied in float64."""
+    return row * p * p < PRECISE_FLOPS
 
 
 def total(grams: Sequence[Gram]) -> Gram:
@@ -217,62 +170,98 @@ def total(grams: Sequence[Gram]) -> Gram:
     return reduce(Gram.__add__, grams)
 
 
-def _units(
-    problem: Problem, phi: BlockMap, queries: Int64Array, lanes: int, precise: bool
-) -> list[Callable[[], Gram]]:
-    """Independent pieces of work that sum to the statistics of ``queries``."""
-    units: list[Callable[[], Gram]] = []
-    if problem.graph == "pointwise":  # queries do not matter: cut anywhere
-        rows = problem.groups.rows(queries)
-        groups = QueryGroups.from_sizes(_equal_sizes(len(rows), CHUNK_ROWS))
-    else:
-        giant = problem.groups.sizes[queries] > GIANT_ROWS
-        for query in queries[giant]:
-            units.append(lambda query=query: _giant_gram(problem, phi, int(query), precise))
-        rows, groups = problem.groups.subset(queries[~giant])
-    chunks = query_chunks(groups.indptr, CHUNK_ROWS)
-    bounds = np.linspace(0, len(chunks), min(lanes, max(len(chunks), 1)) + 1).astype(int)
-    for lo, hi in itertools.pairwise(bounds):
-        units.append(
-            lambda part=chunks[lo:hi]: _chunk_grams(problem, phi, rows, groups, part, precise)
-        )
-    return units
+def add_chunk(
+    sum_: GramSum, chunk: Problem, phi: BlockMap, *, precise: bool, product: FloatArray | None
+) -> FloatArray:
+    """Add whole queries, given in group order; returns scratch space for the next call."""
+    p = phi.n_features_out
+    block = phi(chunk.X)
+    if precise:
+        block = block.astype(np.float64, copy=False)
+    factor = laplacian_factor(
+        chunk.groups,
+        chunk.y,
+        chunk.sample_weight,
+        graph=chunk.graph,
+        query_weight=chunk.query_weight,
+    )
+    totals = np.diff(np.concatenate([[0.0], np.cumsum(factor.weight)])[chunk.groups.indptr])
+    sum_.pairs += ordered_pairs(totals, chunk.query_weight)
+    if chunk.graph == "pointwise":
+        sum_.add_sums(block, chunk.y, factor.weight)
+    block = factor.apply(block, 0, chunk.groups.n_queries)
+    target = factor.apply(chunk.y[:, None].copy(), 0, chunk.groups.n_queries)[:, 0]
+    if product is None or product.dtype != block.dtype:
+        product = np.empty((p, p), dtype=block.dtype)
+    sum_.add_block(block, target, product)
+    return product
 
 
-def _chunk_grams(
+def _unit(
     problem: Problem,
     phi: BlockMap,
     rows: Int64Array,
     groups: QueryGroups,
     chunks: Sequence[tuple[int, int]],
-    precise: bool,
-) -> Gram:
-    """Statistics of consecutive chunks of whole queries."""
+    n_folds: int,
+) -> Callable[[], Gram]:
+    """The work of one lane: statistics of some chunks of the rows of one fold."""
+
+    def work() -> Gram:
+        p = phi.n_features_out
+        sum_, product = GramSum(p), None
+        for first, last in chunks:
+            lo, hi = groups.indptr[first], groups.indptr[last]
+            chunk = problem.piece(
+                rows[lo:hi],
+                QueryGroups(groups.indptr[first : last + 1] - lo, None, groups.ids[first:last]),
+            )
+            precise = precise_from(int(lo) * n_folds, p)
+            product = add_chunk(sum_, chunk, phi, precise=precise, product=product)
+        return sum_.gram()
+
+    return work
+
+
+def _giant_gram(problem: Problem, phi: BlockMap, query: int, before: int, n_folds: int) -> Gram:
+    """Statistics of one large query in pieces; ``before``: rows of such queries before it."""
+    if problem.graph == "distinct":
+        return _giant_distinct_gram(problem, phi, query)
+    p, rows = phi.n_features_out, problem.groups.rows(query)
+    starts = range(0, len(rows), CHUNK_ROWS)
+    lanes = min(n_lanes(n_folds), len(starts))
+    piece = problem.piece(rows[:CHUNK_ROWS], None)
+    opened = OpenQuery.about(phi(piece.X), piece.y)
+
+    def work(lane: int) -> OpenQuery:
+        part, product = OpenQuery(opened.shift, opened.target_shift), None
+        for lo in starts[lane::lanes]:
+            piece = problem.piece(rows[lo : lo + CHUNK_ROWS], None)
+            precise = precise_from((before + lo) * n_folds, p)
+            product = add_piece(part, piece, phi, precise=precise, product=product)
+        return part
+
+    for part in thread_imap(work, range(lanes)):
+        opened.merge(part)
+    return opened.gram(problem.graph, problem.query_weight)
+
+
+def add_piece(
+    opened: OpenQuery, piece: Problem, phi: BlockMap, *, precise: bool, product: FloatArray | None
+) -> FloatArray:
+    """Add rows of one query; returns scratch space for the next call."""
     p = phi.n_features_out
-    sum_, product = _Accumulator(p), None
-    for first, last in chunks:
-        lo, hi = groups.indptr[first], groups.indptr[last]
-        part = rows[lo:hi]
-        inner = QueryGroups(groups.indptr[first : last + 1] - lo, None, groups.ids[first:last])
-        block = phi(_rows(problem.X, part))
-        if precise:
-            block = block.astype(np.float64, copy=False)
-        y = problem.y[part]
-        factor = problem.factor(part, inner)
-        totals = np.diff(np.concatenate([[0.0], np.cumsum(factor.weight)])[inner.indptr])
-        sum_.pairs += ordered_pairs(totals, problem.query_weight)
-        if problem.graph == "pointwise":
-            sum_.add_sums(block, y, factor.weight)
-        block = factor.apply(block, 0, inner.n_queries)
-        target = factor.apply(y[:, None].copy(), 0, inner.n_queries)[:, 0]
-        if product is None or product.dtype != block.dtype:
-            product = np.empty((p, p), dtype=block.dtype)
-        sum_.add_block(block, target, product)
-    return sum_.gram()
+    block = phi(piece.X)
+    if precise:
+        block = block.astype(np.float64, copy=False)
+    if product is None or product.dtype != block.dtype:
+        product = np.empty((p, p), dtype=block.dtype)
+    opened.add(block, piece.y, piece.sample_weight, graph=piece.graph, product=product)
+    return product
 
 
-def _giant_gram(problem: Problem, phi: BlockMap, query: int, precise: bool) -> Gram:
-    """Statistics of one large query, streamed in pieces about a fixed shift.
+def _giant_distinct_gram(problem: Problem, phi: BlockMap, query: int) -> Gram:
+    """Statistics of one large query over pairs of different grades; products in float64.
 
     ``L 1 = 0``, so any shift of the columns is allowed; the mean of the first piece keeps the
     subtraction of the rank-one terms at the end from cancelling.
@@ -282,86 +271,50 @@ def _giant_gram(problem: Problem, phi: BlockMap, query: int, precise: bool) -> G
     factor = problem.factor(rows, QueryGroups.single(len(rows)))
     weight = float(factor.weight.sum())
     c = query_factor(weight, problem.query_weight)
-    pieces = [(lo, min(lo + CHUNK_ROWS, len(rows))) for lo in range(0, len(rows), CHUNK_ROWS)]
-    shift = phi(_rows(problem.X, rows[: pieces[0][1]])).mean(axis=0, dtype=np.float64)
+    starts = range(0, len(rows), CHUNK_ROWS)
+    shift = phi(_rows(problem.X, rows[:CHUNK_ROWS])).mean(axis=0, dtype=np.float64)
     y_shift = problem.y[rows].mean()
     segment_of = np.full(len(rows), -1)
     segment_of[factor.tied_rows] = np.repeat(
         np.arange(len(factor.tied_scale)), np.diff(factor.tied_indptr)
     )
-    grade_sums = np.zeros((len(factor.tied_scale), p))
-    grade_targets = np.zeros(len(factor.tied_scale))
-    weighted_sum, weighted_target = np.zeros(p), 0.0
-    sum_, product = _Accumulator(p), None
-    for lo, hi in pieces:
-        block = phi(_rows(problem.X, rows[lo:hi]))
-        if precise:
-            block = block.astype(np.float64, copy=False)
-        block -= shift.astype(block.dtype)
-        y, w = problem.y[rows[lo:hi]] - y_shift, factor.weight[lo:hi]
-        weighted_sum += w @ block
-        weighted_target += float(w @ y)
-        tied = np.flatnonzero(segment_of[lo:hi] >= 0)
-        if len(tied):
-            segment = segment_of[lo:hi][tied]
-            pick = sparse.csr_array((w[tied], (segment, tied)), shape=(len(grade_sums), hi - lo))
-            grade_sums += pick @ block
-            grade_targets += pick @ y
-        block *= factor.row_scale[lo:hi, None].astype(block.dtype)
-        if product is None:
-            product = np.empty((p, p), dtype=block.dtype)
-        sum_.add_block(block, y * factor.row_scale[lo:hi], product)
+    n_segments, lanes = len(factor.tied_scale), min(N_LANES, len(starts))
+
+    def work(lane: int) -> tuple[GramSum, Float64Array, Float64Array]:
+        grade_sums, grade_targets = np.zeros((n_segments, p)), np.zeros(n_segments)
+        sum_, product = GramSum(p), np.empty((p, p))
+        for lo in starts[lane::lanes]:
+            hi = min(lo + CHUNK_ROWS, len(rows))
+            block = phi(_rows(problem.X, rows[lo:hi])).astype(np.float64, copy=False)
+            block -= shift
+            y, w = problem.y[rows[lo:hi]] - y_shift, factor.weight[lo:hi]
+            sum_.add_sums(block, y, w)
+            tied = np.flatnonzero(segment_of[lo:hi] >= 0)
+            if len(tied):
+                segment = segment_of[lo:hi][tied]
+                pick = sparse.csr_array((w[tied], (segment, tied)), shape=(n_segments, hi - lo))
+                grade_sums += pick @ block
+                grade_targets += pick @ y
+            block *= factor.row_scale[lo:hi, None]
+            sum_.add_block(block, y * factor.row_scale[lo:hi], product)
+        return sum_, grade_sums, grade_targets
+
+    parts = thread_imap(work, range(lanes))
+    sum_, grade_sums, grade_targets = next(parts)
+    for more, more_sums, more_targets in parts:
+        sum_.add(more.gram())
+        grade_sums += more_sums
+        grade_targets += more_targets
     gram = sum_.gram()
     return Gram(
-        gram.matrix + c * (grade_sums.T @ grade_sums - np.outer(weighted_sum, weighted_sum)),
-        gram.rhs + c * (grade_sums.T @ grade_targets - weighted_sum * weighted_target),
-        float(gram.target_norm + c * (grade_targets @ grade_targets - weighted_target**2)),
-        gram.sums,
-        gram.target_sum,
-        gram.weight,
+        gram.matrix + c * (grade_sums.T @ grade_sums - np.outer(gram.sums, gram.sums)),
+        gram.rhs + c * (grade_sums.T @ grade_targets - gram.sums * gram.target_sum),
+        float(gram.target_norm + c * (grade_targets @ grade_targets - gram.target_sum**2)),
+        np.zeros(p),
+        0.0,
+        0.0,
         c * weight**2,
     )
-
-
-class _Accumulator:
-    """Running sums of one unit of work."""
-
-    def __init__(self, p: int) -> None:
-        self.matrix, self.rhs, self.target_norm = np.zeros((p, p)), np.zeros(p), 0.0
-        self.sums, self.target_sum, self.weight = np.zeros(p), 0.0, 0.0
-        self.pairs = 0.0
-
-    def add_sums(self, block: FloatArray, y: Float64Array, w: Float64Array) -> None:
-        self.sums += w.astype(block.dtype) @ block
-        self.target_sum += float(w @ y)
-        self.weight += float(w.sum())
-
-    def add_block(self, block: FloatArray, target: Float64Array, product: FloatArray) -> None:
-        self.matrix += np.matmul(block.T, block, out=product)
-        self.rhs += block.T @ target.astype(block.dtype)
-        self.target_norm += float(target @ target)
-
-    def gram(self) -> Gram:
-        return Gram(
-            self.matrix,
-            self.rhs,
-            self.target_norm,
-            self.sums,
-            self.target_sum,
-            self.weight,
-            self.pairs,
-        )
-
-
-def query_factor(weight: float, query_weight: str) -> float:
-    """``c_q`` of a query of the given total weight."""
-    return float(weight) ** -{"pair": 0, "document": 1, "query": 2}[query_weight]
-
-
-def ordered_pairs(totals: Float64Array, query_weight: str) -> float:
-    """``sum_q c_q W_q^2`` of queries of the given total weights."""
-    totals = totals[totals > 0]
-    return float((totals ** {"pair": 2, "document": 1, "query": 0}[query_weight]).sum())
 
 
 def _rows(X: Matrix, rows: Int64Array) -> Any:

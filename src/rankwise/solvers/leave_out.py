@@ -28,10 +28,11 @@ import numpy as np
 from rankwise._threads import thread_imap
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.solvers.gram import Problem, ordered_pairs, query_factor
+from rankwise.solvers.gram import Problem
 from rankwise.solvers.held_out import per_query
 from rankwise.solvers.path import inverse_shifted
 from rankwise.solvers.penalty import Penalties
+from rankwise.solvers.statistics import ordered_pairs, query_factor
 from rankwise.typing import Float64Array, Int64Array
 
 

@@ -1,11 +1,8 @@
 """Gram statistics of rows that arrive in batches, in memory that does not grow with them.
 
 Queries add, so a batch's finished queries go straight into the total. The query of a batch's last
-row stays open, because its rows may go on in the next batch: of it are kept, for each grade k,
-``A_k = sum w z z'``, ``s_k = sum w z`` and ``W_k = sum w`` with ``z = (phi, y)`` about a fixed
-shift, from which its block is
-
-``c (sum_k (W - [distinct] W_k) A_k - s s' + [distinct] sum_k s_k s_k')``.
+row stays open, because its rows may go on in the next batch: of it the sums of
+:class:`rankwise.solvers.statistics.OpenQuery` are kept.
 """
 
 from __future__ import annotations
@@ -15,67 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.solvers.gram import (
-    CHUNK_ROWS,
-    BlockMap,
-    Gram,
-    Problem,
-    fold_grams,
-    query_factor,
-    total,
-)
-from rankwise.typing import Float64Array, Int64Array
-
-# One p x p matrix is kept for each grade of the open query.
-MOST_OPEN_GRADES = 64
-
-
-@dataclass(eq=False)
-class OpenQuery:
-    """Sums of a query that may go on, one slot a grade (one for all where all pairs count)."""
-
-    shift: Float64Array
-    products: dict[float, Float64Array] = field(default_factory=dict)
-    sums: dict[float, Float64Array] = field(default_factory=dict)
-    weights: dict[float, float] = field(default_factory=dict)
-
-    def add(self, z: Float64Array, w: Float64Array, grades: Float64Array) -> None:
-        """Add rows ``z`` of shape (n_rows, p + 1)."""
-        z = z - self.shift
-        for grade in np.unique(grades).tolist():
-            rows = grades == grade
-            weighted = z[rows] * w[rows, None]
-            product = z[rows].T @ weighted
-            if grade in self.products:
-                self.products[grade] += product
-                self.sums[grade] += weighted.sum(axis=0)
-                self.weights[grade] += float(w[rows].sum())
-            else:
-                self.products[grade] = product
-                self.sums[grade] = weighted.sum(axis=0)
-                self.weights[grade] = float(w[rows].sum())
-        if len(self.products) > MOST_OPEN_GRADES:
-            raise ValueError(
-                f'graph="distinct" streams at most {MOST_OPEN_GRADES} grades of a query that '
-                f'continues over batches, got {len(self.products)}. Use graph="all", or pass whole '
-                "queries with their qid."
-            )
-
-    def gram(self, graph: str, query_weight: str) -> Gram:
-        """Statistics of the rows so far."""
-        weight = sum(self.weights.values())
-        s = np.sum(list(self.sums.values()), axis=0)
-        block = -np.outer(s, s)
-        for grade, product in self.products.items():
-            if graph == "distinct":
-                block += (weight - self.weights[grade]) * product
-                block += np.outer(self.sums[grade], self.sums[grade])
-            else:
-                block += weight * product
-        block *= query_factor(weight, query_weight)
-        p = len(s) - 1
-        pairs = query_factor(weight, query_weight) * weight**2
-        return Gram(block[:p, :p], block[:p, p], float(block[p, p]), np.zeros(p), 0.0, 0.0, pairs)
+from rankwise.solvers.gram import CHUNK_ROWS, BlockMap, Problem, add_piece, fold_grams, total
+from rankwise.solvers.statistics import Gram, OpenQuery
+from rankwise.typing import Int64Array
 
 
 @dataclass(eq=False)
@@ -142,15 +81,12 @@ class RunningGram:
                 )
 
     def _extend(self, problem: Problem, phi: BlockMap, rows: Int64Array) -> None:
-        w = problem.sample_weight
+        product = None
         for lo in range(0, len(rows), CHUNK_ROWS):
-            part = rows[lo : lo + CHUNK_ROWS]
-            y = problem.y[part]
-            z = np.column_stack([phi.rows(problem.X[part]), y])
+            piece = problem.piece(rows[lo : lo + CHUNK_ROWS], None)
             if self.open_query is None:
-                self.open_query = OpenQuery(z.mean(axis=0))
-            grades = y if problem.graph == "distinct" else np.zeros(len(y))
-            self.open_query.add(z, np.ones(len(y)) if w is None else w[part], grades)
+                self.open_query = OpenQuery.about(phi(piece.X), piece.y)
+            product = add_piece(self.open_query, piece, phi, precise=True, product=product)
 
     def _close(self, problem: Problem) -> None:
         assert self.open_query is not None

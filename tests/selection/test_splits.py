@@ -165,3 +165,21 @@ def test_whatever_holds_folds_is_taken():
         as_folds([data.X])
     with pytest.raises(TypeError, match="sequence of Fold"):
         as_folds([])
+
+
+@pytest.mark.parametrize(
+    ("make", "fix"),
+    [
+        (lambda table: "lambdarank", r"got 'lambdarank'. Load it first: load_dataset\('lambdarank"),
+        (lambda table: (table.X, table.y), r"a tuple of 2 \(ndarray, ndarray\).*RankingData\(X, y"),
+        (lambda table: [(table.X, table.y)] * 2, r"of 2 \(tuple, tuple\).*Fold\(train, vali, test"),
+        (lambda table: (table, table), r"Fold\(train, vali, test\), with None"),
+        (lambda table: table.X, r"got ndarray. Put arrays together"),
+        (lambda table: [], "got a list of 0"),
+        (lambda table: None, "got NoneType"),
+    ],
+)
+def test_what_is_no_data_is_told_how_to_become_data(make, fix):
+    table = RankingData(np.zeros((4, 1)), np.arange(4.0), np.array([1, 1, 2, 2]))
+    with pytest.raises(TypeError, match=fix):
+        as_folds(make(table))

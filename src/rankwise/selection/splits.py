@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -209,14 +210,40 @@ def as_folds(
         )
     if isinstance(data, FoldedData):
         return replace(data, fold_names=_unique(data.fold_names))
-    folds = [data] if isinstance(data, Fold) else list(data)
-    if not folds or not all(isinstance(fold, Fold) for fold in folds):
+    folds = [data] if isinstance(data, Fold) else data
+    if not _are_folds(folds):
         raise TypeError(
-            "data must be a RankingData, a Fold, a FoldedData or a sequence of Fold, "
-            f"got {type(data).__name__} of {[type(f).__name__ for f in folds[:3]]}."
+            "data must be a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
+            f"{_described(data)}."
         )
     names = _unique(tuple(fold.name for fold in folds))
     return FoldedData(folds[0].test.name, names, folds.__getitem__)
+
+
+def _are_folds(data: Any) -> bool:
+    is_list = isinstance(data, Sequence) and not isinstance(data, str)
+    return is_list and len(data) > 0 and all(isinstance(fold, Fold) for fold in data)
+
+
+def _described(data: Any) -> str:
+    """What was passed in place of data, and what to pass."""
+    if isinstance(data, str | Path):
+        name = str(data)
+        return (
+            f"{name!r}. Load it first: load_dataset({name!r}) for a data set, read_letor or "
+            "read_table for a file"
+        )
+    kind = type(data).__name__
+    if not isinstance(data, Sequence):
+        return f"{kind}. Put arrays together with their queries: RankingData(X, y, qid)"
+    inside = ", ".join(type(part).__name__ for part in data[:3])
+    if any(isinstance(part, RankingData) for part in data):
+        fix = "Name the parts: Fold(train, vali, test), with None for no validation part"
+    elif data and all(isinstance(part, Sequence) for part in data):
+        fix = "Make each entry a Fold(train, vali, test) whose parts are RankingData(X, y, qid)"
+    else:
+        fix = "Put arrays together with their queries: RankingData(X, y, qid)"
+    return f"a {kind} of {len(data)} ({inside}). {fix}"
 
 
 def _unique(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -19,9 +19,10 @@ from rankwise.selection.cell import Cell
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.provenance import FoldInfo, Settings
-from rankwise.selection.running import Task, run_all
+from rankwise.selection.running import Task, lost, run
 from rankwise.selection.splits import as_folds
 from rankwise.selection.store import ResultStore
+from rankwise.selection.workers import run_all
 
 CURVE_CUTOFFS = range(1, 11)
 Progress = Callable[[int, int, Cell], None]
@@ -159,7 +160,7 @@ def compare(
                     kept,
                 )
 
-    for cell in run_all(due, n_jobs):
+    for cell in run_all(run, due, n_jobs, lost):
         note(cell)
     return Leaderboard(
         measures={name: str(measure) for name, measure in parsed.items()},

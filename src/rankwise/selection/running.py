@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure, evaluate
@@ -42,46 +36,9 @@ class Task:
     store: ResultStore | None
 
 
-def run_all(due: Callable[[], Iterator[Task]], n_jobs: int) -> Iterator[Cell]:
-    """Cells of the tasks as they finish, ``n_jobs`` processes at a time.
-
-    Parameters
-    ----------
-    due : callable
-        Gives the tasks whose cells have not been yielded yet.
-    n_jobs : int >= 1
-        1: in this process.
-
-    Notes
-    -----
-    Where a worker process is killed (out of memory, say), the cells still due run one by one in
-    a process beside this one: then it is known whose fault it was, and the rest finishes.
-    """
-    if n_jobs == 1:
-        yield from map(run, due())
-        return
-    settings: Any = {"batch_size": 1, "return_as": "generator_unordered"}
-    parallel: Any = Parallel(n_jobs=n_jobs, **settings)
-    try:
-        yield from parallel(delayed(run)(task) for task in due())
-    except TerminatedWorkerError:
-        yield from _one_by_one(due())
-
-
-def _one_by_one(tasks: Iterator[Task]) -> Iterator[Cell]:
-    """Cells of the tasks in a worker process that is replaced whenever it dies."""
-    executor = ProcessPoolExecutor(max_workers=1)
-    try:
-        for task in tasks:
-            try:
-                yield executor.submit(run, task).result()
-            except BrokenProcessPool:
-                executor.shutdown()
-                executor = ProcessPoolExecutor(max_workers=1)
-                message = "its process was killed, perhaps for want of memory. Try n_jobs=1."
-                yield Cell(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
-    finally:
-        executor.shutdown()
+def lost(task: Task, message: str) -> Cell:
+    """The failed cell of a task whose process was killed."""
+    return Cell(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
 
 
 def run(task: Task) -> Cell:

@@ -8,7 +8,6 @@ was computing. Several processes may write to one store.
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.selection.cell import DONE, Cell
+from rankwise.selection.lines import JsonLines, sync_folder
 
 
 class ResultStore:
@@ -42,20 +42,14 @@ class ResultStore:
         return self.path / "cells"
 
     @property
-    def _lines(self) -> Path:
-        return self.path / "cells.jsonl"
+    def _lines(self) -> JsonLines:
+        return JsonLines(self.path / "cells.jsonl")
 
     def records(self) -> dict[str, dict[str, Any]]:
         """The last readable line of every key, finished cells only."""
         found: dict[str, dict[str, Any]] = {}
-        if not self._lines.exists():
-            return found
-        for line in self._lines.read_bytes().split(b"\n"):
-            try:
-                record = json.loads(line)
-            except ValueError:  # empty or torn
-                continue
-            if isinstance(record, dict) and record.get("status") == DONE:
+        for record in self._lines:
+            if record.get("status") == DONE:
                 found[str(record.get("key"))] = record
         return found
 
@@ -77,18 +71,7 @@ class ResultStore:
         if cell.status == DONE:
             assert cell.scores is not None
             self._write_arrays(cell.key, cell)
-        line = json.dumps(cell.record(), allow_nan=False, separators=(",", ":"))
-        is_new = not self._lines.exists()
-        descriptor = os.open(self._lines, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            # One write, so that processes do not interleave; the leading line end closes a line
-            # that a killed writer has left torn.
-            os.write(descriptor, f"\n{line}\n".encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if is_new:
-            _sync_folder(self.path)
+        self._lines.append(cell.record())
 
     def _npz(self, key: str) -> Path:
         return self._arrays / f"{key}.npz"
@@ -105,14 +88,4 @@ class ResultStore:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, self._npz(key))
-        _sync_folder(self._arrays)
-
-
-def _sync_folder(path: Path) -> None:
-    """Make a rename durable; a folder cannot be opened for that on Windows."""
-    if os.name == "posix":
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_folder(self._arrays)

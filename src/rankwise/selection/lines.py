@@ -1,0 +1,67 @@
+"""A file of JSON records, one a line, that survives kills and several writers."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class JsonLines:
+    """Records that are on disk when :meth:`append` returns.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, made by the first record; its folder must exist.
+
+    Notes
+    -----
+    Each record is one write, so that processes do not interleave, and starts with a line end,
+    which closes a line that a killed writer has left torn. A line that cannot be read is skipped.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    def append(self, record: dict[str, Any]) -> None:
+        """Write a record and sync it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            When it holds a NaN, an infinity or something that JSON has no word for.
+        """
+        line = json.dumps(record, allow_nan=False, separators=(",", ":"))
+        is_new = not self.path.exists()
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            os.write(descriptor, f"\n{line}\n".encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        if is_new:
+            sync_folder(self.path.parent)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if not self.path.exists():
+            return
+        for line in self.path.read_bytes().split(b"\n"):
+            try:
+                record = json.loads(line)
+            except ValueError:  # empty or torn
+                continue
+            if isinstance(record, dict):
+                yield record
+
+
+def sync_folder(path: Path) -> None:
+    """Make a rename durable; a folder cannot be opened for that on Windows."""
+    if os.name == "posix":
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

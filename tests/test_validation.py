@@ -240,7 +240,7 @@ def test_validation_part():
         ((None, Y, None), "y_val needs X_val, got X_val=None. Pass X_val, or drop y_val"),
         ((None, None, [1]), "qid_val needs X_val, got X_val=None"),
         ((X, None, None), "X_val needs y_val, got y_val=None"),
-        ((X[:, :1], Y, None), "X has 1 features, but Estimator is expecting 2"),
+        ((X[:, :1], Y, None), "X_val has 1 features, but Estimator is expecting 2"),
         ((X * np.nan, Y, None), "Input X_val contains NaN at row 0, column 0"),
         ((X, Y[:2], None), "y_val must have n_samples=3 entries, got 2"),
         ((X, Y, None), "X_val needs qid_val where fit has a qid, got qid_val=None"),
@@ -252,3 +252,41 @@ def test_bad_validation_part(given, message):
     train = check_fit(estimator, X, Y, [1, 1, 2])
     with pytest.raises(ValueError, match=message):
         check_validation(estimator, train, *given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (pd.DataFrame({"a": [1, 2], "b": ["1", "low"]}), r"got 'low' at row 1, column 1 \('b'\)"),
+        (pl.DataFrame({"a": [1, 2], "b": ["x", "y"]}), r"got 'x' at row 0, column 1 \('b'\)"),
+        (pd.DataFrame({"c": pd.Categorical(["x", "y"])}), r"got 'x' at row 0, column 0 \('c'\)"),
+        (pd.DataFrame({"a": 1.0, "d": pd.to_datetime(["2020-02-01"])}), r"got '2020-02.* \('d'\)"),
+        (np.array([["1", "2"], ["3", "z"]]), "got 'z' at row 1, column 1. Encode"),
+        ([["a", 1.0]], "X must hold numbers, got 'a' at row 0, column 0. Encode the column"),
+    ],
+)
+def test_text_names_column_and_fix(given, message):
+    with pytest.raises(ValueError, match=message):
+        check_rows(Estimator(), given, reset=True)
+
+
+def test_text_of_numbers_and_missing_cells_are_no_text():
+    given = pd.DataFrame({"a": ["1", "2"], "b": [None, 3.0]}, dtype=object)
+    rows = check_rows(Estimator(), given, reset=True, allow_nan=True)
+    np.testing.assert_array_equal(rows, [[1, np.nan], [2, 3]])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (X[:, :1], "^X_val has 1 features, but Estimator is expecting 2 features"),
+        (X[:, 0], "^X_val: Expected 2D array"),
+        (pd.DataFrame({"a": ["x"] * 3, "b": 1.0}), "^X_val must hold numbers, got 'x'"),
+        (sparse.csr_array(X[:, :1]), "^X_val has 1 features"),
+    ],
+)
+def test_errors_of_validation_rows_name_them(given, message):
+    estimator = Estimator()
+    train = check_fit(estimator, X, Y, None)
+    with pytest.raises(ValueError, match=message):
+        check_validation(estimator, train, given, Y, None)

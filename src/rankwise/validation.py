@@ -126,16 +126,24 @@ def check_rows(
 ) -> Matrix:
     """X as a C-contiguous float32/float64 matrix or CSR; feature names and width are checked."""
     names = _column_names(X)
-    X = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        accept_sparse="csr" if accept_sparse else False,
-        dtype=_float_types(X),
-        order="C",
-        ensure_all_finite=False,
-        accept_large_sparse=True,
-    )
+    try:
+        X = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            accept_sparse="csr" if accept_sparse else False,
+            dtype=_float_types(X),
+            order="C",
+            ensure_all_finite=False,
+            accept_large_sparse=True,
+        )
+    except (TypeError, ValueError) as error:
+        _check_numbers(X, names, name)
+        if name == "X":
+            raise
+        said = str(error)
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}{said[1:]}" if said.startswith("X ") else f"{name}: {said}") from None
     _check_finite(X, names, allow_nan=allow_nan, name=name)
     return X
 
@@ -232,6 +240,41 @@ def _float_types(X: Any) -> list[type]:
         if all(dtype == narwhals.Float32 for dtype in columns):
             return [np.float32]
     return [np.float64, np.float32]
+
+
+def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
+    """Raise where a column holds text or dates; called once X did not convert to numbers."""
+    if sparse.issparse(X):
+        return
+    if hasattr(X, "columns"):
+        import narwhals
+
+        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+        is_frame = isinstance(frame, narwhals.DataFrame)
+        columns = [series.to_numpy() for series in frame.iter_columns()] if is_frame else []
+    else:
+        table = np.asarray(X, dtype=getattr(X, "dtype", object))
+        columns = list(table.T) if table.ndim == 2 else []
+    for j, column in enumerate(columns):
+        row = _first_no_number(column)
+        if row is not None:
+            place = f"row {row}, column {j}" + (f" ({names[j]!r})" if names else "")
+            raise ValueError(
+                f"{name} must hold numbers, got {str(column[row])[:40]!r} at {place}. Encode the "
+                "column (with scikit-learn's OneHotEncoder or OrdinalEncoder) or drop it."
+            )
+
+
+def _first_no_number(column: np.ndarray[Any, Any]) -> int | None:
+    """Row of the first text that reads as no number, or of a date."""
+    if column.dtype.kind in "mM":
+        return 0
+    for row, value in enumerate(column if column.dtype.kind in "OSUT" else ()):
+        try:
+            float(value if isinstance(value, str | bytes) else 0)
+        except ValueError:
+            return row
+    return None
 
 
 def _column_names(X: Any) -> list[str] | None:

@@ -281,7 +281,7 @@ def test_text_of_numbers_and_missing_cells_are_no_text():
     [
         (X[:, :1], "^X_val has 1 features, but Estimator is expecting 2 features"),
         (X[:, 0], "^X_val: Expected 2D array"),
-        (pd.DataFrame({"a": ["x"] * 3, "b": 1.0}), "^X_val must hold numbers, got 'x'"),
+        (np.array([["x", 1.0]] * 3, dtype=object), "^X_val must hold numbers, got 'x'"),
         (sparse.csr_array(X[:, :1]), "^X_val has 1 features"),
     ],
 )

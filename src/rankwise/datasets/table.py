@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -143,32 +144,87 @@ def from_frame(
             f"frame must be an eager data frame, got {type(frame).__name__}. "
             "Collect a lazy one; pass arrays to RankingData."
         ) from None
-    columns = [str(column) for column in table.columns]
-    _check_unique(columns)
-    label, qid, doc_id, sample_weight = _roles((label, qid, doc_id, sample_weight), columns)
-    names = _features(features, columns, {label, qid, doc_id, sample_weight})
-
-    original = dict(zip(columns, table.columns, strict=True))
-
-    def column(named: str) -> nw.Series[Any]:
-        return table.get_column(original[named])
-
-    X = np.empty((len(table), len(names)), dtype=_float_type(dtype))
-    for j, feature in enumerate(names):
-        X[:, j] = _numbers("features", feature, column(feature))
+    roles = Columns.of(
+        [str(column) for column in table.columns], label, qid, doc_id, sample_weight, features
+    )
+    X, y, ids, weight = roles.read(table, dtype)
+    assert y is not None and ids is not None
+    original = dict(zip(map(str, table.columns), table.columns, strict=True))
     return RankingData(
         X,
-        _complete_numbers("label", label, column(label)),
-        _query_ids(qid, column(qid)),
-        doc_ids=None if doc_id is None else _text(column(doc_id)),
-        feature_names=names,
-        sample_weight=(
-            None
-            if sample_weight is None
-            else _complete_numbers("sample_weight", sample_weight, column(sample_weight))
-        ),
+        y,
+        ids,
+        doc_ids=None if roles.doc_id is None else _text(table.get_column(original[roles.doc_id])),
+        feature_names=roles.features,
+        sample_weight=weight,
         name=name,
     )
+
+
+Role = str | Literal[False] | None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a table is what; None where there is no such column."""
+
+    label: str | None
+    qid: str | None
+    doc_id: str | None
+    sample_weight: str | None
+    features: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        columns: list[str],
+        label: Role = None,
+        qid: Role = None,
+        doc_id: Role = None,
+        sample_weight: Role = None,
+        features: Sequence[str] | None = None,
+    ) -> Columns:
+        """Columns as named; None: the usual name; False: there is none.
+
+        Raises
+        ------
+        ValueError
+            When a column is missing or could be two things.
+        """
+        _check_unique(columns)
+        roles = _roles((label, qid, doc_id, sample_weight), columns)
+        return cls(*roles, _features(features, columns, {*roles}))
+
+    def names(self) -> list[str]:
+        """The columns that are read."""
+        roles = (self.label, self.qid, self.doc_id, self.sample_weight)
+        return [*self.features, *(name for name in roles if name is not None)]
+
+    def read(
+        self, table: nw.DataFrame[Any], dtype: DTypeLike
+    ) -> tuple[NDArray[Any], Float64Array | None, NDArray[Any] | None, Float64Array | None]:
+        """X, labels, query ids and weights.
+
+        Raises
+        ------
+        ValueError
+            When a column does not hold what it should.
+        """
+        original = dict(zip(map(str, table.columns), table.columns, strict=True))
+
+        def column(named: str) -> nw.Series[Any]:
+            return table.get_column(original[named])
+
+        X = np.empty((len(table), len(self.features)), dtype=_float_type(dtype))
+        for j, feature in enumerate(self.features):
+            X[:, j] = _numbers("features", feature, column(feature))
+        label, weight = self.label, self.sample_weight
+        return (
+            X,
+            None if label is None else _complete_numbers("label", label, column(label)),
+            None if self.qid is None else _query_ids(self.qid, column(self.qid)),
+            None if weight is None else _complete_numbers("sample_weight", weight, column(weight)),
+        )
 
 
 def _read_text(
@@ -216,8 +272,8 @@ def _read_text(
     return table
 
 
-def _roles(roles: tuple[str | None, ...], columns: list[str]) -> tuple[str, str, Any, Any]:
-    """The columns of label, query, document id and weight; the last two may be None."""
+def _roles(roles: tuple[Role, ...], columns: list[str]) -> tuple[Any, Any, Any, Any]:
+    """The columns of label, query, document id and weight."""
     label, qid, doc_id, weight = roles
     return (
         _choose("label", label, LABEL_NAMES, columns),
@@ -227,9 +283,9 @@ def _roles(roles: tuple[str | None, ...], columns: list[str]) -> tuple[str, str,
     )
 
 
-def _choose(what: str, named: str | None, usual: tuple[str, ...], columns: list[str]) -> str:
+def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) -> str | None:
     found = _choose_if_there(what, named, usual, columns)
-    if found is None:
+    if found is None and named is not False:
         raise ValueError(
             f"{what} needs a column, but none is called {', '.join(usual)}; there are "
             f"{_listed(columns)}. Pass {what}='…'."
@@ -238,8 +294,10 @@ def _choose(what: str, named: str | None, usual: tuple[str, ...], columns: list[
 
 
 def _choose_if_there(
-    what: str, named: str | None, usual: tuple[str, ...], columns: list[str]
+    what: str, named: Role, usual: tuple[str, ...], columns: list[str]
 ) -> str | None:
+    if named is False:
+        return None
     if named is not None:
         if named not in columns:
             raise ValueError(f"{what}={named!r} is no column; there are {_listed(columns)}.")

@@ -483,3 +483,16 @@ def test_the_list_names_classes():
         assert name.startswith("rankwise.") or name == "numpy.dtype"
         module, _, cls = name.rpartition(".")
         assert isinstance(getattr(__import__(module, fromlist=[cls]), cls), type)
+
+
+@pytest.mark.parametrize("read", [load, describe])
+def test_a_missing_file_is_named_with_the_fix(read, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        FileNotFoundError, match=r"model.skops: no such file in .* that save or 'ra"
+    ):
+        read("model.skops")
+    with pytest.raises(FileNotFoundError, match=r"none: no such file. Name"):
+        read(tmp_path / "none")
+    with pytest.raises(IsADirectoryError, match=r"is a folder. Name the model file in it"):
+        read(tmp_path)

@@ -154,7 +154,7 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[type | Callable[...,
     FileNotFoundError
     """
     names = [f"{item.__module__}.{item.__qualname__}" for item in trusted]
-    data = Path(path).read_bytes()
+    data = _bytes_of(path)
     _read_header(data, path)
     try:
         with ZipFile(io.BytesIO(data)) as archive:
@@ -188,7 +188,19 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         When the file is no model file, is damaged, or was written by a newer version.
     FileNotFoundError
     """
-    return _read_header(Path(path).read_bytes(), path)
+    return _read_header(_bytes_of(path), path)
+
+
+def _bytes_of(path: str | os.PathLike[str]) -> bytes:
+    path = Path(path)
+    if path.is_file():
+        return path.read_bytes()
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder. Name the model file in it.")
+    looked = "" if path.is_absolute() else f" in {Path.cwd()}"
+    raise FileNotFoundError(
+        f"{path}: no such file{looked}. Name a file that save or 'rankwise fit' wrote."
+    )
 
 
 def _header(estimator: BaseEstimator) -> dict[str, Any]:

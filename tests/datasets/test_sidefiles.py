@@ -139,3 +139,8 @@ def test_lambdarank_as_lightgbm_ships_it(tmp_path):
     np.testing.assert_array_equal(back.X, data.X)
     np.testing.assert_array_equal(back.qid + 202, data.qid)
     assert read_letor(tmp_path / "rank.test", n_features=300).n_queries == 1
+
+
+def test_a_missing_file_is_missing_before_its_sizes_are(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"rows.txt: no such file. Check the path"):
+        read_grouped(tmp_path / "rows.txt")

@@ -219,3 +219,13 @@ def test_unneeded_text_columns_may_be_left_out(tmp_path):
 def test_unknown_suffix(tmp_path, name):
     with pytest.raises(ValueError, match=r"path must end in one of \.csv, .*read_letor"):
         read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv.gz", "rows.parquet"])
+def test_a_missing_file_is_named_with_the_fix(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=rf"{name}: no such file in .*Check the path"):
+        read_table(name)
+    (tmp_path / name).mkdir()
+    with pytest.raises(IsADirectoryError, match=f"{name} is a folder. Name a file in it"):
+        read_table(tmp_path / name)

@@ -23,6 +23,7 @@ from rankwise.datasets._text_columns import (
 )
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.svmlight import read_letor
+from rankwise.datasets.textfiles import check_there
 from rankwise.datasets.write import write_letor
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
@@ -64,12 +65,13 @@ def read_grouped(
     Raises
     ------
     FileNotFoundError
-        When there is no file of sizes.
+        When there is no such file, or no file of sizes.
     ValueError
         When rows have query ids, sizes do not sum to the number of rows, there are neither as
         many weights as rows nor as queries, or a line is malformed.
     """
     path = Path(path)
+    check_there(path)
     sizes_path = _side_file(path, SIZES) if sizes is None else Path(sizes)
     if sizes_path is None:
         raise FileNotFoundError(

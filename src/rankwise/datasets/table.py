@@ -19,7 +19,7 @@ import pyarrow.compute
 from numpy.typing import DTypeLike, NDArray
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.textfiles import open_text
+from rankwise.datasets.textfiles import check_there, open_text
 from rankwise.typing import Float64Array, FrameLike
 
 LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
@@ -74,6 +74,8 @@ def read_table(
     ValueError
         When the suffix is unknown, a column is missing, could be two things, or does not hold
         what it should; a bad cell of a text file is named by column and row.
+    FileNotFoundError, IsADirectoryError
+        When there is no such file.
     """
     path = Path(path)
     suffixes = [s.lower() for s in path.suffixes]
@@ -81,6 +83,7 @@ def read_table(
         suffixes.pop()
     kind = suffixes[-1] if suffixes else ""
     if kind in PARQUET:
+        check_there(path)
         from pyarrow.parquet import ParquetFile
 
         with ParquetFile(path) as file:

@@ -110,6 +110,15 @@ def find_files(path: PathLike | Sequence[PathLike]) -> list[Path]:
     return found
 
 
+def check_there(path: Path) -> None:
+    """Raise where ``path`` names nothing, or a folder."""
+    if not path.exists():
+        looked = "" if path.is_absolute() else f" in {Path.cwd()}"
+        raise FileNotFoundError(f"{path}: no such file{looked}. Check the path.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder. Name a file in it.")
+
+
 def open_text(path: Path) -> TextFile:
     """Find out how a file is compressed (by its first bytes) and where its text begins.
 
@@ -117,9 +126,12 @@ def open_text(path: Path) -> TextFile:
 
     Raises
     ------
+    FileNotFoundError, IsADirectoryError
+        When there is no such file.
     ValueError
         When compressed data are damaged or cut off, or the text is UTF-16.
     """
+    check_there(path)
     if path.is_file():
         with open(path, "rb") as file:
             head = file.read(8)

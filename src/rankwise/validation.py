@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from rankwise._fingerprint import fingerprint
 from rankwise.groups import QueryGroups
@@ -45,18 +45,24 @@ def check_fit(
     accept_sparse: bool = True,
     allow_nan: bool = False,
     reset: bool = True,
+    names: list[str] | None = None,
+    part: bool = False,
 ) -> FitData:
     """Check everything ``fit`` receives.
 
     Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``;
-    with ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues.
+    with ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues. ``names`` are
+    those of an array's columns. Where the rows are ``part`` of those to fit, all their weights may
+    be zero.
 
     Raises
     ------
     ValueError, TypeError
         Naming argument, rule, value and fix.
     """
-    X = check_rows(estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset)
+    X = check_rows(
+        estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names
+    )
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
@@ -65,7 +71,7 @@ def check_fit(
     groups = QueryGroups.from_qid(qid, X.shape[0])
     weight, kept = None, None
     if sample_weight is not None:
-        weight = check_weight(sample_weight, X.shape[0])
+        weight = check_weight(sample_weight, X.shape[0], part=part)
         if not weight.all():
             kept = weight > 0
             X, y, weight, groups = X[kept], y[kept], weight[kept], groups.take(kept)
@@ -123,20 +129,26 @@ def check_rows(
     allow_nan: bool = False,
     reset: bool = False,
     name: str = "X",
+    names: list[str] | None = None,
 ) -> Matrix:
-    """X as a C-contiguous float32/float64 matrix or CSR; feature names and width are checked."""
-    names = _column_names(X)
+    """X as a C-contiguous float32/float64 matrix or CSR; feature names and width are checked.
+
+    ``names`` are those of an array's columns; None: X itself says.
+    """
+    rules: dict[str, Any] = {
+        "accept_sparse": "csr" if accept_sparse else False,
+        "dtype": _float_types(X),
+        "order": "C",
+        "ensure_all_finite": False,
+        "accept_large_sparse": True,
+    }
     try:
-        X = validate_data(
-            estimator,
-            X,
-            reset=reset,
-            accept_sparse="csr" if accept_sparse else False,
-            dtype=_float_types(X),
-            order="C",
-            ensure_all_finite=False,
-            accept_large_sparse=True,
-        )
+        if names is None:
+            names = _column_names(X)
+            X = validate_data(estimator, X, reset=reset, **rules)
+        else:
+            X = check_array(X, estimator=estimator, **rules)
+            _check_names(estimator, names, reset=reset)
     except (TypeError, ValueError) as error:
         _check_numbers(X, names, name)
         if name == "X":
@@ -185,8 +197,8 @@ def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y")
     return y
 
 
-def check_weight(sample_weight: ArrayLike, n_samples: int) -> Float64Array:
-    """One weight >= 0 per row, not all zero; a weight means repetition of the row."""
+def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False) -> Float64Array:
+    """One weight >= 0 per row, not all zero (but in a part); it means repetition of the row."""
     weight = np.asarray(sample_weight)
     if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
         weight = np.full(n_samples, float(weight))
@@ -210,7 +222,7 @@ def check_weight(sample_weight: ArrayLike, n_samples: int) -> Float64Array:
         raise ValueError(
             f"sample_weight must be >= 0, got {weight.min()} at row {int(weight.argmin())}."
         )
-    if not weight.any():
+    if not weight.any() and not part:
         raise ValueError("sample_weight must not be all zero: no row is left to fit.")
     return weight
 
@@ -275,6 +287,26 @@ def _first_no_number(column: np.ndarray[Any, Any]) -> int | None:
         except ValueError:
             return row
     return None
+
+
+def _check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
+    """Set the width and the names of the columns, or compare with those of the fit."""
+    if reset:
+        estimator.n_features_in_ = len(names)
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        return
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {len(names)} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    fitted = getattr(estimator, "feature_names_in_", names)
+    for column, (name, expected) in enumerate(zip(names, fitted, strict=True)):
+        if name != expected:
+            raise ValueError(
+                "The feature names should match those that were passed during fit: column "
+                f"{column} is {name!r}, it was {expected!r}."
+            )
 
 
 def _column_names(X: Any) -> list[str] | None:

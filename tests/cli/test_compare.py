@@ -201,7 +201,7 @@ def test_wrong_options_are_exit_code_two(rankwise, letor_file, arguments, messag
     [
         (("lambdrank",), "'lambdrank' is neither a file nor a data set. Did you mean 'lambda"),
         (("nowhere.txt",), "'nowhere.txt' is neither a file nor a data set. Data sets: ohsumed,"),
-        (("lambdarank:9",), "fold must lie between 1 and 1 for lambdarank, got 9."),
+        (("lambdarank:9",), "lambdarank has a single fold, 1, got fold=9."),
         (("lambdarank:1:best",), "'lambdarank:1:best' does not read as NAME, NAME:FOLD"),
         (("lambdarank:1:all",), "fold 1 of lambdarank has no part 'all'."),
         (("ohsumed:train",), "part must be one of 'all' for ohsumed"),

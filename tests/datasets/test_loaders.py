@@ -134,14 +134,14 @@ def test_float64_is_the_number_in_the_file():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: load_lambdarank(2), "fold must lie between 1 and 1 for lambdarank, got 2"),
-        (lambda: load_lambdarank(0), "got 0"),
+        (lambda: load_lambdarank(2), "lambdarank has a single fold, 1, got fold=2. Pass"),
+        (lambda: load_lambdarank(0), "got fold=0"),
         (lambda: load_lambdarank(part="vali"), "part must be one of 'all', 'train', 'test'"),
         (lambda: load_lambdarank(1, part="all"), "got fold=1 too. Drop one"),
         (lambda: load_dataset("ohsumed", part="train"), "part must be one of 'all' for ohsumed"),
         (lambda: load_dataset("x"), "name must be one of ohsumed"),
         (lambda: load_ohsumed(1, "null"), "version must be 'qln' or 'min', got 'null'"),
-        (lambda: load_mq2008(6), "fold must lie between 1 and 5 for mq2008, got 6"),
+        (lambda: load_mq2008(6), "mq2008 has folds 1 to 5, got fold=6"),
     ],
 )
 def test_bad_arguments(call, message):

@@ -183,3 +183,13 @@ def test_what_is_no_data_is_told_how_to_become_data(make, fix):
     table = RankingData(np.zeros((4, 1)), np.arange(4.0), np.array([1, 1, 2, 2]))
     with pytest.raises(TypeError, match=fix):
         as_folds(make(table))
+
+
+def test_folds_show_their_names():
+    def folded(name, n):
+        return repr(FoldedData(name, tuple(f"fold{i + 1}" for i in range(n)), lambda i: None))
+
+    assert folded("mine", 1) == "FoldedData('mine': 1 folds, fold1)"
+    assert folded("", 2) == "FoldedData(2 folds, fold1, fold2)"
+    assert folded("m", 5).endswith("fold4, fold5)")
+    assert folded("m", 9).endswith("fold5, …)")

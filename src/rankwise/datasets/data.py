@@ -12,6 +12,9 @@ import numpy as np
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Matrix
 
+# Folds that a repr names; of more, an ellipsis stands for the rest.
+MOST_NAMES = 5
+
 
 @dataclass(frozen=True, eq=False)
 class RankingData:
@@ -133,3 +136,8 @@ class FoldedData(Sequence[Fold]):
 
     def __iter__(self) -> Iterator[Fold]:
         return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r}: " if self.name else ""
+        names = [*self.fold_names[:MOST_NAMES], "…"][: len(self)]
+        return f"FoldedData({name}{len(self)} folds, {', '.join(names)})"

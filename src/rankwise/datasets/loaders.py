@@ -195,7 +195,11 @@ def _load(name: str, fold: int | None, part: Part | None, dtype: DTypeLike) -> A
 def _check_choice(entry: DataSet, fold: int | None, part: str | None) -> None:
     n_folds = len(entry.folds)
     if fold is not None and fold not in range(1, n_folds + 1):
-        raise ValueError(f"fold must lie between 1 and {n_folds} for {entry.name}, got {fold!r}.")
+        known = f"folds 1 to {n_folds}" if n_folds > 1 else "a single fold, 1"
+        raise ValueError(
+            f"{entry.name} has {known}, got fold={fold!r}. Pass a number it has, or none for the "
+            "whole set."
+        )
     parts = ("all", "train", "test") if n_folds == 1 else ("all",)
     if part is not None and part not in parts:
         raise ValueError(

@@ -18,8 +18,14 @@ if TYPE_CHECKING:
     from rankwise.rankers.adapters.catboost import CatBoostRanker
     from rankwise.rankers.adapters.lightgbm import LightGBMRanker
     from rankwise.rankers.adapters.xgboost import XGBoostRanker
+    from rankwise.rankers.elm.elmrank import ELMRank
     from rankwise.rankers.elm.pairwise_elm import PairwiseELM
     from rankwise.rankers.elm.pointwise_elm import PointwiseELM
+    from rankwise.rankers.kernel.clsrrank import CLSRRank
+    from rankwise.rankers.kernel.lsrrank import LSRRank
+    from rankwise.rankers.kernel.lssvr import LSSVRanker
+    from rankwise.rankers.kernel.mprank import MPRank
+    from rankwise.rankers.kernel.rankrls import RankRLS
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
     from rankwise.rankers.linear.ridge import RidgeRanker
     from rankwise.selection import compare
@@ -36,13 +42,19 @@ _FUNCTIONS = {
 }
 
 __all__ = [
+    "CLSRRank",
     "CatBoostRanker",
+    "ELMRank",
+    "LSRRank",
+    "LSSVRanker",
     "LightGBMRanker",
     "LinearRegressionRanker",
+    "MPRank",
     "PairwiseELM",
     "PointwiseELM",
     "QueryGroups",
     "RandomNodes",
+    "RankRLS",
     "RankingData",
     "RidgeRanker",
     "XGBoostRanker",

@@ -63,6 +63,9 @@ class Entry:
         return getattr(import_module(module), name)
 
 
+# Kernel models whose time is linear in the rows.
+_LANDMARKS = {"approximation": "nystroem", "n_landmarks": 1000, "random_state": 0}
+
 REGISTRY: dict[str, Entry] = {
     "linear_regression": Entry(
         "rankwise.rankers.linear.linear_regression:LinearRegressionRanker",
@@ -94,6 +97,56 @@ REGISTRY: dict[str, Entry] = {
         tags=frozenset({"pairwise", "closed-form", "random-nodes", "path", "validation"}),
         paper="zong2013",
         params={"C": "val", "random_state": 0},
+    ),
+    "elmrank": Entry(
+        "rankwise.rankers.elm.elmrank:ELMRank",
+        kind="ranker",
+        summary="Random hidden nodes, squared loss of score differences, two ridges (ELMRank)",
+        tags=frozenset({"pairwise", "closed-form", "random-nodes", "path", "validation"}),
+        paper="chen2014",
+        params={"lam": "val", "C": "val", "random_state": 0},
+    ),
+    "rankrls": Entry(
+        "rankwise.rankers.kernel.rankrls:RankRLS",
+        kind="ranker",
+        summary="Regularised least squares over all pairs, with a kernel (RankRLS)",
+        tags=frozenset({"pairwise", "closed-form", "kernel", "path", "validation"}),
+        paper="pahikkala2009",
+        params={"kernel": "rbf", "alpha": "val", **_LANDMARKS},
+    ),
+    "lsrrank": Entry(
+        "rankwise.rankers.kernel.lsrrank:LSRRank",
+        kind="ranker",
+        summary="Least-squares regularised ranking in a kernel's space (LSRRank)",
+        tags=frozenset({"pairwise", "closed-form", "kernel", "path", "validation"}),
+        paper="agarwal2009",
+        params={"lam": "val", **_LANDMARKS},
+    ),
+    "clsrrank": Entry(
+        "rankwise.rankers.kernel.clsrrank:CLSRRank",
+        kind="ranker",
+        summary="Least-squares ranking with penalised coefficients, any kernel (CLSRRank)",
+        tags=frozenset(
+            {"pairwise", "closed-form", "kernel", "path", "validation", "deterministic"}
+        ),
+        paper="chen2014clsr",
+        params={"lam": "val"},
+    ),
+    "mprank": Entry(
+        "rankwise.rankers.kernel.mprank:MPRank",
+        kind="ranker",
+        summary="Magnitude-preserving ranking with squared loss (MPRank)",
+        tags=frozenset({"pairwise", "closed-form", "kernel", "path", "validation"}),
+        paper="cortes2007",
+        params={"C": "val"},
+    ),
+    "lssvr": Entry(
+        "rankwise.rankers.kernel.lssvr:LSSVRanker",
+        kind="ranker",
+        summary="Least-squares support vector regression as a ranker (LS-SVM)",
+        tags=frozenset({"pointwise", "closed-form", "kernel", "path", "validation"}),
+        paper="suykens1999",
+        params={"C": "val", **_LANDMARKS},
     ),
     "lightgbm": Entry(
         "rankwise.rankers.adapters.lightgbm:LightGBMRanker",

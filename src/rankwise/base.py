@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,17 +12,6 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score, default_score_name
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 from rankwise.validation import check_target, check_weight
-
-
-@dataclass(frozen=True)
-class SolveResult:
-    """What a solver returns: the solution and how it got there."""
-
-    x: Any
-    n_iter: int
-    converged: bool
-    stop_value: float
-    history: list[float] = field(default_factory=list)
 
 
 class Ranker(RegressorMixin, BaseEstimator):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -39,6 +39,8 @@ from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 # Zong & Huang's grid: 2^-30, 2^-28, ..., 2^20.
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
+# Penalties against a mean over pairs: 10^2, 10^1.5, ..., 10^-8.
+MEAN_GRID = 10.0 ** np.arange(2, -8.5, -0.5)
 DEFAULT_FOLDS = 5
 WAYS = ("cv", "loqo", "lpo", "val")
 PENALTY_CONSTRAINT: list[Any] = [
@@ -75,6 +77,10 @@ class ClosedFormRanker(Ranker):
     def _design(self, data: FitData) -> Design:
         raise TypeError(f"{type(self).__name__} must define _design.")
 
+    def _designs(self, data: FitData) -> Iterator[tuple[dict[str, Any], Design]]:
+        """Designs among which the search chooses, each with the parameters that tell it apart."""
+        yield {}, self._design(data)
+
     def _problem(self, data: FitData) -> Problem:
         raise TypeError(f"{type(self).__name__} must define _problem.")
 
@@ -88,20 +94,29 @@ class ClosedFormRanker(Ranker):
     ) -> PathFit:
         """Fit the path, choose from it, and set the fitted attributes."""
         self._validate_params()
-        for state in ("_running", "_stream_design"):
+        for state in ("_running", "_stream_design", "cv_results_"):
             vars(self).pop(state, None)
         data = check_fit(self, X, y, qid, sample_weight)
         vali = check_validation(self, data, *validation)
         self._set_score_name(data.y)
         measure = parse(self.measure)
-        design, problem = self._design(data), self._problem(data)
         way, penalties = self._grid(getattr(self, self._penalty), vali is not None)
-        with single_threaded_blas():
-            fit = self._fit_way(way, design, problem, penalties, data, vali)
         if way == "lpo":
             measure = parse("Misranking")
-        chosen = 0 if fit.fold_scores is None else fit.best(measure)
+        problem = self._problem(data)
+        best: tuple[float, Design, PathFit, int] | None = None
+        searched: list[tuple[dict[str, Any], Float64Array | None]] = []
+        for parameters, design in self._designs(data):
+            with single_threaded_blas():
+                fit = self._fit_way(way, design, problem, penalties, data, vali)
+            chosen, value = (0, 0.0) if fit.fold_scores is None else fit.best(measure)
+            searched.append((parameters, fit.fold_scores))
+            if best is None or value > best[0]:
+                best = (value, design, fit, chosen)
+        assert best is not None
+        _, design, fit, chosen = best
         self._set_fitted(design, problem, fit, penalties, chosen)
+        self._set_results(penalties, searched)
         return fit
 
     def partial_fit(
@@ -126,7 +141,8 @@ class ClosedFormRanker(Ranker):
         ------
         ValueError
             When the penalty is not a number, when a query comes back after others, or when a query
-            that may go on has more than 64 grades with ``graph="distinct"``. The model is then
+            that may go on has too many grades with ``graph="distinct"`` (512 MB are kept, one
+            matrix of the squared number of columns for each grade). The model is then
             as it was before the call.
 
         Warns
@@ -195,7 +211,7 @@ class ClosedFormRanker(Ranker):
             return fit_path_lpo(problem, design, penalties)
         if self.cv is None or isinstance(self.cv, Integral):
             return fit_path_cv(problem, design, penalties, measure, int(self.cv or DEFAULT_FOLDS))
-        return fit_path_splits(problem, design, penalties, measure, _splits(self.cv, data))
+        return fit_path_splits(problem, design, penalties, measure, row_splits(self.cv, data))
 
     def _grid(self, value: Any, has_validation: bool) -> tuple[str, Penalties]:
         """How the penalty is chosen ("fixed" or one of ``WAYS``) and the grid, weak model first."""
@@ -225,7 +241,12 @@ class ClosedFormRanker(Ranker):
 
     def _default_grid(self) -> Float64Array:
         """What "cv" and the other ways search."""
-        return DEFAULT_GRID if self._penalty == "C" else inverse(DEFAULT_GRID)
+        return {
+            "C": DEFAULT_GRID,
+            "alpha": inverse(DEFAULT_GRID),
+            "lam": MEAN_GRID,
+            "mean": inverse(MEAN_GRID),
+        }[self._scale]
 
     def _set_fitted(
         self, design: Design, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
@@ -235,12 +256,25 @@ class ClosedFormRanker(Ranker):
         setattr(self, f"{self._penalty}_", float(penalty[chosen]))
         self._set_model(design, [coef[chosen] for coef in fit.coefs])
         self.path_ = {self._penalty: penalty, "coef": self._path_coef(design, fit)}
-        if fit.fold_scores is not None:
-            self.cv_results_ = {
-                self._penalty: penalty,
-                "fold_test_scores": fit.fold_scores,
-                "mean_test_score": mean_defined(fit.fold_scores),
-            }
+
+    def _set_results(
+        self,
+        penalties: Penalties,
+        searched: Sequence[tuple[dict[str, Any], Float64Array | None]],
+    ) -> None:
+        """Set ``cv_results_`` where something was searched: one column per candidate."""
+        scores = [part for _, part in searched if part is not None]
+        if not scores:
+            return
+        self.cv_results_ = {
+            self._penalty: np.tile(penalties.values, len(scores)),
+            "fold_test_scores": np.concatenate(scores, axis=1),
+            "mean_test_score": np.concatenate([mean_defined(part) for part in scores]),
+        }
+        if len(searched) > 1:
+            for name in searched[0][0]:
+                values = np.array([parameters[name] for parameters, _ in searched])
+                self.cv_results_[name] = np.repeat(values, len(penalties))
 
     def _path_coef(self, design: Design, fit: PathFit) -> Float64Array:
         return design.read_out(fit.coefs)
@@ -250,6 +284,10 @@ class ClosedFormRanker(Ranker):
 
     def _scores(self, X: Matrix) -> Float64Array:
         raise TypeError(f"{type(self).__name__} must define _scores.")
+
+    def _chunk_rows(self, n_samples: int) -> int:
+        """Rows scored at a time."""
+        return CHUNK_ROWS
 
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row; a higher score ranks higher within its query.
@@ -264,11 +302,10 @@ class ClosedFormRanker(Ranker):
         """
         check_is_fitted(self)
         X = check_rows(self, X)
-        starts = range(0, X.shape[0], CHUNK_ROWS)
+        size = self._chunk_rows(X.shape[0])
+        starts = range(0, X.shape[0], size)
         n_threads = None if len(starts) > 1 else 1
-        parts = list(
-            thread_imap(lambda lo: self._scores(X[lo : lo + CHUNK_ROWS]), starts, n_threads)
-        )
+        parts = list(thread_imap(lambda lo: self._scores(X[lo : lo + size]), starts, n_threads))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
@@ -294,7 +331,7 @@ def linear_model(design: LinearDesign, coefs: Sequence[Float64Array]) -> tuple[F
     return raw[:d].copy(), float(constant - design.columns.shift @ raw[:d])
 
 
-def _splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+def row_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
     """(train rows, test rows) of a scikit-learn splitter or an iterable of index pairs.
 
     A splitter gets the queries as ``groups``. Indices of an iterable count the rows passed to

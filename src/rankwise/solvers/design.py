@@ -16,12 +16,18 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from rankwise.features.random_nodes import SLICE_ROWS, NodeMap
+from rankwise.features.random_nodes import SLICE_ROWS
 from rankwise.solvers.dual import DualPath, dual_path
 from rankwise.solvers.gram import BlockMap, Gram, Problem, fold_grams
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
 Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
+
+
+class ColumnMap(BlockMap, Protocol):
+    """A block map in a precision of its own: :class:`NodeMap`, or a Nystroem or Fourier map."""
+
+    def astype(self, dtype: Any) -> Any: ...
 
 
 class Design(Protocol):
@@ -159,9 +165,9 @@ class _Projected:
 
 @dataclass(frozen=True, eq=False)
 class NodeDesign:
-    """Random hidden nodes, one map per draw."""
+    """Columns that a map computes from blocks of rows, one map per draw."""
 
-    maps: Sequence[NodeMap]
+    maps: Sequence[ColumnMap]
 
     @property
     def n_columns(self) -> int:

@@ -53,8 +53,8 @@ class PathFit:
     fold_scores: Float64Array | None
     grams: list[Gram] | None
 
-    def best(self, measure: Measure) -> int:
-        """Number of the best C; the first one on ties."""
+    def best(self, measure: Measure) -> tuple[int, float]:
+        """Number of the best penalty (the first one on ties), and its value, larger is better."""
         assert self.fold_scores is not None
         means = mean_defined(self.fold_scores)
         signed = means if measure.greater_is_better else -means
@@ -63,7 +63,8 @@ class PathFit:
                 f"measure={str(measure)!r} is defined for no held-out query, so it cannot choose. "
                 "Use another measure, or give a number."
             )
-        return int(np.nanargmax(signed))
+        best = int(np.nanargmax(signed))
+        return best, float(signed[best])
 
 
 def fit_path(problem: Problem, design: Design, penalties: Penalties) -> PathFit:

@@ -11,43 +11,45 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
-from rankwise.rankers.closed_form import (
-    PENALTY_CONSTRAINT,
-    SELECTION_CONSTRAINTS,
-    ClosedFormRanker,
-    linear_model,
-)
+from rankwise.rankers.closed_form import PENALTY_CONSTRAINT
+from rankwise.rankers.kernel.kernel_model import KERNEL_CONSTRAINTS, KernelModel
 from rankwise.solvers.design import Design, LinearDesign, NodeDesign, ShiftedColumns
+from rankwise.solvers.gram import Problem
 from rankwise.solvers.path_selection import PathFit
+from rankwise.solvers.penalty import Penalties
 from rankwise.typing import Float64Array, Matrix
 from rankwise.validation import FitData
 
 ELM_CONSTRAINTS: dict[str, Any] = {
+    **KERNEL_CONSTRAINTS,
     "n_nodes": [Interval(Integral, 1, None, closed="left")],
     "activation": [StrOptions(set(ACTIVATIONS))],
-    "kernel": [StrOptions({"linear"}), None],
+    "kernel": [*KERNEL_CONSTRAINTS["kernel"], None],
     "C": PENALTY_CONSTRAINT,
     "n_draws": [Interval(Integral, 1, None, closed="left")],
     "random_state": ["random_state"],
-    **SELECTION_CONSTRAINTS,
 }
 
 
-class ELM(ClosedFormRanker):
-    """Extreme learning machine: random nodes (or a linear kernel) and a closed form."""
+class ELM(KernelModel):
+    """Extreme learning machine: random nodes (or a kernel) and a closed form."""
 
     _penalty: ClassVar[str] = "C"
     n_nodes: int
     activation: str
-    kernel: str | None
     n_draws: int
     random_state: Any
 
-    def _design(self, data: FitData) -> Design:
+    def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
+        if self.kernel is not None:
+            return super()._kernel_design(data, gamma)
+        if gamma is not None or self.kernel_params:
+            raise ValueError(
+                f"gamma and kernel_params belong to a kernel, got kernel=None, gamma={gamma!r} and "
+                f"kernel_params={self.kernel_params!r}. Name a kernel, or drop them."
+            )
         X = data.X
         d = X.shape[1]
-        if self.kernel == "linear":
-            return LinearDesign(ShiftedColumns(np.zeros(d), ones=False))
         random_state = check_random_state(self.random_state)
         maps = [
             draw_nodes(d, self.n_nodes, self.activation, random_state) for _ in range(self.n_draws)
@@ -58,23 +60,30 @@ class ELM(ClosedFormRanker):
             )
         return NodeDesign([nodes.astype(X.dtype) for nodes in maps])
 
+    def _set_fitted(
+        self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
+    ) -> None:
+        for name in ("hidden_weights_", "hidden_biases_", "output_weights_"):
+            vars(self).pop(name, None)
+        super()._set_fitted(design, problem, fit, penalties, chosen)
+
     def _set_model(self, design: Design, coefs: Sequence[Float64Array]) -> None:
-        if isinstance(design, LinearDesign):
-            self.coef_, self.intercept_ = linear_model(design, coefs)
+        if not isinstance(design, NodeDesign):
+            super()._set_model(design, coefs)
             return
-        assert isinstance(design, NodeDesign)
-        self.hidden_weights_ = np.stack([nodes.weights for nodes in design.maps])
-        self.hidden_biases_ = np.stack([nodes.biases for nodes in design.maps])
+        nodes: Sequence[Any] = design.maps
+        self.hidden_weights_ = np.stack([draw.weights for draw in nodes])
+        self.hidden_biases_ = np.stack([draw.biases for draw in nodes])
         self.output_weights_ = np.stack(coefs)
 
     def _path_coef(self, design: Design, fit: PathFit) -> Float64Array:
-        if isinstance(design, LinearDesign):
-            return design.read_out(fit.coefs)
-        return np.stack(list(fit.coefs))
+        if isinstance(design, NodeDesign):
+            return np.stack(list(fit.coefs))
+        return super()._path_coef(design, fit)
 
     def _scores(self, X: Matrix) -> Float64Array:
         if not hasattr(self, "output_weights_"):
-            return np.asarray(X @ self.coef_, dtype=np.float64) + self.intercept_
+            return super()._scores(X)
         design = NodeDesign(
             [
                 NodeMap(weights, biases, self.activation).astype(X.dtype)

@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import StrOptions
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.elm.elm import ELM, ELM_CONSTRAINTS
+from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
 from rankwise.solvers.gram import Problem
 from rankwise.typing import ArrayLike, FrameLike
 from rankwise.validation import FitData
@@ -37,8 +38,10 @@ class PairwiseELM(ELM):
     activation : {"sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"}
         Default "sigmoid". Linear nodes with ``n_nodes > n_features + 1`` are solved in the
         (d + 1)-dimensional space they span: the same predictions.
-    kernel : {None, "linear"}, default=None
-        "linear" uses the columns of X in place of nodes (RankRLS with a linear kernel).
+    kernel : str, callable or None, default=None
+        In place of nodes: "linear" (the columns of X), "rbf", "laplacian", "polynomial",
+        "perceptron", "stump", "precomputed" or ``K(X, Z)``, see
+        :func:`rankwise.features.kernels.resolve_kernel` (RankRLS).
     C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
         C > 0 multiplies the SUM over pairs against the squared norm of the output weights. A grid
         is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv",
@@ -57,6 +60,13 @@ class PairwiseELM(ELM):
         A number of folds of queries (over rows where there are fewer queries); a scikit-learn
         splitter gets the queries as ``groups``.
     random_state : int, RandomState or None, default=None
+    gamma : float > 0, list of floats, "grid" or None, default=None
+        Of the kernel, ``exp(-gamma |x - z|^2)`` for rbf; None: 1 / median squared distance. A list,
+        or "grid" for powers of two around the median width, is searched together with C.
+    kernel_params : dict, optional
+        "degree", "coef0" or "delta" of the kernel, or keyword arguments of a callable.
+    max_bytes : int, default=2**33
+        Most memory an exact kernel model may take for its matrices, in bytes (32 n_samples^2).
 
     Attributes
     ----------
@@ -66,6 +76,8 @@ class PairwiseELM(ELM):
     output_weights_ : ndarray of shape (n_draws, n_nodes)
     coef_, intercept_ : ndarray of shape (n_features_in_,), float
         In place of the three above for a linear kernel and for linear nodes.
+    dual_coef_, X_fit_, kernel_, gamma_
+        In place of them for another kernel: ``f(x) = sum_i dual_coef_[i] K(x, X_fit_[i])``.
     path_ : dict with "C" of shape (n_C,) and "coef"
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
     score_name_ : str
@@ -73,9 +85,10 @@ class PairwiseELM(ELM):
     Notes
     -----
     O(N n^2 + n^3) for N rows and n nodes, linear in the rows; each further C is O(n^2). Extra
-    memory is O(n^2) for each fold, whatever N. Float32 input: nodes in float32; they are centred
-    and multiplied in float64 up to 5e10 multiplications, and in float32 with float64 sums over
-    chunks beyond (6e-8 relative in the Gram matrix).
+    memory is O(n^2) for each fold, whatever N. Kernels other than the linear one: O(N^3) time.
+    Float32 input: nodes in float32; they are centred and multiplied in float64 up to 5e10
+    multiplications, and in float32 with float64 sums over chunks beyond (6e-8 relative in the Gram
+    matrix).
 
     Differs from [1]: 1. the graph is never formed, so nodes cost O(N) instead of O(N^2). 2. a row
     weight means repetition of the row.
@@ -105,7 +118,7 @@ class PairwiseELM(ELM):
         self,
         n_nodes: int = 1000,
         activation: Activation = "sigmoid",
-        kernel: Literal["linear"] | None = None,
+        kernel: Any = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         measure: str = "nDCG@10",
         graph: Literal["all", "distinct"] = "all",
@@ -113,6 +126,9 @@ class PairwiseELM(ELM):
         n_draws: int = 1,
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
+        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        kernel_params: dict[str, Any] | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self.n_nodes = n_nodes
         self.activation = activation
@@ -124,6 +140,9 @@ class PairwiseELM(ELM):
         self.n_draws = n_draws
         self.cv = cv
         self.random_state = random_state
+        self.gamma = gamma
+        self.kernel_params = kernel_params
+        self.max_bytes = max_bytes
 
     def _problem(self, data: FitData) -> Problem:
         return Problem(

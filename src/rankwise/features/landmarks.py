@@ -1,0 +1,139 @@
+"""Landmarks: few rows that stand for all of them.
+
+- uniform: any distinct rows, each with the same chance;
+- k-means++ [1]_: each next one with a chance that grows with the squared Euclidean distance to
+  the ones drawn before;
+- leverage [2]_: with a chance proportional to the ridge leverage score
+  ``k(x, x) - k(x, S) (K_ss + lambda I)^-1 k(S, x)``, how badly the others represent the row,
+  approximated from a uniform sketch S.
+
+Rows are drawn in the order of a hash of their content, repeated rows once: neither the order of
+the rows nor repetition changes the draw.
+
+References
+----------
+.. [1] Arthur & Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007.
+.. [2] El Alaoui & Mahoney, "Fast randomized kernel methods with statistical guarantees",
+   NIPS 28 (2015).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import kmeans_plusplus
+from sklearn.utils import check_random_state
+
+from rankwise._row_hash import distinct_rows
+from rankwise.features.kernel import Kernel
+from rankwise.features.nystroem_map import NystroemMap, nystroem_map
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+METHODS = ("uniform", "kmeans++", "leverage")
+# k-means++ and leverage scores look at so many rows, drawn uniformly, for each landmark.
+_CANDIDATES_PER_LANDMARK = 10
+# Rows of the sketch behind the leverage scores, at most.
+_SKETCH_ROWS = 1000
+# Rows whose kernel values with themselves are taken at a time.
+_DIAGONAL_ROWS = 64
+
+
+def draw_landmarks(
+    X: Matrix,
+    n: int,
+    method: str = "uniform",
+    kernel: Kernel | None = None,
+    random_state: int | np.random.RandomState | None = None,
+) -> Int64Array:
+    """Row numbers of ``n`` landmarks, of all distinct rows where there are no more.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    n : int
+        >= 1.
+    method : {"uniform", "kmeans++", "leverage"}
+    kernel : Kernel, optional
+        Needed for leverage scores; positive semidefinite, or conditionally so.
+    random_state : int, RandomState or None
+
+    Returns
+    -------
+    ndarray of shape (min(n, n_distinct),), int64
+
+    Notes
+    -----
+    Uniform: O(n_samples n_features), to hash the rows. The others look at 10 n of more rows,
+    drawn uniformly: O(n^2 n_features) for k-means++, O(n s (s + n_features) + s^3) for leverage
+    scores from a sketch of s = min(n, 1,000) rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.features.landmarks import draw_landmarks
+    >>> X = np.array([[0.0], [0.0], [1.0], [9.0]])
+    >>> sorted(X[draw_landmarks(X, 3, random_state=0)].ravel().tolist())
+    [0.0, 1.0, 9.0]
+    """
+    rng = check_random_state(random_state)
+    rows = distinct_rows(X)
+    if n >= len(rows):
+        return rows
+    rows = rng.permutation(rows)
+    if method == "uniform":
+        return rows[:n]
+    rows = rows[: _CANDIDATES_PER_LANDMARK * n]
+    candidates = X[rows]
+    if method == "kmeans++":
+        _, chosen = kmeans_plusplus(
+            candidates.astype(np.float64), n, random_state=rng, n_local_trials=1
+        )
+        return rows[chosen]
+    assert kernel is not None
+    scores = leverage_scores(candidates, kernel, n)
+    # The n least of exponential waiting times are a draw without replacement.
+    with np.errstate(divide="ignore"):
+        waiting = rng.standard_exponential(len(rows)) / scores
+    return rows[np.argsort(waiting, kind="stable")[:n]]
+
+
+def leverage_scores(X: Matrix, kernel: Kernel, n: int) -> Float64Array:
+    """Approximate ridge leverage scores, up to a factor, from a sketch of the first rows of X.
+
+    The ridge is the mean of the eigenvalues between the rows of the sketch beyond the first half
+    of ``n`` (at most half of the sketch), which keeps about that many directions apart.
+    """
+    sketch = X[: min(n, _SKETCH_ROWS)]
+    phi = nystroem_map(kernel, sketch)
+    features = phi.rows(X)
+    values, vectors = np.linalg.eigh(features[: sketch.shape[0]].T @ features[: sketch.shape[0]])
+    half = max(sketch.shape[0] // 2, 1)
+    ridge = max(float(values[:-half].sum()) / half, np.finfo(np.float64).eps * float(values[-1]))
+    inside = (features @ vectors) ** 2 @ (ridge / (np.maximum(values, 0.0) + ridge))
+    outside = _diagonal(phi, X) - np.einsum("ij,ij->i", features, features)
+    return np.maximum(inside + np.maximum(outside, 0.0), 0.0)
+
+
+def _diagonal(phi: NystroemMap, X: Matrix) -> Float64Array:
+    """Values of every row with itself, of the kernel that ``phi`` maps."""
+    diagonal = np.empty(X.shape[0])
+    anchored = phi.kernel.definite == "conditional"
+    for lo in range(0, X.shape[0], _DIAGONAL_ROWS):
+        rows = X[lo : lo + _DIAGONAL_ROWS]
+        values = phi.kernel(rows, rows).diagonal().astype(np.float64)
+        if anchored:  # k(x, x) - 2 k(x, o) + k(o, o), and k(o, o) = k(x, x)
+            values = 2 * (values - phi.kernel(rows, phi.landmarks[:1])[:, 0])
+        diagonal[lo : lo + _DIAGONAL_ROWS] = values
+    return diagonal
+
+
+def draw_nystroem_map(
+    X: Matrix,
+    kernel: Kernel,
+    n: int,
+    method: str = "uniform",
+    random_state: Any = None,
+) -> NystroemMap:
+    """Nyström map of ``n`` landmarks drawn from X, in the precision of X."""
+    return nystroem_map(kernel, X[draw_landmarks(X, n, method, kernel, random_state)], X.dtype)

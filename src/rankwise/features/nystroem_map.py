@@ -1,0 +1,164 @@
+"""Nyström features: kernel values with landmarks, turned so that inner products are kernel values.
+
+For landmarks Z with ``K_zz = R'R`` the row ``k(x, Z) R^-1`` has the inner products
+``k(x, Z) K_zz^-1 k(Z, x')``: the kernel itself between landmarks, and its best approximation from
+them elsewhere. R comes from a Cholesky decomposition with pivots, which leaves out landmarks
+that depend on others; being triangular, its inverse costs half a product of full matrices [1]_.
+
+A conditionally positive definite kernel is mapped as
+``k(x, z) - k(x, o) - k(o, z) + k(o, o)`` with the first landmark as origin ``o``: positive
+definite, and the same kernel wherever only differences of scores count.
+
+References
+----------
+.. [1] Williams & Seeger, "Using the Nyström method to speed up kernel machines", NIPS 13 (2001).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from rankwise.features.kernel import Kernel
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
+
+# Rows mapped at a time: their kernel values stay in a core's caches until they are multiplied.
+SLICE_ROWS = 256
+# Asymmetry and negative eigenvalues below this share of the largest value are rounding.
+_ROUNDING = 1e-8
+# Landmarks whose independent part is below this many rounding errors are left out. Fewer lose
+# accuracy to what is left out, more to noise in float32 (both measured on smooth kernels).
+_INDEPENDENT = 10
+# Columns of the triangular factor multiplied at a time.
+_BLOCK_COLUMNS = 256
+
+
+@dataclass(frozen=True, eq=False)
+class NystroemMap:
+    """Landmarks and what turns kernel values into features, callable on blocks of rows.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    landmarks : ndarray or CSR of shape (n_landmarks, n_features)
+    whitening : ndarray of shape (n_landmarks, n_features_out)
+        Zero below the diagonal that ends in its last entry.
+    offset : ndarray of shape (n_features_out,)
+        The features are ``K(X, landmarks) @ whitening + offset``.
+    """
+
+    kernel: Kernel
+    landmarks: Matrix
+    whitening: FloatArray
+    offset: FloatArray
+
+    @property
+    def n_features_out(self) -> int:
+        """Number of features: the rank of the kernel between the landmarks."""
+        return self.whitening.shape[1]
+
+    def astype(self, dtype: Any) -> NystroemMap:
+        """The same map in another precision."""
+        return NystroemMap(
+            self.kernel,
+            self.landmarks.astype(dtype),
+            self.whitening.astype(dtype, copy=False),
+            self.offset.astype(dtype, copy=False),
+        )
+
+    def __call__(self, X: Matrix) -> FloatArray:
+        """Features of shape (n_rows, n_features_out), in the precision of the map.
+
+        Runs on the calling thread, but for BLAS. A callable kernel is called once per slice of
+        rows.
+        """
+        dtype = self.whitening.dtype
+        out = np.empty((X.shape[0], self.n_features_out), dtype=dtype)
+        values = np.empty((min(SLICE_ROWS, X.shape[0]), self.landmarks.shape[0]), dtype=dtype)
+        evaluate = self.kernel.against(self.landmarks, dtype, sparse_rows=sparse.issparse(X))
+        for lo in range(0, X.shape[0], SLICE_ROWS):
+            rows = X[lo : lo + SLICE_ROWS]
+            evaluate(rows, values[: rows.shape[0]])
+            self._whiten(values[: rows.shape[0]], out[lo : lo + SLICE_ROWS])
+        return out
+
+    def rows(self, X: Matrix) -> Float64Array:
+        """All features in float64, for systems of the size of the rows."""
+        return self(X).astype(np.float64, copy=False)
+
+    def _whiten(self, values: FloatArray, out: FloatArray) -> None:
+        n_values, n_out = self.whitening.shape
+        for first in range(0, n_out, _BLOCK_COLUMNS):
+            last = min(first + _BLOCK_COLUMNS, n_out)
+            used = n_values - n_out + last  # the rows below are zero in these columns
+            np.matmul(values[:, :used], self.whitening[:used, first:last], out=out[:, first:last])
+        out += self.offset
+
+
+def nystroem_map(kernel: Kernel, landmarks: Matrix, dtype: Any = np.float64) -> NystroemMap:
+    """Map of the given landmarks.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Positive definite, conditionally so, or unknown and then positive semidefinite between
+        the landmarks; not precomputed.
+    landmarks : ndarray or CSR of shape (n_landmarks, n_features)
+    dtype : dtype
+        float32 or float64. Landmarks that depend on others to rounding of this type are left out.
+
+    Raises
+    ------
+    ValueError
+        When the kernel is precomputed, not symmetric or not positive semidefinite.
+
+    Notes
+    -----
+    O(n_landmarks^3); mapping n rows O(n n_landmarks (n_features + n_landmarks)).
+    """
+    if kernel.name == "precomputed":
+        raise ValueError(
+            "Nyström features need a kernel of rows, got kernel='precomputed', whose values are "
+            "all there already. Use the exact kernel."
+        )
+    anchored = kernel.definite == "conditional"
+    if anchored:
+        kernel = replace(kernel, delta=0.0)  # it would cancel
+    exact = landmarks.astype(np.float64)
+    K = kernel(exact, exact).astype(np.float64, copy=False)
+    origin_values = K[0] - K[0, 0] if anchored else np.zeros(len(K))
+    if anchored:
+        K = K - K[:, :1] - origin_values
+    kept, inverse = _inverse_root(K, float(np.finfo(dtype).eps))
+    whitening, offset = inverse, np.zeros(len(kept))
+    if anchored:
+        whitening = np.vstack([-inverse.sum(axis=0), inverse])
+        offset = -origin_values[kept] @ inverse
+        kept = np.concatenate([[0], kept])
+    return NystroemMap(kernel, landmarks[kept], np.ascontiguousarray(whitening), offset).astype(
+        dtype
+    )
+
+
+def _inverse_root(K: Float64Array, eps: float) -> tuple[Int64Array, Float64Array]:
+    """Independent rows and ``R^-1`` of the factor ``R'R = K`` between them; at least one row."""
+    scale = float(np.abs(K).max())
+    if np.abs(K - K.T).max() > _ROUNDING * scale:
+        raise ValueError("Nyström features need a symmetric kernel, got K(x, z) != K(z, x).")
+    if scale == 0.0:
+        return np.zeros(1, dtype=np.int64), np.zeros((1, 1))
+    cut = _INDEPENDENT * eps * float(K.diagonal().max())
+    factor, pivots, rank, _ = dpstrf(K, tol=max(cut, 0.0))
+    pivots, factor = pivots.astype(np.int64) - 1, np.triu(factor[:rank])
+    residual = K[np.ix_(pivots, pivots)] - factor.T @ factor
+    if np.abs(residual).max() > 10 * cut + _ROUNDING * scale:
+        raise ValueError(
+            "Nyström features need a positive semidefinite kernel, got one with negative "
+            "eigenvalues between the landmarks. Use an exact method that takes any kernel."
+        )
+    return pivots[:rank], solve_triangular(factor[:, :rank], np.eye(rank))

@@ -1,0 +1,1 @@
+"""Kernel rankers: scores are expansions over the training rows."""

@@ -1,0 +1,81 @@
+"""The kernel rankers' common form: exact, or on the columns of a Nystroem map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rankwise.features.kernel import Kernel
+from rankwise.features.landmarks import draw_landmarks
+from rankwise.features.nystroem_map import NystroemMap, nystroem_map
+from rankwise.rankers.kernel.kernel_model import KERNEL_CONSTRAINTS, KernelModel
+from rankwise.solvers.design import NodeDesign
+from rankwise.solvers.gram import Problem
+from rankwise.solvers.path_selection import PathFit
+from rankwise.solvers.penalty import Penalties
+from rankwise.typing import Float64Array, Matrix
+from rankwise.validation import FitData
+
+APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
+    **KERNEL_CONSTRAINTS,
+    "approximation": [StrOptions({"nystroem"}), None],
+    "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+}
+
+
+class KernelRanker(KernelModel):
+    """A kernel ranker with an approximation by landmarks.
+
+    Subclasses have, besides those of :class:`KernelModel`, the parameters ``approximation``,
+    ``n_landmarks`` and ``random_state``.
+    """
+
+    approximation: str | None
+    n_landmarks: int
+    random_state: Any
+
+    def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
+        kernel = self._resolve(data, gamma)
+        if self.approximation != "nystroem" or kernel.name == "linear":
+            return super()._kernel_design(data, gamma)
+        return NodeDesign([self._landmark_map(data, kernel)])
+
+    def _landmark_map(self, data: FitData, kernel: Kernel) -> NystroemMap:
+        rows = draw_landmarks(
+            data.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
+        )
+        return nystroem_map(kernel, data.X[rows], data.X.dtype)
+
+    def _set_fitted(
+        self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
+    ) -> None:
+        for name in ("nystroem_", "output_weights_"):
+            vars(self).pop(name, None)
+        super()._set_fitted(design, problem, fit, penalties, chosen)
+
+    def _set_model(self, design: Any, coefs: Sequence[Float64Array]) -> None:
+        if not isinstance(design, NodeDesign):
+            super()._set_model(design, coefs)
+            return
+        nystroem = design.maps[0]
+        assert isinstance(nystroem, NystroemMap)
+        self.nystroem_ = nystroem
+        self.kernel_ = self.nystroem_.kernel
+        self.gamma_ = self.kernel_.gamma
+        self.output_weights_ = coefs[0]
+
+    def _path_coef(self, design: Any, fit: PathFit) -> Float64Array:
+        if isinstance(design, NodeDesign):
+            return fit.coefs[0]
+        return super()._path_coef(design, fit)
+
+    def _scores(self, X: Matrix) -> Float64Array:
+        if not hasattr(self, "nystroem_"):
+            return super()._scores(X)
+        design = NodeDesign([self.nystroem_.astype(X.dtype)])
+        return design.scores(X, design.read_out([self.output_weights_[None, :]]))[:, 0]

@@ -1,0 +1,137 @@
+"""Magnitude-preserving ranking with the squared loss.
+
+Minimises ``|f|_K^2 + (C/m^2) sum_ij ((y_i - y_j) - (f_i - f_j))^2``: LSRRank with ``lam = 1/C``.
+
+Composition: kernel x squared loss over all pairs x one factorisation of the centred kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
+from rankwise.rankers.closed_form import PENALTY_CONSTRAINT
+from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
+from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
+from rankwise.solvers.gram import Problem
+from rankwise.solvers.penalty import Scale
+from rankwise.validation import FitData
+
+
+class MPRank(KernelRanker):
+    """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
+
+    Parameters
+    ----------
+    kernel : str or callable, default='linear'
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
+        Z)`` that returns an array (n_x, n_z) and is called once with the two matrices, see
+        :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
+        of X, where there are fewer of them than rows.
+    gamma : float > 0, list of floats, "grid" or None, default=None
+        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
+        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
+        the median width, is searched together with the penalty.
+    C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
+        C > 0 multiplies the MEAN over ordered pairs of a query against the squared norm of the
+        scores, as in [1] (elsewhere in this library C multiplies the sum): ``C = 1/lam`` of
+        LSRRank. A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
+        queries; "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
+        search 10^-2, 10^-1.5, ..., 10^8.
+    kernel_params : dict, optional
+        "degree" and "coef0" of the polynomial (and sigmoid), "delta" of perceptron and stump, or
+        keyword arguments of a callable.
+    approximation : {"nystroem", None}, default=None
+        "nystroem" replaces the kernel by that of ``n_landmarks`` rows drawn from X: time linear in
+        the rows.
+    n_landmarks : int, default=1000
+    query_weight : {"pair", "document", "query"}, default="pair"
+        What counts the same: every pair, every document, or every query.
+    max_bytes : int, default=2**33
+        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+    measure : str, default="nDCG@10"
+        What the search optimises, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
+        misordered).
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
+    random_state : int, RandomState or None, default=None
+        Draws the landmarks.
+
+    Attributes
+    ----------
+    C_ : float
+    dual_coef_ : ndarray of shape (n_samples,)
+        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
+    X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+    coef_ : ndarray of shape (n_features_in_,)
+        In place of the two above for the linear kernel.
+    nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
+        In place of them for ``approximation="nystroem"``.
+    intercept_ : float
+        0.
+    kernel_, gamma_ : Kernel, float or None
+    path_ : dict with "C" of shape (n_C,) and "coef"
+    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+    score_name_ : str
+
+    Notes
+    -----
+    The minimiser is that of :class:`LSRRank` with ``lam = 1/C``. O(N^3) time and 32 N^2 bytes for N
+    rows; O(N d^2) for a linear kernel on d columns; O(N n^2) with n landmarks.
+
+    References
+    ----------
+    .. [1] Cortes, Mohri & Rastogi, "Magnitude-preserving ranking algorithms", ICML 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import MPRank
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
+    >>> ranker = MPRank(C=10.0).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
+    >>> ranker.rank(X, qid=[1, 1, 2, 2])
+    array([2, 1, 2, 1])
+    """
+
+    _penalty: ClassVar[str] = "C"
+    _scale: ClassVar[Scale] = "mean"
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **APPROXIMATION_CONSTRAINTS,
+        "C": PENALTY_CONSTRAINT,
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
+        *,
+        kernel_params: dict[str, Any] | None = None,
+        approximation: Literal["nystroem"] | None = None,
+        n_landmarks: int = 1000,
+        query_weight: QueryWeight = "pair",
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        measure: str = "nDCG@10",
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
+        self.query_weight = query_weight
+        self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
+        self.random_state = random_state
+
+    def _problem(self, data: FitData) -> Problem:
+        return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)

@@ -1,0 +1,208 @@
+"""Regularised least squares over the pairs of each query, with a kernel.
+
+Minimises ``(y - f)' L (y - f) + alpha |f|_K^2`` with one graph Laplacian block for each query.
+
+Composition: kernel x squared loss over pairs x one factorisation (dual, primal, landmarks or
+conjugate gradients).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
+from rankwise.rankers.closed_form import ALPHA_CONSTRAINT
+from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KernelDesign
+from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
+from rankwise.solvers.gram import Problem
+from rankwise.solvers.path_selection import PathFit
+from rankwise.solvers.pcg import PreconditionedConjugateGradients, solve_expansion_by_pcg
+from rankwise.solvers.penalty import Penalties, Scale
+from rankwise.validation import FitData
+
+
+class RankRLS(KernelRanker):
+    """Regularised least squares over the pairs of each query (RankRLS).
+
+    Parameters
+    ----------
+    kernel : str or callable, default='linear'
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
+        Z)`` that returns an array (n_x, n_z) and is called once with the two matrices, see
+        :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
+        of X, where there are fewer of them than rows.
+    gamma : float > 0, list of floats, "grid" or None, default=None
+        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
+        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
+        the median width, is searched together with the penalty.
+    alpha : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
+        alpha > 0 multiplies the squared norm of the scores against the SUM over pairs (each pair
+        once). A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
+        queries; "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
+        search 2^30, 2^28, ..., 2^-20.
+    kernel_params : dict, optional
+        "degree" and "coef0" of the polynomial (and sigmoid), "delta" of perceptron and stump, or
+        keyword arguments of a callable.
+    approximation : {"nystroem", "pcg", None}, default=None
+        "nystroem" replaces the kernel by that of ``n_landmarks`` rows drawn from X: time linear in
+        the rows. "pcg" solves the exact system for one penalty by conjugate gradients without ever
+        holding the kernel.
+    n_landmarks : int, default=1000
+    graph : {"all", "distinct"}, default="all"
+        All pairs of a query, or only those of different grades.
+    query_weight : {"pair", "document", "query"}, default="pair"
+        What counts the same: every pair, every document, or every query.
+    tol, max_iter : float, int, default=1e-8, 500
+        "pcg" stops when the residual is below ``tol`` times the right-hand side.
+    max_bytes : int, default=2**33
+        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+    measure : str, default="nDCG@10"
+        What the search optimises, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
+        misordered).
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
+    random_state : int, RandomState or None, default=None
+        Draws the landmarks.
+
+    Attributes
+    ----------
+    alpha_ : float
+    dual_coef_ : ndarray of shape (n_samples,)
+        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
+    X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+    coef_ : ndarray of shape (n_features_in_,)
+        In place of the two above for the linear kernel.
+    nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
+        In place of them for ``approximation="nystroem"``.
+    intercept_ : float
+        0.
+    kernel_, gamma_ : Kernel, float or None
+    path_ : dict with "alpha" of shape (n_alpha,) and "coef"
+    cv_results_ : dict with "alpha", "fold_test_scores" and "mean_test_score" (after a search)
+    score_name_ : str
+    n_iter_ : int
+        Steps of the conjugate gradients; 1 for the others, which are direct.
+
+    Notes
+    -----
+    Linear kernel: O(N d^2 + d^3), linear in the rows. Other kernels: O(N^3) and 32 N^2 bytes
+    exactly; O(N n^2 + n^3) and O(n^2) with n landmarks; "pcg": O(N^2 d) a step and O(N n) bytes.
+
+    References
+    ----------
+    .. [1] Pahikkala, Tsivtsivadze, Airola, Boberg & Salakoski, "Learning to rank with pairwise
+       regularized least-squares", SIGIR 2007 Workshop on Learning to Rank.
+    .. [2] Pahikkala et al., "An efficient algorithm for learning to rank from preference graphs",
+       Machine Learning 75 (2009).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankRLS
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
+    >>> ranker = RankRLS(alpha=0.1).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
+    >>> ranker.rank(X, qid=[1, 1, 2, 2])
+    array([2, 1, 2, 1])
+    """
+
+    _penalty: ClassVar[str] = "alpha"
+    _scale: ClassVar[Scale] = "alpha"
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **APPROXIMATION_CONSTRAINTS,
+        "alpha": ALPHA_CONSTRAINT,
+        "graph": [StrOptions(set(GRAPHS))],
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+        "approximation": [StrOptions({"nystroem", "pcg"}), None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "linear",
+        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        alpha: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
+        *,
+        kernel_params: dict[str, Any] | None = None,
+        approximation: Literal["nystroem", "pcg"] | None = None,
+        n_landmarks: int = 1000,
+        graph: Literal["all", "distinct"] = "all",
+        query_weight: QueryWeight = "pair",
+        tol: float = 1e-8,
+        max_iter: int = 500,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        measure: str = "nDCG@10",
+        cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.alpha = alpha
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
+        self.graph = graph
+        self.query_weight = query_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
+        self.random_state = random_state
+
+    def _problem(self, data: FitData) -> Problem:
+        return Problem(
+            data.X, data.y, data.groups, data.sample_weight, self.graph, self.query_weight
+        )
+
+    def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
+        kernel = self._resolve(data, gamma)
+        if self.approximation != "pcg" or kernel.name == "linear":
+            return super()._kernel_design(data, gamma)
+        return KernelDesign(kernel, data.X.astype(np.float64, copy=False), None)
+
+    def _fit_way(
+        self,
+        way: str,
+        design: Any,
+        problem: Problem,
+        penalties: Penalties,
+        data: FitData,
+        vali: FitData | None,
+    ) -> PathFit:
+        self.n_iter_ = 1
+        if self.approximation != "pcg" or not isinstance(design, KernelDesign):
+            return super()._fit_way(way, design, problem, penalties, data, vali)
+        if way != "fixed":
+            raise ValueError(
+                'approximation="pcg" solves for one penalty, got '
+                f"alpha={self.alpha!r}, gamma={self.gamma!r}. Give numbers, or use "
+                'approximation="nystroem" to search.'
+            )
+        landmarks = self._landmark_map(data, design.kernel)
+        expanded = solve_expansion_by_pcg(
+            design.kernel,
+            design.X,
+            problem,
+            float(penalties.C(problem.pairs())[0]),
+            landmarks,
+            PreconditionedConjugateGradients(self.tol, self.max_iter),
+        )
+        self.n_iter_ = expanded.n_iter
+        if not expanded.converged:
+            warnings.warn(
+                f"Conjugate gradients stopped after max_iter={self.max_iter} steps at a relative "
+                f"residual of {expanded.stop_value:.2e} > tol={self.tol:g}. Raise max_iter or "
+                "n_landmarks.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return PathFit([expanded.x[None, :]], None, None)

@@ -1,0 +1,391 @@
+"""Kernel rankers: the papers' equations, one solver under many names, ways to choose."""
+
+import itertools
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import rbf_kernel
+
+from rankwise import (
+    CLSRRank,
+    LSRRank,
+    LSSVRanker,
+    MPRank,
+    PairwiseELM,
+    PointwiseELM,
+    RankRLS,
+    load,
+)
+from rankwise.metrics import evaluate
+from tests.oracles import dense_laplacian
+
+GAMMA = 1.3
+
+
+def rows(seed=0, n=26, d=3):
+    rng = np.random.RandomState(seed)
+    X = rng.rand(n, d)
+    return X, np.round(2 * X[:, 0] + X[:, 1] + 0.3 * rng.rand(n), 1), rng.randint(0, 5, n)
+
+
+def skewed(X, Z):
+    return rbf_kernel(X, Z, gamma=2.0) + 0.3 * X[:, :1] * np.sin(3 * Z[:, 1])
+
+
+def tanh(X, Z):
+    return np.tanh(0.9 * X @ Z.T - 0.8)
+
+
+def centring(m):
+    return np.eye(m) - 1 / m
+
+
+# The papers' equations ----------------------------------------------------------------------------
+
+
+def test_lsrrank_solves_the_papers_equation():
+    X, y, _ = rows()
+    m, lam = len(y), 0.03
+    model = LSRRank(gamma=GAMMA, lam=lam).fit(X, y)
+    K, P, a = rbf_kernel(X, gamma=GAMMA), centring(m), model.dual_coef_
+    np.testing.assert_allclose(((2 / m) * P @ K + lam * np.eye(m)) @ a, (2 / m) * P @ y, atol=1e-12)
+    np.testing.assert_allclose(model.predict(X), K @ a, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "sigmoid", skewed, tanh])
+def test_clsrrank_solves_the_papers_equation_for_any_kernel(kernel):
+    X, y, _ = rows()
+    m, lam = len(y), 0.002
+    model = CLSRRank(kernel, lam=lam).fit(X, y)
+    K, P = model.kernel_(X, X), centring(m)
+    A = (2 / m) * K.T @ P @ K + lam * m * np.eye(m)
+    np.testing.assert_allclose(A @ model.dual_coef_, (2 / m) * K.T @ P @ y, atol=1e-10)
+    np.testing.assert_allclose(model.predict(X), K @ model.dual_coef_, atol=1e-12)
+
+
+def test_the_papers_lambda_minimises_the_mean_over_ordered_pairs():
+    X, y, _ = rows()
+    model = LSRRank(gamma=GAMMA, lam=0.1).fit(X, y)
+    K = rbf_kernel(X, gamma=GAMMA)
+
+    def objective(a):
+        r = y - K @ a
+        return np.mean((r[:, None] - r) ** 2) + 0.1 * a @ K @ a
+
+    best, rng = objective(model.dual_coef_), np.random.RandomState(1)
+    for _ in range(20):
+        assert objective(model.dual_coef_ + 1e-3 * rng.standard_normal(len(y))) > best
+
+
+# One solver under many names ----------------------------------------------------------------------
+
+
+def test_mprank_is_lsrrank():
+    X, y, qid = rows()
+    for kernel in ("rbf", "linear", "perceptron"):
+        one = MPRank(kernel, C=20.0).fit(X, y, qid=qid).predict(X)
+        two = LSRRank(kernel, lam=1 / 20.0).fit(X, y, qid=qid).predict(X)
+        np.testing.assert_allclose(one, two, rtol=1e-12)
+
+
+def test_ls_svr_orders_as_lsrrank():
+    X, y, _ = rows()
+    m = len(y)
+    svr = LSSVRanker(gamma=GAMMA, C=3.0).fit(X, y)
+    ranker = LSRRank(gamma=GAMMA, lam=2 / (3.0 * m)).fit(X, y)
+    difference = svr.predict(X) - ranker.predict(X)
+    np.testing.assert_allclose(difference, difference[0], atol=1e-10)
+    # The system of least-squares support vector machines, with the intercept b.
+    system = np.block([[rbf_kernel(X, gamma=GAMMA) + np.eye(m) / 3.0, np.ones((m, 1))],
+                       [np.ones((1, m)), np.zeros((1, 1))]])  # fmt: skip
+    solution = np.linalg.solve(system, np.append(y, 0.0))
+    np.testing.assert_allclose(svr.dual_coef_, solution[:-1], atol=1e-10)
+    np.testing.assert_allclose(svr.intercept_, solution[-1], atol=1e-10)
+
+
+@pytest.mark.parametrize("graph", ["all", "distinct"])
+@pytest.mark.parametrize("query_weight", ["pair", "document", "query"])
+def test_dual_equals_the_dense_laplacian_solve(graph, query_weight):
+    X, y, qid = rows()
+    y = np.round(y)
+    w = np.random.RandomState(3).randint(1, 4, len(y)).astype(float)
+    L = dense_laplacian(y, qid, graph=graph, query_weight=query_weight, w=w)
+    K = rbf_kernel(X, gamma=GAMMA)
+    expected = K @ np.linalg.solve(0.7 * np.eye(len(y)) + L @ K, L @ y)
+    options = {"graph": graph, "query_weight": query_weight, "gamma": GAMMA}
+    rls = RankRLS("rbf", alpha=0.7, **options).fit(X, y, qid=qid, sample_weight=w)
+    elm = PairwiseELM(kernel="rbf", C=1 / 0.7, **options).fit(X, y, qid=qid, sample_weight=w)
+    np.testing.assert_allclose(rls.predict(X), expected, atol=1e-10)
+    np.testing.assert_allclose(elm.predict(X), expected, atol=1e-10)
+
+
+def test_pointwise_kernel_elm_is_kernel_ridge():
+    X, y, _ = rows()
+    model = PointwiseELM(kernel="rbf", C=4.0, gamma=GAMMA).fit(X, y)
+    K = rbf_kernel(X, gamma=GAMMA)
+    np.testing.assert_allclose(model.dual_coef_, np.linalg.solve(K + np.eye(26) / 4, y), atol=1e-10)
+
+
+def test_all_pairs_are_pointwise_with_one_intercept_per_query():
+    X, y, qid = rows()
+    sizes = np.bincount(qid)[qid]
+    indicators = (qid[:, None] == np.unique(qid)).astype(float)
+    weight = np.sqrt(sizes.astype(float))[:, None]
+    design = np.vstack([weight * np.hstack([X, indicators]),
+                        np.hstack([np.sqrt(0.5) * np.eye(3), np.zeros((3, 5))])])  # fmt: skip
+    target = np.append(weight[:, 0] * y, np.zeros(3))
+    pointwise = np.linalg.lstsq(design, target, rcond=None)[0][:3]
+    pairwise = RankRLS(alpha=0.5).fit(X, y, qid=qid)
+    np.testing.assert_allclose(pairwise.coef_, pointwise, atol=1e-10)
+
+
+@pytest.mark.parametrize("make", [
+    lambda kernel: RankRLS(kernel, alpha=0.3),
+    lambda kernel: LSRRank(kernel, lam=0.01),
+    lambda kernel: MPRank(kernel, C=9.0),
+    lambda kernel: LSSVRanker(kernel, C=2.0),
+    lambda kernel: PairwiseELM(kernel=kernel, C=2.0),
+])  # fmt: skip
+def test_a_linear_kernel_is_the_primal(make):
+    X, y, qid = rows()
+    dual = make(lambda A, B: A @ B.T).fit(X, y, qid=qid)
+    primal = make("linear").fit(X, y, qid=qid)
+    assert not hasattr(primal, "dual_coef_")
+    difference = dual.predict(X) - primal.predict(X)
+    np.testing.assert_allclose(difference, difference[0], atol=1e-10)
+
+
+def test_a_shift_of_a_conditional_kernel_changes_nothing():
+    X, y, qid = rows()
+    one = RankRLS("stump", alpha=0.1).fit(X, y, qid=qid).predict(X)
+    two = RankRLS("stump", alpha=0.1, kernel_params={"delta": 50.0}).fit(X, y, qid=qid).predict(X)
+    difference = one - two
+    for query in np.unique(qid):
+        assert np.ptp(difference[qid == query]) < 1e-9
+
+
+# Choosing -----------------------------------------------------------------------------------------
+
+GRID = [0.3, 0.02, 0.001]
+
+
+def held_out_means(make, X, y, qid, folds, measure="MSD"):
+    values = np.empty((len(folds), len(GRID)))
+    for (f, fold), (k, value) in itertools.product(enumerate(folds), enumerate(GRID)):
+        train = np.setdiff1d(np.arange(len(y)), fold)
+        model = make(value).fit(X[train], y[train], qid=qid[train])
+        scores = model.predict(X[fold])
+        values[f, k] = evaluate(y[fold], scores, qid[fold], [measure])[measure]
+    return values
+
+
+FAMILY = {
+    "LSRRank": lambda lam: LSRRank(gamma=GAMMA, lam=lam, measure="MSD"),
+    "LSRRank linear": lambda lam: LSRRank("linear", lam=lam, measure="MSD"),
+    "LSRRank query": lambda lam: LSRRank(gamma=GAMMA, lam=lam, measure="MSD", query_weight="query"),
+    "CLSRRank": lambda lam: CLSRRank(skewed, lam=lam, measure="MSD"),
+    "RankRLS": lambda alpha: RankRLS("rbf", gamma=GAMMA, alpha=alpha, measure="MSD"),
+    "RankRLS distinct": lambda alpha: RankRLS(
+        "rbf", gamma=GAMMA, alpha=alpha, measure="MSD", graph="distinct"
+    ),
+    "LSSVRanker": lambda C: LSSVRanker(gamma=GAMMA, C=C, measure="MSD"),
+    "PointwiseELM": lambda C: PointwiseELM(kernel="rbf", gamma=GAMMA, C=C, measure="MSD"),
+}
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_leave_one_query_out_equals_refits(name):
+    X, y, qid = rows()
+    model = FAMILY[name]("loqo")
+    model._default_grid = lambda: np.array(GRID)
+    model.fit(X, y, qid=qid)
+    folds = [np.flatnonzero(qid == query) for query in dict.fromkeys(qid)]
+    expected = held_out_means(FAMILY[name], X, y, qid, folds)
+    np.testing.assert_allclose(model.cv_results_["fold_test_scores"], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_search_over_splits_equals_refits(name):
+    X, y, qid = rows()
+    folds = [np.flatnonzero(qid == query) for query in (0, 3)]
+    model = FAMILY[name](GRID)
+    model.cv = [(np.setdiff1d(np.arange(len(y)), fold), fold) for fold in folds]
+    model.fit(X, y, qid=qid)
+    order = [GRID.index(value) for value in model.path_[model._penalty]]
+    expected = held_out_means(FAMILY[name], X, y, qid, folds)[:, order]
+    np.testing.assert_allclose(model.cv_results_["fold_test_scores"], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_folds_are_those_of_the_other_rankers(name):
+    X, y, qid = rows()
+    for groups in (qid, None):
+        model = FAMILY[name](GRID).fit(X, y, qid=groups)
+        reference = PairwiseELM(5, C=GRID, measure="MSD", random_state=0).fit(X, y, qid=groups)
+        assert model.cv_results_["fold_test_scores"].shape == (5, 3)
+        assert reference.cv_results_["fold_test_scores"].shape == (5, 3)
+        again = FAMILY[name](GRID).fit(X[::-1], y[::-1], qid=None if groups is None else qid[::-1])
+        np.testing.assert_allclose(
+            again.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"], rtol=1e-9
+        )
+
+
+def test_leave_pair_out_equals_refits():
+    X, y, qid = rows(n=14)
+    for name in ("LSRRank", "LSRRank linear", "RankRLS distinct", "LSSVRanker"):
+        model = FAMILY[name]("lpo")
+        model._default_grid = lambda: np.array(GRID)
+        model.fit(X, y, qid=qid)
+        for k, value in enumerate(GRID):
+            per_query = []
+            for query in np.unique(qid):
+                members = np.flatnonzero(qid == query)
+                wrong = [
+                    float(np.subtract(*FAMILY[name](value).fit(X[rest], y[rest], qid=qid[rest])
+                                      .predict(X[[i, j]])) < 0)
+                    for i, j in itertools.permutations(members, 2)
+                    if y[i] > y[j] and len(rest := np.setdiff1d(np.arange(len(y)), [i, j]))
+                ]  # fmt: skip
+                if wrong:
+                    per_query.append(np.mean(wrong))
+            np.testing.assert_allclose(
+                model.cv_results_["mean_test_score"][k], np.mean(per_query), atol=1e-9
+            )
+
+
+def test_width_and_penalty_are_searched_together():
+    X, y, qid = rows()
+    gammas = [0.1, 1.0, 10.0]
+    model = LSRRank(gamma=gammas, lam=GRID, measure="MSD").fit(X, y, qid=qid)
+    alone = [LSRRank(gamma=g, lam=GRID, measure="MSD").fit(X, y, qid=qid) for g in gammas]
+    means = np.concatenate([m.cv_results_["mean_test_score"] for m in alone])
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], means)
+    np.testing.assert_array_equal(model.cv_results_["gamma"], np.repeat(gammas, 3))
+    best = alone[int(np.argmin(means)) // 3]
+    assert (model.gamma_, model.lam_) == (best.gamma_, best.lam_)
+    np.testing.assert_allclose(model.predict(X), best.predict(X))
+    fixed = LSRRank(gamma="grid", lam=0.01, measure="MSD").fit(X, y, qid=qid)
+    assert len(fixed.cv_results_["gamma"]) == 7
+
+
+def test_validation_data_choose():
+    X, y, qid = rows()
+    X_val, y_val, qid_val = rows(seed=5)
+    model = CLSRRank(lam="val", measure="MSD")
+    model.fit(X, y, qid=qid, X_val=X_val, y_val=y_val, qid_val=qid_val)
+    values = [
+        evaluate(y_val, CLSRRank(lam=lam).fit(X, y, qid=qid).predict(X_val), qid_val, ["MSD"])[
+            "MSD"
+        ]
+        for lam in model.path_["lam"]
+    ]
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], values, rtol=1e-8)
+    assert model.lam_ == model.path_["lam"][int(np.argmin(values))]
+
+
+# Kernels, rows, memory ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [RankRLS, LSRRank, CLSRRank, LSSVRanker, MPRank])
+def test_precomputed_equals_named_also_with_rows_of_no_weight(kind):
+    X, y, qid = rows()
+    new = rows(seed=9)[0]
+    w = np.ones(len(y))
+    w[[2, 11]] = 0.0
+    for weight in (None, w):
+        named = kind("rbf", gamma=GAMMA).fit(X, y, qid=qid, sample_weight=weight)
+        K, K_new = rbf_kernel(X, gamma=GAMMA), rbf_kernel(new, X, gamma=GAMMA)
+        model = kind("precomputed").fit(K, y, qid=qid, sample_weight=weight)
+        np.testing.assert_allclose(model.predict(K_new), named.predict(new), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [RankRLS, LSRRank, CLSRRank, LSSVRanker])
+def test_a_weight_means_repetition(kind):
+    X, y, qid = rows()
+    w = np.random.RandomState(2).randint(0, 4, len(y))
+    weighted = kind("rbf").fit(X, y, qid=qid, sample_weight=w)
+    again = np.repeat(np.arange(len(y)), w)
+    repeated = kind("rbf").fit(X[again], y[again], qid=qid[again])
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-10)
+
+
+def test_a_callable_is_called_once_with_two_matrices():
+    X, y, qid = rows()
+    calls = []
+
+    def kernel(A, B, scale):
+        calls.append((A.shape, B.shape))
+        return np.exp(-scale * ((A[:, None] - B) ** 2).sum(axis=2))
+
+    model = CLSRRank(kernel, lam=GRID, kernel_params={"scale": 1.0}).fit(X, y, qid=qid)
+    assert calls == [((26, 3), (26, 3))]
+    model.predict(rows(n=7000, seed=4)[0])
+    assert calls[1:] == [((7000, 3), (26, 3))]
+
+
+def test_kernels_that_a_norm_cannot_take_are_named():
+    X, y, _ = rows()
+    with pytest.raises(ValueError, match=r"symmetric.*CLSRRank"):
+        LSRRank(skewed).fit(X, y)
+    with pytest.raises(ValueError, match=r"positive semidefinite.*CLSRRank"):
+        LSRRank(tanh).fit(X, y)
+    X, y, _ = rows(n=150)
+    for lam in (0.1, [0.1, 1.0]):
+        with pytest.raises(ValueError, match=r"positive semidefinite.*CLSRRank"):
+            LSRRank("sigmoid", lam=lam, kernel_params={"coef0": -1.0}).fit(X, y)
+
+
+def test_too_much_memory_is_an_error_with_its_bytes():
+    X, y, qid = rows()
+    with pytest.raises(ValueError, match=r"max_bytes=1000 .* 21632 bytes.*nystroem"):
+        LSRRank(max_bytes=1000).fit(X, y, qid=qid)
+    LSRRank(max_bytes=1000, approximation="nystroem", n_landmarks=9).fit(X, y, qid=qid)
+
+
+def test_all_rows_as_landmarks_give_the_exact_model():
+    X, y, qid = rows()
+    for make in (lambda **o: LSRRank(lam=0.05, **o), lambda **o: RankRLS("stump", alpha=0.5, **o),
+                 lambda **o: LSSVRanker(C=2.0, **o)):  # fmt: skip
+        exact = make().fit(X, y, qid=qid).predict(X)
+        nystroem = make(approximation="nystroem", n_landmarks=26).fit(X, y, qid=qid).predict(X)
+        difference = exact - nystroem
+        for query in np.unique(qid):
+            assert np.ptp(difference[qid == query]) < 1e-7
+
+
+@pytest.mark.parametrize("graph", ["all", "distinct"])
+def test_conjugate_gradients_reach_the_exact_model(graph):
+    X, y, qid = rows(n=120)
+    y = np.round(y)
+    options = {"graph": graph, "gamma": GAMMA, "alpha": 0.01}
+    exact = RankRLS("rbf", **options).fit(X, y, qid=qid)
+    model = RankRLS("rbf", approximation="pcg", n_landmarks=30, random_state=0, **options)
+    model.fit(X, y, qid=qid)
+    np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-6)
+    plain = RankRLS("rbf", approximation="pcg", n_landmarks=1, random_state=0, **options)
+    assert model.n_iter_ < plain.fit(X, y, qid=qid).n_iter_
+    with pytest.warns(match="max_iter=2 steps"):
+        RankRLS("rbf", approximation="pcg", n_landmarks=1, max_iter=2, **options).fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match="one penalty"):
+        RankRLS("rbf", alpha="cv", approximation="pcg").fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_models_are_saved_with_their_kernel(kernel, tmp_path):
+    X, y, qid = rows()
+    for approximation in (None, "nystroem"):
+        model = RankRLS(kernel, approximation=approximation, n_landmarks=8, random_state=0)
+        model.fit(X, y, qid=qid)
+        again = load(model.save(tmp_path / "model.rankwise"))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_partial_fit_is_there_where_it_can_be():
+    X, y, qid = rows()
+    order = np.argsort(qid, kind="stable")
+    X, y, qid = X[order], y[order], qid[order]
+    model = LSRRank("linear", lam=0.1)
+    model.partial_fit(X[:10], y[:10], qid=qid[:10]).partial_fit(X[10:], y[10:], qid=qid[10:])
+    whole = LSRRank("linear", lam=0.1).fit(X, y, qid=qid)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-10)
+    assert not hasattr(LSRRank("rbf"), "partial_fit")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import shlex
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-import rankwise
-from rankwise.report.colours import css_variables
 from rankwise.report.figures import figures
+from rankwise.report.page import render
 from rankwise.report.sections import (
     folds_section,
     leaderboard_section,
@@ -21,7 +16,6 @@ from rankwise.report.sections import (
     reproduce_section,
     verdict,
 )
-from rankwise.report.text import FILTERS
 
 if TYPE_CHECKING:
     from rankwise.selection import Leaderboard
@@ -73,27 +67,16 @@ def write_report(
 
 
 def _render(board: Leaderboard, lint: Any, command: str) -> str:
-    templates = files("rankwise.report") / "templates"
-    environment = Environment(
-        loader=PackageLoader("rankwise.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(FILTERS)
-    return environment.get_template("report.html.j2").render(
-        title=board.settings.data or "judged data",
-        board=board,
-        verdict=verdict(board),
-        leaderboard=leaderboard_section(board),
-        folds=folds_section(board),
-        figures=figures(board),
-        lint=None if lint is None else lint_section(lint),
-        reproduce=reproduce_section(board, command),
-        style=(templates / "report.css").read_text("utf-8"),
-        script=(templates / "sort.js").read_text("utf-8"),
-        variables=css_variables(),
-        version=rankwise.__version__,
-        date=datetime.date.today().isoformat(),
+    return render(
+        "report.html.j2",
+        {
+            "title": board.settings.data or "judged data",
+            "board": board,
+            "verdict": verdict(board),
+            "leaderboard": leaderboard_section(board),
+            "folds": folds_section(board),
+            "figures": figures(board),
+            "lint": None if lint is None else lint_section(lint),
+            "reproduce": reproduce_section(board, command),
+        },
     )

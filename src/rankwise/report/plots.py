@@ -6,13 +6,13 @@ leaderboard has nothing to draw; save it with ``figure.savefig("curves.svg")``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
+from rankwise.report.axes import FONT, WIDTH, panels, style
 from rankwise.report.colours import MARKERS, N_SERIES, light, series
 from rankwise.report.series import Curves, Differences, Path, curves, differences, paths
 from rankwise.typing import Float64Array
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
 
     from rankwise.selection import Leaderboard
 
-_WIDTH = 8.6
-_COLUMNS = 3
 _MOST_PANELS = 12
 _MOST_STEPS = 400
-_FONT = 10.0
 
 
 def plot_curves(board: Leaderboard) -> Figure | None:
@@ -63,7 +60,7 @@ def plot_paths(board: Leaderboard) -> Figure | None:
 
 
 def _draw_curves(found: Curves) -> Figure:
-    figure = Figure(figsize=(_WIDTH, 3.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     axes = figure.subplots()
     for number, (ranker, means) in enumerate(found.means.items()):
         is_told_apart = number < N_SERIES
@@ -81,7 +78,7 @@ def _draw_curves(found: Curves) -> Figure:
     axes.set_xticks(found.cutoffs)
     axes.set_xlabel("cut-off k")
     axes.set_ylabel(f"{found.name}@k")
-    _style(axes)
+    style(axes)
     return figure
 
 
@@ -103,7 +100,7 @@ def _label_ends(axes: Axes, found: Curves) -> None:
             xy=(right, end),
             xytext=(right + 0.045 * reach, place),
             color=series(number),
-            fontsize=_FONT,
+            fontsize=FONT,
             va="center",
             annotation_clip=False,
             arrowprops={
@@ -129,7 +126,7 @@ def _pushed_apart(wanted: Float64Array, step: float) -> Float64Array:
 
 
 def _draw_differences(found: list[Differences], measure: str) -> Figure:
-    figure, grid = _panels(len(found), height=1.9)
+    figure, grid = panels(len(found), height=1.9)
     limit = max(float(np.abs(one.values).max(initial=0.0)) for one in found) or 1.0
     for axes, one in zip(grid, found, strict=False):
         values, edges = _steps(one.values)
@@ -139,21 +136,21 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
                 inside = (edges >= ends[0]) & (edges <= ends[1])
                 axes.stairs(values[kept], edges[inside], fill=True, color=light(what), linewidth=0)
         axes.axhline(0, color=light("ink"), linewidth=0.8)
-        axes.set_title(one.ranker, fontsize=_FONT, loc="left", color=light("ink"))
+        axes.set_title(one.ranker, fontsize=FONT, loc="left", color=light("ink"))
         axes.set_ylim(-1.05 * limit, 1.05 * limit)
         axes.set_xlim(0, max(len(one.values), 1))
         axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         axes.text(
             0.97, 0.95, f"better on {one.better}", transform=axes.transAxes, ha="right", va="top",
-            fontsize=_FONT - 1, color=light("better"),
+            fontsize=FONT - 1, color=light("better"),
         )  # fmt: skip
         axes.text(
             0.03, 0.05, f"worse on {one.worse}", transform=axes.transAxes, ha="left", va="bottom",
-            fontsize=_FONT - 1, color=light("worse"),
+            fontsize=FONT - 1, color=light("worse"),
         )  # fmt: skip
-        _style(axes)
-    figure.supylabel(f"{measure} minus the best's", fontsize=_FONT, color=light("ink"))
-    figure.supxlabel("queries, sorted", fontsize=_FONT, color=light("ink"))
+        style(axes)
+    figure.supylabel(f"{measure} minus the best's", fontsize=FONT, color=light("ink"))
+    figure.supxlabel("queries, sorted", fontsize=FONT, color=light("ink"))
     return figure
 
 
@@ -165,7 +162,7 @@ def _steps(values: Float64Array) -> tuple[Float64Array, Float64Array]:
 
 
 def _draw_paths(found: list[Path]) -> Figure:
-    figure, grid = _panels(len(found), height=2.1)
+    figure, grid = panels(len(found), height=2.1)
     for number, (axes, path) in enumerate(zip(grid, found, strict=False)):
         colour = series(number)
         for fold, scores in path.scores.items():
@@ -179,10 +176,10 @@ def _draw_paths(found: list[Path]) -> Figure:
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(10, numticks=5))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_title(path.ranker, fontsize=_FONT, loc="left", color=light("ink"))
+        axes.set_title(path.ranker, fontsize=FONT, loc="left", color=light("ink"))
         axes.set_xlabel(path.parameter)
-        _style(axes)
-    figure.supylabel("validation score", fontsize=_FONT, color=light("ink"))
+        style(axes)
+    figure.supylabel("validation score", fontsize=FONT, color=light("ink"))
     return figure
 
 
@@ -193,30 +190,3 @@ def _mean_over_folds(path: Path) -> Float64Array:
     count = known.sum(axis=0)
     total = np.where(known, scores, 0.0).sum(axis=0)
     return np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0)
-
-
-def _panels(n: int, height: float) -> tuple[Figure, list[Any]]:
-    columns = min(n, _COLUMNS)
-    rows = -(-n // columns)
-    figure = Figure(
-        figsize=(_WIDTH * (0.45 + 0.55 * columns / _COLUMNS), 0.5 + height * rows),
-        layout=ConstrainedLayoutEngine(h_pad=0.09, w_pad=0.06),
-    )
-    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for unused in grid[n:]:
-        unused.set_visible(False)
-    return figure, grid
-
-
-def _style(axes: Axes) -> None:
-    """Thin rules, no frame, text in ink."""
-    axes.grid(True, axis="y", color=light("rule"), linewidth=0.8)
-    axes.set_axisbelow(True)
-    for side in ("top", "right", "left"):
-        axes.spines[side].set_visible(False)
-    axes.spines["bottom"].set_color(light("rule"))
-    axes.tick_params(colors=light("muted"), labelsize=_FONT - 1, length=0)
-    axes.tick_params(which="minor", length=0, color=light("rule"))
-    axes.tick_params(axis="x", length=3, color=light("rule"), labelcolor=light("muted"))
-    axes.xaxis.label.set(color=light("ink"), size=_FONT)
-    axes.yaxis.label.set(color=light("ink"), size=_FONT)

@@ -1,0 +1,43 @@
+"""What all pages share: one self-contained file, its style, its script, its date."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+import rankwise
+from rankwise.report.colours import css_variables
+from rankwise.report.text import FILTERS
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """A page from a template that extends ``page.html.j2``.
+
+    Parameters
+    ----------
+    template : str
+        File name in ``report/templates``.
+    values : mapping
+        What the template names besides what all pages show.
+    """
+    templates = files("rankwise.report") / "templates"
+    environment = Environment(
+        loader=PackageLoader("rankwise.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(FILTERS)
+    return environment.get_template(template).render(
+        style=(templates / "report.css").read_text("utf-8"),
+        script=(templates / "sort.js").read_text("utf-8"),
+        variables=css_variables(),
+        version=rankwise.__version__,
+        date=datetime.date.today().isoformat(),
+        **values,
+    )

@@ -11,6 +11,8 @@ from rankwise._registry import BY_CLASS_NAME as _BY_CLASS_NAME
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData
+    from rankwise.features.nystroem import Nystroem
+    from rankwise.features.random_fourier import RandomFourier
     from rankwise.features.random_nodes import RandomNodes
     from rankwise.groups import QueryGroups
     from rankwise.metrics import evaluate
@@ -50,9 +52,11 @@ __all__ = [
     "LightGBMRanker",
     "LinearRegressionRanker",
     "MPRank",
+    "Nystroem",
     "PairwiseELM",
     "PointwiseELM",
     "QueryGroups",
+    "RandomFourier",
     "RandomNodes",
     "RankRLS",
     "RankingData",

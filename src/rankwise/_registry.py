@@ -186,6 +186,20 @@ REGISTRY: dict[str, Entry] = {
         params={"n_estimators": 300, "early_stopping_rounds": 50, "random_state": 0},
         space={"learning_rate": [0.03, 0.1], "depth": [4, 6]},
     ),
+    "nystroem": Entry(
+        "rankwise.features.nystroem:Nystroem",
+        kind="transformer",
+        summary="Nyström features of a kernel from landmarks among the rows",
+        tags=frozenset({"kernel"}),
+        paper="williams2001",
+    ),
+    "random_fourier": Entry(
+        "rankwise.features.random_fourier:RandomFourier",
+        kind="transformer",
+        summary="Random Fourier features of the rbf and laplacian kernels",
+        tags=frozenset({"kernel"}),
+        paper="rahimi2007",
+    ),
     "random_nodes": Entry(
         "rankwise.features.random_nodes:RandomNodes",
         kind="transformer",

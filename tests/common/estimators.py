@@ -12,7 +12,10 @@ from rankwise._registry import REGISTRY
 SMALL: dict[str, dict[str, Any]] = {
     "pointwise_elm": {"n_nodes": 40},
     "pairwise_elm": {"n_nodes": 40},
+    "elmrank": {"n_nodes": 40},
     "random_nodes": {"n_nodes": 40},
+    "nystroem": {"n_landmarks": 20},
+    "random_fourier": {"n_frequencies": 20},
     "lightgbm": {"n_estimators": 10, "min_child_samples": 5, "n_jobs": 1},
     "xgboost": {"n_estimators": 10, "n_jobs": 1},
     "catboost": {"n_estimators": 10, "n_jobs": 1},

@@ -22,10 +22,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
+from scipy import sparse
 from sklearn.utils import check_random_state
 
 from rankwise._row_hash import distinct_rows
+from rankwise.features.distances import squared_distances_to
 from rankwise.features.kernel import Kernel
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -86,10 +87,7 @@ def draw_landmarks(
     rows = rows[: _CANDIDATES_PER_LANDMARK * n]
     candidates = X[rows]
     if method == "kmeans++":
-        _, chosen = kmeans_plusplus(
-            candidates.astype(np.float64), n, random_state=rng, n_local_trials=1
-        )
-        return rows[chosen]
+        return rows[_spread(candidates, n, rng)]
     assert kernel is not None
     scores = leverage_scores(candidates, kernel, n)
     # The n least of exponential waiting times are a draw without replacement.
@@ -113,6 +111,21 @@ def leverage_scores(X: Matrix, kernel: Kernel, n: int) -> Float64Array:
     inside = (features @ vectors) ** 2 @ (ridge / (np.maximum(values, 0.0) + ridge))
     outside = _diagonal(phi, X) - np.einsum("ij,ij->i", features, features)
     return np.maximum(inside + np.maximum(outside, 0.0), 0.0)
+
+
+def _spread(X: Matrix, n: int, rng: np.random.RandomState) -> Int64Array:
+    """The k-means++ draw; every row of X differs from the others."""
+    distances_to = squared_distances_to(X, X.dtype, sparse_rows=sparse.issparse(X))
+    distances = np.empty((1, X.shape[0]), dtype=X.dtype)
+    nearest = np.full(X.shape[0], np.inf)
+    chosen = [0]  # the rows come shuffled
+    while len(chosen) < n:
+        distances_to(X[chosen[-1] : chosen[-1] + 1], distances)
+        np.minimum(nearest, distances[0], out=nearest)
+        shares = np.cumsum(nearest)
+        drawn = np.searchsorted(shares, rng.random_sample() * shares[-1], side="right")
+        chosen.append(min(int(drawn), X.shape[0] - 1))
+    return np.array(chosen)
 
 
 def _diagonal(phi: NystroemMap, X: Matrix) -> Float64Array:

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
+from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from rankwise.features.kernel import Kernel
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
@@ -66,7 +65,7 @@ class NystroemMap:
         """The same map in another precision."""
         return NystroemMap(
             self.kernel,
-            self.landmarks.astype(dtype),
+            self.landmarks.astype(dtype, copy=False),
             self.whitening.astype(dtype, copy=False),
             self.offset.astype(dtype, copy=False),
         )
@@ -153,7 +152,8 @@ def _inverse_root(K: Float64Array, eps: float) -> tuple[Int64Array, Float64Array
     if scale == 0.0:
         return np.zeros(1, dtype=np.int64), np.zeros((1, 1))
     cut = _INDEPENDENT * eps * float(K.diagonal().max())
-    factor, pivots, rank, _ = dpstrf(K, tol=max(cut, 0.0))
+    (cholesky_with_pivots,) = get_lapack_funcs(("pstrf",), (K,))
+    factor, pivots, rank, _ = cholesky_with_pivots(K, tol=max(cut, 0.0))
     pivots, factor = pivots.astype(np.int64) - 1, np.triu(factor[:rank])
     residual = K[np.ix_(pivots, pivots)] - factor.T @ factor
     if np.abs(residual).max() > 10 * cut + _ROUNDING * scale:

@@ -1,0 +1,124 @@
+"""Nyström features as a transformer.
+
+Composition: kernel x landmarks x triangular whitening.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.features.kernels import KERNELS, resolve_kernel
+from rankwise.features.landmarks import METHODS, draw_landmarks, draw_nystroem_map
+from rankwise.features.nystroem_map import NystroemMap, nystroem_map
+from rankwise.typing import ArrayLike, FloatArray, FrameLike
+from rankwise.validation import check_rows
+
+__all__ = ["Nystroem", "NystroemMap", "draw_landmarks", "draw_nystroem_map", "nystroem_map"]
+
+
+class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Features whose inner products are kernel values, from landmarks among the rows.
+
+    Parameters
+    ----------
+    kernel : {"linear", "polynomial", "rbf", "laplacian", "perceptron", "stump"} or callable, \
+default="rbf"
+        A callable ``K(X, Z)`` must be symmetric and positive semidefinite; it is called on slices
+        of rows. Perceptron and stump kernels are mapped as
+        ``k(x, z) - k(x, o) - k(o, z) + k(o, o)`` with a landmark ``o``: positive definite, and the
+        same wherever only differences of scores count.
+    gamma : float > 0 or None, default=None
+        None: the median heuristic, see :func:`rankwise.features.kernels.resolve_kernel`.
+    kernel_params : dict or None, default=None
+        "degree", "coef0", "delta", or keyword arguments of a callable.
+    n_landmarks : int, default=100
+        >= 1; no more than there are distinct rows are used.
+    method : {"uniform", "kmeans++", "leverage"}, default="uniform"
+        How landmarks are drawn. Leverage scores find the rows that others do not represent.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    landmarks_ : ndarray or CSR of shape (rank, n_features_in_)
+        Landmarks that do not depend on others.
+    gamma_ : float or None
+        What ``gamma`` was.
+    map_ : NystroemMap
+
+    Notes
+    -----
+    O(n_landmarks^3) in fit, O(n_samples n_landmarks (n_features + n_landmarks)) in transform.
+    float32 rows are mapped in float32. With all rows as landmarks the inner products are the
+    kernel itself. The order of the rows and repeated rows change nothing.
+
+    References
+    ----------
+    .. [1] Williams & Seeger, "Using the Nyström method to speed up kernel machines", NIPS 13
+       (2001).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import Nystroem
+    >>> X = np.array([[0.0], [1.0], [3.0]])
+    >>> F = Nystroem(n_landmarks=3, random_state=0).fit_transform(X)
+    >>> (F @ F.T).round(3)
+    array([[1.   , 0.779, 0.105],
+           [0.779, 1.   , 0.368],
+           [0.105, 0.368, 1.   ]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "kernel_params": [dict, None],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "method": [StrOptions(set(METHODS))],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        kernel: str | Callable[..., Any] = "rbf",
+        gamma: float | None = None,
+        kernel_params: dict[str, Any] | None = None,
+        n_landmarks: int = 100,
+        method: Literal["uniform", "kmeans++", "leverage"] = "uniform",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.kernel_params = kernel_params
+        self.n_landmarks = n_landmarks
+        self.method = method
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Nystroem:
+        """Draw the landmarks from the rows of ``X``; ``y`` is not used."""
+        self._validate_params()
+        X = check_rows(self, X, reset=True)
+        kernel = resolve_kernel(self.kernel, X, self.gamma, self.kernel_params)
+        self.map_ = draw_nystroem_map(X, kernel, self.n_landmarks, self.method, self.random_state)
+        self.landmarks_ = self.map_.landmarks
+        self.gamma_ = kernel.gamma
+        self._n_features_out = self.map_.n_features_out
+        return self
+
+    def transform(self, X: FrameLike) -> FloatArray:
+        """Features of shape (n_samples, rank), in the precision of ``X``."""
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        return self.map_(X).astype(X.dtype, copy=False)

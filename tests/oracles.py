@@ -23,6 +23,19 @@ def dense_laplacian(y, codes, *, graph="all", query_weight="pair", w=None):
     return np.diag(W.sum(axis=1)) - W
 
 
+def literal_elmrank_system(H, y, lam):
+    """A and B of ELMRank's equations (5) and (6), with their sums over rows."""
+    m, n = H.shape
+    A = 2 / m * H.T @ H + lam * np.eye(n)  # printed with the identity of size m
+    B = 2 / m * H.T @ y
+    for i in range(m):
+        H_i = np.tile(H[i], (m, 1))
+        Y_i = np.full(m, y[i])
+        A -= (H_i.T @ H + H.T @ H_i) / m**2
+        B -= (H_i.T @ y + H.T @ Y_i) / m**2
+    return A, B
+
+
 def ragged_groups(rng, n_queries=7, most=9, *, grades=3, shuffle=True):
     """Random (y, qid, scores) with ties, single-row queries and queries of one grade."""
     sizes = rng.integers(1, most + 1, n_queries)

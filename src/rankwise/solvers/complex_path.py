@@ -36,15 +36,41 @@ TILE_NUMBERS = 60_000
 
 
 @dataclass(frozen=True, eq=False)
-class ComplexPath:
-    """One group of rows in its eigenbasis, the intercept eliminated.
+class StabilisedPath:
+    """Eigenbasis of ``G = Phi' L Phi`` in which (8) is diagonal.
 
     Attributes
     ----------
     values : ndarray of shape (p,)
-        Eigenvalues Lambda >= 0 of the centred Gram matrix, ascending.
-    basis, moment : ndarray of shape (n, p), (p,)
-        The solution for eta is ``basis (moment / (Lambda + eta))``.
+        Eigenvalues Lambda >= 0 of G, ascending.
+    basis : ndarray of shape (n, p)
+        Columns orthogonal to each other.
+    moment : ndarray of shape (p,)
+        The solution for the complex penalty eta is ``Re[basis (moment / (Lambda + eta))]``.
+    half : float
+        ``eta = half (lam + i/sqrt(C))``: half the weight of all ordered pairs in G.
+    """
+
+    values: Float64Array
+    basis: Float64Array
+    moment: Float64Array
+    half: float
+
+    def coef(self, penalty: Float64Array) -> Float64Array:
+        """Solutions for each column of ``penalty`` (2, G), shape (G, n)."""
+        shifted = self.values + self.half * penalty[0][:, None]
+        imaginary = self.half * penalty[1][:, None]
+        return (self.moment * shifted / (shifted * shifted + imaginary * imaginary)) @ self.basis.T
+
+
+@dataclass(frozen=True, eq=False)
+class ComplexPath(StabilisedPath):
+    """The path of one group of rows, with what gives its held-out residuals.
+
+    Here G is the centred Gram matrix of the weighted rows, and ``half`` half of their weight.
+
+    Attributes
+    ----------
     left : ndarray of shape (m, r)
         Unit vectors U of the last r eigenvalues in the space of the scaled rows.
     target : ndarray of shape (r,)
@@ -56,21 +82,11 @@ class ComplexPath:
     weight : ndarray of shape (m,)
     """
 
-    values: Float64Array
-    basis: Float64Array
-    moment: Float64Array
     left: Float64Array
     target: Float64Array
     direction: Float64Array
     scaled: Float64Array
     weight: Float64Array
-
-    def coef(self, lam: Float64Array, C: Float64Array) -> Float64Array:
-        """Solutions of (8) for pairs of penalties, shape (len(lam), n)."""
-        half = 0.5 * self.weight.sum()
-        x, y = half * np.asarray(lam)[:, None], half / np.sqrt(np.asarray(C))[:, None]
-        shifted = self.values + x
-        return (self.moment * shifted / (shifted * shifted + y * y)) @ self.basis.T
 
     def held_out(self, folds: Sequence[Int64Array], penalty: Float64Array) -> Float64Array:
         """Weighted squared error of all held-out rows, intercepts taken off, shape (G,).
@@ -150,7 +166,17 @@ def complex_paths(
         left[0] = -mirror[0] * along
         np.multiply(mirror[1:, None], -along, out=left[1:])
         left[1:] += vectors
-        yield ComplexPath(spectrum, basis, moment, left, target, scale / norm, scaled, weight)
+        yield ComplexPath(
+            spectrum,
+            basis,
+            moment,
+            0.5 * norm**2,
+            left,
+            target,
+            scale / norm,
+            scaled,
+            weight,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,8 +248,8 @@ def tune_draws(
     for draw, path in enumerate(complex_paths(hidden, y_train, sample_weight)):
         errors[draw] = path.held_out(members[draw % len(members)], penalty)
         best = chosen[draw] = errors[draw].argmin()
-        coef = path.coef(lam[best // len(C)][None], C[best % len(C)][None])
-        draw_scores[draw] = maps[draw].rows(X_test) @ coef[0]
+        coef = path.coef(penalty[:, best, None])[0]
+        draw_scores[draw] = maps[draw].rows(X_test) @ coef
     return TunedDraws(
         draw_scores.mean(axis=0),
         draw_scores,

@@ -13,9 +13,9 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 _SEED = 0  # folds are part of the method: the same for every random_state
 
 
-def query_folds(groups: QueryGroups, n_folds: int) -> list[Int64Array]:
-    """Query numbers of each fold: queries sorted by id, shuffled with a fixed seed, dealt out."""
-    order = np.random.RandomState(_SEED).permutation(_sorted_by_id(groups.ids))
+def query_folds(groups: QueryGroups, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
+    """Query numbers of each fold: queries sorted by id, shuffled with the seed, dealt out."""
+    order = np.random.RandomState(seed).permutation(_sorted_by_id(groups.ids))
     return [np.sort(order[fold::n_folds]) for fold in range(n_folds)]
 
 
@@ -24,6 +24,29 @@ def row_folds(X: Matrix, y: Float64Array, n_folds: int) -> list[Int64Array]:
     by_content = np.argsort(row_hashes(X, y), kind="stable")
     order = np.random.RandomState(_SEED).permutation(by_content)
     return [np.sort(order[fold::n_folds]) for fold in range(n_folds)]
+
+
+def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int) -> list[Int64Array]:
+    """Row numbers of each fold, equal rows in one fold: a weight is the same as a repetition.
+
+    Rows sorted by a hash of their content, shuffled with the seed, dealt out.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer distinct rows than folds.
+    """
+    distinct, codes = np.unique(row_hashes(X, y), return_inverse=True)
+    if len(distinct) < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs at least as many distinct rows, got {len(distinct)} of "
+            f"n_samples={len(y)}. Lower cv."
+        )
+    fold = np.empty(len(distinct), dtype=np.int64)
+    fold[np.random.RandomState(seed).permutation(len(distinct))] = (
+        np.arange(len(distinct)) % n_folds
+    )
+    return [np.flatnonzero(fold[codes] == number) for number in range(n_folds)]
 
 
 def _sorted_by_id(ids: np.ndarray[Any, Any]) -> Int64Array:

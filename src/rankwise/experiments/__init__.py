@@ -1,1 +1,54 @@
-"""Published experiments, run again: one folder per paper, one runner, our values beside theirs."""
+"""Published experiments, run again: one folder per paper, one runner, our values beside theirs.
+
+Public names are imported when first used, so that listing the experiments imports nothing else.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+if TYPE_CHECKING:
+    from rankwise.experiments.base import Cell, Experiment, Figure, Series, Table, Value, Verdict
+    from rankwise.experiments.reproduction import Outcome, Reproduction
+    from rankwise.experiments.running import reproduce
+    from rankwise.experiments.text import as_text
+
+_WHERE = {
+    "Cell": "base",
+    "Experiment": "base",
+    "Figure": "base",
+    "Outcome": "reproduction",
+    "Reproduction": "reproduction",
+    "Series": "base",
+    "Table": "base",
+    "Value": "base",
+    "Verdict": "base",
+    "as_text": "text",
+    "reproduce": "running",
+}
+
+__all__ = [
+    "Cell",
+    "Experiment",
+    "Figure",
+    "Outcome",
+    "Reproduction",
+    "Series",
+    "Table",
+    "Value",
+    "Verdict",
+    "as_text",
+    "reproduce",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'rankwise.experiments' has no attribute {name!r}")
+    value = getattr(_import_module(f"rankwise.experiments.{_WHERE[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -12,7 +12,7 @@ import rankwise
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
-def _versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
     return {
         "rankwise": rankwise.__version__,
         "python": platform.python_version(),
@@ -46,4 +46,4 @@ class Settings:
     random_state: int = 0
     n_jobs: int = 1
     n_threads: int = 1
-    versions: dict[str, str] = field(default_factory=_versions)
+    versions: dict[str, str] = field(default_factory=library_versions)

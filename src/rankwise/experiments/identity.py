@@ -1,0 +1,57 @@
+"""What the value of a cell depends on, as hashes: its parameters, the data files, the code."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import rankwise
+from rankwise.datasets._checksums import text_sha256
+from rankwise.experiments.base import Cell, Experiment
+from rankwise.selection.fingerprint import fingerprint
+from rankwise.selection.provenance import library_versions
+
+# They show numbers or move them; what they hold cannot change a cell.
+_OUTSIDE = frozenset({"cli", "report", "distributed", "experiments"})
+_SHOWN = frozenset({"tables.py", "figures.py"})
+
+
+def cell_key(experiment: str, cell: Cell, data: str) -> str:
+    """Hash of a cell's name, parameters and data."""
+    return fingerprint([experiment, cell.name, cell.params, cell.data, data])
+
+
+def files_key(paths: Sequence[Path]) -> str:
+    """Hash of the text of the files, however they are compressed and wherever they lie."""
+    return fingerprint([text_sha256(path) for path in paths])
+
+
+def code_key(experiment: Experiment) -> str:
+    """Hash of all code that can change a cell.
+
+    The versions of the libraries, the package's modules but those that show or move numbers, and
+    the experiment's folder without ``tables.py`` and ``figures.py``.
+    """
+    own = Path(inspect.getfile(type(experiment))).parent
+    sources = [path for path in own.glob("*.py") if path.name not in _SHOWN]
+    versions = {name: of for name, of in library_versions().items() if name != "platform"}
+    return fingerprint([versions, _package_key(), _hash(own, sources)])
+
+
+@cache
+def _package_key() -> str:
+    """Hash of the modules as they are when this process first asks."""
+    root = Path(rankwise.__file__).parent
+    paths = root.rglob("*.py")
+    return _hash(root, (path for path in paths if path.relative_to(root).parts[0] not in _OUTSIDE))
+
+
+def _hash(root: Path, paths: Iterable[Path]) -> str:
+    hasher = hashlib.sha256()
+    for path in sorted(paths):
+        hasher.update(f"{path.relative_to(root).as_posix()}\n".encode())
+        hasher.update(path.read_bytes())
+    return hasher.hexdigest()

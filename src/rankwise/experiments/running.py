@@ -1,0 +1,196 @@
+"""The runner: computes the missing cells of an experiment, keeps each, makes the tables."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from joblib import effective_n_jobs
+
+from rankwise._threads import available_threads
+from rankwise.experiments._table import EXPERIMENTS, Entry
+from rankwise.experiments.base import Cell, Experiment
+from rankwise.experiments.identity import cell_key, code_key, files_key
+from rankwise.experiments.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
+from rankwise.selection.cell import plain
+from rankwise.selection.lines import JsonLines
+from rankwise.selection.provenance import library_versions
+from rankwise.selection.resources import threads
+from rankwise.selection.workers import run_all
+
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Everything that one cell needs; travels to a worker process."""
+
+    experiment: Experiment
+    cell: Cell
+    key: str
+    code: str
+    n_threads: int
+    lines: JsonLines | None
+
+
+def reproduce(
+    key: str,
+    *,
+    quick: bool = False,
+    store: str | Path | None = None,
+    n_jobs: int | None = 1,
+    any_code: bool = False,
+    progress: Progress | None = None,
+) -> Reproduction:
+    """Run a published experiment again, or what is left of it.
+
+    Parameters
+    ----------
+    key : str
+        One of ``rankwise reproduce list``.
+    quick : bool
+        Only the cells of a quick run, half a minute or so.
+    store : path-like, optional
+        Folder in which every finished cell is kept at once, in ``<key>.jsonl``. The same call
+        with the same store computes only what is missing, after a kill at any moment too. A cell
+        counts as the same when its parameters, the content of its data files, the versions of the
+        libraries and all code that can change it are the same.
+    n_jobs : int
+        Cells at a time, in processes; -1: one per CPU. Each gets an equal share of the threads;
+        BLAS runs on one, so that the numbers are the same for any value.
+    any_code : bool
+        Take stored cells of other versions of the code too; the tables say how many.
+    progress : callable, optional
+        ``progress(done, total, cell_name)`` after each cell, in this process.
+
+    Returns
+    -------
+    Reproduction
+        A cell that fails does not raise: its outcome says so, and its values are missing.
+
+    Raises
+    ------
+    ValueError
+        When there is no such experiment.
+    """
+    entry = find_experiment(key)
+    experiment = entry.load()
+    cells = list(experiment.cells(quick))
+    hashes, missing = _find_data(experiment, cells)
+    lines = None if store is None else _open(Path(store), key)
+    code = code_key(experiment)
+    keys = {c.name: cell_key(key, c, hashes[c.data]) for c in cells if c.data not in missing}
+    outcomes = {} if lines is None else _stored(lines, keys, code, any_code)
+    for cell in cells:
+        if cell.data in missing:
+            outcomes[cell.name] = Outcome(cell.name, LEFT_OUT, message=missing[cell.data])
+    n_jobs = max(1, min(effective_n_jobs(n_jobs or 1), len(cells) - len(outcomes)))
+    n_threads = max(1, available_threads() // n_jobs)
+
+    def due() -> Iterator[Task]:
+        for cell in cells:
+            if cell.name not in outcomes:
+                yield Task(experiment, cell, keys[cell.name], code, n_threads, lines)
+
+    if progress is not None:
+        progress(len(outcomes), len(cells), "")
+    for outcome in run_all(run, due, n_jobs, lost):
+        outcomes[outcome.name] = outcome
+        if progress is not None:
+            progress(len(outcomes), len(cells), outcome.name)
+    ordered = [outcomes[cell.name] for cell in cells]
+    results = {outcome.name: outcome.value for outcome in ordered if outcome.status == DONE}
+    return Reproduction(
+        key=key,
+        title=entry.title,
+        paper=entry.paper,
+        quick=quick,
+        protocol=experiment.protocol(),
+        outcomes=ordered,
+        tables=list(experiment.tables(results, quick)),
+        figures=list(experiment.figures(results, quick)),
+        missing=missing,
+        n_jobs=n_jobs,
+        versions=library_versions(),
+    )
+
+
+def find_experiment(key: str) -> Entry:
+    """The entry of that key.
+
+    Raises
+    ------
+    ValueError
+        When there is none.
+    """
+    if key not in EXPERIMENTS:
+        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {key!r}.")
+    return EXPERIMENTS[key]
+
+
+def run(task: Task) -> Outcome:
+    """The finished or failed cell; it is in the store when this returns."""
+    name = task.cell.name
+    start = time.perf_counter()
+    try:
+        with threads(task.n_threads):
+            value = task.experiment.run(task.cell)
+        # Through JSON and back, so that tables see the same whether it was stored or not.
+        value = json.loads(json.dumps(plain(value)))
+        outcome = Outcome(name, DONE, value, time.perf_counter() - start)
+    except Exception as error:  # a failed cell is reported and does not stop the rest
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        outcome = Outcome(name, FAILED, None, time.perf_counter() - start, message)
+    if task.lines is not None:
+        record = {"key": task.key, "code": task.code, "name": name, "status": outcome.status}
+        kept = {"value": outcome.value, "seconds": outcome.seconds, "message": outcome.message}
+        task.lines.append(record | kept)
+    return outcome
+
+
+def lost(task: Task, message: str) -> Outcome:
+    """The failed cell of a task whose process was killed."""
+    return Outcome(task.cell.name, FAILED, message=message)
+
+
+def _find_data(experiment: Experiment, cells: list[Cell]) -> tuple[dict[str, str], dict[str, str]]:
+    """For each data set of the cells the hash of its files, or else what to get where."""
+    hashes, missing = {"": ""}, {}
+    finders = experiment.data()
+    for name in dict.fromkeys(cell.data for cell in cells if cell.data):
+        try:
+            hashes[name] = files_key(finders[name]())
+        except FileNotFoundError as error:
+            missing[name] = " ".join(str(error).split())
+    return hashes, missing
+
+
+def _open(folder: Path, key: str) -> JsonLines:
+    folder.mkdir(parents=True, exist_ok=True)
+    return JsonLines(folder / f"{key}.jsonl")
+
+
+def _stored(
+    lines: JsonLines, keys: dict[str, str], code: str, any_code: bool
+) -> dict[str, Outcome]:
+    """Finished cells of earlier runs; those of the present code come first."""
+    names = {key: name for name, key in keys.items()}
+    found: dict[str, Outcome] = {}
+    for record in lines:
+        name, is_other = names.get(str(record.get("key"))), record.get("code") != code
+        if name is None or record.get("status") != DONE or (is_other and not any_code):
+            continue
+        if is_other and name in found and not found[name].is_of_other_code:
+            continue
+        outcome = Outcome(name, DONE, record.get("value"), _seconds(record), is_stored=True)
+        found[name] = replace(outcome, is_of_other_code=is_other)
+    return found
+
+
+def _seconds(record: dict[str, Any]) -> float | None:
+    seconds = record.get("seconds")
+    return float(seconds) if isinstance(seconds, int | float) else None

@@ -1,0 +1,190 @@
+"""A reproduction as text: two lines a row, ours with its verdict above the paper's."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rankwise.experiments.base import Table, Value, Verdict
+from rankwise.experiments.reproduction import FAILED, LEFT_OUT, Reproduction
+
+MARKS = {
+    Verdict.MET: "=",
+    Verdict.BETTER: "+",
+    Verdict.MISSED: "-",
+    Verdict.NOT_EVIDENCE: "~",
+    Verdict.NO_PAPER: "",
+    Verdict.NOT_RUN: "",
+}
+LEGEND = "= met, + better, - missed, ~ not evidence, no mark: no published value"
+WIDTH = 100
+KINDS = ("ours", "paper")
+_NONE = "–"
+_GAP = "  "
+
+
+def as_text(reproduction: Reproduction, width: int | None = None) -> str:
+    """Tables, counts of verdicts and explanations.
+
+    Parameters
+    ----------
+    reproduction : Reproduction
+    width : int or None
+        Tables wider than that are cut into blocks of columns; None: they are not.
+    """
+    notes = _Notes()
+    tables = [_table(table, reproduction, notes, width) for table in reproduction.tables]
+    head = [
+        f"{reproduction.key}: {reproduction.title}",
+        *_wrapped(reproduction.paper),
+        cells_line(reproduction),
+    ]
+    parts = ["\n".join(head), *tables]
+    if reproduction.tables:
+        parts.append(f"{LEGEND}\n{counts_line(reproduction)}")
+    if notes.texts:
+        listed = (f"[{i}] {text}" for i, text in enumerate(notes.texts, 1))
+        parts.append("\n".join(line for text in listed for line in _wrapped(text, "    ")))
+    problems = problem_lines(reproduction)
+    if problems:
+        parts.append("\n".join(line for text in problems for line in _wrapped(text, "    ")))
+    return "\n\n".join(parts)
+
+
+def cells_line(reproduction: Reproduction) -> str:
+    """How many cells there are, how long they took, and what is wrong with some."""
+    outcomes = reproduction.outcomes
+    done = [outcome for outcome in outcomes if outcome.value is not None]
+    said = [f"{len(done)} of {len(outcomes)} cells{' (quick run)' if reproduction.quick else ''}"]
+    said.append(f"{reproduction.seconds:.0f} s of computing")
+    stored = sum(outcome.is_stored for outcome in outcomes)
+    if stored:
+        said.append(f"{stored} of them in an earlier run")
+    other = sum(outcome.is_of_other_code for outcome in outcomes)
+    if other:
+        said.append(f"{other} by other code than the present")
+    return ", ".join(said)
+
+
+def counts_line(reproduction: Reproduction, table: Table | None = None) -> str:
+    """The number of each verdict, as a sentence."""
+    counts = reproduction.counts(table)
+    return ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "no values"
+
+
+def problem_lines(reproduction: Reproduction) -> list[str]:
+    """What data are missing and what failed, each as one line."""
+    left_out = reproduction.with_status(LEFT_OUT)
+    lines = [
+        f"{sum(outcome.message == message for outcome in left_out)} cells left out, no data: "
+        f"{message}"
+        for message in reproduction.missing.values()
+    ]
+    return lines + [f"{one.name} failed: {one.message}" for one in reproduction.with_status(FAILED)]
+
+
+class _Notes:
+    """Footnotes, equal ones once."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def mark(self, value: Value) -> str:
+        """The number of the value's note in brackets, "" where it has none."""
+        text = value.not_evidence or value.note
+        if not text:
+            return ""
+        if text not in self.texts:
+            self.texts.append(text)
+        return f"[{self.texts.index(text) + 1}]"
+
+
+def _table(table: Table, reproduction: Reproduction, notes: _Notes, width: int | None) -> str:
+    lines = [table.title]
+    has_error = any(value.error is not None for value in table.values)
+    caption = f"{table.caption} ±: {table.error_is}." if has_error else table.caption
+    lines += _wrapped(caption.strip()) if caption.strip() else []
+    lines += ["", *_grid(table, notes, width), counts_line(reproduction, table)]
+    return "\n".join(lines)
+
+
+def _grid(table: Table, notes: _Notes, width: int | None) -> list[str]:
+    """The rows, in as many blocks of columns as the width asks for."""
+    rows = list(dict.fromkeys(value.row for value in table.values))
+    columns = list(dict.fromkeys(value.column for value in table.values))
+    entries = {(v.row, v.column): _Entry.of(v, table.digits, notes) for v in table.values}
+    laid = {name: _laid_out(name, rows, entries) for name in columns}
+    label = max(len(row) for row in rows)
+    kind = len(_GAP) + max(map(len, KINDS)) if any(v.paper is not None for v in table.values) else 0
+    lines: list[str] = []
+    for block in _blocks(columns, laid, None if width is None else width - label - kind):
+        heads = (_GAP + name.rjust(len(laid[name][0][0])) for name in block)
+        lines.append((" " * (label + kind) + "".join(heads)).rstrip())
+        for i, row in enumerate(rows):
+            for number, name in enumerate(KINDS):
+                texts = [laid[column][i][number] for column in block]
+                if number == 0 or any(text.strip() for text in texts):
+                    start = f"{'' if number else row:{label}}" + (f"{_GAP}{name:5}" if kind else "")
+                    lines.append((start + "".join(_GAP + text for text in texts)).rstrip())
+        lines.append("")
+    return lines
+
+
+def _blocks(
+    columns: Sequence[str], laid: Mapping[str, list[tuple[str, str]]], width: int | None
+) -> list[list[str]]:
+    """Columns cut into stretches that fit; at least one column each."""
+    blocks: list[list[str]] = [[]]
+    used = 0
+    for column in columns:
+        wide = len(_GAP) + len(laid[column][0][0])
+        if width is not None and blocks[-1] and used + wide > width:
+            blocks.append([])
+            used = 0
+        blocks[-1].append(column)
+        used += wide
+    return blocks
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """Number, spread and marks of ours, number and spread of the paper's."""
+
+    ours: str
+    error: str
+    marks: str
+    paper: str
+    paper_error: str
+
+    @classmethod
+    def of(cls, value: Value, digits: int, notes: _Notes) -> _Entry:
+        spread = [
+            "" if error is None else f"±{error:.{digits}f}"
+            for error in (value.error, value.paper_error)
+        ]
+        ours = _NONE if value.ours is None else f"{value.ours:.{digits}f}"
+        paper = "" if value.paper is None else f"{value.paper:.{digits}f}"
+        marks = f"{MARKS[value.verdict]:1}{notes.mark(value)}"
+        return cls(ours, spread[0], marks, paper, spread[1])
+
+
+def _laid_out(
+    column: str, rows: Sequence[str], entries: Mapping[tuple[str, str], _Entry]
+) -> list[tuple[str, str]]:
+    """Both lines of every row in one column, numbers, spreads and marks below each other."""
+    empty = _Entry("", "", "", "", "")
+    found = [entries.get((row, column), empty) for row in rows]
+    number = max(max(len(one.ours), len(one.paper)) for one in found)
+    spread = max(max(len(one.error), len(one.paper_error)) for one in found)
+    marks = max(len(one.marks) for one in found)
+    ours = [f"{one.ours:>{number}}{one.error:<{spread}} {one.marks:<{marks}}" for one in found]
+    paper = [f"{one.paper:>{number}}{one.paper_error:<{spread}} {'':{marks}}" for one in found]
+    wide = max(len(column), *map(len, ours))
+    return [(a.rjust(wide), b.rjust(wide)) for a, b in zip(ours, paper, strict=True)]
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )

@@ -74,8 +74,8 @@ class CLSRRank(KernelModel):
 
     References
     ----------
-    .. [1] Chen, Pan & Li, "Generalization performance of the coefficient-regularised least-squares
-       ranking", Neurocomputing (2014).
+    .. [1] Chen, Pan & Li, "Learning performance of coefficient-based regularized ranking",
+       Neurocomputing (2014).
 
     Examples
     --------

@@ -92,8 +92,8 @@ class LSRRank(KernelRanker):
     ----------
     .. [1] Agarwal & Niyogi, "Generalization bounds for ranking algorithms via algorithmic
        stability", Journal of Machine Learning Research 10 (2009).
-    .. [2] Chen, Pan & Li, "Generalization performance of the coefficient-regularised least-squares
-       ranking", Neurocomputing (2014), section 2.
+    .. [2] Chen, Pan & Li, "Learning performance of coefficient-based regularized ranking",
+       Neurocomputing (2014), section 2.
 
     Examples
     --------

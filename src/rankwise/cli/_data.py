@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rankwise.datasets import Fold, FoldedData, RankingData
 
 _PARTS = ("all", "train", "vali", "test")
+LETOR_PARTS = 5
 
 
 def catalog_names() -> list[str]:
@@ -56,6 +57,8 @@ def load_folds(
         if folds == "letor":
             return _letor_folds(data), None
         loaded = _load(data)
+    if _is_table(loaded):
+        _check_enough(loaded, n_folds or 2, f"--folds {n_folds}" if n_folds else "a split", data)
     if n_folds is not None and not _is_table(loaded):
         raise UsageError(
             f"--folds {n_folds} splits one table, but {data[0]} has folds of its own. Drop "
@@ -192,7 +195,8 @@ def _letor_folds(data: Sequence[str]) -> FoldedData:
     if len(data) == 1:
         loaded = _load(data)
         if _is_table(loaded):
-            return letor_folds(loaded)
+            _check_enough(loaded, LETOR_PARTS, "--folds letor", data)
+            return letor_folds(loaded, LETOR_PARTS)
         return loaded
     k = len(data)
     if k < 3:
@@ -221,6 +225,18 @@ def _is_table(loaded: Any) -> bool:
     from rankwise.datasets import RankingData
 
     return isinstance(loaded, RankingData)
+
+
+def _check_enough(table: RankingData, n_folds: int, what: str, data: Sequence[str]) -> None:
+    """Raise where there are fewer queries than folds."""
+    n_queries = table.n_queries
+    if n_folds <= n_queries:
+        return
+    fewer = f"Give --folds 2{'' if n_queries == 2 else f' to {n_queries}'}"
+    fix = fewer if n_queries >= 2 else "Name a test part: --test FILE"
+    raise UsageError(
+        f"{what} needs at least {n_folds} queries, {data_name(data)} has {n_queries}. {fix}."
+    )
 
 
 def _fold_number(folds: str | None) -> int | None:

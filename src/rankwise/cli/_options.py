@@ -14,6 +14,8 @@ DATA_HELP = (
     "of 'rankwise list datasets' as NAME, NAME:FOLD or NAME:FOLD:PART."
 )
 
+MISSING_FOLDERS = "Missing folders are made."
+
 Data = Annotated[
     list[str],
     typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete.data),

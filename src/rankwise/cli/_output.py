@@ -1,4 +1,4 @@
-"""What commands print: tables for people, JSON for machines.
+"""What commands print: tables for people, JSON for machines; and where files go.
 
 Results go to stdout, everything else (progress, notes, errors) to stderr.
 """
@@ -9,10 +9,30 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+from rankwise.cli._errors import UsageError
 
 # Tables that are piped somewhere take their natural width.
 _PIPE_WIDTH = 1000
+
+
+def check_target(path: Path, option: str) -> None:
+    """Raise, before any work is done, where no file can be written at ``path``.
+
+    Missing folders are no reason: :func:`make_folder` makes them once there is something to write.
+    """
+    if path.is_dir():
+        raise UsageError(f"{option} must name a file, {path} is a folder.")
+    there = next(folder for folder in path.absolute().parents if folder.exists())
+    if not there.is_dir():
+        raise UsageError(f"{option} {path} cannot be written: {there} is a file, not a folder.")
+
+
+def make_folder(path: Path) -> None:
+    """Make the folders that the file ``path`` is to lie in."""
+    path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def print_json(value: Any) -> None:

@@ -13,6 +13,7 @@ from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import ranker_entry, read_measures, split_list
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._options import (
+    MISSING_FOLDERS,
     Data,
     Folds,
     Jobs,
@@ -23,7 +24,7 @@ from rankwise.cli._options import (
     SelectBy,
     Store,
 )
-from rankwise.cli._output import print_json
+from rankwise.cli._output import check_target, print_json
 from rankwise.cli._progress import Progress, waiting
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def compare(
     n_jobs: Jobs = 1,
     seed: Seed = 0,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE.html", help="Write a self-contained report.")
+        Path | None,
+        typer.Option(metavar="FILE.html", help=f"Write a self-contained report. {MISSING_FOLDERS}"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -80,8 +82,8 @@ def compare(
     wanted = read_measures(measures, preset)
     if select_by is not None:
         read_measures(select_by, preset)
-    if report is not None and report.is_dir():
-        raise UsageError(f"--report must name a file, {report} is a folder.")
+    if report is not None:
+        check_target(report, "--report")
     loaded, n_folds = load_folds(data, folds, vali, test)
     board = run(
         {name: name for name in names},

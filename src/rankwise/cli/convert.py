@@ -11,7 +11,8 @@ import typer
 from rankwise.cli._data import load_table
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._files import PACKED
-from rankwise.cli._options import Data
+from rankwise.cli._options import MISSING_FOLDERS, Data, Json
+from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def convert(
         typer.Option(
             "--out",
             "-o",
-            help="File to write; .gz, .bz2, .xz and .zst compress LETOR text and CSV.",
+            help="File to write; .gz, .bz2, .xz and .zst compress LETOR text and CSV. "
+            f"{MISSING_FOLDERS}",
         ),
     ],
     to: Annotated[
@@ -62,6 +64,7 @@ def convert(
     qid: Annotated[
         str | None, typer.Option(metavar="NAME", help="Column of queries in CSV or Parquet files.")
     ] = None,
+    json: Json = False,
 ) -> None:
     """Convert judged data to LETOR/SVMlight text, CSV, TSV, Parquet or TREC qrels.
 
@@ -70,8 +73,10 @@ def convert(
     group sizes and weights go to files beside --out; such files beside DATA are read.
     """
     kind = to or _kind_of(out)
+    check_target(out, "--out")
     columns = {name: column for name, column in (("label", label), ("qid", qid)) if column}
     table = load_table(data, columns=columns)
+    make_folder(out)
     with waiting("Writing"):
         if kind is Kind.letor:
             from rankwise.datasets import write_letor
@@ -87,6 +92,17 @@ def convert(
             write_qrels(Qrels.from_data(table), out)
         else:
             _write_table(table, out, kind)
+    if json:
+        print_json(
+            {
+                "data": table.name,
+                "rows": table.n_samples,
+                "queries": table.n_queries,
+                "features": table.n_features,
+                "format": kind.value,
+                "out": str(out),
+            }
+        )
 
 
 def _kind_of(out: Path) -> Kind:

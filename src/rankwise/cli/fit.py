@@ -9,9 +9,17 @@ from typing import Annotated
 import typer
 
 from rankwise.cli._arguments import make_ranker, read_measures
-from rankwise.cli._errors import UsageError
-from rankwise.cli._options import Data, Json, Preset, Ranker, Seed, SelectBy, Set
-from rankwise.cli._output import print_json
+from rankwise.cli._options import (
+    MISSING_FOLDERS,
+    Data,
+    Json,
+    Preset,
+    Ranker,
+    Seed,
+    SelectBy,
+    Set,
+)
+from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
 
 _MEASURE = "nDCG@10"
@@ -20,7 +28,9 @@ _MEASURE = "nDCG@10"
 def fit(
     data: Data,
     ranker: Ranker,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help=f"Model file to write. {MISSING_FOLDERS}")
+    ],
     set_: Set = None,
     vali: Annotated[
         str | None, typer.Option(metavar="FILE", help="Validation data for the choice.")
@@ -42,14 +52,13 @@ def fit(
     estimator = make_ranker(ranker, set_, seed)
     by = select_by or getattr(estimator, "measure", None) or _MEASURE
     measure = read_measures(by, preset)[by]
-    if out.is_dir():
-        raise UsageError(f"--out must name a file, {out} is a folder.")
+    check_target(out, "--out")
     train, validation = load_training(data, vali)
     start = time.perf_counter()
     with waiting(f"Fitting {ranker}"):
         tuned = tune(estimator, train, validation, measure, random_state=seed)
     seconds = time.perf_counter() - start
-    out.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     save(tuned.estimator, out)
     facts = {
         "ranker": ranker,

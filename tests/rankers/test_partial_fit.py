@@ -105,6 +105,35 @@ def test_a_batch_that_fails_changes_nothing(case, rng, monkeypatch):
     np.testing.assert_allclose(ranker.predict(X), whole.predict(X), atol=1e-9)
 
 
+@pytest.mark.parametrize("ranker", RANKERS)
+def test_a_first_batch_that_fails_leaves_no_trace(case, recwarn, ranker):
+    X, y, qid, _ = case
+    bad = [
+        (X, np.full(len(y), np.nan), qid, "NaN"),
+        (X, y, qid[:-1], "one query id per row"),
+        (X * np.nan, y, qid, "NaN"),
+    ]
+    for wrong_X, wrong_y, wrong_qid, message in bad:
+        fresh = clone(ranker)
+        before = dict(vars(fresh))
+        with pytest.raises(ValueError, match=message):
+            fresh.partial_fit(wrong_X, wrong_y, qid=wrong_qid)
+        assert vars(fresh) == before
+        assert not hasattr(fresh, "n_features_in_")
+        fresh.partial_fit(X, y, qid=qid)  # and starts without the warning of a fitted model
+    assert not recwarn
+
+
+def test_a_failed_batch_after_fit_leaves_the_fitted_model(case):
+    X, y, qid, _ = case
+    fitted = PairwiseELM(10, random_state=0).fit(X, y, qid=qid)
+    before = fitted.predict(X)
+    with pytest.warns(UserWarning, match="starts a new model"), pytest.raises(ValueError):
+        fitted.partial_fit(X[:, :2], y[:3], qid=qid)
+    assert fitted.n_features_in_ == 4
+    np.testing.assert_array_equal(fitted.predict(X), before)
+
+
 def test_fit_starts_afresh(case):
     X, y, qid, _ = case
     ranker = PairwiseELM(10, random_state=0).partial_fit(X[:20], y[:20], qid=qid[:20])

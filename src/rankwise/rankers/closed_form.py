@@ -166,7 +166,24 @@ class ClosedFormRanker(Ranker):
                 stacklevel=2,
             )
         parse(self.measure)
-        fingerprint = getattr(self, "fit_fingerprint_", None)
+        before = dict(vars(self))
+        try:
+            self._add(X, y, qid, sample_weight, penalties, first)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def _add(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        qid: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        penalties: Penalties,
+        first: bool,
+    ) -> None:
         data = check_fit(self, X, y, qid, sample_weight, reset=first)
         problem = self._problem(data)
         design = self._design(data) if first else self._stream_design
@@ -176,19 +193,14 @@ class ClosedFormRanker(Ranker):
             running = copy.deepcopy(self._running)  # a batch that fails must change nothing
         grams: list[Gram] = []
         with single_threaded_blas():
-            try:
-                for state, phi in zip(running, design.maps, strict=True):
-                    grams += design.draws(state.update(problem, phi, has_qid=qid is not None))
-            except ValueError:
-                self.fit_fingerprint_ = fingerprint
-                raise
+            for state, phi in zip(running, design.maps, strict=True):
+                grams += design.draws(state.update(problem, phi, has_qid=qid is not None))
             coefs = [gram_coef(gram, problem, penalties) for gram in grams]
         if first:
             self._set_score_name(data.y)
             self._stream_design = design
         self._running = running
         self._set_fitted(design, problem, PathFit(coefs, None, grams), penalties, 0)
-        return self
 
     def _fit_way(
         self,

@@ -156,6 +156,12 @@ def test_validation_must_be_measurable(ranker_class, judged):
         ranker.fit(X, y, qid=qid, X_val=X, y_val=np.zeros(len(y)), qid_val=qid)
 
 
+def test_a_wrong_measure_is_an_error_without_validation_too(ranker_class, judged):
+    X, y, qid = judged
+    with pytest.raises(ValueError, match="nDGC"):
+        quick(ranker_class, measure="nDGC@10").fit(X, y, qid=qid)
+
+
 def test_number_of_threads_changes_nothing(ranker_class, judged):
     X, y, qid = judged
     one, two = (quick(ranker_class, n_jobs=n).fit(X, y, qid=qid).predict(X) for n in (1, 2))

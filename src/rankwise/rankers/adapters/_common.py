@@ -176,10 +176,10 @@ class BoostedRanker(Ranker):
         """
         data = check_fit(self, X, y, qid, allow_nan=True)
         valid = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
-        self._check_parameters()
+        measure = self._check_parameters()
         self._set_score_name(data.y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        monitor = None if valid is None else ValidationMonitor(parse(self.measure), valid)
+        monitor = None if valid is None else ValidationMonitor(measure, valid)
         self._booster = None
         self.model_ = b""
         self.best_iteration_ = 0
@@ -269,7 +269,8 @@ class BoostedRanker(Ranker):
             return max(1, min(available_threads(), values // VALUES_PER_THREAD))
         return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self) -> Measure:
+        """Raise where a parameter is wrong, used or not; returns the measure."""
         self._validate_params()
         taken = sorted(set(self.params or {}) & self._own_names)
         if taken:
@@ -277,6 +278,7 @@ class BoostedRanker(Ranker):
                 f"params must not hold {taken}: {type(self).__name__} sets them. "
                 "Use its parameter of that meaning."
             )
+        return parse(self.measure)
 
 
 def _library_matrix(X: Matrix) -> Matrix:

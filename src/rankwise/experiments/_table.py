@@ -1,8 +1,8 @@
 """The one table of experiments; standard library only, so that ``reproduce list`` starts at once.
 
 Adding an experiment is its folder, its test and one entry here. The folder holds ``__init__.py``
-(empty but for a docstring), the computation, ``tables.py`` (what is shown; editing it keeps stored
-cells valid), ``protocol.md`` and the published values as CSV files.
+(empty but for a docstring), the computation, ``tables.py`` (what is shown; editing a file of that
+ending keeps stored cells valid), ``protocol.md`` and the published values as CSV files.
 """
 
 from __future__ import annotations
@@ -43,4 +43,11 @@ class Entry:
         return getattr(import_module(module), name)()
 
 
-EXPERIMENTS: dict[str, Entry] = {}
+EXPERIMENTS: dict[str, Entry] = {
+    "elmrank-recommendation": Entry(
+        "rankwise.experiments.elmrank_recommendation.experiment:Recommendation",
+        title="ELMRank, MPRank and SVRank on MovieLens, Jester and Book-Crossing (partial)",
+        paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
+        data=("movielens-1m", "jester", "book-crossing-partial"),
+    ),
+}

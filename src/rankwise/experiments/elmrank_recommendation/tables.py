@@ -1,0 +1,237 @@
+"""What the recommendation cells become: Tables 1 to 3 beside the paper's, and our own rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwise.experiments.base import Results, Table, Value
+from rankwise.experiments.elmrank_recommendation.reviewers import GROUPS
+
+MEASURES = ("MSD", "M1D", "Misranking")
+DATA = {"movielens": "movielens-1m", "jester": "jester"}
+TITLES = {"movielens": "MovieLens", "jester": "Jester", "books": "Books"}
+# Methods of the paper, with the family that computes each.
+PAPER_METHODS = {
+    "MPRank": "mprank",
+    "SVRank": "svrank",
+    "RankBoost": "rankboost",
+    "ELMRank": "elmrank",
+}
+OWN_METHODS = {
+    "constant": "elmrank",
+    "ELMRank": "elmrank",
+    "ELMRank, single draws": "elmrank",
+    "ELMRank, [-1, 1]": "elmrank-unit",
+    "MPRank": "mprank",
+    "MPRank linear, tuned for each": "mprank",
+    "MPRank RBF, tuned for each": "mprank",
+    "SVRank": "svrank",
+    "ELMRank, middle fill": "beyond",
+    "MPRank, middle fill": "beyond",
+    "MPRank, two features": "beyond",
+    "MPRank, middle fill and two features": "beyond",
+    "blend of ELMRank and MPRank": "beyond",
+}
+WORSE = "The published value is worse than that of a constant score."
+CONSTANT = "The published value is that of a constant score, within its spread."
+PARTIAL = "Book-Crossing is here in part only: other reviewers, other books."
+# MSD and M1D of a constant score over all eligible test reviewers.
+CONSTANTS = {
+    ("MSD", "movielens"): 2.027,
+    ("M1D", "movielens"): 1.043,
+    ("MSD", "jester"): 41.12,
+    ("M1D", "jester"): 4.737,
+}
+
+
+def make(results: Results, quick: bool, published: Sequence[Mapping[str, str]]) -> list[Table]:
+    """All tables of the finished cells."""
+    cells = _Cells(results, quick)
+    tables = [_paper_table(cells, measure, number, published)
+              for number, measure in enumerate(MEASURES, 1)]  # fmt: skip
+    tables += [_own_table(cells, measure) for measure in MEASURES]
+    tables += [_difference_table(cells, measure) for measure in MEASURES]
+    return tables
+
+
+class _Cells:
+    """Values of a method on a data set and group: one array over reviewers per repetition."""
+
+    def __init__(self, results: Results, quick: bool) -> None:
+        self._results, self._quick = results, quick
+
+    def values(
+        self, data: str, group: str, family: str, method: str, measure: str
+    ) -> list[np.ndarray[Any, Any]]:
+        """One array for each finished repetition, NaN where a reviewer does not count."""
+        found = []
+        for name, result in self._results.items():
+            if self._matches(name, data, group, family) and method in result["values"]:
+                column = result["values"][method][measure]
+                found.append(np.array([math.nan if v is None else v for v in column]))
+        return found
+
+    def _matches(self, name: str, data: str, group: str, family: str) -> bool:
+        if data == "books":
+            return name == f"book-crossing-partial/{family}"
+        prefix = f"{'quick/' if self._quick else ''}{DATA[data]}/{group}/repetition"
+        return name.startswith(prefix) and name.rpartition("/")[2] == family
+
+
+def _paper_table(
+    cells: _Cells, measure: str, number: int, published: Sequence[Mapping[str, str]]
+) -> Table:
+    values = []
+    for row in published:
+        if row["measure"] != measure:
+            continue
+        data, group, method = row["data"], row["group"], row["method"]
+        found = cells.values(data, group, PAPER_METHODS[method], method, measure)
+        ours, error = _mean_and_sd(found, over_reviewers=data == "books")
+        paper, spread = float(row["mean"]), float(row["sd"])
+        values.append(
+            Value(
+                row=_row(data, group),
+                column=method,
+                ours=ours,
+                error=error,
+                paper=paper,
+                paper_error=spread,
+                source=row["source"],
+                tolerance=spread,
+                larger_is_better=False,
+                not_evidence=_no_evidence(measure, data, method, paper, spread),
+                note=_note(found, ours, error, paper, spread, method),
+            )
+        )
+    return Table(
+        f"table-{number}",
+        f"Table {number}: {_NAMES[measure]}",
+        values,
+        caption=(
+            "Met: within the published ±, which is the standard deviation over ten repetitions of "
+            "the mean over 300 reviewers; a mean of ten repetitions moves by a third of it."
+        ),
+        error_is="standard deviation over repetitions (Books: over reviewers)",
+        digits=3 if measure != "MSD" else 2,
+    )
+
+
+def _own_table(cells: _Cells, measure: str) -> Table:
+    def value(data: str, group: str, family: str, method: str) -> tuple[float | None, float | None]:
+        return _mean_and_sd(cells.values(data, group, family, method, measure))
+
+    return Table(
+        f"rows-{measure.lower()}",
+        f"{_NAMES[measure]} beside a constant score and other settings",
+        _grid(value),
+        caption=(
+            "The rows from middle fill on go beyond the paper's protocol: missing ratings at the "
+            "middle of the scale and two features more, on the same reviewers and halves."
+        ),
+        error_is="standard deviation over repetitions",
+        digits=3,
+    )
+
+
+def _difference_table(cells: _Cells, measure: str) -> Table:
+    def value(data: str, group: str, family: str, method: str) -> tuple[float | None, float | None]:
+        found = cells.values(data, group, family, method, measure)
+        # The constant orders no pair; a coin would order half of them.
+        other = [np.full(len(of), 0.5) for of in found]
+        if found and measure != "Misranking":
+            other = cells.values(data, group, family, "constant", measure)
+        return _mean_and_error([a - b for a, b in zip(found, other, strict=True)])
+
+    return Table(
+        f"minus-constant-{measure.lower()}",
+        f"{_NAMES[measure]} minus that of "
+        + ("a random order" if measure == "Misranking" else "a constant score"),
+        [v for v in _grid(value) if v.row != "constant"],
+        caption="Differences on the same reviewers and halves; negative is better.",
+        error_is="standard error of the paired difference, from the spread over repetitions",
+        digits=3,
+    )
+
+
+_NAMES = {
+    "MSD": "mean squared difference",
+    "M1D": "mean absolute difference",
+    "Misranking": "pairwise misranking",
+}
+_Find = Callable[[str, str, str, str], tuple[float | None, float | None]]
+
+
+def _grid(value: _Find) -> list[Value]:
+    values = []
+    for method, family in OWN_METHODS.items():
+        for data in DATA:
+            for low, high in GROUPS:
+                group = f"{low}-{high}"
+                ours, error = value(data, group, family, method)
+                values.append(Value(method, _row(data, group), ours=ours, error=error))
+    return values
+
+
+def _row(data: str, group: str) -> str:
+    return f"{TITLES[data]} {group}".strip()
+
+
+def _mean_and_sd(
+    found: Sequence[np.ndarray[Any, Any]], over_reviewers: bool = False
+) -> tuple[float | None, float | None]:
+    """Mean of the means, and the standard deviation over repetitions or over reviewers."""
+    if not found:
+        return None, None
+    means = found[0][~np.isnan(found[0])] if over_reviewers else _means(found)
+    return float(np.mean(means)), float(np.std(means, ddof=1)) if len(means) > 1 else None
+
+
+def _mean_and_error(
+    found: Sequence[np.ndarray[Any, Any]],
+) -> tuple[float | None, float | None]:
+    """Mean and its standard error: over repetitions, or over reviewers where there is one."""
+    if not found:
+        return None, None
+    means = _means(found) if len(found) > 1 else found[0][~np.isnan(found[0])]
+    error = float(np.std(means, ddof=1) / math.sqrt(len(means))) if len(means) > 1 else None
+    return float(np.mean(means)), error
+
+
+def _means(found: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    return np.array([np.nanmean(values) for values in found])
+
+
+def _no_evidence(measure: str, data: str, method: str, paper: float, spread: float) -> str:
+    """Baselines that a constant score reaches or beats, and data that are not the paper's."""
+    if data == "books":
+        return PARTIAL
+    if method == "ELMRank":
+        return ""
+    constant = CONSTANTS.get((measure, data))
+    if constant is None or paper < constant - spread:
+        return ""
+    return WORSE if paper > constant + spread else CONSTANT
+
+
+def _note(
+    found: Sequence[Any],
+    ours: float | None,
+    error: float | None,
+    paper: float,
+    spread: float,
+    method: str,
+) -> str:
+    if ours is None:
+        return f"{method} was not run here."
+    if abs(ours - paper) <= spread or error is None:
+        return ""
+    of_difference = math.hypot(error, spread) / math.sqrt(len(found))
+    steps = abs(ours - paper) / of_difference
+    return (
+        f"{steps:.1f} standard errors of the difference of two means of {len(found)} repetitions."
+    )

@@ -10,7 +10,7 @@ from typing import Any as _Any
 from rankwise._registry import BY_CLASS_NAME as _BY_CLASS_NAME
 
 if TYPE_CHECKING:
-    from rankwise.datasets import RankingData
+    from rankwise.datasets import RankingData, stream
     from rankwise.features.nystroem import Nystroem
     from rankwise.features.random_fourier import RandomFourier
     from rankwise.features.random_nodes import RandomNodes
@@ -41,6 +41,7 @@ _FUNCTIONS = {
     "evaluate": "rankwise.metrics",
     "load": "rankwise.persistence",
     "save": "rankwise.persistence",
+    "stream": "rankwise.datasets",
 }
 
 __all__ = [
@@ -66,6 +67,7 @@ __all__ = [
     "evaluate",
     "load",
     "save",
+    "stream",
 ]
 
 

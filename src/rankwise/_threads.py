@@ -102,6 +102,49 @@ def thread_imap(
             yield pending.popleft().result()
 
 
+class Lanes:
+    """Work in lanes: what is put into one lane runs in that order, lanes run side by side.
+
+    For work that arrives while it is done: the caller goes on until a few pieces per thread wait.
+    BLAS runs on one thread. Use as a context, which waits for all work, or drops what has not
+    begun where the body has failed.
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = available_threads() if n_threads is None else n_threads
+        self._pools: list[ThreadPoolExecutor] = []
+        self._pending: deque[Future[None]] = deque()
+
+    def __enter__(self) -> Lanes:
+        _SINGLE_THREADED_BLAS.__enter__()
+        if self.n_threads > 1:
+            self._pools = [ThreadPoolExecutor(1) for _ in range(self.n_threads)]
+        return self
+
+    def put(self, lane: int, work: Callable[[], None]) -> None:
+        """Run ``work`` after all that was put into the lane before; raises what failed before."""
+        if not self._pools:
+            work()
+            return
+        while len(self._pending) > 2 * self.n_threads:
+            self._pending.popleft().result()
+        self._pending.append(self._pools[lane % self.n_threads].submit(work))
+
+    def wait(self) -> None:
+        """Wait for all work; raises the first failure."""
+        while self._pending:
+            self._pending.popleft().result()
+
+    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
+        try:
+            if kind is None:
+                self.wait()
+        finally:
+            for pool in self._pools:
+                pool.shutdown(cancel_futures=True)
+            _SINGLE_THREADED_BLAS.__exit__()
+
+
 class _SingleThreadedBlas:
     """Process-wide limit that the first to enter sets and the last to leave lifts.
 

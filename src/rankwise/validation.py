@@ -148,7 +148,7 @@ def check_rows(
             X = validate_data(estimator, X, reset=reset, **rules)
         else:
             X = check_array(X, estimator=estimator, **rules)
-            _check_names(estimator, names, reset=reset)
+            check_names(estimator, names, reset=reset)
     except (TypeError, ValueError) as error:
         _check_numbers(X, names, name)
         if name == "X":
@@ -289,7 +289,7 @@ def _first_no_number(column: np.ndarray[Any, Any]) -> int | None:
     return None
 
 
-def _check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
+def check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
     """Set the width and the names of the columns, or compare with those of the fit."""
     if reset:
         estimator.n_features_in_ = len(names)

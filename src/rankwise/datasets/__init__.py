@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         load_movielens,
         ratings_from_triplets,
     )
+    from rankwise.datasets.row_stream import RowStream, stream
     from rankwise.datasets.sidefiles import read_grouped, write_grouped
     from rankwise.datasets.sources import known_sources
     from rankwise.datasets.svmlight import read_letor
@@ -39,6 +40,7 @@ _WHERE = {
     "QsarData": "qsar",
     "Qrels": "trec",
     "RankingData": "data",
+    "RowStream": "row_stream",
     "Ratings": "ratings",
     "Run": "trec",
     "clear_cache": "cache",
@@ -62,6 +64,7 @@ _WHERE = {
     "read_qrels": "trec",
     "read_run": "trec",
     "read_table": "table",
+    "stream": "row_stream",
     "verify_cache": "cache",
     "write_grouped": "sidefiles",
     "write_letor": "write",
@@ -79,6 +82,7 @@ __all__ = [
     "QsarData",
     "RankingData",
     "Ratings",
+    "RowStream",
     "Run",
     "clear_cache",
     "fetch",
@@ -101,6 +105,7 @@ __all__ = [
     "read_qrels",
     "read_run",
     "read_table",
+    "stream",
     "verify_cache",
     "write_grouped",
     "write_letor",

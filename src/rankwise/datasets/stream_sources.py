@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.stream import Chunk
+from rankwise.datasets.row_stream import Chunk
 from rankwise.datasets.table import PARQUET, Columns, Role
 from rankwise.datasets.textfiles import find_files
 

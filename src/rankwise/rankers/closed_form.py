@@ -18,7 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._threads import single_threaded_blas, thread_imap
 from rankwise.base import Ranker
+from rankwise.datasets.row_stream import RowStream
 from rankwise.metrics import parse
+from rankwise.rankers.checked_stream import StreamData
+from rankwise.rankers.streamed import fit_stream, predict_chunks, read_head
 from rankwise.solvers.design import Design, LinearDesign
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
 from rankwise.solvers.held_out import mean_defined
@@ -86,8 +89,8 @@ class ClosedFormRanker(Ranker):
 
     def _fit(
         self,
-        X: FrameLike,
-        y: ArrayLike,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None,
         qid: ArrayLike | None,
         sample_weight: ArrayLike | None,
         validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
@@ -96,7 +99,11 @@ class ClosedFormRanker(Ranker):
         self._validate_params()
         for state in ("_running", "_stream_design", "cv_results_"):
             vars(self).pop(state, None)
-        data = check_fit(self, X, y, qid, sample_weight)
+        if isinstance(X, RowStream):
+            self._check_stream(X, validation[0] is not None)
+            data = read_head(self, X, y, qid, sample_weight)
+        else:
+            data = check_fit(self, X, y, qid, sample_weight)
         vali = check_validation(self, data, *validation)
         self._set_score_name(data.y)
         measure = parse(self.measure)
@@ -115,6 +122,8 @@ class ClosedFormRanker(Ranker):
                 best = (value, design, fit, chosen)
         assert best is not None
         _, design, fit, chosen = best
+        if isinstance(data, StreamData):
+            self.score_name_ = data.checked.score_name
         self._set_fitted(design, problem, fit, penalties, chosen)
         self._set_results(penalties, searched)
         return fit
@@ -211,6 +220,14 @@ class ClosedFormRanker(Ranker):
         data: FitData,
         vali: FitData | None,
     ) -> PathFit:
+        if isinstance(data, StreamData):
+            every = data.checked.all_rows(design.n_columns)
+            if every is None:
+                n_folds = int(self.cv or DEFAULT_FOLDS)
+                return fit_stream(
+                    way, design, problem, penalties, data, vali, parse(self.measure), n_folds
+                )
+            problem, data = self._problem(every), every
         if way == "fixed":
             return fit_path(problem, design, penalties)
         measure = parse(self.measure)
@@ -224,6 +241,26 @@ class ClosedFormRanker(Ranker):
         if self.cv is None or isinstance(self.cv, Integral):
             return fit_path_cv(problem, design, penalties, measure, int(self.cv or DEFAULT_FOLDS))
         return fit_path_splits(problem, design, penalties, measure, row_splits(self.cv, data))
+
+    def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
+        """Raise where the way to choose the penalty needs all rows in memory."""
+        name, value = self._penalty, getattr(self, self._penalty)
+        way, _ = self._grid(value, has_validation)
+        if way in ("loqo", "lpo"):
+            raise ValueError(
+                f'{name}="{way}" needs all rows in memory, got a stream. Use {name}="cv".'
+            )
+        if way == "cv" and not (self.cv is None or isinstance(self.cv, Integral)):
+            raise ValueError(
+                f"cv must be a number of folds for a stream, got {self.cv!r}: the rows of other "
+                "splits are in no fixed place."
+            )
+        if way == "cv" and not rows.reiterable:
+            raise ValueError(
+                f"{name}={value!r} reads the stream three times, and an iterator can be read once. "
+                "Pass a callable that returns a new iterator each time (stream(make_chunks)), or "
+                "give a number."
+            )
 
     def _grid(self, value: Any, has_validation: bool) -> tuple[str, Penalties]:
         """How the penalty is chosen ("fixed" or one of ``WAYS``) and the grid, weak model first."""
@@ -301,23 +338,26 @@ class ClosedFormRanker(Ranker):
         """Rows scored at a time."""
         return CHUNK_ROWS
 
-    def predict(self, X: FrameLike) -> Float64Array:
+    def predict(self, X: FrameLike | RowStream) -> Any:
         """Score of every row; a higher score ranks higher within its query.
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
 
         Returns
         -------
         ndarray of shape (n_samples,), float64
+            For a stream: an iterator of such arrays, one for each chunk.
         """
         check_is_fitted(self)
-        X = check_rows(self, X)
-        size = self._chunk_rows(X.shape[0])
-        starts = range(0, X.shape[0], size)
+        if isinstance(X, RowStream):
+            return predict_chunks(self, X)
+        rows = check_rows(self, X)
+        size = self._chunk_rows(rows.shape[0])
+        starts = range(0, rows.shape[0], size)
         n_threads = None if len(starts) > 1 else 1
-        parts = list(thread_imap(lambda lo: self._scores(X[lo : lo + size]), starts, n_threads))
+        parts = list(thread_imap(lambda lo: self._scores(rows[lo : lo + size]), starts, n_threads))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 

@@ -191,7 +191,7 @@ def add_chunk(
         sum_.add_sums(block, chunk.y, factor.weight)
     block = factor.apply(block, 0, chunk.groups.n_queries)
     target = factor.apply(chunk.y[:, None].copy(), 0, chunk.groups.n_queries)[:, 0]
-    if product is None or product.dtype != block.dtype:
+    if product is None or product.dtype != block.dtype or len(product) != p:
         product = np.empty((p, p), dtype=block.dtype)
     sum_.add_block(block, target, product)
     return product
@@ -254,7 +254,7 @@ def add_piece(
     block = phi(piece.X)
     if precise:
         block = block.astype(np.float64, copy=False)
-    if product is None or product.dtype != block.dtype:
+    if product is None or product.dtype != block.dtype or len(product) != p:
         product = np.empty((p, p), dtype=block.dtype)
     opened.add(block, piece.y, piece.sample_weight, graph=piece.graph, product=product)
     return product

@@ -17,9 +17,39 @@ def per_query(
     return np.stack([measure.per_query(y, column, groups) for column in columns], axis=1)
 
 
+class RunningMean:
+    """Mean of each column over what is not NaN, of values that come in parts; NaN where nothing is.
+
+    The parts are summed one after the other: the same parts give the same bits.
+    """
+
+    def __init__(self) -> None:
+        self._sums: Float64Array | float = 0.0
+        self._counts: Float64Array | int = 0
+
+    def add(self, values: Float64Array) -> None:
+        """Add a part of shape (n_values, n_columns)."""
+        self.add_sums(*sums_defined(values))
+
+    def add_sums(self, sums: Float64Array, counts: Float64Array) -> None:
+        """Add a part of which :func:`sums_defined` has been taken."""
+        self._sums = self._sums + sums
+        self._counts = self._counts + counts
+
+    def value(self) -> Float64Array:
+        """The mean so far, shape (n_columns,)."""
+        counts = np.asarray(self._counts)
+        return np.where(counts > 0, self._sums / np.maximum(counts, 1), np.nan)
+
+
+def sums_defined(values: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Sum and number of each column over what is not NaN."""
+    defined = ~np.isnan(values)
+    return np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0)
+
+
 def mean_defined(values: Float64Array) -> Float64Array:
     """Mean of each column over what is not NaN; NaN where nothing is."""
-    defined = ~np.isnan(values)
-    count = defined.sum(axis=0)
-    sums = np.where(defined, values, 0.0).sum(axis=0)
-    return np.where(count > 0, sums / np.maximum(count, 1), np.nan)
+    mean = RunningMean()
+    mean.add(values)
+    return mean.value()

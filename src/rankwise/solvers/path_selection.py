@@ -7,7 +7,7 @@ for every C, whose measure is taken per query. Held-out scores never exceed a fe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from rankwise.solvers.design import Coefs, Design, draw_grams
 from rankwise.solvers.dual import DualPath
 from rankwise.solvers.folds import query_folds, row_folds
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem, is_precise, total
-from rankwise.solvers.held_out import mean_defined, per_query
+from rankwise.solvers.held_out import RunningMean, mean_defined, per_query
 from rankwise.solvers.leave_out import (
     Decomposed,
     Intercept,
@@ -69,7 +69,7 @@ class PathFit:
 
 def fit_path(problem: Problem, design: Design, penalties: Penalties) -> PathFit:
     """Solutions for every penalty on all rows."""
-    if _use_dual(problem, design):
+    if use_dual(problem, design):
         return PathFit(_dual_coefs(problem, design, penalties), None, None)
     grams = [total(folds) for folds in draw_grams(design, problem, None)]
     return PathFit([gram_coef(gram, problem, penalties) for gram in grams], None, grams)
@@ -88,7 +88,7 @@ def fit_path_val(
     fit = fit_path(problem, design, penalties)
     read_out = design.read_out(fit.coefs)
     queries = np.arange(groups_val.n_queries)
-    values = _held_out(design, [read_out], X_val, y_val, groups_val, [queries], measure)
+    values = held_out(design, [read_out], X_val, y_val, groups_val, [queries], measure)
     return PathFit(fit.coefs, values, fit.grams)
 
 
@@ -116,32 +116,57 @@ def fit_path_cv(
     final: list[Float64Array] = []
     held: list[list[Float64Array]] = [[] for _ in folds]
     grams: list[Gram] | None = None
-    if _use_dual(problem, design):
+    if use_dual(problem, design):
         final = _dual_coefs(problem, design, penalties)
         for number, fold in enumerate(folds):
             train = problem.groups.rows(np.setdiff1d(np.arange(n_queries), fold))
             part = problem.subset(np.sort(train))
             held[number] = _dual_coefs(part, design, penalties)
     else:
-        grams = []
-        for fold_grams in draw_grams(design, problem, folds):
-            all_rows = total(fold_grams)
-            grams.append(all_rows)
-
-            def solve(fold: int, all_rows: Gram = all_rows, parts: Any = fold_grams) -> Any:
-                part = all_rows if fold < 0 else all_rows - parts[fold]
-                return gram_coef(part, problem, penalties)
-
-            n_threads = None if design.n_columns >= 64 else 1
-            solutions = list(thread_imap(solve, range(-1, len(folds)), n_threads))
-            final.append(solutions[0])
-            for number, solution in enumerate(solutions[1:]):
-                held[number].append(solution)
+        draws = draw_grams(design, problem, folds)
+        final, held, grams = solve_folds(draws, len(folds), problem, penalties, design.n_columns)
     # Held-out scores only choose C: blocks of many float32 rows are read out as they are.
     dtype = np.float64 if is_precise(problem, design.n_columns) else problem.X.dtype
     read_outs = [design.read_out(coefs, dtype) for coefs in held]
-    values = _held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
+    values = held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
     return PathFit(final, values, grams)
+
+
+def solve_folds(
+    draws: Iterable[Sequence[Gram]],
+    n_folds: int,
+    problem: Problem,
+    penalties: Penalties,
+    n_columns: int,
+) -> tuple[list[Float64Array], list[list[Float64Array]], list[Gram]]:
+    """Solutions from the statistics of each fold.
+
+    Returns
+    -------
+    final : list of ndarray of shape (n_C, n_columns)
+        On all rows, one per draw.
+    held : list of lists of ndarray
+        Without each fold, one per draw.
+    grams : list of Gram
+        Statistics of all rows, one per draw.
+    """
+    final: list[Float64Array] = []
+    held: list[list[Float64Array]] = [[] for _ in range(n_folds)]
+    grams: list[Gram] = []
+    for parts in draws:
+        all_rows = total(parts)
+        grams.append(all_rows)
+
+        def solve(fold: int, all_rows: Gram = all_rows, parts: Any = parts) -> Float64Array:
+            part = all_rows if fold < 0 else all_rows - parts[fold]
+            return gram_coef(part, problem, penalties)
+
+        n_threads = None if n_columns >= 64 else 1
+        solutions = list(thread_imap(solve, range(-1, n_folds), n_threads))
+        final.append(solutions[0])
+        for number, solution in enumerate(solutions[1:]):
+            held[number].append(solution)
+    return final, held, grams
 
 
 def fit_path_splits(
@@ -159,7 +184,7 @@ def fit_path_splits(
         groups = problem.groups.take(test)
         queries = np.arange(groups.n_queries)
         X, y = problem.X[test], problem.y[test]
-        values.append(_held_out(design, [read_out], X, y, groups, [queries], measure)[0])
+        values.append(held_out(design, [read_out], X, y, groups, [queries], measure)[0])
     return PathFit(fit.coefs, np.array(values), fit.grams)
 
 
@@ -197,7 +222,7 @@ def weighted_means(problem: Problem) -> tuple[Float64Array, float, float]:
     return np.asarray(w @ problem.X).ravel() / weight, float(w @ problem.y) / weight, weight
 
 
-def _use_dual(problem: Problem, design: Design) -> bool:
+def use_dual(problem: Problem, design: Design) -> bool:
     """Whether the N x N system is the smaller one."""
     return problem.X.shape[0] < design.n_columns
 
@@ -225,7 +250,7 @@ def _decomposed(
     """Eigendecomposed draws as the leave-out formulas take them, and the fit on all rows."""
     paths: Sequence[EigenPath | DualPath]
     grams: list[Gram] | None = None
-    if _use_dual(problem, design):
+    if use_dual(problem, design):
         paths = list(_dual_paths(problem, design))
     else:
         grams = [total(folds) for folds in draw_grams(design, problem, None)]
@@ -250,7 +275,7 @@ def _decomposed(
     return [decompose(draw) for draw in range(len(paths))], intercept, fit
 
 
-def _held_out(
+def held_out(
     design: Design,
     read_outs: Sequence[Any],
     X: Matrix,
@@ -274,16 +299,24 @@ def _held_out(
 
     def measured(unit: tuple[int, Int64Array, QueryGroups]) -> Float64Array:
         fold, rows, chunk = unit
-        scores = np.concatenate(
-            [
-                design.scores(X[rows[lo : lo + CHUNK_ROWS]], read_outs[fold])
-                for lo in range(0, len(rows), CHUNK_ROWS)
-            ]
-        )
-        return per_query(measure, y[rows], scores, chunk)
+        blocks = (X[rows[lo : lo + CHUNK_ROWS]] for lo in range(0, len(rows), CHUNK_ROWS))
+        return measure_blocks(design, read_outs[fold], blocks, y[rows], chunk, measure)
 
     n_threads = None if X.shape[0] * design.n_columns > 1e6 else 1
-    parts: list[list[Float64Array]] = [[] for _ in folds]
+    means = [RunningMean() for _ in folds]
     for (fold, _, _), values in zip(units, thread_imap(measured, units, n_threads), strict=True):
-        parts[fold].append(values)
-    return np.array([mean_defined(np.concatenate(part)) for part in parts])
+        means[fold].add(values)
+    return np.array([mean.value() for mean in means])
+
+
+def measure_blocks(
+    design: Design,
+    read_out: Any,
+    blocks: Iterable[Matrix],
+    y: Float64Array,
+    groups: QueryGroups,
+    measure: Measure,
+) -> Float64Array:
+    """Values of whole queries, whose rows come in blocks of ``CHUNK_ROWS``, for every solution."""
+    scores = np.concatenate([design.scores(block, read_out) for block in blocks])
+    return per_query(measure, y, scores, groups)

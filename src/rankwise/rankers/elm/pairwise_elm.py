@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from rankwise.datasets.row_stream import RowStream
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.elm.elm import ELM, ELM_CONSTRAINTS
@@ -151,8 +152,8 @@ class PairwiseELM(ELM):
 
     def fit(
         self,
-        X: FrameLike,
-        y: ArrayLike,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -164,9 +165,10 @@ class PairwiseELM(ELM):
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
             Scaled to about [0, 1], or sigmoid nodes saturate.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,); None for a stream
             Grades or real-valued targets, larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row, any dtype and order; None: all rows are one query.

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rankwise.datasets.row_stream import RowStream
 from rankwise.features.random_nodes import Activation
 from rankwise.rankers.elm.elm import ELM, ELM_CONSTRAINTS
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
@@ -127,8 +128,8 @@ class PointwiseELM(ELM):
 
     def fit(
         self,
-        X: FrameLike,
-        y: ArrayLike,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -140,9 +141,10 @@ class PointwiseELM(ELM):
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
             Scaled to about [0, 1], or sigmoid nodes saturate.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,); None for a stream
             Grades or real-valued targets, larger is better.
         qid : array-like of shape (n_samples,), optional
             Queries of the rows; used by the search only.

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rankwise.datasets.row_stream import RowStream
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import KERNELS, gamma_grid, resolve_kernel
 from rankwise.metrics import parse
@@ -105,8 +106,8 @@ class KernelModel(ClosedFormRanker):
 
     def fit(
         self,
-        X: FrameLike,
-        y: ArrayLike,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -118,9 +119,10 @@ class KernelModel(ClosedFormRanker):
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
             For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,); None for a stream
             Grades or real-valued targets, larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row, any dtype and order; None: all rows are one query.
@@ -141,6 +143,15 @@ class KernelModel(ClosedFormRanker):
             f"partial_fit needs a model that does not grow with the rows; kernel={self.kernel!r} "
             'keeps them all. Use kernel="linear", or random nodes.'
         )
+
+    def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
+        if self.kernel not in (None, "linear") or self._penalise != "norm":
+            raise ValueError(
+                f"{type(self).__name__} fits a stream where its model does not grow with the rows; "
+                f'kernel={self.kernel!r} keeps them all. Use kernel="linear", or random nodes '
+                "(PairwiseELM)."
+            )
+        super()._check_stream(rows, has_validation)
 
     @available_if(_streams)
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:

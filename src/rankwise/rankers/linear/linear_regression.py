@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from rankwise.datasets.row_stream import RowStream
 from rankwise.rankers.linear.ridge import PointwiseLinearRanker
 from rankwise.solvers.penalty import Scale
 from rankwise.typing import ArrayLike, FrameLike
@@ -55,8 +56,8 @@ class LinearRegressionRanker(PointwiseLinearRanker):
 
     def fit(
         self,
-        X: FrameLike,
-        y: ArrayLike,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -65,8 +66,9 @@ class LinearRegressionRanker(PointwiseLinearRanker):
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
+        y : array-like of shape (n_samples,); None for a stream
         qid : array-like of shape (n_samples,), optional
             Checked, but without effect on a pointwise fit.
         sample_weight : array-like of shape (n_samples,), optional

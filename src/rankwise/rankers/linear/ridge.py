@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rankwise.datasets.row_stream import RowStream
 from rankwise.rankers.closed_form import ALPHA_CONSTRAINT, SELECTION_CONSTRAINTS, LinearModel
 from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
-from rankwise.solvers.gram import Problem
+from rankwise.solvers.gram import CHUNK_ROWS, Problem
 from rankwise.solvers.path_selection import PathFit, weighted_means
 from rankwise.solvers.penalty import Penalties, Scale
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
@@ -39,10 +40,11 @@ class PointwiseLinearRanker(LinearModel):
     def _design(self, data: FitData) -> LinearDesign:
         n_samples, n_features = data.X.shape
         shift = np.zeros(n_features)
-        # Columns far from zero would cancel in the centred Gram matrix. The N x N system of wide
-        # rows is centred itself, and sparse rows stay sparse in it.
+        # Columns far from zero would cancel in the centred Gram matrix; the first rows tell where
+        # they are, and all that a stream has. The N x N system of wide rows is centred itself,
+        # and sparse rows stay sparse in it.
         if self.fit_intercept and n_samples >= n_features:
-            shift = column_means(data.X)
+            shift = column_means(data.X[:CHUNK_ROWS])
         return LinearDesign(ShiftedColumns(shift, ones=False))
 
     def _set_fitted(
@@ -124,8 +126,8 @@ class RidgeRanker(PointwiseLinearRanker):
 
     def fit(
         self,
-        X: FrameLike,
-        y: ArrayLike,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -137,8 +139,9 @@ class RidgeRanker(PointwiseLinearRanker):
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
+        y : array-like of shape (n_samples,); None for a stream
         qid : array-like of shape (n_samples,), optional
             Queries of the rows; used by the search only.
         sample_weight : array-like of shape (n_samples,), optional

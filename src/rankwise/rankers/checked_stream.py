@@ -1,0 +1,243 @@
+"""A stream whose chunks are checked like the rows of ``fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.datasets.row_stream import Chunk, RowStream
+from rankwise.groups import QueryGroups
+from rankwise.metrics.default import default_score_name, is_graded
+from rankwise.solvers.cutting import QueryNumbers, join_ids, join_rows, plain_id
+from rankwise.typing import Int64Array, Matrix
+from rankwise.validation import FitData, check_fit, check_weight
+
+_NO_ROW = "sample_weight must not be all zero: no row is left to fit."
+
+
+@dataclass(frozen=True)
+class StreamData(FitData):
+    """The first rows of a stream of more, in the place of all rows.
+
+    Designs and problems are made from them as from all rows; what is summed comes from
+    ``stream``.
+    """
+
+    stream: CheckedStream | None = None
+
+    @property
+    def checked(self) -> CheckedStream:
+        """The stream, from its start."""
+        assert self.stream is not None
+        return self.stream
+
+
+class CheckedStream:
+    """Chunks of a stream, checked and grouped by query, on behalf of an estimator.
+
+    The first pass sets the estimator's ``n_features_in_``, ``feature_names_in_`` and
+    ``fit_fingerprint_``, chunk by chunk.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows of positive weight, once a pass is over.
+    """
+
+    def __init__(self, estimator: Any, rows: RowStream) -> None:
+        self.n_samples = 0
+        self._graded = True
+        self._estimator, self._rows = estimator, rows
+        self._has_qid: bool | None = None
+        self._first: Iterator[FitData] | None = self._pass(first=True)
+        self._head: list[FitData] = []
+        self._exhausted = False
+
+    def head(self, n_rows: int) -> FitData:
+        """The first ``n_rows`` rows as :class:`StreamData`; all rows where there are no more."""
+        assert self._first is not None
+        while not self._exhausted and sum(len(data.y) for data in self._head) < n_rows:
+            data = next(self._first, None)
+            if data is None:
+                self._exhausted = True
+            else:
+                self._head.append(data)
+        if self._exhausted:
+            return _join(self._head)
+        head = _join(self._head, n_rows)
+        return StreamData(head.X, head.y, head.groups, head.sample_weight, None, self)
+
+    def all_rows(self, n_rows: int) -> FitData | None:
+        """All rows where there are fewer than ``n_rows``, asked before the first pass."""
+        if self._first is None:
+            return None
+        data = self.head(n_rows)
+        return None if isinstance(data, StreamData) else data
+
+    @property
+    def score_name(self) -> str:
+        """Name of the default measure of all labels so far."""
+        return default_score_name(np.zeros(1) if self._graded else np.array([-1.0]))
+
+    def chunks(self) -> Iterator[FitData]:
+        """All chunks, grouped by query; the first call goes on behind the head."""
+        if self._first is None:
+            yield from self._pass(first=False)
+            return
+        rest, self._first = self._first, None
+        head, self._head = self._head, []
+        while head:
+            yield head.pop(0)
+        yield from rest
+
+    def queries(self) -> tuple[np.ndarray[Any, Any], int]:
+        """Ids of all queries in order of appearance, and the number of rows; a pass of its own.
+
+        Raises
+        ------
+        ValueError
+            When the rows of a query are apart, or the stream can be read but once.
+        """
+        numbers, n_rows, row = QueryNumbers(), 0, 0
+        for chunk in self._rows.keys():  # noqa: SIM118 (a stream's keys are chunks)
+            if not chunk.n_rows:
+                continue
+            try:
+                kept = _kept(chunk)
+                groups = _groups(chunk, self._has_qid_too(chunk))
+                if kept is not None:
+                    groups = groups.take(kept)
+                if groups.n_samples:
+                    numbers.add(groups.ids[_order_of_queries(groups, numbers.last)])
+            except (ValueError, TypeError) as error:
+                raise _placed(error, row) from None
+            n_rows += groups.n_samples
+            row += chunk.n_rows
+        self._has_qid = None
+        if not n_rows:
+            raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
+        return numbers.ids(), n_rows
+
+    def _pass(self, *, first: bool) -> Iterator[FitData]:
+        estimator, row, kept_rows, last = self._estimator, 0, 0, None
+        known = None if first else estimator.fit_fingerprint_
+        like: Matrix | None = None
+        for chunk in self._rows:
+            if not chunk.n_rows:
+                continue
+            self._has_qid_too(chunk)
+            try:
+                data = check_fit(
+                    estimator,
+                    chunk.X,
+                    chunk.y,
+                    chunk.qid,
+                    chunk.sample_weight,
+                    reset=first and row == 0,
+                    names=chunk.feature_names,
+                    part=True,
+                )
+            except (ValueError, TypeError) as error:
+                raise _placed(error, row) from None
+            if known is not None:
+                estimator.fit_fingerprint_ = known
+            elif last is not None and len(data.y) and last in set(data.groups.ids.tolist()):
+                estimator.fit_fingerprint_["n_queries"] -= 1
+            data = replace(data, X=_as_type(data.X, like, row))
+            like = data.X[:1] if like is None else like
+            row += chunk.n_rows
+            if not len(data.y):
+                continue
+            kept_rows += len(data.y)
+            self._graded = self._graded and is_graded(data.y)
+            data = _grouped(data, last)
+            last = plain_id(data.groups.ids[-1])
+            yield data
+        self._has_qid = None
+        if not kept_rows:
+            raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
+        self.n_samples = kept_rows
+
+    def _has_qid_too(self, chunk: Chunk) -> bool:
+        """Whether there is a qid, which all chunks must have or none."""
+        has_qid = chunk.qid is not None
+        if self._has_qid is None:
+            self._has_qid = has_qid
+        elif self._has_qid != has_qid:
+            raise ValueError(
+                "qid must be given in every chunk or in none. Without it all rows are one query."
+            )
+        return has_qid
+
+
+def _join(parts: list[FitData], most: int | None = None) -> FitData:
+    """One table of all parts, or of their first ``most`` rows."""
+    weight = None
+    if any(part.sample_weight is not None for part in parts):
+        weights = [
+            np.ones(len(part.y)) if part.sample_weight is None else part.sample_weight
+            for part in parts
+        ]
+        weight = np.concatenate(weights)[:most]
+    y = np.concatenate([part.y for part in parts])[:most]
+    ids = join_ids([part.groups.row_ids() for part in parts])[:most]
+    X, left = [], len(y)
+    for part in parts:
+        X.append(part.X[:left])
+        left -= X[-1].shape[0]
+    return FitData(join_rows(X), y, QueryGroups.from_qid(ids, len(y)), weight)
+
+
+def _grouped(data: FitData, last: Any) -> FitData:
+    """The rows query by query: first the one that goes on, at the end that of the last row."""
+    groups = data.groups
+    queries = _order_of_queries(groups, last)
+    if groups.order is None and (np.diff(queries) == 1).all():
+        return data
+    rows, grouped = groups.subset(queries)
+    weight = None if data.sample_weight is None else data.sample_weight[rows]
+    return FitData(data.X[rows], data.y[rows], grouped, weight)
+
+
+def _order_of_queries(groups: QueryGroups, last: Any) -> Int64Array:
+    queries = list(range(groups.n_queries))
+    if groups.order is not None:
+        of_last_row = int(np.flatnonzero(groups.order == groups.n_samples - 1)[0])
+        end = int(np.searchsorted(groups.indptr, of_last_row, side="right")) - 1
+        queries.append(queries.pop(end))
+    goes_on = [query for query in queries if plain_id(groups.ids[query]) == last]
+    return np.array([*goes_on, *(q for q in queries if q not in goes_on)], dtype=np.int64)
+
+
+def _groups(chunk: Chunk, has_qid: bool) -> QueryGroups:
+    return QueryGroups.from_qid(chunk.qid if has_qid else None, chunk.n_rows)
+
+
+def _kept(chunk: Chunk) -> np.ndarray[Any, Any] | None:
+    """Which rows have a positive weight; None: all."""
+    if chunk.sample_weight is None:
+        return None
+    return check_weight(chunk.sample_weight, chunk.n_rows, part=True) > 0
+
+
+def _as_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:
+    """X like the first chunk: what concatenating all chunks would give."""
+    if first is None or (X.dtype == first.dtype and sparse.issparse(X) == sparse.issparse(first)):
+        return X
+    if sparse.issparse(X) == sparse.issparse(first) and first.dtype == np.float64:
+        return X.astype(np.float64)
+    kinds = ["sparse" if sparse.issparse(part) else "dense" for part in (first, X)]
+    raise ValueError(
+        f"X must be of one kind in all chunks, got {kinds[0]} {first.dtype} first and {kinds[1]} "
+        f"{X.dtype} at row {row}. Convert the chunks."
+    )
+
+
+def _placed(error: Exception, row: int) -> Exception:
+    """The error with its place in the stream."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"In the chunk that starts at row {row} of the stream: {error}")

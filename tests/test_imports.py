@@ -66,7 +66,7 @@ print(kernels, compiled)
     assert compiled == 0
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["list"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["reproduce", "list"]])
 def test_help_and_list_import_neither_numba_nor_scikit_learn(arguments):
     code = f"""
 import sys

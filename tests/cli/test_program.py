@@ -21,7 +21,9 @@ from rankwise.cli._output import as_json
 from rankwise.metrics import PRESETS, parse
 from rankwise.metrics._table import ALIASES, MEASURES
 
-COMMANDS = ("compare", "cv", "fit", "predict", "evaluate", "convert", "lint", "info", "list")
+COMMANDS = (
+    "compare", "cv", "fit", "predict", "evaluate", "reproduce", "convert", "lint", "info", "list",
+)  # fmt: skip
 
 
 def python(*arguments, **environment):

@@ -30,7 +30,7 @@ def test_kills_lose_at_most_the_running_cells(tmp_path, n_jobs, n_kills):
     store, log = tmp_path / "store", tmp_path / "log"
     rng = np.random.default_rng(n_jobs)
     before = set()
-    with Killable("from tests.experiments.slow import run as main") as process:
+    with Killable("from tests.experiments.slow import run_any as main") as process:
         for _ in range(n_kills):
             n_before = len(started(log))
             wanted = n_before + int(rng.integers(2, 5))
@@ -46,7 +46,7 @@ def test_kills_lose_at_most_the_running_cells(tmp_path, n_jobs, n_kills):
             before = now
     assert 1 <= len(before) < N_CELLS
     n_before = len(started(log))
-    resumed = slow.run(str(store), str(log))
+    resumed = slow.run(str(store), str(log), any_code=True)
     assert set(started(log)[n_before:]) == {str(i) for i in range(N_CELLS)} - before
     assert [value.ours for value in resumed.tables[0].values] == [i**2 for i in range(N_CELLS)]
     assert {one.name for one in resumed.outcomes if one.is_stored} == before
@@ -143,20 +143,24 @@ def test_a_found_file_is_a_part_of_the_identity(toy, tmp_path, monkeypatch):
     assert [one.name for one in changed if not one.is_stored] == ["absent/seed0"]
 
 
-def test_the_code_of_a_cell_is_the_package_and_the_folder_without_its_tables(tmp_path, monkeypatch):
-    class Local(toy_module.Toy):
-        pass
+def test_the_code_of_a_cell_is_the_package_and_what_the_folder_needs(tmp_path, monkeypatch):
+    own, shared = tmp_path / "own", tmp_path / "shared"
+    own.mkdir(), shared.mkdir()
+    monkeypatch.setattr(identity.inspect, "getfile", lambda _: str(own / "cells.py"))
+    toy = toy_module.Toy()
 
-    monkeypatch.setattr(identity.inspect, "getfile", lambda _: str(tmp_path / "cells.py"))
-    (tmp_path / "cells.py").write_text("a = 1\n")
-    first = identity.code_key(Local())
-    (tmp_path / "tables.py").write_text("b = 1\n")
-    assert identity.code_key(Local()) == first
-    (tmp_path / "cells.py").write_text("a = 2\n")
-    second = identity.code_key(Local())
-    assert second != first
+    def key_after(path, text):
+        path.write_text(text)
+        return identity.code_key(toy)
+
+    first = key_after(own / "cells.py", "a = 1\n")
+    assert key_after(own / "tables.py", "b = 1\n") == first
+    assert key_after(shared / "rows.py", "c = 1\n") == first
+    second = key_after(own / "cells.py", "from rankwise.experiments.shared.rows import c\n")
+    third = key_after(shared / "rows.py", "c = 2\n")
+    assert len({first, second, third}) == 3
     monkeypatch.setattr(identity, "_package_key", lambda: "edited")
-    assert identity.code_key(Local()) != second
+    assert identity.code_key(toy) != third
 
 
 @pytest.mark.parametrize("change", [{"name": "b"}, {"params": {"seed": 1}}, {"data": "other"}])

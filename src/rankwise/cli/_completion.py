@@ -41,3 +41,10 @@ def data(incomplete: str) -> list[str]:
 
     sets = [name for name in catalog_names() if name.startswith(incomplete)]
     return [*sets, *sorted(glob(f"{escape(incomplete)}*"))]
+
+
+def experiments(incomplete: str) -> list[str]:
+    """Keys of experiments, and the words for all and the list of them."""
+    from rankwise.experiments._table import EXPERIMENTS
+
+    return [key for key in (*EXPERIMENTS, "all", "list") if key.startswith(incomplete)]

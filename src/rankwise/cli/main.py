@@ -21,6 +21,7 @@ from rankwise.cli import (
     lint,
     listing,
     predict,
+    reproduce,
 )
 from rankwise.cli._errors import DEBUG_FLAG, USAGE, OneLineGroup
 
@@ -37,6 +38,7 @@ app.command("cv")(cv.cv)
 app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("reproduce")(reproduce.reproduce)
 app.command("convert")(convert.convert)
 app.command("lint")(lint.lint)
 app.command("info")(info.info)

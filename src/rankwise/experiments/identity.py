@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,7 +17,8 @@ from rankwise.selection.provenance import library_versions
 
 # They show numbers or move them; what they hold cannot change a cell.
 _OUTSIDE = frozenset({"cli", "report", "distributed", "experiments"})
-_SHOWN = frozenset({"tables.py", "figures.py"})
+_SHOWN = ("tables.py", "figures.py")
+_IMPORT = re.compile(r"^\s*(?:from|import) rankwise\.experiments\.(\w+)", re.MULTILINE)
 
 
 def cell_key(experiment: str, cell: Cell, data: str) -> str:
@@ -33,12 +35,25 @@ def code_key(experiment: Experiment) -> str:
     """Hash of all code that can change a cell.
 
     The versions of the libraries, the package's modules but those that show or move numbers, and
-    the experiment's folder without ``tables.py`` and ``figures.py``.
+    the experiment's folder without ``*tables.py`` and ``*figures.py``, with the folders beside it
+    that its modules import from.
     """
     own = Path(inspect.getfile(type(experiment))).parent
-    sources = [path for path in own.glob("*.py") if path.name not in _SHOWN]
     versions = {name: of for name, of in library_versions().items() if name != "platform"}
-    return fingerprint([versions, _package_key(), _hash(own, sources)])
+    return fingerprint([versions, _package_key(), _hash(own.parent, _sources(own))])
+
+
+def _sources(own: Path) -> list[Path]:
+    """Modules of a folder and, all the way, of the folders beside it that they import from."""
+    sources: list[Path] = []
+    folders = [own]
+    for folder in folders:  # grows on the way
+        modules = [path for path in folder.glob("*.py") if not path.name.endswith(_SHOWN)]
+        named = {name for path in modules for name in _IMPORT.findall(path.read_text("utf-8"))}
+        beside = sorted(own.parent / name for name in named)
+        folders += [path for path in beside if path.is_dir() and path not in folders]
+        sources += modules
+    return sources
 
 
 @cache

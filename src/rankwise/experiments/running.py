@@ -43,6 +43,7 @@ def reproduce(
     quick: bool = False,
     store: str | Path | None = None,
     n_jobs: int | None = 1,
+    fresh: bool = False,
     any_code: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
@@ -62,6 +63,8 @@ def reproduce(
     n_jobs : int
         Cells at a time, in processes; -1: one per CPU. Each gets an equal share of the threads;
         BLAS runs on one, so that the numbers are the same for any value.
+    fresh : bool
+        Compute every cell anew, whatever the store holds.
     any_code : bool
         Take stored cells of other versions of the code too; the tables say how many.
     progress : callable, optional
@@ -84,7 +87,7 @@ def reproduce(
     lines = None if store is None else _open(Path(store), key)
     code = code_key(experiment)
     keys = {c.name: cell_key(key, c, hashes[c.data]) for c in cells if c.data not in missing}
-    outcomes = {} if lines is None else _stored(lines, keys, code, any_code)
+    outcomes = {} if lines is None or fresh else _stored(lines, keys, code, any_code)
     for cell in cells:
         if cell.data in missing:
             outcomes[cell.name] = Outcome(cell.name, LEFT_OUT, message=missing[cell.data])

@@ -76,11 +76,10 @@ def counts_line(reproduction: Reproduction, table: Table | None = None) -> str:
 def problem_lines(reproduction: Reproduction) -> list[str]:
     """What data are missing and what failed, each as one line."""
     left_out = reproduction.with_status(LEFT_OUT)
-    lines = [
-        f"{sum(outcome.message == message for outcome in left_out)} cells left out, no data: "
-        f"{message}"
-        for message in reproduction.missing.values()
-    ]
+    lines = []
+    for name, message in reproduction.missing.items():
+        n = sum(outcome.message == message for outcome in left_out)
+        lines.append(f"{name}: {n} cell{'' if n == 1 else 's'} left out. {message}")
     return lines + [f"{one.name} failed: {one.message}" for one in reproduction.with_status(FAILED)]
 
 
@@ -119,11 +118,11 @@ def _grid(table: Table, notes: _Notes, width: int | None) -> list[str]:
     kind = len(_GAP) + max(map(len, KINDS)) if any(v.paper is not None for v in table.values) else 0
     lines: list[str] = []
     for block in _blocks(columns, laid, None if width is None else width - label - kind):
-        heads = (_GAP + name.rjust(len(laid[name][0][0])) for name in block)
+        heads = (_GAP + laid[name].head for name in block)
         lines.append((" " * (label + kind) + "".join(heads)).rstrip())
         for i, row in enumerate(rows):
             for number, name in enumerate(KINDS):
-                texts = [laid[column][i][number] for column in block]
+                texts = [laid[column].lines[i][number] for column in block]
                 if number == 0 or any(text.strip() for text in texts):
                     start = f"{'' if number else row:{label}}" + (f"{_GAP}{name:5}" if kind else "")
                     lines.append((start + "".join(_GAP + text for text in texts)).rstrip())
@@ -132,13 +131,13 @@ def _grid(table: Table, notes: _Notes, width: int | None) -> list[str]:
 
 
 def _blocks(
-    columns: Sequence[str], laid: Mapping[str, list[tuple[str, str]]], width: int | None
+    columns: Sequence[str], laid: Mapping[str, _Column], width: int | None
 ) -> list[list[str]]:
     """Columns cut into stretches that fit; at least one column each."""
     blocks: list[list[str]] = [[]]
     used = 0
     for column in columns:
-        wide = len(_GAP) + len(laid[column][0][0])
+        wide = len(_GAP) + len(laid[column].head)
         if width is not None and blocks[-1] and used + wide > width:
             blocks.append([])
             used = 0
@@ -169,10 +168,18 @@ class _Entry:
         return cls(ours, spread[0], marks, paper, spread[1])
 
 
+@dataclass(frozen=True)
+class _Column:
+    """Head and both lines of every row, all of one width."""
+
+    head: str
+    lines: list[tuple[str, str]]
+
+
 def _laid_out(
     column: str, rows: Sequence[str], entries: Mapping[tuple[str, str], _Entry]
-) -> list[tuple[str, str]]:
-    """Both lines of every row in one column, numbers, spreads and marks below each other."""
+) -> _Column:
+    """Numbers, spreads and marks below each other, the head above the numbers."""
     empty = _Entry("", "", "", "", "")
     found = [entries.get((row, column), empty) for row in rows]
     number = max(max(len(one.ours), len(one.paper)) for one in found)
@@ -181,7 +188,9 @@ def _laid_out(
     ours = [f"{one.ours:>{number}}{one.error:<{spread}} {one.marks:<{marks}}" for one in found]
     paper = [f"{one.paper:>{number}}{one.paper_error:<{spread}} {'':{marks}}" for one in found]
     wide = max(len(column), *map(len, ours))
-    return [(a.rjust(wide), b.rjust(wide)) for a, b in zip(ours, paper, strict=True)]
+    head = f"{column:>{number + spread}}".ljust(wide) if len(column) < wide else column
+    lines = [(a.rjust(wide), b.rjust(wide)) for a, b in zip(ours, paper, strict=True)]
+    return _Column(head, lines)
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:

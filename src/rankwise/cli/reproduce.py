@@ -1,0 +1,178 @@
+"""``rankwise reproduce``: published experiments run again, our values beside theirs."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankwise.cli import _completion as complete
+from rankwise.cli._errors import FAILED, USAGE, UsageError, one_line, say
+from rankwise.cli._options import Json
+from rankwise.cli._output import print_json, print_table
+from rankwise.cli._progress import Progress
+
+if TYPE_CHECKING:
+    from rankwise.experiments import Reproduction
+
+LIST, ALL = "list", "all"
+
+
+def reproduce(
+    context: typer.Context,
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY|all|list",
+            help="An experiment, all of them, or the list of them.",
+            autocompletion=complete.experiments,
+        ),
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only as many cells as half a minute allows.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Write KEY.html and KEY.csv into it."),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Keeps every finished cell, so that the same call resumes; else a folder of the "
+            "user's cache.",
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Compute every cell anew, whatever is kept.")
+    ] = False,
+    any_code: Annotated[
+        bool, typer.Option("--any-code", help="Take kept cells of other versions of the code too.")
+    ] = False,
+    n_jobs: Annotated[
+        int, typer.Option("--jobs", "--n-jobs", help="Cells at a time; -1: one per CPU.")
+    ] = 1,
+    json: Json = False,
+) -> None:
+    """Run a published experiment again; print our values beside the paper's.
+
+    Every value with a published counterpart is met, better or missed; differences are explained.
+    Cells whose data are not on this machine are left out.
+    """
+    from rankwise.experiments._table import EXPERIMENTS
+
+    if experiment == LIST:
+        _print_list(json)
+        return
+    if experiment != ALL and experiment not in EXPERIMENTS:
+        known = ", ".join(EXPERIMENTS)
+        raise UsageError(f"{experiment!r} is no experiment. Experiments: {known}, or all.")
+    if out is not None and out.exists() and not out.is_dir():
+        raise UsageError(f"--out must name a folder, {out} is a file.")
+    if store is None:
+        from rankwise.datasets._folders import cache_folder
+
+        store = cache_folder() / "reproduce"
+    from rankwise.experiments.running import reproduce as run
+
+    done: list[Reproduction] = []
+    failed: list[str] = []
+    for key in EXPERIMENTS if experiment == ALL else [experiment]:
+        try:
+            with Progress(f"Reproducing {key}") as progress:
+                found = run(
+                    key,
+                    quick=quick,
+                    store=store,
+                    n_jobs=n_jobs,
+                    fresh=fresh,
+                    any_code=any_code,
+                    progress=progress.update,
+                )
+        except Exception as error:
+            if experiment != ALL:
+                raise
+            failed.append(key)
+            say(f"error: {key}: {type(error).__name__}: {one_line(error)}")
+            continue
+        done.append(found)
+        written = [] if out is None else _write(found, out, shlex.join(["rankwise", *context.obj]))
+        if not json:
+            _print(found, written)
+    if json:
+        print_json({"experiments": [one.to_dict() for one in done]})
+    elif experiment == ALL:
+        _print_summary(done)
+    _exit_if_failed(done, failed)
+
+
+def _print(found: Reproduction, written: list[Path]) -> None:
+    from rankwise.experiments.text import as_text
+
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    typer.echo(as_text(found, width) + "\n")
+    for path in written:
+        typer.echo(str(path))
+
+
+def _write(found: Reproduction, folder: Path, command: str) -> list[Path]:
+    from rankwise.experiments.page import write_csv, write_page
+
+    return [
+        write_csv(found, folder / f"{found.key}.csv"),
+        write_page(found, folder / f"{found.key}.html", command),
+    ]
+
+
+def _print_list(json: bool) -> None:
+    from rankwise.experiments._table import EXPERIMENTS
+
+    if json:
+        print_json(
+            [
+                {"key": key, "title": entry.title, "paper": entry.paper, "data": entry.data}
+                for key, entry in EXPERIMENTS.items()
+            ]
+        )
+        return
+    print_table(
+        ["experiment", "title", "data", "paper"],
+        [
+            [key, entry.title, ", ".join(entry.data), entry.paper]
+            for key, entry in EXPERIMENTS.items()
+        ],
+    )
+
+
+def _print_summary(done: list[Reproduction]) -> None:
+    verdicts = ["met", "better", "missed", "not evidence", "not run"]
+    print_table(
+        ["experiment", *verdicts, "cells", "seconds"],
+        [
+            [
+                one.key,
+                *(str(one.counts().get(verdict, 0)) for verdict in verdicts),
+                f"{len(one.with_status('done'))}/{len(one.outcomes)}",
+                f"{one.seconds:.0f}",
+            ]
+            for one in done
+        ],
+        right=(*verdicts, "cells", "seconds"),
+    )
+
+
+def _exit_if_failed(done: list[Reproduction], failed: list[str]) -> None:
+    """1 where a cell or a whole experiment failed, 2 where there were no data for any cell."""
+    broken = [cell for one in done for cell in one.with_status("failed")]
+    if broken:
+        say(f"error: {len(broken)} cells failed: {broken[0].name}: {broken[0].message}")
+    if broken or failed:
+        raise typer.Exit(FAILED)
+    if not any(one.with_status("done") for one in done):
+        lines = [message for one in done for message in one.missing.values()]
+        say(f"error: no cell has its data. {' '.join(lines)}")
+        raise typer.Exit(USAGE)

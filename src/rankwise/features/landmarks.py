@@ -4,8 +4,8 @@
 - k-means++ [1]_: each next one with a chance that grows with the squared Euclidean distance to
   the ones drawn before;
 - leverage [2]_: with a chance proportional to the ridge leverage score
-  ``k(x, x) - k(x, S) (K_ss + lambda I)^-1 k(S, x)``, how badly the others represent the row,
-  approximated from a uniform sketch S.
+  ``k(x, x) - k(x, S) (K_ss + lambda I)^-1 k(S, x)``, how badly others represent the row, with a
+  uniform sketch S of the others; rows whose chance would exceed 1 are taken.
 
 Rows are drawn in the order of a hash of their content, repeated rows once: neither the order of
 the rows nor repetition changes the draw.
@@ -33,9 +33,11 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 METHODS = ("uniform", "kmeans++", "leverage")
 # k-means++ and leverage scores look at so many rows, drawn uniformly, for each landmark.
-_CANDIDATES_PER_LANDMARK = 10
+_CANDIDATES_PER_LANDMARK = 20
 # Rows of the sketch behind the leverage scores, at most.
 _SKETCH_ROWS = 1000
+# Ridge of the leverage scores as a share of the largest eigenvalue: well above rounding.
+_LEAST_RIDGE = 1e-8
 # Rows whose kernel values with themselves are taken at a time.
 _DIAGONAL_ROWS = 64
 
@@ -65,7 +67,7 @@ def draw_landmarks(
 
     Notes
     -----
-    Uniform: O(n_samples n_features), to hash the rows. The others look at 10 n of more rows,
+    Uniform: O(n_samples n_features), to hash the rows. The others look at 20 n of more rows,
     drawn uniformly: O(n^2 n_features) for k-means++, O(n s (s + n_features) + s^3) for leverage
     scores from a sketch of s = min(n, 1,000) rows.
 
@@ -89,28 +91,32 @@ def draw_landmarks(
     if method == "kmeans++":
         return rows[_spread(candidates, n, rng)]
     assert kernel is not None
-    scores = leverage_scores(candidates, kernel, n)
-    # The n least of exponential waiting times are a draw without replacement.
-    with np.errstate(divide="ignore"):
-        waiting = rng.standard_exponential(len(rows)) / scores
-    return rows[np.argsort(waiting, kind="stable")[:n]]
+    return rows[_in_proportion(leverage_scores(candidates, kernel, n), n, rng)]
 
 
 def leverage_scores(X: Matrix, kernel: Kernel, n: int) -> Float64Array:
     """Approximate ridge leverage scores, up to a factor, from a sketch of the first rows of X.
 
-    The ridge is the mean of the eigenvalues between the rows of the sketch beyond the first half
-    of ``n`` (at most half of the sketch), which keeps about that many directions apart.
+    A row of the sketch is held against the other rows of the sketch, like any row outside. The
+    ridge is the mean of the eigenvalues between the rows of the sketch beyond the first half,
+    which keeps about that many directions apart.
     """
     sketch = X[: min(n, _SKETCH_ROWS)]
     phi = nystroem_map(kernel, sketch)
     features = phi.rows(X)
-    values, vectors = np.linalg.eigh(features[: sketch.shape[0]].T @ features[: sketch.shape[0]])
-    half = max(sketch.shape[0] // 2, 1)
-    ridge = max(float(values[:-half].sum()) / half, np.finfo(np.float64).eps * float(values[-1]))
-    inside = (features @ vectors) ** 2 @ (ridge / (np.maximum(values, 0.0) + ridge))
     outside = _diagonal(phi, X) - np.einsum("ij,ij->i", features, features)
-    return np.maximum(inside + np.maximum(outside, 0.0), 0.0)
+    if kernel.definite == "conditional":  # the origin has features 0, but is a row like others
+        features -= features[: sketch.shape[0]].mean(axis=0)
+    of_sketch = features[: sketch.shape[0]]
+    values, vectors = np.linalg.eigh(of_sketch.T @ of_sketch)
+    half = max(sketch.shape[0] // 2, 1)
+    ridge = max(float(values[:-half].sum()) / half, _LEAST_RIDGE * float(values[-1]))
+    inside = (features @ vectors) ** 2 @ (ridge / (np.maximum(values, 0.0) + ridge))
+    scores = inside + np.maximum(outside, 0.0)
+    # With the row itself in the sketch the score is ridge s / (ridge + s), s without it.
+    with_itself = scores[: sketch.shape[0]] / ridge
+    scores[: sketch.shape[0]] *= 1 / np.maximum(1 - with_itself, np.finfo(np.float64).eps)
+    return scores
 
 
 def _spread(X: Matrix, n: int, rng: np.random.RandomState) -> Int64Array:
@@ -126,6 +132,21 @@ def _spread(X: Matrix, n: int, rng: np.random.RandomState) -> Int64Array:
         drawn = np.searchsorted(shares, rng.random_sample() * shares[-1], side="right")
         chosen.append(min(int(drawn), X.shape[0] - 1))
     return np.array(chosen)
+
+
+def _in_proportion(scores: Float64Array, n: int, rng: np.random.RandomState) -> Int64Array:
+    """``n`` entries with chances proportional to their scores, at most 1 (systematic draw)."""
+    scores = np.maximum(scores, 1e-10 * scores.max()) if scores.any() else np.ones(len(scores))
+    sure = np.zeros(len(scores), dtype=bool)
+    while True:
+        chances = np.where(sure, 1.0, scores * ((n - sure.sum()) / scores[~sure].sum()))
+        more = ~sure & (chances >= 1.0)
+        if not more.any():
+            break
+        sure |= more
+    ends = np.cumsum(chances)
+    points = (np.arange(n) + rng.random_sample()) * (ends[-1] / n)
+    return np.unique(np.searchsorted(ends, points, side="right"))
 
 
 def _diagonal(phi: NystroemMap, X: Matrix) -> Float64Array:

@@ -16,6 +16,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,19 +77,45 @@ class NystroemMap:
         Runs on the calling thread, but for BLAS. A callable kernel is called once per slice of
         rows.
         """
-        dtype = self.whitening.dtype
-        out = np.empty((X.shape[0], self.n_features_out), dtype=dtype)
-        values = np.empty((min(SLICE_ROWS, X.shape[0]), self.landmarks.shape[0]), dtype=dtype)
-        evaluate = self.kernel.against(self.landmarks, dtype, sparse_rows=sparse.issparse(X))
-        for lo in range(0, X.shape[0], SLICE_ROWS):
-            rows = X[lo : lo + SLICE_ROWS]
-            evaluate(rows, values[: rows.shape[0]])
-            self._whiten(values[: rows.shape[0]], out[lo : lo + SLICE_ROWS])
+        out = np.empty((X.shape[0], self.n_features_out), dtype=self.whitening.dtype)
+        for rows, values in self._values(X):
+            self._whiten(values, out[rows])
         return out
 
     def rows(self, X: Matrix) -> Float64Array:
         """All features in float64, for systems of the size of the rows."""
         return self(X).astype(np.float64, copy=False)
+
+    def scores(self, X: Matrix, weights: Float64Array) -> Float64Array:
+        """``self(X) @ weights`` without the features: O(n_landmarks) a row and column of weights.
+
+        Parameters
+        ----------
+        X : ndarray or CSR of shape (n_rows, n_features)
+        weights : ndarray of shape (n_features_out, k)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, k), float64
+            Kernel values have the precision of the map, sums are in float64.
+        """
+        of_values = self.whitening.astype(np.float64) @ weights
+        out = np.empty((X.shape[0], weights.shape[1]))
+        for rows, values in self._values(X):
+            np.matmul(values.astype(np.float64, copy=False), of_values, out=out[rows])
+        out += self.offset.astype(np.float64) @ weights
+        return out
+
+    def _values(self, X: Matrix) -> Iterator[tuple[slice, FloatArray]]:
+        """Slices of the rows with their kernel values, which the next slice overwrites."""
+        dtype, (n, m) = self.whitening.dtype, (X.shape[0], self.landmarks.shape[0])
+        values = np.empty((min(SLICE_ROWS, n), m), dtype=dtype)
+        evaluate = self.kernel.against(self.landmarks, dtype, sparse_rows=sparse.issparse(X))
+        for lo in range(0, n, SLICE_ROWS):
+            rows = slice(lo, min(lo + SLICE_ROWS, n))
+            block = values[: rows.stop - lo]
+            evaluate(X[rows], block)
+            yield rows, block
 
     def _whiten(self, values: FloatArray, out: FloatArray) -> None:
         n_values, n_out = self.whitening.shape

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from numbers import Real
 from pathlib import Path
 from typing import Annotated
 
@@ -83,7 +84,8 @@ def fit(
     )
     where = "cross-validation" if validation is None else f"{validation.n_samples} validation rows"
     for name, value in tuned.chosen.items():
-        typer.echo(f"{name} = {value:g} chosen by {by} on {where}")
+        shown = f"{value:g}" if isinstance(value, Real) else str(value)
+        typer.echo(f"{name} = {shown} chosen by {by} on {where}")
     for note in tuned.notes:
         typer.echo(f"note: {note}")
     typer.echo(str(out))

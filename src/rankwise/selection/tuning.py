@@ -13,11 +13,12 @@ from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure
+from rankwise.selection.edges import edge_notes
 from rankwise.selection.fitting import fit, scores_of, takes_validation
 
-_PATH_PARAMETERS = ("C", "alpha")
+_PATH_PARAMETERS = ("C", "alpha", "lam")
 # Fitted attribute → the parameter whose chosen value it holds.
-_CHOSEN = {"C_": "C", "alpha_": "alpha", "best_iteration_": "n_estimators"}
+_CHOSEN = {"C_": "C", "alpha_": "alpha", "lam_": "lam", "best_iteration_": "n_estimators"}
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def tune(
     Notes
     -----
     Without ``space``, an estimator whose ``fit`` takes ``X_val`` gets the validation part and
-    chooses by itself (a path, early stopping). One with neither is fitted as it is.
+    chooses by itself (a path, early stopping). One with neither is fitted as it is. A number
+    that was chosen at an end of five or more values tried is remarked in ``notes``.
     """
     estimator = prepare(estimator, select, random_state)
     if space:
@@ -94,7 +96,10 @@ def tune(
     if vali is None:
         notes = _choose_within_train_inplace(estimator)
     notes += fit(estimator, train, vali)
-    return Tuned(estimator, _chosen(estimator), _own_search(estimator), notes)
+    chosen, search = _chosen(estimator), _own_search(estimator)
+    is_good = select.greater_is_better or hasattr(estimator, "best_params_")
+    notes += edge_notes(chosen, search, greater_is_better=is_good)
+    return Tuned(estimator, chosen, search, notes)
 
 
 def _search(
@@ -123,7 +128,9 @@ def _search(
             best = value, candidate, params, fit_notes
     assert best is not None
     _, fitted, params, fit_notes = best
-    return Tuned(fitted, {**params, **_chosen(fitted)}, search, notes + fit_notes)
+    notes += fit_notes
+    notes += edge_notes(params, search, greater_is_better=select.greater_is_better)
+    return Tuned(fitted, {**params, **_chosen(fitted)}, search, notes)
 
 
 def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, RankingData]:
@@ -166,6 +173,8 @@ def _chosen(estimator: Any) -> dict[str, Any]:
         and getattr(estimator, attribute, None) is not None
         and not _is_same_number(getattr(estimator, attribute), params[name])
     }
+    if "gamma" in getattr(estimator, "cv_results_", {}):
+        chosen["gamma"] = estimator.gamma_
     return {**chosen, **getattr(estimator, "best_params_", {})}
 
 
@@ -180,7 +189,8 @@ def _own_search(estimator: Any) -> list[dict[str, Any]]:
         return []
     settings = results.get("params")
     if settings is None:
-        name = next((n for n in _PATH_PARAMETERS if n in results), None)
-        settings = [{name: value} for value in results[name]] if name else []
+        names = [name for name in estimator.get_params(deep=False) if name in results]
+        columns = [np.asarray(results[name]).tolist() for name in names]
+        settings = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
     scores = results["mean_test_score"]
     return [{"params": p, "score": float(s)} for p, s in zip(settings, scores, strict=True)]

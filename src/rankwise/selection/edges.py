@@ -1,0 +1,63 @@
+"""Remarks on parameters chosen at an end of the values that were tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+# Of fewer values one end is nearly always best.
+FEWEST_VALUES = 5
+
+
+def edge_notes(
+    chosen: Mapping[str, Any],
+    search: Sequence[Mapping[str, Any]],
+    *,
+    greater_is_better: bool = True,
+) -> list[str]:
+    """One line for every chosen number that no larger, or no smaller, one was tried beside.
+
+    Parameters
+    ----------
+    chosen : mapping of str to value
+        Chosen parameters; those that are no finite numbers other than 0 are passed over.
+    search : sequence of ``{"params": {...}, "score": float}``
+        What was tried.
+    greater_is_better : bool
+        Which scores are good.
+
+    Returns
+    -------
+    list of str
+        Nothing for parameters of fewer than five values, and where the value next to the chosen
+        one was as good: then nothing is to be expected beyond.
+
+    Examples
+    --------
+    >>> search = [{"params": {"C": 10.0**k}, "score": 0.1 * k} for k in range(5)]
+    >>> edge_notes({"C": 1e4}, search)
+    ['C = 10000 is the largest of 5 values tried: a better one may lie beyond']
+    """
+    notes = []
+    for name, value in chosen.items():
+        if not isinstance(value, Real) or value == 0 or not math.isfinite(value):
+            continue
+        best: dict[float, float] = {}
+        for setting in search:
+            tried, score = setting["params"].get(name), setting["score"]
+            if isinstance(tried, Real):
+                score = score if greater_is_better else -score
+                best[float(tried)] = max(score, best.get(float(tried), -math.inf))
+        ascending = sorted(best)
+        if len(ascending) < FEWEST_VALUES or value not in (ascending[0], ascending[-1]):
+            continue
+        is_largest = value == ascending[-1]
+        neighbour = ascending[-2 if is_largest else 1]
+        if best[float(value)] > best[neighbour]:
+            notes.append(
+                f"{name} = {value:g} is the {'largest' if is_largest else 'smallest'} of "
+                f"{len(ascending)} values tried: a better one may lie beyond"
+            )
+    return notes

@@ -35,6 +35,8 @@ MODULES = {
     "rankwise.datasets": "Data",
     "rankwise.selection": "Comparison",
     "rankwise.report": "Report",
+    "rankwise.features.kernels": "Kernels",
+    "rankwise.features.nystroem": "Landmarks",
 }
 
 

@@ -57,7 +57,7 @@ class Kernel:
 
     @property
     def definite(self) -> str:
-        """ "positive", "conditional" (on coefficients that sum to 0) or "unknown"."""
+        """What is known: "positive", "conditional" (on coefficients that sum to 0), "unknown"."""
         if self.name == "polynomial":
             return "positive" if self.coef0 >= 0 else "unknown"
         return _DEFINITE.get(self.name, "unknown")

@@ -27,6 +27,8 @@ from rankwise.features.distances import absolute_distances_to, squared_distances
 from rankwise.features.kernel import Kernel
 from rankwise.typing import Float64Array, Matrix
 
+__all__ = ["Kernel", "default_gamma", "gamma_grid", "median_gamma", "resolve_kernel"]
+
 # What each kernel takes besides gamma.
 _PARAMS: dict[str, dict[str, float | None]] = {
     "linear": {},

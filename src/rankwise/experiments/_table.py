@@ -50,4 +50,19 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
         data=("movielens-1m", "jester", "book-crossing-partial"),
     ),
+    "elmrank-qsar": Entry(
+        "rankwise.experiments.elmrank_qsar.experiment:Qsar",
+        title="ELMRank, SVR and LS-SVR on inhibitors of DHFR and COX2, and six sets more",
+        paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Table 4, Figs 1, 2",
+        data=(
+            "qsar-dhfr",
+            "qsar-cox2",
+            "qsar-bzr",
+            "qsar-ace",
+            "qsar-ache",
+            "qsar-thr",
+            "qsar-therm",
+            "qsar-gpb",
+        ),
+    ),
 }

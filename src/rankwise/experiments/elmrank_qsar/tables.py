@@ -1,0 +1,130 @@
+"""What the QSAR cells become: Table 4 beside the paper's, rows beside it, six sets more."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwise.datasets.qsar import QSAR_SETS
+from rankwise.experiments.base import Results, Table, Value
+
+NAMES = {
+    "RankingError": "ranking error",
+    "Pearson": "correlation",
+    "Tau": "Kendall's tau-b",
+    "Rho": "Spearman's rho",
+    "nDCG": "nDCG",
+}
+# Set after runs of a prototype had been seen: the spread of a set of 50 draws, and what else the
+# paper leaves open (biases, scaling, folds).
+TOLERANCES = {
+    "dhfr": dict(zip(NAMES, (0.005, 0.005, 0.006, 0.008, 0.01), strict=True)),
+    "cox2": dict(zip(NAMES, (0.010, 0.016, 0.007, 0.010, 0.01), strict=True)),
+}
+_Means = tuple[float | None, float | None]
+
+
+def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[Table]:
+    """All tables of the finished cells."""
+    return [_table_4(results, published), _beside(results), _six_more(results)]
+
+
+def _table_4(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
+    values = []
+    for row in published:
+        data, measure, method = row["data"], row["measure"], row["method"]
+        ours, error = _value(results, data, method, measure)
+        note = ""
+        if ours is None:
+            note = f"{method} is not in this library yet." if method == "RankSVM" else "Not run."
+        values.append(
+            Value(
+                row=f"{data.upper()} {NAMES[measure]}",
+                column=method,
+                ours=ours,
+                error=error,
+                paper=float(row["value"]),
+                source=row["source"],
+                tolerance=TOLERANCES[data][measure],
+                larger_is_better=measure != "RankingError",
+                note=note,
+            )
+        )
+    return Table(
+        "table-4",
+        "Table 4: compounds ordered by predicted activity",
+        values,
+        caption=(
+            "ELMRank: mean over sets of 50 draws whose scores are averaged. The tolerances were "
+            "set after runs of a prototype had been seen; a single set of 50 draws misses one now "
+            "and then. SVR: mean over five draws of the folds that tune it; the paper takes its "
+            "figures from Agarwal et al. (2010), whose grids it does not state."
+        ),
+        error_is="standard deviation over sets of 50 draws (SVR, LS-SVR: draws of folds)",
+    )
+
+
+def _beside(results: Results) -> Table:
+    values = []
+    for data in TOLERANCES:
+        for measure, name in NAMES.items():
+            for method in ("ELMRank", "single draws", "scaled by train", "LS-SVR = LSRRank"):
+                ours, error = _value(results, data, method, measure)
+                values.append(Value(f"{data.upper()} {name}", method, ours=ours, error=error))
+    return Table(
+        "beside-table-4",
+        "Other readings, and LS-SVR",
+        values,
+        caption=(
+            "Single draws: the mean of the measures of draws taken one by one, which is the "
+            "literal reading of the paper and is far from its table. Scaled by train: descriptors "
+            "scaled to [0, 1] over the training compounds alone."
+        ),
+        error_is="standard deviation over sets of 50 draws, over single draws, over draws of folds",
+    )
+
+
+def _six_more(results: Results) -> Table:
+    values = []
+    for data in QSAR_SETS:
+        if data not in TOLERANCES:
+            for method in ("ELMRank", "LS-SVR = LSRRank", "SVR"):
+                for measure, name in NAMES.items():
+                    ours, error = _value(results, data, method, measure)
+                    values.append(Value(f"{data} {method}", name, ours=ours, error=error))
+    return Table(
+        "six-more",
+        "Six more of Sutherland's sets",
+        values,
+        caption="An addition: the paper has no figures for them.",
+        error_is="standard deviation over sets of 50 draws (SVR, LS-SVR: draws of folds)",
+    )
+
+
+def _value(results: Results, data: str, method: str, measure: str) -> _Means:
+    if method in ("SVR", "LS-SVR = LSRRank"):
+        family = "svr" if method == "SVR" else "ls-svr"
+        return _mean(_found(results, f"{data}/{family}/", lambda of: [of[measure]]))
+    family = "elmrank, scaled by train" if method == "scaled by train" else "elmrank"
+    if method == "single draws":
+        return _mean(_found(results, f"{data}/{family}/", lambda of: of["single draws"][measure]))
+    if method in ("ELMRank", "scaled by train"):
+        return _mean(_found(results, f"{data}/{family}/", lambda of: [of["ensemble"][measure]]))
+    return None, None
+
+
+def _found(results: Results, prefix: str, pick: Callable[[Any], Sequence[float]]) -> list[float]:
+    return [
+        value for name, result in results.items() if name.startswith(prefix)
+        for value in pick(result)
+    ]  # fmt: skip
+
+
+def _mean(found: Sequence[float]) -> _Means:
+    if not found:
+        return None, None
+    error = float(np.std(found, ddof=1)) if len(found) > 1 else None
+    return math.fsum(found) / len(found), error

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from rankwise.datasets.judged_run import JudgedRun, judge
     from rankwise.datasets.lint_report import Finding, LintReport
     from rankwise.datasets.linter import lint
-    from rankwise.datasets.loaders import load_dataset, load_lambdarank, load_mq2008, load_ohsumed
+    from rankwise.datasets.loaders import (
+        load_dataset,
+        load_lambdarank,
+        load_mq2008,
+        load_ohsumed,
+        load_td2003,
+        load_td2004,
+    )
     from rankwise.datasets.qsar import QsarData, load_qsar
     from rankwise.datasets.ratings import (
         Ratings,
@@ -58,6 +65,8 @@ _WHERE = {
     "load_mq2008": "loaders",
     "load_ohsumed": "loaders",
     "load_qsar": "qsar",
+    "load_td2003": "loaders",
+    "load_td2004": "loaders",
     "ratings_from_triplets": "ratings",
     "read_grouped": "sidefiles",
     "read_letor": "svmlight",
@@ -99,6 +108,8 @@ __all__ = [
     "load_mq2008",
     "load_ohsumed",
     "load_qsar",
+    "load_td2003",
+    "load_td2004",
     "ratings_from_triplets",
     "read_grouped",
     "read_letor",

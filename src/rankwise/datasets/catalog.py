@@ -29,20 +29,23 @@ class DataFile:
     ----------
     name : str
         File name without a suffix for compression.
-    rows, queries : int
+    queries : int
+    rows : int
+        0 where it is not known.
     sha256 : str
-        Of the text with LF line ends.
+        Of the text with LF line ends, "" where it is not known; the loaders then check queries,
+        rows and features.
     sha256_gz : str
-        Of the gzip file that mirrors hold.
+        Of the gzip file that mirrors hold; a file without one is not downloaded.
     official : str
         Path in the publisher's archive, "" where it is not there.
     """
 
     name: str
-    rows: int
     queries: int
-    sha256: str
-    sha256_gz: str
+    rows: int = 0
+    sha256: str = ""
+    sha256_gz: str = ""
     official: str = ""
 
 
@@ -75,7 +78,7 @@ class DataSet:
     how_to_get, terms, cite : str
     rows, queries, features : int
     labels : dict of str to int
-        Number of rows with each label.
+        Number of rows with each label; empty where it is not known.
     folders : tuple of str
         Where its files may lie under a data folder; the first is ours, the rest the publisher's.
     folds : tuple of FoldFiles
@@ -124,7 +127,7 @@ def find_set(name: str) -> DataSet:
 
 
 def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
-    """Paths of the files of a set, in the order of the catalog; every file's checksum is right.
+    """Paths of the files of a set, in the order of the catalog; every known checksum is right.
 
     Parameters
     ----------

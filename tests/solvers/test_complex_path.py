@@ -8,7 +8,7 @@ from scipy import sparse
 
 from rankwise.features.random_nodes import draw_nodes
 from rankwise.solvers import complex_path
-from rankwise.solvers.complex_path import complex_paths, complex_penalties, tune_draws
+from rankwise.solvers.complex_path import complex_paths, complex_penalties, plan_folds, tune_draws
 
 LAM = np.array([1e-5, 1e-2, 10.0])
 C = np.array([2.0, 2.0**13, np.inf])
@@ -78,6 +78,23 @@ def test_draws_may_have_folds_of_their_own(rng):
         np.testing.assert_allclose(both.draw_scores[draw], alone.scores, rtol=1e-9)
 
 
+@pytest.mark.parametrize("activation", ["sigmoid", "gaussian", "tanh"])
+def test_filled_in_entries_change_nothing(rng, activation):
+    """Rows that differ from a common row in few entries take a sparse way to the same scores."""
+    fill = rng.random(40)
+    X = np.where(rng.random((30, 40)) < 0.1, rng.random((30, 40)), fill)
+    y = rng.normal(size=20)
+    nodes = draw_nodes(40, 9, activation, np.random.RandomState(0))
+    folds = np.arange(20) % 5
+    common = complex_path._Rows.stacked(X[:20], X[20:]).common
+    np.testing.assert_array_equal(common, fill)
+    tuned = tune_draws(X[:20], y, X[20:], [nodes], folds, LAM, C)
+    expected = refitted_errors(nodes(X[:20]), y, np.ones(20), folds)
+    np.testing.assert_allclose(tuned.errors[0], expected, rtol=1e-8)
+    beta = stabilised(nodes(X[:20]), y, np.ones(20), tuned.lam[0], tuned.C[0])
+    np.testing.assert_allclose(tuned.scores, nodes(X[20:]) @ beta, rtol=1e-8)
+
+
 @pytest.mark.parametrize("m", [12, 40], ids=["dual", "primal"])
 def test_columns_that_say_nothing(rng, m):
     """Rank-deficient, repeated and constant columns; rows that repeat."""
@@ -88,10 +105,10 @@ def test_columns_that_say_nothing(rng, m):
     folds = np.arange(m) % 4
     (path,) = complex_paths(H[None], y)
     members = [np.flatnonzero(folds == f) for f in range(4)]
-    errors = path.held_out(members, complex_penalties(LAM, C)).reshape(3, 3)
+    errors = path.held_out(plan_folds(members, w), complex_penalties(LAM, C)).reshape(3, 3)
     np.testing.assert_allclose(errors, refitted_errors(H, y, w, folds), rtol=1e-8)
     (path,) = complex_paths(np.ones((1, m, 3)), y)  # nothing but the intercept
-    errors = path.held_out(members, complex_penalties(LAM, C))
+    errors = path.held_out(plan_folds(members, w), complex_penalties(LAM, C))
     means = sum(((y[f] - np.delete(y, f).mean()) ** 2).sum() for f in members)
     np.testing.assert_allclose(errors, means)
     np.testing.assert_allclose(path.coef(complex_penalties(LAM, C)), 0.0, atol=1e-9)

@@ -69,7 +69,8 @@ class NodeMap:
         if out is None:
             out = np.empty((X.shape[0], self.n_features_out), dtype=self.weights.dtype)
         for lo in range(0, X.shape[0], SLICE_ROWS):
-            rows, block = X[lo : lo + SLICE_ROWS], out[lo : lo + SLICE_ROWS]
+            rows = X if X.shape[0] <= SLICE_ROWS else X[lo : lo + SLICE_ROWS]  # CSR slices slowly
+            block = out[lo : lo + SLICE_ROWS]
             if sparse.issparse(X):
                 block[:] = rows @ self.weights
             else:

@@ -18,9 +18,10 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from rankwise.features.random_nodes import NodeMap
 from rankwise.kernels.complex_folds import add_squared_solutions, fold_products, shrinkages
@@ -33,6 +34,10 @@ C_GRID = 2.0 ** np.arange(1, 26)
 NEGLIGIBLE = 1e-14
 # Entries of fold systems that are solved together: what the second cache holds.
 TILE_NUMBERS = 60_000
+# Draws that are decomposed together.
+TOGETHER = 8
+# Rows whose median is the common row, and the share of deviations up to which they are sparse.
+FEW_ROWS, SPARSE_SHARE = 9, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,35 +93,63 @@ class ComplexPath(StabilisedPath):
     scaled: Float64Array
     weight: Float64Array
 
-    def held_out(self, folds: Sequence[Int64Array], penalty: Float64Array) -> Float64Array:
+    def held_out(self, folds: FoldPlan, penalty: Float64Array) -> Float64Array:
         """Weighted squared error of all held-out rows, intercepts taken off, shape (G,).
 
         Parameters
         ----------
-        folds : sequence of int arrays
-            Rows of each fold; not all rows.
+        folds : FoldPlan
         penalty : ndarray of shape (2, G)
             See :func:`complex_penalties`.
         """
         m, r = self.left.shape
+        values = self.values[len(self.values) - r :]
         columns = r if r == m - 1 else r + 1  # with m - 1 directions nothing is left over
         errors = np.zeros(penalty.shape[1])
-        for rows, size, train in _batches(folds, self.weight, penalty.shape[1]):
-            entries = size * (size + 3) // 2
+        for first, last, size, train in folds.batches:
+            entries, rows = size * (size + 3) // 2, folds.order[first:last]
             products = np.empty((len(rows) // size * entries, columns))
             fold_products(self.left, self.target, self.direction, self.scaled, rows, size, products)
-            step = max(16, TILE_NUMBERS // (2 * len(products)))
+            step = min(len(errors), max(16, TILE_NUMBERS // (2 * entries)))
+            together = entries * max(1, TILE_NUMBERS // (2 * entries * step))
             for lo in range(0, len(errors), step):
-                part = penalty[:, lo : lo + step]
+                part = np.ascontiguousarray(penalty[:, lo : lo + step])
                 shrunk = np.empty((columns, 2 * part.shape[1]))
-                shrinkages(
-                    self.values[len(self.values) - r :],
-                    np.ascontiguousarray(part),
-                    0.5 * train,
-                    shrunk,
-                )
-                add_squared_solutions(products @ shrunk, size, errors[lo : lo + step])
+                shrinkages(values, part, 0.5 * train, shrunk)
+                for top in range(0, len(products), together):
+                    systems = products[top : top + together] @ shrunk
+                    add_squared_solutions(systems, size, errors[lo : lo + step])
         return errors
+
+
+@dataclass(frozen=True, eq=False)
+class FoldPlan:
+    """Folds of rows, those of equal size and weight side by side: they share their penalties.
+
+    Attributes
+    ----------
+    order : ndarray of int64
+        Rows of all folds, fold by fold.
+    batches : tuple of (first, last, size, train)
+        Folds of ``size`` rows each at ``order[first:last]``; ``train``: weight of the other rows.
+    """
+
+    order: Int64Array
+    batches: tuple[tuple[int, int, int, float], ...]
+
+
+def plan_folds(folds: Sequence[Int64Array], weight: Float64Array) -> FoldPlan:
+    """Plan for the rows of each fold (not all rows; none empty) and the weights of all rows."""
+    total = float(weight.sum())
+    alike: dict[tuple[int, float], list[Int64Array]] = {}
+    for rows in folds:
+        alike.setdefault((len(rows), total - float(weight[rows].sum())), []).append(rows)
+    order = [np.concatenate(group) for group in alike.values()]
+    ends = np.cumsum([len(rows) for rows in order]).tolist()
+    batches = zip([0, *ends], ends, alike, strict=False)
+    return FoldPlan(
+        np.concatenate(order), tuple((first, last, *key) for first, last, key in batches)
+    )
 
 
 def complex_paths(
@@ -147,29 +180,24 @@ def complex_paths(
     through = (tau * mirror) @ centred
     centred = centred[:, 1:] - mirror[1:, None] * through[:, None, :]
     turned = centred.transpose(0, 2, 1)
-    if m - 1 <= n:
-        values, inner = np.linalg.eigh(centred @ turned)
-    else:
-        values, inner = np.linalg.eigh(turned @ centred)
-    for draw, (spectrum, vectors) in enumerate(zip(values, inner, strict=True)):
-        spectrum = np.maximum(spectrum, 0.0)
-        if m - 1 <= n:
-            basis = turned[draw] @ vectors
-            moment = target = rest @ vectors
-        else:
-            basis, moment = vectors, (rest @ centred[draw]) @ vectors
+    dual = m - 1 <= n
+    values, inner = np.linalg.eigh(centred @ turned if dual else turned @ centred)
+    values = np.maximum(values, 0.0)
+    bases = turned @ inner if dual else inner
+    moments = rest @ inner if dual else ((rest @ centred)[:, None, :] @ inner)[:, 0]
+    for draw, vectors in enumerate(inner):
+        spectrum, basis, target = values[draw], bases[draw], moments[draw]
+        if not dual:
             reached = spectrum > NEGLIGIBLE * spectrum[-1]
             vectors = (centred[draw] @ basis[:, reached]) / np.sqrt(spectrum[reached])
             target = rest @ vectors
-        left = np.empty((m, vectors.shape[1]))
-        along = (tau * mirror[1:]) @ vectors
-        left[0] = -mirror[0] * along
-        np.multiply(mirror[1:, None], -along, out=left[1:])
+        along = (-tau * mirror[1:]) @ vectors
+        left = mirror[:, None] * along
         left[1:] += vectors
         yield ComplexPath(
             spectrum,
             basis,
-            moment,
+            moments[draw],
             0.5 * norm**2,
             left,
             target,
@@ -239,17 +267,19 @@ def tune_draws(
     lam = np.asarray(lam, dtype=np.float64)
     C = np.asarray(C, dtype=np.float64)
     penalty = complex_penalties(lam, C)
-    members = [_members(row) for row in np.atleast_2d(folds)]
-    n_draws = len(maps)
+    m, n_draws = X_train.shape[0], len(maps)
+    plans = _plans(np.atleast_2d(folds), np.ones(m) if sample_weight is None else sample_weight)
     chosen = np.empty(n_draws, dtype=np.int64)
     errors = np.empty((n_draws, penalty.shape[1]))
     draw_scores = np.empty((n_draws, X_test.shape[0]))
-    hidden = np.stack([nodes.rows(X_train) for nodes in maps])
-    for draw, path in enumerate(complex_paths(hidden, y_train, sample_weight)):
-        errors[draw] = path.held_out(members[draw % len(members)], penalty)
-        best = chosen[draw] = errors[draw].argmin()
-        coef = path.coef(penalty[:, best, None])[0]
-        draw_scores[draw] = maps[draw].rows(X_test) @ coef
+    rows = _Rows.stacked(X_train, X_test)
+    for start in range(0, n_draws, TOGETHER):
+        hidden = np.stack([rows.hidden(nodes) for nodes in maps[start : start + TOGETHER]])
+        paths = complex_paths(hidden[:, :m], y_train, sample_weight)
+        for draw, path in enumerate(paths, start):
+            errors[draw] = path.held_out(plans[draw % len(plans)], penalty)
+            best = chosen[draw] = errors[draw].argmin()
+            draw_scores[draw] = hidden[draw - start, m:] @ path.coef(penalty[:, best, None])[0]
     return TunedDraws(
         draw_scores.mean(axis=0),
         draw_scores,
@@ -264,22 +294,49 @@ def complex_penalties(lam: Float64Array, C: Float64Array) -> Float64Array:
     return np.stack([np.repeat(lam, len(C)), np.tile(1.0 / np.sqrt(C), len(lam))])
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows, and as a common row plus sparse deviations where most entries are filled in."""
+
+    rows: Matrix
+    common: Float64Array | None
+    deviations: Matrix
+
+    @classmethod
+    def stacked(cls, X_train: Matrix, X_test: Matrix) -> _Rows:
+        """Training rows, then test rows."""
+        if sparse.issparse(X_train):
+            rows = sparse.vstack([X_train, X_test], format="csr")
+            return cls(rows, None, rows)
+        rows = np.concatenate([X_train, X_test])
+        common = np.median(rows[:FEW_ROWS], axis=0)
+        deviations = rows - common
+        if np.count_nonzero(deviations) > SPARSE_SHARE * rows.size:
+            return cls(rows, None, rows)
+        return cls(rows, common, sparse.csr_array(deviations))
+
+    def hidden(self, nodes: NodeMap) -> Float64Array:
+        """Node outputs of all rows."""
+        if self.common is None or nodes.activation == "gaussian":
+            return nodes.rows(self.rows)
+        moved = nodes.biases + self.common @ nodes.weights
+        return replace(nodes, biases=moved).rows(self.deviations)
+
+
+def _plans(folds: Int64Array, weight: Float64Array) -> list[FoldPlan]:
+    """The plan of each row of ``folds``."""
+    counts = np.array([np.bincount(row) for row in folds])
+    first = plan_folds(_members(folds[0]), weight)
+    if len(folds) == 1:
+        return [first]
+    if (weight != 1.0).any() or (counts != counts[0]).any():
+        return [plan_folds(_members(row), weight) for row in folds]
+    position = np.empty(len(counts[0]), dtype=np.int64)
+    position[folds[0][first.order]] = np.arange(len(first.order))  # the last row of each fold
+    orders = np.argsort(position[folds], axis=1, kind="stable")
+    return [replace(first, order=order) for order in orders]
+
+
 def _members(fold: Int64Array) -> list[Int64Array]:
     order = np.argsort(fold, kind="stable")
     return np.split(order, np.cumsum(np.bincount(fold))[:-1])
-
-
-def _batches(
-    folds: Sequence[Int64Array], weight: Float64Array, n_grid: int
-) -> list[tuple[Int64Array, int, float]]:
-    """(rows, rows of a fold, training weight) of folds that share one product."""
-    total = float(weight.sum())
-    alike: dict[tuple[int, float], list[Int64Array]] = {}
-    for rows in folds:
-        alike.setdefault((len(rows), total - float(weight[rows].sum())), []).append(rows)
-    batches = []
-    for (size, train), group in alike.items():
-        together = max(1, TILE_NUMBERS // (size * (size + 3) * n_grid))
-        for lo in range(0, len(group), together):
-            batches.append((np.concatenate(group[lo : lo + together]), size, train))
-    return batches

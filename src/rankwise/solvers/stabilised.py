@@ -26,7 +26,7 @@ import numpy as np
 from rankwise._threads import thread_imap
 from rankwise.features.random_nodes import NodeMap
 from rankwise.groups import QueryGroups
-from rankwise.solvers.complex_path import StabilisedPath, complex_paths
+from rankwise.solvers.complex_path import StabilisedPath, complex_paths, plan_folds
 from rankwise.solvers.gram import BlockMap, Gram, Problem, fold_grams, total
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
@@ -157,12 +157,14 @@ def _fit_blocks(
 ) -> StabilisedFit:
     """One group of few rows: one decomposition a draw."""
     m, n = problem.X.shape[0], maps[0].n_features_out
+    weight = np.ones(m) if problem.sample_weight is None else problem.sample_weight
+    plan = plan_folds(folds, weight)
     step = max(1, min(TOGETHER, MOST_OUTPUTS // (m * n)))
 
     def work(first: int) -> list[tuple[Float64Array, Float64Array]]:
         columns = np.stack([nodes.rows(problem.X) for nodes in maps[first : first + step]])
         return [
-            (path.coef(penalty), path.held_out(folds, penalty))
+            (path.coef(penalty), path.held_out(plan, penalty))
             for path in complex_paths(columns, problem.y, problem.sample_weight)
         ]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._threads import thread_map
-from rankwise.datasets.letor_errors import NUMBER, bad_number, bad_token
+from rankwise.datasets.letor_errors import INFINITE, NUMBER, bad_number, bad_token, too_large
 from rankwise.datasets.textfiles import Block
 from rankwise.kernels import svmlight as kernel
 from rankwise.typing import Float64Array, FloatArray
@@ -181,15 +181,15 @@ def _settle(
 
     Writes into ``values`` and ``y``.
     """
-    with np.errstate(over="ignore"):  # float32 takes what is too large as infinity
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is told
         for slot, start, stop in scratch.hard[: state[kernel.HARD]].tolist():
             token = scratch.buf[start:stop].tobytes()
             if not NUMBER.fullmatch(token):
                 return [(start, bad_number(token, is_label=slot < 0))]
-            if slot < 0:
-                y[-1 - slot] = float(token)
-            else:
-                values[slot] = float(token)
+            target, at = (y, -1 - slot) if slot < 0 else (values, slot)
+            target[at] = float(token)
+            if np.isinf(target[at]) and not INFINITE.fullmatch(token):
+                return [(start, too_large(token, target.dtype))]
     return []
 
 

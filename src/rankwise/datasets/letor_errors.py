@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rankwise.datasets.textfiles import TextFile
 from rankwise.kernels.svmlight import DUPLICATE, LARGEST_INDEX, TOO_WIDE
@@ -12,6 +13,7 @@ from rankwise.kernels.svmlight import DUPLICATE, LARGEST_INDEX, TOO_WIDE
 NUMBER = re.compile(
     rb"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.IGNORECASE
 )
+INFINITE = re.compile(rb"[+-]?inf(?:inity)?", re.IGNORECASE)
 _TOKEN = re.compile(rb"[^\s#]*")
 
 
@@ -22,6 +24,13 @@ def bad_number(token: bytes, *, is_label: bool) -> str:
     if not token:
         return "a number must follow the colon, without a space"
     return f"the value must be a number, got {_show(token)}"
+
+
+def too_large(token: bytes, dtype: Any) -> str:
+    """Why a decimal number has no place in an array of ``dtype``."""
+    fits_float64 = math.isfinite(float(token))
+    fix = "read with dtype=np.float64" if fits_float64 else "write inf where infinity is meant"
+    return f"{_show(token)} is too large for {dtype}; {fix}"
 
 
 def bad_token(line: bytes, status: int, n_features: int | None) -> str:

@@ -79,11 +79,11 @@ def read_letor(
     What a line may hold. Blank lines and comment lines are skipped; CRLF ends, white space of any
     kind between tokens, a UTF-8 byte order mark and a missing last newline are accepted. Numbers
     are those of ``float`` in ASCII digits, without underscores: ``+1``, ``.5``, ``1e-3``, ``nan``,
-    ``inf``; too large ones become infinite. NaN and infinities are kept as they are. Indices are
-    whole numbers up to 2**31 - 1 in any order; an index that occurs twice in a row is an error.
-    A row without features is a row of zeros. Either all rows have a qid or none. A file cut off
-    inside a token is an error where the rest of the token is no number; a number that has lost
-    digits cannot be told from a shorter one.
+    ``inf``. NaN and infinities are kept as they are; a decimal number that is too large for
+    ``dtype`` is an error. Indices are whole numbers up to 2**31 - 1 in any order; an index that
+    occurs twice in a row is an error. A row without features is a row of zeros. Either all rows
+    have a qid or none. A file cut off inside a token is an error where the rest of the token is no
+    number; a number that has lost digits cannot be told from a shorter one.
 
     Time O(bytes) on all cores, about a tenth of that for counting lines; memory is the result and
     some megabytes per thread.

@@ -5,8 +5,8 @@ become the double nearest to them, bit for bit what ``float`` gives: up to 19 di
 product or quotient where mantissa and power of ten are exact doubles [1]_, else by a 128-bit
 product with a tabulated power of five [2]_, for which no fallback is needed [3]_. More than 19
 digits are bracketed by two such numbers. What is left (the bracket straddles a rounding boundary,
-subnormal results, anything that does not look like a number) is reported as *hard* with its
-position, and the caller decides. Digits are read eight at a time from a 64-bit word.
+subnormal and infinite results, anything that does not look like a number) is reported as *hard*
+with its position, and the caller decides. Digits are read eight at a time from a 64-bit word.
 
 O(bytes), no allocation.
 
@@ -275,7 +275,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
         token = i
         i, value, settled = _number(buf, i)
         y[row] = value
-        if not settled:
+        if not settled or np.isinf(value):
             hard[n_hard, 0] = -1 - np.int64(row)
             hard[n_hard, 1] = np.int64(token)
             hard[n_hard, 2] = np.int64(i)
@@ -387,7 +387,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
             else:
                 end, value, settled = _number(buf, i)
                 values[slot] = value
-                if not settled:
+                if not settled or np.isinf(values[slot]):  # too large, or written so
                     hard[n_hard, 0] = np.int64(slot)
                     hard[n_hard, 1] = np.int64(i)
                     hard[n_hard, 2] = np.int64(end)

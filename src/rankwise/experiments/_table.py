@@ -44,6 +44,12 @@ class Entry:
 
 
 EXPERIMENTS: dict[str, Entry] = {
+    "rankelm-ohsumed": Entry(
+        "rankwise.experiments.zong2013.experiment:RankELM",
+        title="RankELM: random nodes and linear kernels, pointwise and pairwise, on LETOR",
+        paper="Zong & Huang, Neural Processing Letters 39 (2014) 155-166, Tables 1 to 3, Figure 2",
+        data=("ohsumed", "td2003", "td2004", "mq2008"),
+    ),
     "elmrank-recommendation": Entry(
         "rankwise.experiments.elmrank_recommendation.experiment:Recommendation",
         title="ELMRank, MPRank and SVRank on MovieLens, Jester and Book-Crossing (partial)",
@@ -64,5 +70,11 @@ EXPERIMENTS: dict[str, Entry] = {
             "qsar-therm",
             "qsar-gpb",
         ),
+    ),
+    "clsrrank": Entry(
+        "rankwise.experiments.clsrrank.experiment:Clsrrank",
+        title="LSRRank against CLSRRank with Gaussian, indefinite and non-symmetric kernels",
+        paper="Chen, Pan & Li, Neurocomputing (2014); its text has no tables",
+        data=("movielens-1m", "jester", "qsar-dhfr", "qsar-cox2"),
     ),
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise.solvers.complex_path import ComplexPath
+from rankwise.solvers.complex_path import ComplexPath, plan_folds
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -68,9 +68,8 @@ def fit_grid(
         weight=np.ones(m),
     )
     penalty = np.stack([lam, np.zeros(len(lam))])  # no second ridge: C is infinite
-    errors = path.held_out(
-        [np.flatnonzero(fold == number) for number in range(fold.max() + 1)], penalty
-    )
+    folds = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
+    errors = path.held_out(plan_folds(folds, path.weight), penalty)
     dual = path.coef(penalty)
     dual -= dual.mean(axis=1, keepdims=True)
     return KernelGrid(errors / m, mean + dual @ (K_test - centre).T)

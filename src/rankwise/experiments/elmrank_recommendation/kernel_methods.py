@@ -26,7 +26,7 @@ def linear_and_rbf(X: Float64Array, n_train: int) -> Kernels:
     linear = X @ train.T / X.shape[1]
     yield "linear", linear[:n_train], linear[n_train:]
     distances = squared_distances(X, train)
-    gamma = 1.0 / _median_of_different(distances[:n_train])
+    gamma = 1.0 / median_of_different(distances[:n_train])
     for factor in GAMMAS:
         K = np.exp(-factor * gamma * distances)
         yield f"rbf {factor:g}", K[:n_train], K[n_train:]
@@ -38,7 +38,7 @@ def squared_distances(X: Float64Array, Z: Float64Array) -> Float64Array:
     return np.maximum(squares, 0.0)
 
 
-def _median_of_different(distances: Float64Array) -> float:
+def median_of_different(distances: Float64Array) -> float:
     """Median distance of two different rows; 1 where all are equal."""
     pairs = distances[np.triu_indices(len(distances), 1)]
     pairs = pairs[pairs > 1e-9 * distances.max()]  # equal rows are that near in floats
@@ -107,7 +107,7 @@ def with_two_features(X: Float64Array, Z: Float64Array, n_train: int) -> Kernels
     extra = Z @ Z[:n_train].T
     yield "two features", extra[:n_train], extra[n_train:]
     distances = squared_distances(X, X[:n_train])
-    gamma = 1.0 / _median_of_different(distances[:n_train])
+    gamma = 1.0 / median_of_different(distances[:n_train])
     for factor in (1 / 16, 1 / 4):
         rbf = np.exp(-factor * gamma * distances)
         for weight in (0.1, 0.3, 1.0):

@@ -42,17 +42,28 @@ class CheckedStream:
     The first pass sets the estimator's ``n_features_in_``, ``feature_names_in_`` and
     ``fit_fingerprint_``, chunk by chunk.
 
+    Parameters
+    ----------
+    estimator : estimator
+    rows : RowStream
+    like : matrix without rows, optional
+        The stream is a part (maybe empty) of what the estimator knows already, of this type.
+
     Attributes
     ----------
     n_samples : int
         Rows of positive weight, once a pass is over.
+    graded : bool
+        Whether all labels so far are relevance grades.
+    has_qid : bool or None
+        Whether chunks have query ids; None before the first one.
     """
 
-    def __init__(self, estimator: Any, rows: RowStream) -> None:
+    def __init__(self, estimator: Any, rows: RowStream, *, like: Matrix | None = None) -> None:
         self.n_samples = 0
-        self._graded = True
-        self._estimator, self._rows = estimator, rows
-        self._has_qid: bool | None = None
+        self.graded = True
+        self.has_qid: bool | None = None
+        self._estimator, self._rows, self._like = estimator, rows, like
         self._first: Iterator[FitData] | None = self._pass(first=True)
         self._head: list[FitData] = []
         self._exhausted = False
@@ -81,7 +92,7 @@ class CheckedStream:
     @property
     def score_name(self) -> str:
         """Name of the default measure of all labels so far."""
-        return default_score_name(np.zeros(1) if self._graded else np.array([-1.0]))
+        return default_score_name(np.zeros(1) if self.graded else np.array([-1.0]))
 
     def chunks(self) -> Iterator[FitData]:
         """All chunks, grouped by query; the first call goes on behind the head."""
@@ -108,7 +119,7 @@ class CheckedStream:
                 continue
             try:
                 kept = _kept(chunk)
-                groups = _groups(chunk, self._has_qid_too(chunk))
+                groups = _groups(chunk, self._note_qid(chunk))
                 if kept is not None:
                     groups = groups.take(kept)
                 if groups.n_samples:
@@ -117,19 +128,24 @@ class CheckedStream:
                 raise _placed(error, row) from None
             n_rows += groups.n_samples
             row += chunk.n_rows
-        self._has_qid = None
-        if not n_rows:
+        if not n_rows and self._like is None:
             raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
         return numbers.ids(), n_rows
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the rows of the first pass."""
+        known = getattr(self._estimator, "fit_fingerprint_", None)
+        return "" if known is None else known["sha256"]
 
     def _pass(self, *, first: bool) -> Iterator[FitData]:
         estimator, row, kept_rows, last = self._estimator, 0, 0, None
         known = None if first else estimator.fit_fingerprint_
-        like: Matrix | None = None
+        like = self._like
         for chunk in self._rows:
             if not chunk.n_rows:
                 continue
-            self._has_qid_too(chunk)
+            self._note_qid(chunk)
             try:
                 data = check_fit(
                     estimator,
@@ -137,7 +153,7 @@ class CheckedStream:
                     chunk.y,
                     chunk.qid,
                     chunk.sample_weight,
-                    reset=first and row == 0,
+                    reset=first and row == 0 and self._like is None,
                     names=chunk.feature_names,
                     part=True,
                 )
@@ -148,26 +164,25 @@ class CheckedStream:
             elif last is not None and len(data.y) and last in set(data.groups.ids.tolist()):
                 estimator.fit_fingerprint_["n_queries"] -= 1
             data = replace(data, X=_as_type(data.X, like, row))
-            like = data.X[:1] if like is None else like
+            like = data.X[:1].copy() if like is None else like
             row += chunk.n_rows
             if not len(data.y):
                 continue
             kept_rows += len(data.y)
-            self._graded = self._graded and is_graded(data.y)
+            self.graded = self.graded and is_graded(data.y)
             data = _grouped(data, last)
             last = plain_id(data.groups.ids[-1])
             yield data
-        self._has_qid = None
-        if not kept_rows:
+        if not kept_rows and self._like is None:
             raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
         self.n_samples = kept_rows
 
-    def _has_qid_too(self, chunk: Chunk) -> bool:
+    def _note_qid(self, chunk: Chunk) -> bool:
         """Whether there is a qid, which all chunks must have or none."""
         has_qid = chunk.qid is not None
-        if self._has_qid is None:
-            self._has_qid = has_qid
-        elif self._has_qid != has_qid:
+        if self.has_qid is None:
+            self.has_qid = has_qid
+        elif self.has_qid != has_qid:
             raise ValueError(
                 "qid must be given in every chunk or in none. Without it all rows are one query."
             )

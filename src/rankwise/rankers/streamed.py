@@ -35,7 +35,7 @@ from rankwise.solvers.path_selection import (
 )
 from rankwise.solvers.penalty import Penalties
 from rankwise.solvers.stream_grams import StreamGrams
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, Matrix
 from rankwise.validation import FitData, check_names
 
 
@@ -118,7 +118,8 @@ def _fit_cv(
         size = path_selection.MEASURED_ROWS
         cutter = QueryCutter(problem, folds, sink, chunk_rows=size, giant_rows=None)
         feed(cutter, stream.chunks())
-        return PathFit(final, sink.values(), grams)
+        values = np.array([mean.value() for mean in sink.means()])
+    return PathFit(final, values, grams)
 
 
 def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
@@ -166,16 +167,19 @@ class HeldOut:
     def close(self, fold: int, edge: Any) -> None:
         raise AssertionError("measures need whole queries")
 
-    def values(self) -> Float64Array:
-        """Mean of each fold for every penalty, shape (n_folds, n_C)."""
+    def scores(self, X: Matrix, fold: int) -> Float64Array:
+        """Scores of rows for every penalty, shape (n_rows, n_C)."""
+        return self._design.scores(X, self._read_outs[fold])
+
+    def means(self) -> list[RunningMean]:
+        """Means of each fold for every penalty."""
         self._lanes.wait()
         means = []
         for sums in self._sums:
-            mean = RunningMean()
+            means.append(RunningMean())
             for part in sums:
-                mean.add_sums(*part)
-            means.append(mean.value())
-        return np.array(means)
+                means[-1].add_sums(*part)
+        return means
 
 
 def feed(cutter: RowCutter | QueryCutter, chunks: Iterable[FitData]) -> None:

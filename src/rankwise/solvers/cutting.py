@@ -77,7 +77,7 @@ class QueryNumbers:
 
     def ids(self) -> np.ndarray[Any, Any]:
         """All ids, in order of appearance."""
-        return join_ids(self._parts)
+        return join_ids(self._parts) if self._parts else np.zeros(0, dtype=np.int64)
 
     def _note(self, new: np.ndarray[Any, Any]) -> None:
         if self._known is None:

@@ -24,8 +24,8 @@ class RunningMean:
     """
 
     def __init__(self) -> None:
-        self._sums: Float64Array | float = 0.0
-        self._counts: Float64Array | int = 0
+        self.sums: Float64Array | float = 0.0
+        self.counts: Float64Array | int = 0
 
     def add(self, values: Float64Array) -> None:
         """Add a part of shape (n_values, n_columns)."""
@@ -33,13 +33,13 @@ class RunningMean:
 
     def add_sums(self, sums: Float64Array, counts: Float64Array) -> None:
         """Add a part of which :func:`sums_defined` has been taken."""
-        self._sums = self._sums + sums
-        self._counts = self._counts + counts
+        self.sums = self.sums + sums
+        self.counts = self.counts + counts
 
     def value(self) -> Float64Array:
         """The mean so far, shape (n_columns,)."""
-        counts = np.asarray(self._counts)
-        return np.where(counts > 0, self._sums / np.maximum(counts, 1), np.nan)
+        counts = np.asarray(self.counts)
+        return np.where(counts > 0, self.sums / np.maximum(counts, 1), np.nan)
 
 
 def sums_defined(values: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -1,0 +1,242 @@
+"""From a ranker to what the workers sum, and from the sums to the fitted ranker.
+
+A number for the penalty takes one round over the partitions. A search over folds of queries takes
+three: the query ids (folds depend on all of them), the sums of each fold, and the measures of
+held-out queries under every penalty.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from rankwise._threads import single_threaded_blas
+from rankwise.datasets import stream
+from rankwise.distributed.sums import Statistics
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
+from rankwise.rankers.checked_stream import CheckedStream
+from rankwise.rankers.closed_form import DEFAULT_FOLDS, ClosedFormRanker
+from rankwise.solvers import gram
+from rankwise.solvers.cutting import join_ids
+from rankwise.solvers.design import Design
+from rankwise.solvers.folds import query_folds
+from rankwise.solvers.gram import Problem, total
+from rankwise.solvers.path_selection import PathFit, gram_coef, solve_folds
+from rankwise.solvers.penalty import Penalties
+from rankwise.typing import Int64Array
+
+QUERIES, SUMS, MEASURES, FINISHED = "queries", "sums", "measures", "finished"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What workers need to know, and what is known so far; made by :func:`plan`.
+
+    Attributes
+    ----------
+    ranker : ClosedFormRanker
+        Fitted once the plan is finished.
+    stage : {"queries", "sums", "measures", "finished"}
+        What the next round over the partitions is for.
+
+    Notes
+    -----
+    It holds node weights, folds and solutions, and no rows.
+    """
+
+    ranker: Any
+    stage: str
+    design: Design
+    problem: Problem
+    penalties: Penalties
+    measure: Measure
+    way: str
+    n_folds: int = 1
+    ids: np.ndarray[Any, Any] | None = None
+    fold_of: Int64Array | None = None
+    read_outs: tuple[Any, ...] = ()
+    path: PathFit | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the ranker is fitted."""
+        return self.stage == FINISHED
+
+    def for_workers(self) -> Plan:
+        """The plan without what only the solver needs."""
+        return replace(self, path=None)
+
+    def folds(self, ids: np.ndarray[Any, Any], first: int) -> Int64Array:
+        """Fold of each query by its id."""
+        if self.ids is None:
+            return np.zeros(len(ids), dtype=np.int64)
+        try:
+            return np.array([self._fold_by_id[value] for value in ids.tolist()], dtype=np.int64)
+        except KeyError as error:
+            raise ValueError(
+                f"the partitions must have the same rows in every round; qid {error} is new."
+            ) from None
+
+    @cached_property
+    def _fold_by_id(self) -> dict[Any, int]:
+        assert self.ids is not None and self.fold_of is not None
+        return dict(zip(self.ids.tolist(), self.fold_of.tolist(), strict=True))
+
+
+def plan(ranker: Any, first_rows: Any) -> Plan:
+    """What is drawn and decided once, before any row is summed.
+
+    Parameters
+    ----------
+    ranker : ClosedFormRanker
+        With a number, a list or "cv" for its penalty. A copy is fitted.
+    first_rows : chunk, iterable of chunks or RowStream
+        Some rows, at best the first partition: they tell the columns' number, names, type and
+        place. See :func:`rankwise.stream` for what a chunk may be.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    TypeError, ValueError
+        When the ranker has no closed form that adds, or cannot choose its penalty in a stream.
+    """
+    if not isinstance(ranker, ClosedFormRanker):
+        raise TypeError(
+            f"ranker must have a closed form whose statistics add, got {type(ranker).__name__}. "
+            "Use a linear ranker, RankRLS or an ELM."
+        )
+    ranker = clone(ranker)
+    ranker._validate_params()
+    ranker._check_stream(stream([]), False)
+    way, penalties = ranker._grid(getattr(ranker, ranker._penalty), False)
+    data = CheckedStream(ranker, as_stream(first_rows)).head(gram.CHUNK_ROWS)
+    design = ranker._design(data)
+    del ranker.fit_fingerprint_
+    problem = replace(
+        ranker._problem(data),
+        X=data.X[:0],
+        y=data.y[:0],
+        groups=QueryGroups.from_sizes(np.zeros(0, dtype=np.int64)),
+        sample_weight=None,
+    )
+    n_folds = int(ranker.cv or DEFAULT_FOLDS) if way == "cv" else 1
+    stage = QUERIES if way == "cv" else SUMS
+    measure = parse(ranker.measure)
+    return Plan(ranker, stage, design, problem, penalties, measure, way, n_folds)
+
+
+def solve(job: Plan, statistics: Statistics) -> Plan:
+    """The next plan, given the merged statistics of all partitions.
+
+    Parameters
+    ----------
+    job : Plan
+    statistics : Statistics
+        Of every partition, under this plan.
+
+    Returns
+    -------
+    Plan
+        With the fitted ``ranker`` where it is ``finished``, else for another round.
+
+    Raises
+    ------
+    ValueError
+        When partitions are missing, the rows of a query are apart, or there are fewer queries
+        than folds.
+    """
+    if statistics.stage != job.stage:
+        raise ValueError(
+            f"statistics are of the round {statistics.stage!r}, the plan is for {job.stage!r}. "
+            "Compute them with the plan that solve returned."
+        )
+    steps = {QUERIES: _deal_folds, SUMS: _solve_sums, MEASURES: _choose}
+    with single_threaded_blas():
+        return steps[job.stage](job, statistics)
+
+
+def as_stream(rows: Any) -> Any:
+    """A stream of a chunk, of chunks, or of what a stream is made from."""
+    one_chunk = isinstance(rows, tuple) or hasattr(rows, "columns") or hasattr(rows, "shape")
+    return stream([rows] if one_chunk else rows)
+
+
+def _deal_folds(job: Plan, statistics: Statistics) -> Plan:
+    statistics.closed()
+    ids = statistics.query_ids()
+    if len(ids) < job.n_folds:
+        raise ValueError(
+            f"cv={job.n_folds} needs at least as many queries, got n_queries={len(ids)}. Give the "
+            "rows a qid, or lower cv."
+        )
+    fold_of = np.empty(len(ids), dtype=np.int64)
+    groups = QueryGroups(np.arange(len(ids) + 1), None, ids)
+    for fold, queries in enumerate(query_folds(groups, job.n_folds)):
+        fold_of[queries] = fold
+    return replace(job, stage=SUMS, ids=ids, fold_of=fold_of)
+
+
+def _solve_sums(job: Plan, statistics: Statistics) -> Plan:
+    if not statistics.n_samples:
+        raise ValueError("X must have rows of positive weight, got none in any partition.")
+    draws = [
+        list(draw)
+        for folds in statistics.closed()
+        for draw in zip(*map(job.design.draws, folds), strict=True)
+    ]
+    job = replace(job, ranker=_described(job, statistics))
+    if job.way == "fixed":
+        grams = [total(folds) for folds in draws]
+        coefs = [gram_coef(part, job.problem, job.penalties) for part in grams]
+        return _finished(replace(job, path=PathFit(coefs, None, grams)))
+    final, held, grams = solve_folds(
+        draws, job.n_folds, job.problem, job.penalties, job.design.n_columns
+    )
+    read_outs = tuple(job.design.read_out(coefs) for coefs in held)
+    return replace(job, stage=MEASURES, read_outs=read_outs, path=PathFit(final, None, grams))
+
+
+def _choose(job: Plan, statistics: Statistics) -> Plan:
+    assert job.path is not None
+    means = []
+    for measured in statistics.closed()[0]:
+        counts = np.maximum(measured.counts, 1)
+        means.append(np.where(measured.counts > 0, measured.sums / counts, np.nan))
+    return _finished(replace(job, path=replace(job.path, fold_scores=np.array(means))))
+
+
+def _finished(job: Plan) -> Plan:
+    fit, ranker = job.path, copy.deepcopy(job.ranker)
+    assert fit is not None
+    chosen = 0 if fit.fold_scores is None else fit.best(job.measure)[0]
+    ranker._set_fitted(job.design, job.problem, fit, job.penalties, chosen)
+    ranker._set_results(job.penalties, [({}, fit.fold_scores)])
+    return replace(job, ranker=ranker, stage=FINISHED)
+
+
+def _described(job: Plan, statistics: Statistics) -> Any:
+    """A copy of the ranker that knows the labels' default measure and the rows' fingerprint."""
+    ranker = copy.deepcopy(job.ranker)
+    ranker._set_score_name(np.zeros(1) if statistics.graded else np.array([-1.0]))
+    digest = hashlib.sha256()
+    for number in sorted(statistics.fingerprints):
+        digest.update(statistics.fingerprints[number].encode())
+    ranker.fit_fingerprint_ = {
+        "n_samples": statistics.n_samples,
+        "n_features": ranker.n_features_in_,
+        "n_queries": len(set(join_ids([*statistics.ids.values()]).tolist())),
+        "dtype": str(job.problem.X.dtype),
+        "sha256": digest.hexdigest()[:16],
+    }
+    return ranker

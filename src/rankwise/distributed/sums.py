@@ -1,0 +1,259 @@
+"""What a partition of the rows comes to, and how two such results are added.
+
+The pairs of a query couple its rows, wherever they lie: the first and the last query of a range of
+partitions may go on beyond it. Their sums stay apart from the total (the edges) until the
+neighbouring partitions are added; then the ones inside are closed. A query may go on over any
+number of partitions, and results may be merged in any order: ranges wait until they meet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from rankwise.metrics.measure import Measure
+from rankwise.solvers.cutting import QueryNumbers
+from rankwise.solvers.gram import Problem
+from rankwise.solvers.held_out import sums_defined
+from rankwise.solvers.statistics import Gram, OpenQuery
+from rankwise.typing import Float64Array
+
+
+class EdgeSums(Protocol):
+    """Rows of a query that may go on: what its parts add up to, and what it counts when closed."""
+
+    def joined(self, other: Any) -> Any:
+        """The sums of these rows and of those that follow."""
+        ...
+
+    def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Any]:
+        """What the whole query adds to its fold's total, for each block map."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class GramEdge:
+    """Sums of the rows of one query, for each block map."""
+
+    opened: list[OpenQuery]
+
+    def joined(self, other: GramEdge) -> GramEdge:
+        both = []
+        for mine, theirs in zip(self.opened, other.opened, strict=True):
+            query = OpenQuery(mine.shift, mine.target_shift)
+            query.merge(mine)
+            query.merge(theirs)
+            both.append(query)
+        return GramEdge(both)
+
+    def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Gram]:
+        return [query.gram(problem.graph, problem.query_weight) for query in self.opened]
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Sum and number of the defined values of a measure, for each penalty; they add."""
+
+    sums: Float64Array
+    counts: Float64Array
+
+    def __add__(self, other: Measured) -> Measured:
+        return Measured(self.sums + other.sums, self.counts + other.counts)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreEdge:
+    """Labels (m,) and scores (m, n_penalties) of the rows of one query."""
+
+    y: Float64Array
+    scores: Float64Array
+
+    def joined(self, other: ScoreEdge) -> ScoreEdge:
+        return ScoreEdge(
+            np.concatenate([self.y, other.y]), np.concatenate([self.scores, other.scores])
+        )
+
+    def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Measured]:
+        from rankwise.groups import QueryGroups
+        from rankwise.solvers.held_out import per_query
+
+        assert measure is not None
+        values = per_query(measure, self.y, self.scores, QueryGroups.single(len(self.y)))
+        return [Measured(*sums_defined(values))]
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """The first or the last query of a range of partitions."""
+
+    query: Any
+    fold: int
+    sums: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """Consecutive partitions.
+
+    Attributes
+    ----------
+    first, last : int
+        Numbers of the partitions, both included.
+    edges : tuple of Edge
+        None where no rows lie there, one where all rows are of one query, else the first and the
+        last query.
+    """
+
+    first: int
+    last: int
+    edges: tuple[Edge, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """What some partitions come to; add with :func:`merge`.
+
+    Attributes
+    ----------
+    stage : str
+        What was summed, see :class:`rankwise.distributed.Plan`.
+    problem : Problem
+        Without rows: the pair graph and its weights.
+    measure : Measure or None
+    totals : list of list
+        For each block map and fold, sums over complete queries.
+    ranges : tuple of Range
+        Disjoint, ascending, none next to another.
+    ids : dict of int to ndarray
+        Query ids of each partition, in order of appearance; for a pointwise problem in any.
+    fingerprints : dict of int to str
+        Of the rows of each partition.
+    n_samples : int
+    graded : bool
+        Whether all labels are relevance grades.
+    has_qid : bool or None
+        None where no rows are.
+    """
+
+    stage: str
+    problem: Problem
+    measure: Measure | None
+    totals: list[list[Any]]
+    ranges: tuple[Range, ...]
+    ids: dict[int, np.ndarray[Any, Any]] = field(default_factory=dict)
+    fingerprints: dict[int, str] = field(default_factory=dict)
+    n_samples: int = 0
+    graded: bool = True
+    has_qid: bool | None = None
+
+    def closed(self) -> list[list[Any]]:
+        """Totals of all queries, once all partitions are there.
+
+        Raises
+        ------
+        ValueError
+            When a partition is missing, or the rows of a query are apart.
+        """
+        whole = self.ranges[0] if len(self.ranges) == 1 else None
+        if whole is None or whole.first != 0:
+            have = ", ".join(f"{part.first} to {part.last}" for part in self.ranges)
+            raise ValueError(
+                f"statistics of some partitions are missing, got those of {have}. Number the "
+                "partitions 0, 1, … and merge the results of all."
+            )
+        if self.problem.graph != "pointwise":
+            self.query_ids()
+        return _with_closed(self, whole.edges)
+
+    def query_ids(self) -> np.ndarray[Any, Any]:
+        """All query ids in order of appearance.
+
+        Raises
+        ------
+        ValueError
+            When the rows of a query are apart.
+        """
+        numbers = QueryNumbers()
+        parts = [self.ids[number] for number in sorted(self.ids) if len(self.ids[number])]
+        for part in parts:
+            numbers.add(part)
+        return numbers.ids()
+
+
+def merge(a: Statistics, b: Statistics) -> Statistics:
+    """Add the statistics of two sets of partitions, in any order.
+
+    Parameters
+    ----------
+    a, b : Statistics
+        Of different partitions under the same plan; left as they are.
+
+    Returns
+    -------
+    Statistics
+
+    Raises
+    ------
+    ValueError
+        When both hold a partition, they are of different plans, or only one has query ids.
+
+    Notes
+    -----
+    O(p^2) for p columns, for each fold and edge. Memory stays small where neighbours are merged
+    first; otherwise the edges of every range wait.
+    """
+    if a.stage != b.stage:
+        raise ValueError(
+            f"merge takes statistics of one plan, got {a.stage!r} and {b.stage!r}. Compute all of "
+            "a round with the same plan."
+        )
+    if None not in (a.has_qid, b.has_qid) and a.has_qid != b.has_qid:
+        raise ValueError(
+            "qid must be given in every partition or in none. Without it all rows are one query."
+        )
+    both = replace(
+        a,
+        totals=[
+            [mine + theirs for mine, theirs in zip(*folds, strict=True)]
+            for folds in zip(a.totals, b.totals, strict=True)
+        ],
+        ids={**a.ids, **b.ids},
+        fingerprints={**a.fingerprints, **b.fingerprints},
+        n_samples=a.n_samples + b.n_samples,
+        graded=a.graded and b.graded,
+        has_qid=b.has_qid if a.has_qid is None else a.has_qid,
+    )
+    ranges: list[Range] = []
+    for part in sorted((*a.ranges, *b.ranges), key=lambda part: part.first):
+        if ranges and part.first <= ranges[-1].last:
+            raise ValueError(f"partition {part.first} is there twice. Number each one differently.")
+        if ranges and part.first == ranges[-1].last + 1:
+            met, inner = _meet(ranges.pop(), part)
+            both = replace(both, totals=_with_closed(both, inner))
+            part = met
+        ranges.append(part)
+    return replace(both, ranges=tuple(ranges))
+
+
+def _meet(left: Range, right: Range) -> tuple[Range, tuple[Edge, ...]]:
+    """The range of both, and the queries that are complete now."""
+    edges = [*left.edges, *right.edges]
+    if left.edges and right.edges and left.edges[-1].query == right.edges[0].query:
+        before, after = left.edges[-1], right.edges[0]
+        joined = replace(before, sums=before.sums.joined(after.sums))
+        edges = [*left.edges[:-1], joined, *right.edges[1:]]
+    outer = (edges[0], edges[-1]) if len(edges) > 1 else tuple(edges)
+    return Range(left.first, right.last, outer), tuple(edges[1:-1])
+
+
+def _with_closed(statistics: Statistics, edges: Sequence[Edge]) -> list[list[Any]]:
+    """The totals with the given queries added."""
+    totals = [list(folds) for folds in statistics.totals]
+    for edge in edges:
+        parts = edge.sums.closed(statistics.problem, statistics.measure)
+        for folds, part in zip(totals, parts, strict=True):
+            folds[edge.fold] = folds[edge.fold] + part
+    return totals

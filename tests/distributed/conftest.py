@@ -1,0 +1,33 @@
+"""Rows with ragged queries, and cuts of them into partitions."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from rankwise.datasets import RankingData
+
+
+@pytest.fixture(scope="package")
+def judged():
+    """1,000 rows of 40 queries, one of them large; weights 1 to 3."""
+    rng = np.random.default_rng(20261121)
+    sizes = rng.integers(1, 40, 40)
+    sizes[7] = 300
+    qid = np.repeat(rng.permutation(40), sizes)
+    X = rng.random((len(qid), 5))
+    y = np.digitize(X[:, 0] + 0.4 * rng.standard_normal(len(qid)), [0.4, 0.8]).astype(float)
+    return RankingData(X, y, qid, sample_weight=rng.integers(1, 4, len(qid)).astype(float))
+
+
+def cut(data, cuts, *, weighted=False):
+    """Partitions (X, y, qid, sample_weight) between the given row numbers."""
+    bounds = [0, *cuts, len(data)]
+    weight = data.sample_weight if weighted else None
+    columns = (data.X, data.y, data.qid, weight)
+    return [
+        tuple(None if column is None else column[lo:hi] for column in columns)
+        for lo, hi in itertools.pairwise(bounds)
+    ]

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.datasets import RankingData, load_lambdarank, read_grouped, read_letor, write_grouped
+from rankwise.datasets import (
+    RankingData,
+    load_lambdarank,
+    read_grouped,
+    read_letor,
+    write_grouped,
+    write_letor,
+)
 
 ROWS = "1 1:0.5\n0 2:1\n2 1:3 2:4\n0 1:1\n"
 
@@ -138,9 +145,30 @@ def test_lambdarank_as_lightgbm_ships_it(tmp_path):
     back = read_grouped(tmp_path / "rank.test", dtype=np.float64, dense=True, n_features=300)
     np.testing.assert_array_equal(back.X, data.X)
     np.testing.assert_array_equal(back.qid + 202, data.qid)
-    assert read_letor(tmp_path / "rank.test", n_features=300).n_queries == 1
+    with pytest.warns(UserWarning, match=r"rank\.test\.query lies beside it"):
+        assert read_letor(tmp_path / "rank.test", n_features=300).n_queries == 1
 
 
 def test_a_missing_file_is_missing_before_its_sizes_are(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"rows.txt: no such file. Check the path"):
         read_grouped(tmp_path / "rows.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [("rows.txt", "rows.txt.query"), ("rows.txt", "rows.txt.group"), ("r.txt.gz", "r.txt.query")],
+)
+def test_read_letor_points_to_sizes_that_lie_beside(tmp_path, text, sizes):
+    data = RankingData(np.eye(4, dtype=np.float32), np.arange(4.0), np.array([1, 1, 2, 2]))
+    write_letor(data, tmp_path / text, with_qid=False)
+    assert read_letor(tmp_path / text, cache=False).n_queries == 1
+    (tmp_path / sizes).write_text("2\n2\n")
+    for cache in (False, True, True):
+        with pytest.warns(
+            UserWarning, match=rf"{sizes} lies beside it. Read .* read_grouped\('.*{text}"
+        ):
+            one_query = read_letor(tmp_path / text, cache=cache)
+        assert one_query.n_queries == 1
+    assert read_grouped(tmp_path / text, cache=False).n_queries == 2
+    write_letor(data, tmp_path / text)
+    assert read_letor(tmp_path / text, cache=False).n_queries == 2

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq")
-_SIZES = (".query", ".group")
 
 
 def read_files(
@@ -24,6 +23,7 @@ def read_files(
 ) -> RankingData:
     """Files of one kind as one table; text with a file of group sizes beside it has its queries."""
     from rankwise.datasets import read_grouped, read_letor, read_table
+    from rankwise.datasets._side_names import SIZES, side_file
 
     are_tables = {is_table_file(path) for path in paths}
     if len(are_tables) > 1:
@@ -35,7 +35,7 @@ def read_files(
         return stack([read_table(path, **columns) for path in paths], data_name(paths))
     if columns:
         raise UsageError(f"{paths[0]} is text, whose columns have no names.")
-    if any(Path(f"{path}{suffix}").is_file() for path in paths for suffix in _SIZES):
+    if any(side_file(Path(path), SIZES) for path in paths):
         if len(paths) > 1:
             raise UsageError(
                 f"{paths[0]} has its group sizes in a file beside it, which only one file of DATA "

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
+from rankwise.datasets._side_names import SIZES, WEIGHT, side_file, stem
 from rankwise.datasets._text_columns import (
     integer_column,
     read_columns,
@@ -22,15 +23,11 @@ from rankwise.datasets._text_columns import (
     write_columns,
 )
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.svmlight import read_letor
+from rankwise.datasets.svmlight import has_no_qid, read_rows
 from rankwise.datasets.textfiles import check_there
 from rankwise.datasets.write import write_letor
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
-
-SIZES = (".query", ".group")
-WEIGHT = ".weight"
-COMPRESSED = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 def read_grouped(
@@ -72,19 +69,19 @@ def read_grouped(
     """
     path = Path(path)
     check_there(path)
-    sizes_path = _side_file(path, SIZES) if sizes is None else Path(sizes)
+    sizes_path = side_file(path, SIZES) if sizes is None else Path(sizes)
     if sizes_path is None:
         raise FileNotFoundError(
             f"{path} has no file of group sizes beside it ({' or '.join(SIZES)} appended to the "
             "name). Pass sizes='…', or read files with qid by read_letor."
         )
-    data = read_letor(
+    data = read_rows(
         path, dtype=dtype, n_features=n_features, dense=dense, zero_based=zero_based, cache=cache
     )
-    if data.qid.dtype.kind != "i" or data.qid.any():
+    if not has_no_qid(data):
         raise ValueError(f"{path} has query ids in its rows. Read it with read_letor.")
     groups = _groups(sizes_path, data.n_samples)
-    weight_path = _side_file(path, (WEIGHT,)) if weight is None else Path(weight)
+    weight_path = side_file(path, (WEIGHT,)) if weight is None else Path(weight)
     return RankingData(
         data.X,
         data.y,
@@ -127,11 +124,11 @@ def write_grouped(
         weight = _query_weights(weight, groups)
     in_order = data if groups.order is None else data.take(groups.order)
     write_letor(in_order, path, with_qid=False)
-    stem = _stem(path)
+    start = stem(path)
     suffix = ".query" if style == "lightgbm" else ".group"
-    write_columns(f"{stem}{suffix}", [pa.array(groups.sizes).cast(pa.string())])
+    write_columns(f"{start}{suffix}", [pa.array(groups.sizes).cast(pa.string())])
     if weight is not None:
-        write_columns(f"{stem}{WEIGHT}", [pa.array(weight).cast(pa.string())])
+        write_columns(f"{start}{WEIGHT}", [pa.array(weight).cast(pa.string())])
 
 
 def _groups(path: Path, n_rows: int) -> QueryGroups:
@@ -169,17 +166,3 @@ def _query_weights(weight: Float64Array, groups: QueryGroups) -> Float64Array:
             "one weight: XGBoost weighs queries. Use style='lightgbm'."
         )
     return per_query
-
-
-def _stem(path: Path) -> Path:
-    return path.with_suffix("") if path.suffix in COMPRESSED[1:] else path
-
-
-def _side_file(path: Path, suffixes: tuple[str, ...]) -> Path | None:
-    names = [
-        Path(f"{stem}{suffix}{packed}")
-        for stem in dict.fromkeys((path, _stem(path)))
-        for suffix in suffixes
-        for packed in COMPRESSED
-    ]
-    return next((name for name in names if name.is_file()), None)

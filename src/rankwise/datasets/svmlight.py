@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from rankwise._threads import thread_map
+from rankwise.datasets._side_names import SIZES, side_file
 from rankwise.datasets.cache import CacheSlot
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.letor_parse import LetorOptions, parse_files
@@ -74,6 +76,12 @@ def read_letor(
         row, damaged or cut off compressed data, UTF-16 text.
     FileNotFoundError, IsADirectoryError
 
+    Warns
+    -----
+    UserWarning
+        When no row has a qid, and a file of group sizes lies beside the text: see
+        :func:`rankwise.datasets.read_grouped`.
+
     Notes
     -----
     What a line may hold. Blank lines and comment lines are skipped; CRLF ends, white space of any
@@ -101,6 +109,31 @@ def read_letor(
     >>> data.doc_ids.tolist()
     ['a', 'b']
     """
+    data = read_rows(
+        path,
+        dtype=dtype,
+        n_features=n_features,
+        dense=dense,
+        zero_based=zero_based,
+        cache=cache,
+        verify=verify,
+    )
+    if has_no_qid(data):
+        _warn_of_sizes(find_files(path))
+    return data
+
+
+def read_rows(
+    path: PathLike | Sequence[PathLike],
+    *,
+    dtype: DTypeLike,
+    n_features: int | None,
+    dense: bool | Literal["auto"],
+    zero_based: bool | Literal["auto"],
+    cache: bool | Literal["beside"],
+    verify: bool = False,
+) -> RankingData:
+    """:func:`read_letor` without a look at what lies beside the files."""
     options = _options(dtype, n_features, dense, zero_based)
     if cache not in (True, False, "beside"):
         raise ValueError(f"cache must be True, False or 'beside', got {cache!r}.")
@@ -118,6 +151,24 @@ def read_letor(
         parsed = _parse(files, options)
         found = (slot.load() if slot.store(*parsed) else None) or parsed
     return _from_arrays(*found, name)
+
+
+def has_no_qid(data: RankingData) -> bool:
+    """Whether no row has a query id."""
+    return data.qid.dtype.kind == "i" and not data.qid.any()
+
+
+def _warn_of_sizes(files: Sequence[Path]) -> None:
+    for file in files:
+        sizes = side_file(file, SIZES)
+        if sizes is not None:
+            warnings.warn(
+                f"{file} has no query ids, so all its rows are one query, but {sizes} lies beside "
+                f"it. Read the queries with read_grouped({str(file)!r}).",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
 
 
 def _options(dtype: DTypeLike, n_features: Any, dense: Any, zero_based: Any) -> LetorOptions:

@@ -1,0 +1,25 @@
+"""Where side files of group sizes and weights lie: beside the text, under its name and a suffix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SIZES = (".query", ".group")
+WEIGHT = ".weight"
+COMPRESSED = ("", ".gz", ".bz2", ".xz", ".zst")
+
+
+def stem(path: Path) -> Path:
+    """The path without a suffix for compression."""
+    return path.with_suffix("") if path.suffix in COMPRESSED[1:] else path
+
+
+def side_file(path: Path, suffixes: tuple[str, ...]) -> Path | None:
+    """The first file there is of ``path`` with one of the suffixes, compressed or not."""
+    names = [
+        Path(f"{start}{suffix}{packed}")
+        for start in dict.fromkeys((path, stem(path)))
+        for suffix in suffixes
+        for packed in COMPRESSED
+    ]
+    return next((name for name in names if name.is_file()), None)

@@ -5,6 +5,7 @@ BIN = $(VENV)/bin
 RANKWISE = $(BIN)/rankwise
 OUT ?= out
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 export PYTHONUTF8 = 1
@@ -15,7 +16,7 @@ help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
 	@echo "make test    run the test suite"
 	@echo "make lint    check style, types and import layers"
-	@echo "make bench   time rankwise beside its peers"
+	@echo "make bench   time rankwise beside its peers; BENCH_ARGS=--strict fails on a missed target"
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make clean   remove what the targets above made"
 	@echo "PYTHON=python3.12 chooses the interpreter (3.11 or later) on the first call."
@@ -41,7 +42,7 @@ lint: $(VENV)/.test
 	@$(BIN)/lint-imports --no-logo
 
 bench: $(VENV)/.test
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks $(BENCH_ARGS)
 
 docs: $(VENV)/.test
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

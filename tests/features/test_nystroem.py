@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.metrics.pairwise import rbf_kernel
 
 import rankwise
 from rankwise import Nystroem, QueryGroups
@@ -228,3 +229,16 @@ def test_transformer_is_the_map(rng, tmp_path):
         np.testing.assert_array_equal(rankwise.load(path).transform(X), features)
         sparse_rows = Nystroem(n_landmarks=20, random_state=0, **params).fit(sparse.csr_array(X))
         np.testing.assert_allclose(sparse_rows.transform(X), features, atol=1e-8)
+
+
+def test_callable_kernel_is_saved_by_name(rng, tmp_path):
+    X = rng.normal(size=(30, 3))
+    params = {"n_landmarks": 10, "random_state": 0}
+    own = Nystroem(rbf_kernel, kernel_params={"gamma": 0.5}, **params).fit(X)
+    named = Nystroem("rbf", gamma=0.5, **params).fit(X)
+    np.testing.assert_allclose(own.transform(X), named.transform(X), atol=1e-12)
+    path = rankwise.save(own, tmp_path / "own")
+    with pytest.raises(rankwise.persistence.ModelFileError, match="rbf_kernel"):
+        rankwise.load(path)
+    loaded = rankwise.load(path, trusted=[rbf_kernel])
+    np.testing.assert_array_equal(loaded.transform(X), own.transform(X))

@@ -67,6 +67,13 @@ def test_a_table_of_ours_alone_has_one_line_a_row():
     assert "a  1.0\nb  2.0\n" in as_text(make([table])).replace(" \n", "\n")
 
 
+def test_a_table_of_which_nothing_was_run_is_two_lines():
+    values = [Value(f"r{i}", "x", paper=0.5, tolerance=0.1, note="No data.") for i in range(3)]
+    text = as_text(make([Table("t", "Table 3", values, caption="Long.")]))
+    assert "\n\nTable 3\n3 not run. No data.\n\n" in text
+    assert "Long." not in text and "[1]" not in text
+
+
 def test_nothing_at_all_is_still_a_text():
     assert as_text(make([])) == "toy: Toy\nNobody\n0 of 0 cells, 0 s of computing"
 

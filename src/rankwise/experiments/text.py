@@ -100,6 +100,10 @@ class _Notes:
 
 
 def _table(table: Table, reproduction: Reproduction, notes: _Notes, width: int | None) -> str:
+    if all(value.verdict is Verdict.NOT_RUN for value in table.values):
+        reasons = dict.fromkeys(value.note for value in table.values if value.note)
+        said = f"{counts_line(reproduction, table)}. {' '.join(reasons)}".strip()
+        return "\n".join([table.title, *_wrapped(said)])
     lines = [table.title]
     has_error = any(value.error is not None for value in table.values)
     caption = f"{table.caption} ±: {table.error_is}." if has_error else table.caption

@@ -1,0 +1,1 @@
+"""Learning to rank with extreme learning machines (Zong and Huang 2013)."""

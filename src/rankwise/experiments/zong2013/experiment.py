@@ -1,0 +1,33 @@
+"""RankELM on LETOR (Zong and Huang 2013)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from rankwise.datasets import fetch
+from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments.zong2013 import plan
+from rankwise.experiments.zong2013.figures import figures
+from rankwise.experiments.zong2013.fits import compute
+from rankwise.experiments.zong2013.tables import tables
+
+
+class RankELM(Experiment):
+    """Tables 1 to 3 and Figure 2 of the paper, and the same columns on MQ2008."""
+
+    def data(self) -> dict[str, FindFiles]:
+        return {name: partial(fetch, name) for name in plan.PRESETS}
+
+    def cells(self, quick: bool) -> Sequence[Cell]:
+        return list(plan.cells(quick))
+
+    def run(self, cell: Cell) -> Any:
+        return compute(cell)
+
+    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+        return tables(self, results, quick)
+
+    def figures(self, results: Results, quick: bool) -> Sequence[Figure]:
+        return figures(results, quick)

@@ -1,0 +1,165 @@
+"""RankELM's cells and tables on made-up .Gov files, and its published values."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise._registry import REGISTRY
+from rankwise.experiments import Verdict, reproduce
+from rankwise.experiments.zong2013 import figures, path_tables, plan
+from rankwise.experiments.zong2013.experiment import RankELM
+from rankwise.experiments.zong2013.methods import PAPER
+from rankwise.experiments.zong2013.tables import tables
+from tests.datasets.gov import write_gov
+
+EXPERIMENT = RankELM()
+COLUMNS = {method.name: method for method in PAPER}
+
+
+def test_the_published_means_are_those_of_the_published_folds():
+    rows = EXPERIMENT.published("table1_map.csv")
+    for data in ("ohsumed", "td2003", "td2004"):
+        of = [row for row in rows if row["dataset"] == data]
+        assert [row["fold"] for row in of] == ["1", "2", "3", "4", "5", "mean"]
+        for method in PAPER:
+            values = [row[method.published] for row in of]
+            if data == "td2004" and method.name.endswith("kernel"):
+                assert set(values) == {""}  # a dash in the paper
+            else:
+                numbers = np.array(values, dtype=float)
+                assert abs(numbers[:5].mean() - numbers[5]) <= 1.01e-4
+
+
+def test_published_tables_are_complete():
+    assert [row["k"] for row in EXPERIMENT.published("table2_ndcg.csv")] == [
+        str(k) for k in range(1, 11)
+    ]
+    precision = EXPERIMENT.published("table3_precision.csv")
+    assert [row["dataset"] for row in precision] == ["td2003"] * 10 + ["td2004"] * 10
+    for n_queries, fits in ((75, True), (72, False)):
+        errors = []
+        for row in precision:
+            unit = int(row["k"]) * {"td2003": 50, "td2004": n_queries}[row["dataset"]]
+            counts = [unit * float(row[m.published]) for m in PAPER if row[m.published]]
+            errors.append(np.abs(np.array(counts) - np.rint(counts)).max() / unit)
+        # P@k is a count of documents by k n_queries: TD2004 has 75 queries, not 72.
+        assert (max(errors) <= 1.01e-4) == fits
+
+
+def test_a_quick_run_is_part_of_the_full_one():
+    full = {cell.name: cell for cell in EXPERIMENT.cells(quick=False)}
+    quick = {cell.name: cell for cell in EXPERIMENT.cells(quick=True)}
+    assert {cell.data for cell in quick.values()} == {"ohsumed"}
+    assert all(full[name] == cell for name, cell in quick.items())
+    assert len(quick) < len(full) / 4
+
+
+def test_rank_svm_appears_with_its_registry_entry(monkeypatch):
+    method = COLUMNS["rank-svm"]
+    monkeypatch.delitem(REGISTRY, "rank_svm", raising=False)
+    assert not any("rank-svm" in cell.name for cell in EXPERIMENT.cells(quick=True))
+    (ap, *_) = tables(EXPERIMENT, {}, quick=True)
+    notes = {value.note for value in ap.values if value.column == method.column}
+    assert notes == {"The estimator is not in the registry of this version."}
+    monkeypatch.setitem(REGISTRY, "rank_svm", REGISTRY["ridge"])
+    cells = [cell for cell in EXPERIMENT.cells(quick=True) if "rank-svm" in cell.name]
+    assert [cell.params["fold"] for cell in cells] == [1, 2, 3, 4, 5]
+    assert cells[0].params["settings"] == REGISTRY["ridge"].params
+
+
+@pytest.fixture
+def two_seeds(monkeypatch):
+    """Fewer draws."""
+    monkeypatch.setattr(plan, "SEEDS", range(2))
+
+
+def test_td2003_runs_when_its_files_are_there(tmp_path, monkeypatch, two_seeds):
+    write_gov(tmp_path, 2003, monkeypatch)
+    found = reproduce("rankelm-ohsumed", store=tmp_path / "store")
+    assert set(found.missing) == {"ohsumed", "td2004", "mq2008"}
+    assert "2004_td_dataset" in found.missing["td2004"]
+    done = found.with_status("done")
+    assert {cell.name.partition("/")[0] for cell in done} == {"td2003"}
+    assert not found.with_status("failed")
+    by_name = {table.name: table for table in found.tables}
+    ap = {(v.row, v.column): v for v in by_name["ap-td2003"].values}
+    for method in plan.methods_of("td2003", quick=False):
+        folds = [ap[f"fold {fold}", method.column].ours for fold in plan.FOLDS]
+        assert np.mean(folds) == pytest.approx(ap["mean", method.column].ours)
+        assert 0.5 < np.mean(folds) <= 1.0  # the two features that make the grades are found
+        assert (ap["mean", method.column].error is not None) == method.is_drawn
+    top = {(v.row, v.column): v for v in by_name["p-td2003"].values}
+    assert top["P@1", "Regression"].ours > top["P@10", "Regression"].ours > 0.15
+    assert top["P@10", "Regression"].paper == 0.178
+    absent = {value.verdict for value in by_name["ap-td2004"].values}
+    assert absent == {Verdict.NOT_RUN}
+    assert found.figures == []
+
+
+def made_up_path(aps, vali):
+    """A path cell with these APs at 2^-30, 2^-29, ... and nDCG = AP + k / 100."""
+    return {
+        "vali": vali,
+        "test": [{"AP": ap} | {f"nDCG@{k}": ap + k / 100 for k in plan.CUTOFFS} for ap in aps],
+    }
+
+
+def test_the_note_says_where_the_published_value_lies():
+    method = COLUMNS["pointwise-kernel"]
+    n = len(plan.EXPONENTS)
+    aps, vali = np.full(n, 0.1), np.linspace(0.2, 0.1, n)
+    aps[[3, 6, 8]] = 0.45, 0.46, 0.47
+    results = {plan.path_name(method, 2): made_up_path(aps.tolist(), vali.tolist())}
+
+    def note(published):
+        row = {"fold": "2", method.published: str(published)}
+        return path_tables.fold_note(method, row, results)
+
+    assert note(0.46).startswith("The published value is ours at C = 2^-24; AP on the validation")
+    assert f"is {vali[6]:.4f} there and {vali[0]:.4f} at 2^-30, which is chosen." in note(0.46)
+    assert "C = 2^-27 (between two points of its grid)" in note(0.45)
+    assert note(0.9) == ""
+    assert path_tables.fold_note(method, {"fold": "1", method.published: "0.46"}, results) == ""
+    assert path_tables.fold_note(COLUMNS["ridge"], {"fold": "2"}, results) == ""
+
+
+def test_the_path_table_takes_the_hit_nearest_in_ndcg():
+    n, results = len(plan.EXPONENTS), {}
+    aps = np.full(n, 0.1)
+    aps[[4, 9]] = 0.5
+    for method in plan.PATHS:
+        for fold in plan.FOLDS:
+            cell = made_up_path(aps.tolist(), [0.0] * n)
+            cell["test"][9] = {
+                name: of + 0.2 * (name != "AP") for name, of in cell["test"][9].items()
+            }
+            results[plan.path_name(method, fold)] = cell
+    columns = [method.published for method in plan.PATHS]
+    maps = [{"fold": str(fold)} | dict.fromkeys(columns, "0.5") for fold in plan.FOLDS]
+    ndcg = [{"k": str(k)} | dict.fromkeys(columns, str(0.7 + k / 100)) for k in plan.CUTOFFS]
+    table = path_tables.path_table(maps, ndcg, results)
+    assert "C = 2^-21, 2^-21, 2^-21, 2^-21, 2^-21" in table.caption
+    assert "10 of 10 published values of nDCG agree" in table.caption
+    assert {value.verdict for value in table.values} == {Verdict.NOT_EVIDENCE}
+    assert len(table.values) == 2 * (5 + 10)
+    assert path_tables.path_table(maps, ndcg, {}).values == []
+
+
+def test_figure_2_shows_means_and_spread_over_draws():
+    rng = np.random.default_rng(0)
+    values = {
+        (n, seed): rng.random(len(plan.EXPONENTS[::2])).tolist()
+        for n in plan.NODES
+        for seed in plan.NODE_SEEDS
+    }
+    results = {plan.nodes_name(*key): value for key, value in values.items()}
+    by_c, by_nodes = figures.figures(results, quick=False)
+    line = next(line for line in by_c.series if line.label == "200 nodes")
+    of = np.array([values[200, seed] for seed in plan.NODE_SEEDS])
+    np.testing.assert_allclose(line.ours, of.mean(axis=0))
+    np.testing.assert_allclose(line.error, of.std(axis=0, ddof=1))
+    assert line.x[10] == 2.0**-10
+    at = next(line for line in by_nodes.series if line.label == "C = 2^-10")
+    assert at.ours[list(plan.NODES).index(200)] == line.ours[10]
+    assert figures.figures({}, quick=False) == ()

@@ -268,19 +268,27 @@ def test_width_and_penalty_are_searched_together():
     assert len(fixed.cv_results_["gamma"]) == 7
 
 
-def test_validation_data_choose():
+@pytest.mark.parametrize("make", [
+    lambda lam: CLSRRank(lam=lam, measure="MSD"),
+    lambda lam: LSRRank("linear", lam=lam, measure="MSD"),
+    lambda lam: LSRRank(
+        lam=lam, measure="MSD", approximation="nystroem", n_landmarks=9, random_state=0
+    ),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_validation_data_choose(make, dtype):
     X, y, qid = rows()
     X_val, y_val, qid_val = rows(seed=5)
-    model = CLSRRank(lam="val", measure="MSD")
+    X, X_val = X.astype(dtype), X_val.astype(dtype)
+    model = make("val")
+    model._default_grid = lambda: np.array(GRID)
     model.fit(X, y, qid=qid, X_val=X_val, y_val=y_val, qid_val=qid_val)
-    values = [
-        evaluate(y_val, CLSRRank(lam=lam).fit(X, y, qid=qid).predict(X_val), qid_val, ["MSD"])[
-            "MSD"
-        ]
-        for lam in model.path_["lam"]
-    ]
-    np.testing.assert_allclose(model.cv_results_["mean_test_score"], values, rtol=1e-8)
-    assert model.lam_ == model.path_["lam"][int(np.argmin(values))]
+    values = []
+    for lam in GRID:
+        scores = make(lam).fit(X, y, qid=qid).predict(X_val)
+        values.append(evaluate(y_val, scores, qid_val, ["MSD"])["MSD"])
+    np.testing.assert_allclose(model.cv_results_["mean_test_score"], values, rtol=1e-6)
+    assert model.lam_ == GRID[int(np.argmin(values))]
 
 
 # Kernels, rows, memory ----------------------------------------------------------------------------

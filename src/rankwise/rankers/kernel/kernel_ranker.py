@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -28,6 +29,14 @@ APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
 }
 
 
+class LandmarkDesign(NodeDesign):
+    """Nystroem features, which scores do not need: kernel values are read out at once."""
+
+    def scores(self, X: Matrix, read_out: list[Float64Array]) -> Float64Array:
+        landmarks: Any = self.maps[0]
+        return landmarks.scores(X, read_out[0].astype(np.float64, copy=False))
+
+
 class KernelRanker(KernelModel):
     """A kernel ranker with an approximation by landmarks.
 
@@ -43,7 +52,7 @@ class KernelRanker(KernelModel):
         kernel = self._resolve(data, gamma)
         if self.approximation != "nystroem" or kernel.name == "linear":
             return super()._kernel_design(data, gamma)
-        return NodeDesign([self._landmark_map(data, kernel)])
+        return LandmarkDesign([self._landmark_map(data, kernel)])
 
     def _landmark_map(self, data: FitData, kernel: Kernel) -> NystroemMap:
         rows = draw_landmarks(
@@ -77,5 +86,4 @@ class KernelRanker(KernelModel):
     def _scores(self, X: Matrix) -> Float64Array:
         if not hasattr(self, "nystroem_"):
             return super()._scores(X)
-        design = NodeDesign([self.nystroem_.astype(X.dtype)])
-        return design.scores(X, design.read_out([self.output_weights_[None, :]]))[:, 0]
+        return self.nystroem_.scores(X, self.output_weights_[:, None])[:, 0]

@@ -21,7 +21,7 @@ from rankwise.experiments.elmrank_recommendation.reviewers import (
 LOAD = {"movielens-1m": load_movielens, "jester": load_jester}
 BOOKS = "book-crossing-partial"
 BOOK_FAMILIES = ("elmrank", "mprank")
-N_REPETITIONS, N_REVIEWERS, N_DRAWS = 10, 300, 50
+N_REVIEWERS, N_DRAWS = 300, 50
 QUICK_REVIEWERS = 12
 
 
@@ -33,10 +33,10 @@ class Recommendation(Experiment):
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         cells = []
-        for repetition in range(1 if quick else N_REPETITIONS):
-            for name in LOAD:
-                for low, high in GROUPS:
-                    for family in FAMILIES:
+        for family, (_, n_repetitions) in FAMILIES.items():
+            for repetition in range(1 if quick else n_repetitions):
+                for name in LOAD:
+                    for low, high in GROUPS:
                         params = {
                             "group": [low, high],
                             "repetition": repetition,
@@ -60,7 +60,7 @@ class Recommendation(Experiment):
             table = _table(cell.data)
             ratings, group = table.ratings, tuple(params["group"])
             reviewers = draw_reviewers(table, params["repetition"], group, params["n_reviewers"])
-        family = FAMILIES[params["family"]]
+        family, _ = FAMILIES[params["family"]]
         return family(reviewers, params["repetition"], Scale(*ratings.scale), params["n_draws"])
 
     def tables(self, results: Results, quick: bool) -> Sequence[Table]:

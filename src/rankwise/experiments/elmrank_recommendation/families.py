@@ -33,6 +33,7 @@ from rankwise.experiments.elmrank_recommendation.svrank_methods import fit_svran
 from rankwise.typing import Float64Array
 
 FOLD_SEED, NODE_SEED = 10, 1000
+BEST = "MPRank, middle fill and two features"
 SVRANK_KERNELS = ("linear", "rbf 0.0625", "rbf 0.25")
 Family = Callable[[Sequence[Reviewer], int, "Scale", int], dict[str, Any]]
 
@@ -126,56 +127,64 @@ def svrank(
 def beyond(
     reviewers: Sequence[Reviewer], repetition: int, scale: Scale, n_draws: int
 ) -> dict[str, Any]:
-    """Missing ratings at the middle of the scale, two features more, and a blend.
+    """MPRank with missing ratings at the middle of the scale and two features more; no draws."""
+    scores, chosen = _beyond(reviewers, _middle(reviewers, scale), repetition, scale)
+    return _result(reviewers, scores, chosen)
 
-    The two features can lie far outside of what was trained on: MPRank's scores are clipped.
-    """
-    features = [scale.to_unit(reviewer.filled(scale.middle)) for reviewer in reviewers]
-    X = {id(reviewer): rows for reviewer, rows in zip(reviewers, features, strict=True)}
-    elm = _elmrank(reviewers, features, repetition, n_draws)
-    elm_scores = [found.mean(axis=0) for found in elm]
 
-    def middle(reviewer: Reviewer) -> Kernels:
-        return linear_and_rbf(X[id(reviewer)], reviewer.n_train)
-
-    def more(reviewer: Reviewer) -> Kernels:
-        Z = two_features(reviewer, scale.half)
-        return with_two_features(X[id(reviewer)], Z, reviewer.n_train)
-
-    seed = [FOLD_SEED, repetition]
-    fits_middle = fit_kernels(reviewers, middle, seed)
-    fits_more = fit_kernels(reviewers, more, seed)
-    fits_all = [a | b for a, b in zip(fits_middle, fits_more, strict=True)]
-    middle_scores, middle_chosen = choose_for_all(fits_middle)
-    two_scores, two_chosen = choose_for_all(fits_more, _is_two_features)
-    all_scores, all_chosen = choose_for_all(fits_all)
-    all_scores = scale.clip(all_scores)
+def blend(
+    reviewers: Sequence[Reviewer], repetition: int, scale: Scale, n_draws: int
+) -> dict[str, Any]:
+    """ELMRank with missing ratings at the middle of the scale, and its mean with MPRank."""
+    features = _middle(reviewers, scale)
+    found = _elmrank(reviewers, features, repetition, n_draws)
     # ELMRank's scores lack an intercept: one number per reviewer, which no measure sees.
-    blend = [0.5 * (a + b) for a, b in zip(elm_scores, all_scores, strict=True)]
-    return _result(
-        reviewers,
-        {
-            "ELMRank, middle fill": elm_scores,
-            "MPRank, middle fill": scale.clip(middle_scores),
-            "MPRank, two features": scale.clip(two_scores),
-            "MPRank, middle fill and two features": all_scores,
-            "blend of ELMRank and MPRank": blend,
-        },
-        {
-            "MPRank, middle fill": middle_chosen,
-            "MPRank, two features": two_chosen,
-            "MPRank, middle fill and two features": all_chosen,
-        },
-    )
+    elm = [draws.mean(axis=0) for draws in found]
+    best = _beyond(reviewers, features, repetition, scale)[0][BEST]
+    mean = [0.5 * (a + b) for a, b in zip(elm, best, strict=True)]
+    return _result(reviewers, {"ELMRank, middle fill": elm, "blend of ELMRank and MPRank": mean})
 
 
-FAMILIES: dict[str, Family] = {
-    "elmrank": elmrank,
-    "elmrank-unit": elmrank_unit,
-    "mprank": mprank,
-    "svrank": svrank,
-    "beyond": beyond,
+# Function and number of repetitions; in the order in which they are computed.
+FAMILIES: dict[str, tuple[Family, int]] = {
+    "elmrank": (elmrank, 10),
+    "mprank": (mprank, 10),
+    "beyond": (beyond, 10),
+    "svrank": (svrank, 3),
+    "blend": (blend, 3),
+    "elmrank-unit": (elmrank_unit, 10),
 }
+
+
+def _middle(reviewers: Sequence[Reviewer], scale: Scale) -> list[Float64Array]:
+    """Features in [-1, 1], 0 where a rating is missing."""
+    return [scale.to_unit(reviewer.filled(scale.middle)) for reviewer in reviewers]
+
+
+def _beyond(
+    reviewers: Sequence[Reviewer],
+    features: Sequence[Float64Array],
+    repetition: int,
+    scale: Scale,
+) -> tuple[dict[str, list[Float64Array]], dict[str, str]]:
+    """Scores and settings; the two features can lie far outside of the trained: clipped."""
+    X = {id(reviewer): rows for reviewer, rows in zip(reviewers, features, strict=True)}
+
+    def kernels(reviewer: Reviewer) -> Kernels:
+        rows, n_train = X[id(reviewer)], reviewer.n_train
+        yield from linear_and_rbf(rows, n_train)
+        yield from with_two_features(rows, two_features(reviewer, scale.half), n_train)
+
+    fits = fit_kernels(reviewers, kernels, [FOLD_SEED, repetition])
+    scores, chosen = {}, {}
+    for method, takes in {
+        "MPRank, middle fill": lambda name: "two features" not in name,
+        "MPRank, two features": lambda name: name == "two features",
+        BEST: lambda name: True,
+    }.items():
+        found, chosen[method] = choose_for_all(fits, takes)
+        scores[method] = scale.clip(found)
+    return scores, chosen
 
 
 def _elmrank(
@@ -194,10 +203,6 @@ def _elmrank(
 
 def _is_linear(name: str) -> bool:
     return name == "linear"
-
-
-def _is_two_features(name: str) -> bool:
-    return name == "two features"
 
 
 def _values(

@@ -30,11 +30,11 @@ OWN_METHODS = {
     "MPRank linear, tuned for each": "mprank",
     "MPRank RBF, tuned for each": "mprank",
     "SVRank": "svrank",
-    "ELMRank, middle fill": "beyond",
+    "ELMRank, middle fill": "blend",
     "MPRank, middle fill": "beyond",
     "MPRank, two features": "beyond",
     "MPRank, middle fill and two features": "beyond",
-    "blend of ELMRank and MPRank": "beyond",
+    "blend of ELMRank and MPRank": "blend",
 }
 WORSE = "The published value is worse than that of a constant score."
 CONSTANT = "The published value is that of a constant score, within its spread."

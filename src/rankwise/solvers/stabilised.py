@@ -5,9 +5,10 @@ With several queries the objective is the mean over all ordered pairs within que
 additive Gram statistics. A search by
 
 - folds of queries takes Gram statistics of each fold: train is the total minus the fold;
-- folds of rows of one group takes the block formula of :mod:`rankwise.solvers.complex_path`, or,
-  where folds are large, an eigendecomposition per fold from differences of Gram statistics;
-- folds of rows of a few groups, and splits of any kind, solve each training part for itself.
+- folds of rows of one group takes the block formula of :mod:`rankwise.solvers.complex_path`;
+- the same with large folds, and folds of rows of a few groups: Gram statistics of each query less
+  the fold, and a decomposition per fold;
+- splits of any kind solves each training part for itself.
 
 The squared error of held-out rows is a quadratic form in the solutions: Gram statistics of a fold
 give it for the whole grid without another pass. It is pooled over all held-out rows: with the
@@ -27,11 +28,13 @@ from rankwise._threads import thread_imap
 from rankwise.features.random_nodes import NodeMap
 from rankwise.groups import QueryGroups
 from rankwise.solvers.complex_path import StabilisedPath, complex_paths, plan_folds
-from rankwise.solvers.gram import BlockMap, Gram, Problem, fold_grams, total
+from rankwise.solvers.gram import BlockMap, Problem, fold_grams, total
+from rankwise.solvers.statistics import Gram, query_factor
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
-# Multiplications of an eigendecomposition of size s: this times s^3.
-EIGH_COST = 15
+# What takes the time of so many multiplications of a matrix product, as measured: a fold that is
+# solved for itself, and each step of a complex system (a cube of the fold's rows, a grid point).
+FOLD_COST, SYSTEM_COST = 5e6, 10.0
 # Draws that are decomposed together, at most, and the node outputs they may hold.
 TOGETHER, MOST_OUTPUTS = 5, 1_000_000
 
@@ -108,11 +111,10 @@ def fit_row_folds(
     folds: Sequence[Int64Array],
 ) -> StabilisedFit:
     """Solutions on all rows, and the error over folds of rows."""
-    if problem.groups.n_queries > 1:
-        all_rows = np.arange(problem.X.shape[0])
-        splits = [(np.setdiff1d(all_rows, rows), rows) for rows in folds]
-        return fit_splits(problem, maps, penalty, splits)
-    if block_costs_less(problem.X.shape[0], maps[0].n_features_out, penalty.shape[1], folds):
+    one_group = problem.groups.n_queries == 1
+    if one_group and block_costs_less(
+        problem.X.shape[0], maps[0].n_features_out, penalty.shape[1], folds
+    ):
         return _fit_blocks(problem, maps, penalty, folds)
     return _fit_gram_differences(problem, maps, penalty, folds)
 
@@ -129,7 +131,6 @@ def fit_splits(
     tested = fitted if one_group else _centred_rows(problem)
     trains = [fitted.subset(rows) for rows, _ in splits]
     tests = [tested.subset(rows) for _, rows in splits]
-    to_path = _row_path if one_group else _pair_path
     coefs, errors = [], []
     for nodes in maps:
         phi, back = _columns(problem, nodes)
@@ -137,9 +138,10 @@ def fit_splits(
         held = [_gram(part, phi) for part in tests]
         if one_group:
             held = [_about_training_means(*pair) for pair in zip(held, train_grams, strict=True)]
-        paths = [lambda part=part: to_path(part) for part in train_grams]
+            train_grams = [_of_pairs(gram, problem.query_weight) for gram in train_grams]
+        paths = [lambda part=part: _pair_path(part) for part in train_grams]
         errors.append(_pooled(paths, held, penalty))
-        coefs.append(back(to_path(_gram(fitted, phi)).coef(penalty)))
+        coefs.append(back(_pair_path(_gram(problem, phi)).coef(penalty)))
     return StabilisedFit(coefs, np.array(errors))
 
 
@@ -147,9 +149,14 @@ def block_costs_less(m: int, n: int, n_grid: int, folds: Sequence[Int64Array]) -
     """Whether the block formula takes less work than an eigendecomposition per fold."""
     rank = min(m - 1, n)
     size = np.array([len(fold) for fold in folds], dtype=np.float64)
-    blocks = EIGH_COST * rank**3 + n_grid * (rank * size * (size + 3) + 2 * size**3).sum()
-    differences = EIGH_COST * n**3 * (len(folds) + 1) + (n_grid * len(folds) + m) * n**2
-    return bool(blocks <= differences)
+    per_point = rank * size * (size + 3) + SYSTEM_COST * size**3
+    blocks = _eigh_cost(rank) + n_grid * per_point.sum()
+    each_fold = FOLD_COST + _eigh_cost(n) + n_grid * n**2
+    return bool(blocks <= len(folds) * each_fold + _eigh_cost(n) + m * n**2)
+
+
+def _eigh_cost(size: int) -> float:
+    return 6.0 * size**3 + 1000.0 * size**2
 
 
 def _fit_blocks(
@@ -177,24 +184,47 @@ def _fit_blocks(
 def _fit_gram_differences(
     problem: Problem, maps: Sequence[NodeMap], penalty: Float64Array, folds: Sequence[Int64Array]
 ) -> StabilisedFit:
-    """One group of many rows: train is the total minus the fold."""
-    m = problem.X.shape[0]
-    fold_of_row = np.empty(m, dtype=np.int64)
-    for number, rows in enumerate(folds):
-        fold_of_row[rows] = number
-    groups = QueryGroups.from_qid(fold_of_row, m)
-    pointwise = replace(problem, graph="pointwise", groups=groups)
-    query_folds = [np.flatnonzero(groups.ids == number) for number in range(len(folds))]
+    """Many rows, or several queries: a fold's training rows are each query less the fold."""
     coefs, errors = [], []
     for nodes in maps:
         phi, back = _columns(problem, nodes)
-        parts = fold_grams(pointwise, phi, query_folds)
-        whole = total(parts)
-        paths = [lambda part=part, whole=whole: _row_path(whole - part) for part in parts]
-        held = (_about_training_means(part, whole - part) for part in parts)
+        whole, trains, held = _row_fold_grams(problem, phi, folds)
+        paths = [lambda part=part: _pair_path(part) for part in trains]
         errors.append(_pooled(paths, held, penalty))
-        coefs.append(back(_row_path(whole).coef(penalty)))
+        coefs.append(back(_pair_path(whole).coef(penalty)))
     return StabilisedFit(coefs, np.array(errors))
+
+
+def _row_fold_grams(
+    problem: Problem, phi: BlockMap, folds: Sequence[Int64Array]
+) -> tuple[Gram, list[Gram], list[Gram]]:
+    """Statistics of all rows, and of the training and the held-out rows of each fold."""
+    n_queries, n_folds, weighting = problem.groups.n_queries, len(folds), problem.query_weight
+    fold_of_row = np.empty(problem.X.shape[0], dtype=np.int64)
+    for number, rows in enumerate(folds):
+        fold_of_row[rows] = number
+    codes = problem.groups.codes() * n_folds + fold_of_row
+    cells = QueryGroups.from_qid(codes, len(codes))
+    pointwise = replace(problem, graph="pointwise", groups=cells)
+    zero = Gram.zeros(phi.n_features_out)
+    whole, trains, held = zero, [zero] * n_folds, [zero] * n_folds
+    for query in range(n_queries):
+        numbers = np.flatnonzero(cells.ids // n_folds == query)
+        parts = fold_grams(pointwise, phi, np.split(numbers, len(numbers)))
+        of_query = total(parts)
+        of_fold = dict(zip((cells.ids[numbers] % n_folds).tolist(), parts, strict=True))
+        whole = whole + _of_pairs(of_query, weighting)
+        for fold in range(n_folds):
+            part = of_fold.get(fold)
+            if part is None:
+                trains[fold] = trains[fold] + _of_pairs(of_query, weighting)
+                continue
+            rest = of_query - part
+            if len(parts) > 1:
+                trains[fold] = trains[fold] + _of_pairs(rest, weighting)
+            held_part = _about_training_means(part, rest) if n_queries == 1 else part.centred()
+            held[fold] = held[fold] + held_part
+    return whole, trains, held
 
 
 def _pooled(
@@ -222,17 +252,21 @@ def _gram(problem: Problem, phi: BlockMap) -> Gram:
 
 def _pair_path(gram: Gram) -> StabilisedPath:
     """The path of statistics over pairs."""
-    return _path(gram, 0.5 * gram.pairs)
-
-
-def _row_path(gram: Gram) -> StabilisedPath:
-    """The path of pointwise statistics of one group, the intercept eliminated."""
-    return _path(gram.centred(), 0.5 * gram.weight)
-
-
-def _path(gram: Gram, half: float) -> StabilisedPath:
     values, vectors = np.linalg.eigh(gram.matrix)
-    return StabilisedPath(np.maximum(values, 0.0), vectors, gram.rhs @ vectors, half)
+    return StabilisedPath(np.maximum(values, 0.0), vectors, gram.rhs @ vectors, 0.5 * gram.pairs)
+
+
+def _of_pairs(gram: Gram, query_weight: str) -> Gram:
+    """Statistics over the pairs of one query from its pointwise ones."""
+    centred, c = gram.centred(), query_factor(gram.weight, query_weight)
+    factor = c * gram.weight
+    return replace(
+        Gram.zeros(len(gram.rhs)),
+        matrix=factor * centred.matrix,
+        rhs=factor * centred.rhs,
+        target_norm=factor * centred.target_norm,
+        pairs=factor * gram.weight,
+    )
 
 
 def _about_training_means(held: Gram, train: Gram) -> Gram:
@@ -277,7 +311,7 @@ def _columns(
     """
     m = problem.X.shape[0]
     w = np.ones(m) if problem.sample_weight is None else problem.sample_weight
-    mean = np.asarray(w @ problem.X).ravel() / w.sum()
+    mean = np.asarray(w.astype(problem.X.dtype) @ problem.X).ravel() / w.sum()
     about_mean = _Turned(nodes, None, nodes(mean[None, :].astype(problem.X.dtype))[0])
     if m >= nodes.n_features_out:
         return about_mean, lambda coefs: coefs

@@ -146,3 +146,27 @@ def test_what_cannot_be_meant_is_exit_code_two(rankwise, letor_file, tmp_path):
         assert run.code == 2, arguments
         assert message in run.err
         assert run.err.count("\n") == 1
+
+
+def test_what_chooses_by_a_criterion_of_its_own_is_not_said_to_follow_a_measure(
+    rankwise, letor_file, tmp_path
+):
+    arguments = (
+        "fit",
+        letor_file,
+        "--ranker",
+        "elmrank",
+        "--set",
+        "n_draws=2",
+        "--out",
+        tmp_path / "m",
+    )
+    run = rankwise(*arguments)
+    assert run.code == 0, run.err
+    assert "chosen by its own criterion on cross-validation" in run.out
+    facts = rankwise(*arguments, "--json").json
+    assert facts["chosen_by"] is None
+    model = rw.load(tmp_path / "m")
+    for name, values in (("lam", model.lam_), ("C", model.C_)):
+        chosen = facts["chosen"][name]
+        assert chosen in (values.tolist(), values[0])

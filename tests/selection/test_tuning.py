@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import RidgeRanker
+from rankwise import ELMRank, RidgeRanker
 from rankwise.metrics import parse
 from rankwise.selection.fitting import fit, scores_of
 from rankwise.selection.tuning import prepare, tune
@@ -151,3 +151,14 @@ def test_an_ordinal_estimator_is_ranked_by_its_rank_score(rng):
 
     X = graded_data(rng).X
     np.testing.assert_array_equal(scores_of(Ordinal(), X), X[:, 1])
+
+
+def test_what_every_draw_chose_is_a_number_where_they_agree(rng):
+    fold = one_fold(rng)
+    tuned = tune(ELMRank(20, lam="val", C=[2.0, 4.0], n_draws=3), fold.train, fold.vali, NDCG)
+    assert set(tuned.chosen) == {"lam", "C"}
+    for name, values in (("lam", tuned.estimator.lam_), ("C", tuned.estimator.C_)):
+        agree = len(set(values)) == 1
+        assert tuned.chosen[name] == (values[0] if agree else values.tolist())
+    assert tune(ELMRank(20, lam=0.5, n_draws=3), fold.train, None, NDCG).chosen == {}
+    assert tune(RidgeRanker(alpha=np.array([1.0, 2.0])), fold.train, fold.vali, NDCG).chosen

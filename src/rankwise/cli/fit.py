@@ -59,6 +59,7 @@ def fit(
     with waiting(f"Fitting {ranker}"):
         tuned = tune(estimator, train, validation, measure, random_state=seed)
     seconds = time.perf_counter() - start
+    by_measure = "measure" in estimator.get_params()
     make_folder(out)
     save(tuned.estimator, out)
     facts = {
@@ -70,7 +71,7 @@ def fit(
         "features": train.n_features,
         "validation_rows": None if validation is None else validation.n_samples,
         "chosen": tuned.chosen,
-        "chosen_by": str(measure),
+        "chosen_by": str(measure) if by_measure else None,
         "search": tuned.search,
         "fit_seconds": seconds,
         "notes": tuned.notes,
@@ -83,9 +84,10 @@ def fit(
         f"{train.n_features} features, {seconds:.2f} s"
     )
     where = "cross-validation" if validation is None else f"{validation.n_samples} validation rows"
+    criterion = by if by_measure else "its own criterion"
     for name, value in tuned.chosen.items():
         shown = f"{value:g}" if isinstance(value, Real) else str(value)
-        typer.echo(f"{name} = {shown} chosen by {by} on {where}")
+        typer.echo(f"{name} = {shown} chosen by {criterion} on {where}")
     for note in tuned.notes:
         typer.echo(f"note: {note}")
     typer.echo(str(out))

@@ -166,20 +166,27 @@ def _is_val(value: Any) -> bool:
 def _chosen(estimator: Any) -> dict[str, Any]:
     """What a fitted estimator says it chose by itself."""
     params = estimator.get_params(deep=False)
+    fitted = {
+        name: _plain(getattr(estimator, attribute, None)) for attribute, name in _CHOSEN.items()
+    }
     chosen = {
-        name: getattr(estimator, attribute)
-        for attribute, name in _CHOSEN.items()
+        name: value
+        for name, value in fitted.items()
         if name in params
-        and getattr(estimator, attribute, None) is not None
-        and not _is_same_number(getattr(estimator, attribute), params[name])
+        and value is not None
+        and not (np.isscalar(params[name]) and value == params[name])
     }
     if "gamma" in getattr(estimator, "cv_results_", {}):
         chosen["gamma"] = estimator.gamma_
     return {**chosen, **getattr(estimator, "best_params_", {})}
 
 
-def _is_same_number(fitted: Any, given: Any) -> bool:
-    return bool(np.isscalar(given) and fitted == given)
+def _plain(value: Any) -> Any:
+    """A number, or a list where the draws of an ensemble chose different ones."""
+    if not isinstance(value, np.ndarray):
+        return value
+    values = value.tolist()
+    return values[0] if len(set(values)) == 1 else values
 
 
 def _own_search(estimator: Any) -> list[dict[str, Any]]:

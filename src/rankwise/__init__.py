@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.kernel.rankrls import RankRLS
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
     from rankwise.rankers.linear.ridge import RidgeRanker
+    from rankwise.rankers.stream_scores import evaluate_stream
     from rankwise.selection import compare
 
 __version__ = "0.1.0"
@@ -39,6 +40,7 @@ _FUNCTIONS = {
     "RankingData": "rankwise.datasets",
     "compare": "rankwise.selection",
     "evaluate": "rankwise.metrics",
+    "evaluate_stream": "rankwise.rankers.stream_scores",
     "load": "rankwise.persistence",
     "save": "rankwise.persistence",
     "stream": "rankwise.datasets",
@@ -65,6 +67,7 @@ __all__ = [
     "XGBoostRanker",
     "compare",
     "evaluate",
+    "evaluate_stream",
     "load",
     "save",
     "stream",

@@ -7,6 +7,7 @@ value and the fix.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -135,6 +136,11 @@ def check_rows(
 
     ``names`` are those of an array's columns; None: X itself says.
     """
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
+            "fit(rankwise.stream(chunks))."
+        )
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,
         "dtype": _float_types(X),

@@ -98,6 +98,12 @@ class RowStream:
         """The chunks with query ids and weights; ``X`` need not be read."""
         return self.source.keys()
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            "X must be rows in memory here, got a RowStream. Closed forms (linear rankers, RankRLS, "
+            "ELMs with nodes) fit, predict and score streams."
+        )
+
     def __repr__(self) -> str:
         rows = "?" if self.n_samples is None else self.n_samples
         again = "" if self.reiterable else ", once"

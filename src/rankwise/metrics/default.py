@@ -54,6 +54,41 @@ def default_score(
     return 1.0 if score is None else score
 
 
+class RunningScore:
+    """:func:`default_score` of rows that come as parts of whole queries."""
+
+    def __init__(self) -> None:
+        self._graded = True
+        self._sums = {GRADED: 0.0, MISRANKING: 0.0}
+        self._weights = {GRADED: 0.0, MISRANKING: 0.0}
+
+    def add(
+        self,
+        y: Float64Array,
+        scores: Float64Array,
+        groups: QueryGroups,
+        weight: Float64Array | None = None,
+    ) -> None:
+        """Add whole queries, with positive weights."""
+        from rankwise.metrics.spec import parse
+
+        query_weight = _query_weight(groups, weight)
+        self._graded = self._graded and is_graded(y)
+        for name in (GRADED, MISRANKING) if self._graded else (MISRANKING,):
+            values = parse(name).per_query(y, scores, groups)
+            counted = ~np.isnan(values)
+            self._sums[name] += float(values[counted] @ query_weight[counted])
+            self._weights[name] += float(query_weight[counted].sum())
+
+    def value(self) -> float:
+        """The score so far."""
+        if self._graded and self._weights[GRADED] > 0:
+            return self._sums[GRADED] / self._weights[GRADED]
+        if self._weights[MISRANKING] > 0:
+            return 1.0 - self._sums[MISRANKING] / self._weights[MISRANKING]
+        return 1.0
+
+
 def default_score_name(y: Float64Array) -> str:
     """Name of the measure that :func:`default_score` takes for these targets."""
     return GRADED if is_graded(y) else f"1 - {MISRANKING}"

@@ -170,7 +170,7 @@ class CheckedStream:
                 continue
             kept_rows += len(data.y)
             self.graded = self.graded and is_graded(data.y)
-            data = _grouped(data, last)
+            data = grouped(data, last)
             last = plain_id(data.groups.ids[-1])
             yield data
         if not kept_rows and self._like is None:
@@ -207,7 +207,7 @@ def _join(parts: list[FitData], most: int | None = None) -> FitData:
     return FitData(join_rows(X), y, QueryGroups.from_qid(ids, len(y)), weight)
 
 
-def _grouped(data: FitData, last: Any) -> FitData:
+def grouped(data: FitData, last: Any) -> FitData:
     """The rows query by query: first the one that goes on, at the end that of the last row."""
     groups = data.groups
     queries = _order_of_queries(groups, last)

@@ -19,9 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise._threads import single_threaded_blas, thread_imap
 from rankwise.base import Ranker
 from rankwise.datasets.row_stream import RowStream
+from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.checked_stream import StreamData
-from rankwise.rankers.streamed import fit_stream, predict_chunks, read_head
+from rankwise.rankers.stream_scores import predict_chunks, score_stream
+from rankwise.rankers.streamed import fit_stream, read_head
 from rankwise.solvers.design import Design, LinearDesign
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
 from rankwise.solvers.held_out import mean_defined
@@ -359,6 +361,25 @@ class ClosedFormRanker(Ranker):
         n_threads = None if len(starts) > 1 else 1
         parts = list(thread_imap(lambda lo: self._scores(rows[lo : lo + size]), starts, n_threads))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def score(
+        self,
+        X: FrameLike | RowStream,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> float:
+        """Mean of the measure named in ``score_name_``; larger is better, always finite.
+
+        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank),
+        queries without relevant rows skipped, ties in input order. Real-valued or negative
+        targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
+        weight is the mean weight of its rows. A stream has the labels, queries and weights in it.
+        """
+        if isinstance(X, RowStream):
+            return score_stream(self, X)
+        return super().score(X, y, sample_weight, qid=qid)
 
 
 class LinearModel(ClosedFormRanker):

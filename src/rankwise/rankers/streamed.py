@@ -9,7 +9,6 @@ those of rows in memory, and so are the bits of the result (to rounding where a 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -36,7 +35,7 @@ from rankwise.solvers.path_selection import (
 from rankwise.solvers.penalty import Penalties
 from rankwise.solvers.stream_grams import StreamGrams
 from rankwise.typing import Float64Array, Int64Array, Matrix
-from rankwise.validation import FitData, check_names
+from rankwise.validation import FitData
 
 
 def read_head(estimator: Any, rows: RowStream, y: Any, qid: Any, sample_weight: Any) -> FitData:
@@ -120,17 +119,6 @@ def _fit_cv(
         feed(cutter, stream.chunks())
         values = np.array([mean.value() for mean in sink.means()])
     return PathFit(final, values, grams)
-
-
-def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
-    """Scores of each chunk; names of its columns are checked."""
-    for chunk in rows:
-        with warnings.catch_warnings():
-            if chunk.feature_names is not None:  # arrays whose names are checked here
-                check_names(estimator, chunk.feature_names, reset=False)
-                warnings.filterwarnings("ignore", "X does not have valid feature names")
-            scores = estimator.predict(chunk.X) if chunk.n_rows else np.zeros(0)
-        yield scores
 
 
 class HeldOut:

@@ -1,0 +1,158 @@
+"""Scores of streams: predicted chunk by chunk, measured query by query."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwise.datasets.row_stream import Chunk, RowStream
+from rankwise.groups import QueryGroups
+from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
+from rankwise.metrics.default import RunningScore
+from rankwise.rankers.checked_stream import grouped
+from rankwise.solvers import path_selection
+from rankwise.solvers.cutting import QueryCutter, plain_id
+from rankwise.solvers.gram import Problem
+from rankwise.typing import Float64Array
+from rankwise.validation import FitData, check_names, check_target, check_weight
+
+
+def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
+    """Scores of each chunk; names of its columns are checked."""
+    for chunk in rows:
+        yield _predict(estimator, chunk)
+
+
+def score_stream(estimator: Any, rows: RowStream) -> float:
+    """What ``score`` gives for all rows in memory, to rounding; one pass."""
+    sink = _Scores()
+    _feed(sink, estimator, rows, weighted=True)
+    return sink.score.value()
+
+
+def evaluate_stream(
+    ranker: Any,
+    rows: RowStream,
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
+    *,
+    preset: str | None = None,
+) -> EvaluationResult:
+    """Measures of a ranker on a stream: predicted and measured query by query.
+
+    Parameters
+    ----------
+    ranker : fitted estimator
+        With ``predict``.
+    rows : RowStream
+        With labels, and each query in one chunk or over consecutive ones; read once.
+    measures, preset
+        As for :func:`rankwise.evaluate`.
+
+    Returns
+    -------
+    EvaluationResult
+        What :func:`rankwise.evaluate` gives for all rows in memory.
+
+    Raises
+    ------
+    ValueError
+        As :func:`rankwise.evaluate` raises, and where the rows of a query are apart.
+
+    Notes
+    -----
+    Memory: the scores of a few thousand rows (of the largest query), and one number for each
+    query and measure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RidgeRanker, evaluate_stream, stream
+    >>> X, y, qid = np.arange(8.0)[:, None], np.arange(8) % 3, np.arange(8) // 4
+    >>> rows = stream([(X[:5], y[:5], qid[:5]), (X[5:], y[5:], qid[5:])])
+    >>> result = evaluate_stream(RidgeRanker().fit(rows), rows, ["nDCG@10", "AP"])
+    >>> result.qids
+    array([0, 1])
+    """
+    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
+    sink = _Values(list(parsed.values()))
+    cutter = _feed(sink, ranker, rows, weighted=False)
+    columns = zip(*sink.values, strict=True)
+    per_query = {spec: np.concatenate(parts) for spec, parts in zip(parsed, columns, strict=True)}
+    means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
+    return EvaluationResult(means, per_query, cutter.numbers.ids(), parsed)
+
+
+class _Scores:
+    """Sink that takes the default score; scores are the rows' one column."""
+
+    def __init__(self) -> None:
+        self.score = RunningScore()
+
+    def chunk(self, fold: int, rows: Problem) -> None:
+        self.score.add(rows.y, rows.X[:, 0], rows.groups, rows.sample_weight)
+
+    def piece(self, fold: int, rows: Problem) -> None:
+        raise AssertionError("measures need whole queries")
+
+    close = piece
+
+
+class _Values(_Scores):
+    """Sink that keeps the values of some measures for every query."""
+
+    def __init__(self, measures: list[Measure]) -> None:
+        self._measures = measures
+        self.values: list[list[Float64Array]] = []
+
+    def chunk(self, fold: int, rows: Problem) -> None:
+        result = evaluate(rows.y, rows.X[:, 0], rows.groups, self._measures)
+        self.values.append([result.per_query[str(measure)] for measure in self._measures])
+
+
+def _feed(sink: Any, estimator: Any, rows: RowStream, *, weighted: bool) -> QueryCutter:
+    nothing = Problem(np.zeros((0, 1)), np.zeros(0), QueryGroups.single(0), None, "all")
+    cutter = QueryCutter(
+        nothing,
+        lambda ids, first: np.zeros(len(ids), dtype=np.int64),
+        sink,
+        chunk_rows=path_selection.MEASURED_ROWS,
+        giant_rows=None,
+    )
+    last = None
+    for chunk in rows:
+        if not chunk.n_rows:
+            continue
+        if chunk.y is None:
+            raise ValueError("the stream needs labels to be measured, got y=None in a chunk.")
+        y = check_target(chunk.y, chunk.n_rows)
+        groups = QueryGroups.from_qid(chunk.qid, chunk.n_rows)
+        scores, weight = np.asarray(_predict(estimator, chunk), dtype=np.float64), None
+        if weighted and chunk.sample_weight is not None:
+            weight = check_weight(chunk.sample_weight, chunk.n_rows, part=True)
+            kept = weight > 0
+            y, scores, weight, groups = y[kept], scores[kept], weight[kept], groups.take(kept)
+            if not len(y):
+                continue
+        data = grouped(FitData(scores[:, None], y, groups, weight), last)
+        last = plain_id(data.groups.ids[-1])
+        cutter.add(data.X, data.y, data.sample_weight, data.groups)
+    cutter.finish()
+    if not cutter.numbers.n_queries:
+        raise ValueError("the stream must have rows of positive weight to be measured, got none.")
+    return cutter
+
+
+def _predict(estimator: Any, chunk: Chunk) -> Any:
+    if not chunk.n_rows:
+        return np.zeros(0)
+    if chunk.feature_names is None:
+        return estimator.predict(chunk.X)
+    if hasattr(estimator, "n_features_in_"):
+        check_names(estimator, chunk.feature_names, reset=False)
+    with warnings.catch_warnings():  # the names of these arrays are known, and checked here
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return estimator.predict(chunk.X)

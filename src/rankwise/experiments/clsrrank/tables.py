@@ -33,7 +33,8 @@ def make(results: Results, quick: bool) -> list[Table]:
 
 def _recommendation(results: Results, quick: bool, measure: str) -> Table:
     values = []
-    for method in ("constant", *METHODS):
+    beside = () if measure == "Misranking" else ("constant",)  # which ties all pairs
+    for method in (*beside, *METHODS):
         for column, prefix in _columns(quick):
             means = [float(np.mean(of)) for of in _found(results, prefix, method, measure)]
             values.append(Value(method, column, *_mean_and(means, 1)))

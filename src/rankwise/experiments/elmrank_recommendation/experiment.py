@@ -22,7 +22,7 @@ LOAD = {"movielens-1m": load_movielens, "jester": load_jester}
 BOOKS = "book-crossing-partial"
 BOOK_FAMILIES = ("elmrank", "mprank")
 N_REVIEWERS, N_DRAWS = 300, 50
-QUICK_REVIEWERS = 12
+QUICK_REVIEWERS = 8
 
 
 class Recommendation(Experiment):

@@ -38,6 +38,7 @@ OWN_METHODS = {
 }
 WORSE = "The published value is worse than that of a constant score."
 CONSTANT = "The published value is that of a constant score, within its spread."
+QUICK = "A quick run takes a few reviewers of the 300 and one repetition."
 PARTIAL = "Book-Crossing is here in part only: other reviewers, other books."
 # MSD and M1D of a constant score over all eligible test reviewers.
 CONSTANTS = {
@@ -62,7 +63,7 @@ class _Cells:
     """Values of a method on a data set and group: one array over reviewers per repetition."""
 
     def __init__(self, results: Results, quick: bool) -> None:
-        self._results, self._quick = results, quick
+        self._results, self.quick = results, quick
 
     def values(
         self, data: str, group: str, family: str, method: str, measure: str
@@ -78,7 +79,7 @@ class _Cells:
     def _matches(self, name: str, data: str, group: str, family: str) -> bool:
         if data == "books":
             return name == f"book-crossing-partial/{family}"
-        prefix = f"{'quick/' if self._quick else ''}{DATA[data]}/{group}/repetition"
+        prefix = f"{'quick/' if self.quick else ''}{DATA[data]}/{group}/repetition"
         return name.startswith(prefix) and name.rpartition("/")[2] == family
 
 
@@ -104,7 +105,7 @@ def _paper_table(
                 source=row["source"],
                 tolerance=spread,
                 larger_is_better=False,
-                not_evidence=_no_evidence(measure, data, method, paper, spread),
+                not_evidence=_no_evidence(measure, data, method, paper, spread, cells.quick),
                 note=_note(found, ours, error, paper, spread, method),
             )
         )
@@ -125,10 +126,12 @@ def _own_table(cells: _Cells, measure: str) -> Table:
     def value(data: str, group: str, family: str, method: str) -> tuple[float | None, float | None]:
         return _mean_and_sd(cells.values(data, group, family, method, measure))
 
+    other = "other settings" if measure == "Misranking" else "a constant score and other settings"
     return Table(
         f"rows-{measure.lower()}",
-        f"{_NAMES[measure]} beside a constant score and other settings",
-        _grid(value),
+        f"{_NAMES[measure].capitalize()} beside {other}",
+        # A constant score ties all pairs, and ties count in full: 1, whatever the ratings.
+        [v for v in _grid(value) if measure != "Misranking" or v.row != "constant"],
         caption=(
             "The rows from middle fill on go beyond the paper's protocol: missing ratings at the "
             "middle of the scale and two features more, on the same reviewers and halves."
@@ -149,7 +152,7 @@ def _difference_table(cells: _Cells, measure: str) -> Table:
 
     return Table(
         f"minus-constant-{measure.lower()}",
-        f"{_NAMES[measure]} minus that of "
+        f"{_NAMES[measure].capitalize()} minus that of "
         + ("a random order" if measure == "Misranking" else "a constant score"),
         [v for v in _grid(value) if v.row != "constant"],
         caption="Differences on the same reviewers and halves; negative is better.",
@@ -206,10 +209,14 @@ def _means(found: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     return np.array([np.nanmean(values) for values in found])
 
 
-def _no_evidence(measure: str, data: str, method: str, paper: float, spread: float) -> str:
+def _no_evidence(
+    measure: str, data: str, method: str, paper: float, spread: float, quick: bool
+) -> str:
     """Baselines that a constant score reaches or beats, and data that are not the paper's."""
     if data == "books":
         return PARTIAL
+    if quick:
+        return QUICK
     if method == "ELMRank":
         return ""
     constant = CONSTANTS.get((measure, data))

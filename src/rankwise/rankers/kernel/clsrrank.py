@@ -37,7 +37,7 @@ class CLSRRank(KernelModel):
         distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
         the median width, is searched together with the penalty.
     lam : float, list of floats, "cv", "loqo" or "val", default=1.0
-        lam > 0 multiplies m |a|^2 against the MEAN over ordered pairs of a query. A grid is
+        lam > 0 multiplies ``m |a|^2`` against the MEAN over ordered pairs of a query. A grid is
         searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and "loqo"
         (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ...,
         10^-8.

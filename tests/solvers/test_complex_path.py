@@ -70,7 +70,12 @@ def test_leave_one_out_and_unequal_folds(rng):
 def test_draws_may_have_folds_of_their_own(rng):
     X, y = rng.random((20, 4)), rng.normal(size=20)
     maps = [draw_nodes(4, 9, "sigmoid", np.random.RandomState(seed)) for seed in (0, 1)]
-    folds = np.stack([rng.permutation(np.arange(20) % 5) for _ in maps])
+    cuts = [np.arange(20) % 5, rng.permutation(np.arange(20) % 5), np.arange(20) // 7]
+    for second in cuts[1:]:  # of the same sizes, and of others
+        check_draws(X, y, maps, np.stack([cuts[0], second]))
+
+
+def check_draws(X, y, maps, folds):
     both = tune_draws(X, y, X, maps, folds, LAM, C)
     for draw in (0, 1):
         alone = tune_draws(sparse.csr_array(X), y, X, [maps[draw]], folds[draw], LAM, C)

@@ -325,13 +325,13 @@ class _Rows:
 
 def _plans(folds: Int64Array, weight: Float64Array) -> list[FoldPlan]:
     """The plan of each row of ``folds``."""
-    counts = np.array([np.bincount(row) for row in folds])
+    counts = np.array([np.bincount(row, minlength=folds.max() + 1) for row in folds])
     first = plan_folds(_members(folds[0]), weight)
     if len(folds) == 1:
         return [first]
     if (weight != 1.0).any() or (counts != counts[0]).any():
         return [plan_folds(_members(row), weight) for row in folds]
-    position = np.empty(len(counts[0]), dtype=np.int64)
+    position = np.empty(counts.shape[1], dtype=np.int64)
     position[folds[0][first.order]] = np.arange(len(first.order))  # the last row of each fold
     orders = np.argsort(position[folds], axis=1, kind="stable")
     return [replace(first, order=order) for order in orders]

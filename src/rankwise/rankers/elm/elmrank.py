@@ -106,8 +106,8 @@ class ELMRank(Ranker):
 
     O(N n^2 + n^3) for N rows and n nodes, linear in the rows; memory O(n^2) for each fold,
     whatever N. On a group of few rows the whole grid and all folds come from one eigendecomposition
-    a draw: with 36 rows, 100 nodes, 10 folds and 175 grid points in 0.3 ms
-    (``benchmarks/bench_elmrank.py``).
+    a draw: for 36 rows, 100 nodes, 10 folds and 175 grid points in about 0.3 ms beside the node
+    outputs (``benchmarks/bench_elmrank.py``).
 
     Differs from [1]: 1. sums over rows ``H^i`` are closed forms. 2. Several queries, row weights
     (a weight means repetition of the row). 3. The identity in (5) has the size of the nodes.

@@ -90,6 +90,7 @@ def _table(table: Table, reproduction: Reproduction, notes: list[str]) -> dict[s
         "columns": columns,
         "rows": [(row, [entries.get((row, column)) for column in columns]) for row in rows],
         "counts": counts,
+        "has_paper": any(value.paper is not None for value in table.values),
         "plot": None
         if drawing is None
         else inline(drawing, f"plot-{table.name}", table.title, f"{counts}."),

@@ -45,6 +45,7 @@ def plot_table(table: Table) -> Drawing | None:
                 _draw_value(axes, value, rows.index(value.row))
         axes.set_title(column, fontsize=FONT, loc="left", color=light("ink"))
         axes.set_xlim(-_REACH - 0.4, _REACH + 0.4)
+        axes.set_xticks([-4, -2, 0, 2, 4])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_yticks(range(len(rows)), rows)
         axes.tick_params(axis="y", labelleft=i % _ACROSS == 0)

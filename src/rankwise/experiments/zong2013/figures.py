@@ -23,9 +23,9 @@ _SHOWN_EXPONENTS = (-24, -16, -10, -4, 4)
 _CAPTION = (
     "Pointwise, linear nodes, fold 1 of OHSUMED, AP on its test part (preset letor3), mean over "
     "{n} draws of the nodes with their standard deviation as band. The paper's Figure 2 is a "
-    "surface without printed numbers; it states that AP is not sensitive to the number of nodes. In "
-    "ours that holds for the largest AP along C, whose C falls as nodes are added; at a fixed C it "
-    "does not."
+    "surface without printed numbers; it states that AP is not sensitive to the number of nodes. "
+    "In ours that holds for the largest AP along C, whose C falls as nodes are added; at a fixed C "
+    "it does not."
 )
 
 

@@ -84,7 +84,7 @@ def test_fast_grid_is_the_estimator_refitted_for_every_fold(X, rng, name):
 
 def test_cells_and_tables():
     experiment = Clsrrank()
-    assert len(experiment.cells(quick=False)) == 3 * 2 * 3 + 2
+    assert len(experiment.cells(quick=False)) == 10 * 2 * 3 + 2
     values = {
         method: {name: [1.0, 3.0 - (method == METHODS[1])] for name in ("MSD", "M1D", "Misranking")}
         for method in ("constant", *METHODS)

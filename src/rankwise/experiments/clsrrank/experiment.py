@@ -29,7 +29,7 @@ from rankwise.rankers.kernel.clsrrank import CLSRRank
 from rankwise.rankers.kernel.lsrrank import LSRRank
 
 QSAR = ("dhfr", "cox2")
-N_REPETITIONS, N_REVIEWERS, QUICK_REVIEWERS = 3, 300, 8
+N_REPETITIONS, N_REVIEWERS, QUICK_REVIEWERS = 10, 300, 8
 N_FOLDS, FOLD_SEED = 5, 20
 LAM = 10.0 ** np.arange(-5, 2.5, 0.5)  # LSRRank
 COEFFICIENT_LAM = 10.0 ** np.arange(-8, 1.5, 0.5)  # CLSRRank, which multiplies it by m

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.kernel.lssvr import LSSVRanker
     from rankwise.rankers.kernel.mprank import MPRank
     from rankwise.rankers.kernel.rankrls import RankRLS
+    from rankwise.rankers.kernel.svrank import SVRank
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
     from rankwise.rankers.linear.ridge import RidgeRanker
     from rankwise.rankers.stream_scores import evaluate_stream
@@ -64,6 +65,7 @@ __all__ = [
     "RankRLS",
     "RankingData",
     "RidgeRanker",
+    "SVRank",
     "XGBoostRanker",
     "compare",
     "evaluate",

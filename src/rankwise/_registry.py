@@ -140,6 +140,14 @@ REGISTRY: dict[str, Entry] = {
         paper="cortes2007",
         params={"C": "val"},
     ),
+    "svrank": Entry(
+        "rankwise.rankers.kernel.svrank:SVRank",
+        kind="ranker",
+        summary="Absolute differences over pairs, epsilon-insensitive, with a kernel (SVRank)",
+        tags=frozenset({"pairwise", "kernel", "path", "validation"}),
+        paper="cortes2007",
+        params={"kernel": "linear", "lam": "val"},
+    ),
     "lssvr": Entry(
         "rankwise.rankers.kernel.lssvr:LSSVRanker",
         kind="ranker",

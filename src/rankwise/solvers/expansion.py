@@ -27,7 +27,7 @@ from rankwise._threads import thread_imap
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.dual import decompose_dual
-from rankwise.solvers.folds import query_folds, row_folds
+from rankwise.solvers.folds import fold_splits
 from rankwise.solvers.gram import Problem
 from rankwise.solvers.held_out import mean_defined, per_query
 from rankwise.solvers.leave_out import Decomposed, Intercept, leave_pair_out, leave_query_out
@@ -102,17 +102,8 @@ class Expansion:
 
     def cross_validate(self, penalties: Penalties, measure: Measure, n_folds: int) -> Float64Array:
         """Mean of the measure on each fold of queries (of rows where there are fewer queries)."""
-        groups, n = self.problem.groups, len(self.K)
-        if n < n_folds:
-            raise ValueError(
-                f"cv={n_folds} needs at least as many rows, got n_samples={n}. Lower cv."
-            )
-        if groups.n_queries < n_folds:
-            folds = row_folds(self.problem.X, self.problem.y, n_folds)
-        else:
-            folds = [groups.rows(fold) for fold in query_folds(groups, n_folds)]
-        every = np.arange(n)
-        splits = [(np.setdiff1d(every, fold), np.sort(fold)) for fold in folds]
+        problem = self.problem
+        splits = fold_splits(problem.X, problem.y, problem.groups, n_folds)
         return self.split_scores(penalties, measure, splits)
 
     def split_scores(

@@ -36,11 +36,11 @@ from rankwise.solvers.result import SolveResult
 from rankwise.typing import Float64Array
 
 ROUNDING = 1e-14  # a gap of this share of the objective of f = 0 is rounding
-SHRINK = 0.5
+SLOW, SHRINK = 0.3, 0.5  # tau shrinks where a round leaves more than SLOW of the gap
 SMALLEST_TAU = 1e-8  # relative to the first
 NOTHING = 1e-20  # a Newton error of this share of it needs no further step
-NEWTON_SHARE = 0.5  # of the proximal movement that a round may be off
-LINE_SEARCH_SHARE = 0.5  # of the slope at the start that may be left
+NEWTON_SHARE = 0.9  # of the proximal movement that a round may be off
+LINE_SEARCH_SHARE = 0.1  # of the slope at the start that may be left
 LINE_SEARCH_STEPS = 40
 
 
@@ -144,6 +144,8 @@ class ProximalNewton:
             if converged or n_iter >= self.max_iter:
                 result = SolveResult(half * dual, n_iter, converged, history[-1], history)
                 return result, weight * nu, nu
+            if len(history) > 2 and history[-1] > SLOW * history[-2]:
+                tau = max(SHRINK * tau, smallest)
             centre = centre if first else nu
             first = False
             point = loss.project(centre + loss.nodes(y - f) / tau)
@@ -168,7 +170,6 @@ class ProximalNewton:
                 zeta = zeta + length * zeta_step
                 beta = loss.rows(zeta)
                 f = f + length * score_step
-            tau = max(SHRINK * tau, smallest)
 
 
 def _direction(

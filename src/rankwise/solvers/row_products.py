@@ -18,9 +18,11 @@ from scipy.linalg import get_lapack_funcs
 from rankwise._threads import query_chunks
 from rankwise.kernels.pairwise_absolute import expand_blocks, reduce_blocks
 from rankwise.solvers.gram import CHUNK_ROWS
+from rankwise.solvers.path import NEGATIVE_CUT
 from rankwise.solvers.proximal_newton import NewtonSystem
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
+_potrf: Any = get_lapack_funcs("potrf", dtype=np.float64)
 _posv: Any = get_lapack_funcs("posv", dtype=np.float64)
 EPS = float(np.finfo(np.float64).eps)
 
@@ -118,6 +120,14 @@ def column_products(X: Matrix, indptr: Int64Array) -> ColumnProducts:
         if hi > lo:
             X[lo:hi] -= X[lo:hi].mean(axis=0)
     return ColumnProducts(X)
+
+
+def is_semidefinite(K: Float64Array) -> bool:
+    """Whether no eigenvalue of a symmetric matrix is below zero by more than ``NEGATIVE_CUT`` of
+    its largest entry; one Cholesky factorisation."""
+    shift = NEGATIVE_CUT * float(np.abs(K).max(initial=0.0)) + np.finfo(np.float64).tiny
+    _, info = _potrf((K + shift * np.eye(len(K))).T, lower=1, overwrite_a=1)
+    return info == 0
 
 
 def _centre(block: Float64Array, weight: Float64Array, block_ptr: Int64Array) -> Float64Array:

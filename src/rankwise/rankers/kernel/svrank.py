@@ -1,0 +1,289 @@
+"""Ranking by absolute differences: the pairwise form of support vector regression.
+
+Minimises, over one query of m rows with residuals ``r = y - f``,
+
+    (1/m^2) sum_ij max(0, |r_i - r_j| - epsilon) + lam |f|_K^2.
+
+Composition: kernel x absolute differences over all pairs x proximal Newton steps on the dual.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+
+from rankwise.datasets.row_stream import RowStream
+from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
+from rankwise.metrics import parse
+from rankwise.rankers.closed_form import DEFAULT_FOLDS, row_splits
+from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KernelDesign
+from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
+from rankwise.solvers.design import LinearDesign
+from rankwise.solvers.folds import fold_splits
+from rankwise.solvers.gram import Problem
+from rankwise.solvers.held_out import mean_defined, per_query
+from rankwise.solvers.pairwise_absolute_path import PairwiseAbsolutePath, SolvedPath
+from rankwise.solvers.path_selection import PathFit
+from rankwise.solvers.penalty import Penalties, Scale
+from rankwise.solvers.proximal_newton import ProximalNewton
+from rankwise.solvers.row_products import is_semidefinite, kernel_products
+from rankwise.typing import Float64Array, Matrix
+from rankwise.validation import FitData
+
+# 10, 10^0.5, ..., 10^-6.
+GRID = 10.0 ** np.arange(1, -6.5, -0.5)
+
+
+class SVRank(KernelRanker):
+    """Ranking by epsilon-insensitive absolute differences over pairs, with a kernel (SVRank).
+
+    Parameters
+    ----------
+    kernel : str or callable, default='rbf'
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
+        Z)`` that returns an array (n_x, n_z) and is called once with the two matrices, see
+        :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
+        of X. The problem is convex, so the kernel must be positive semidefinite; perceptron and
+        stump, which are so on coefficients that sum to 0 in each query, are enough.
+    gamma : float > 0, list of floats, "grid" or None, default=None
+        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
+        distance; polynomial: 1 / n_features). A list, or "grid" for powers of two around the median
+        width, is searched together with the penalty.
+    lam : float, list of floats, "cv" or "val", default=1.0
+        lam > 0 multiplies the squared norm of the scores against the MEAN over ordered pairs of a
+        query. A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
+        queries; "cv" and "val" search 10, 10^0.5, ..., 10^-6.
+    epsilon : float >= 0, default=0.0
+        Differences of residuals up to it cost nothing, in units of y.
+    kernel_params : dict, optional
+        "degree" and "coef0" of the polynomial, "delta" of perceptron and stump, or keyword
+        arguments of a callable.
+    approximation : {"nystroem", None}, default=None
+        "nystroem" replaces the kernel by that of ``n_landmarks`` rows drawn from X: for more than
+        a few thousand rows.
+    n_landmarks : int, default=1000
+    query_weight : {"pair", "document", "query"}, default="pair"
+        What counts the same: every pair, every document, or every query.
+    max_bytes : int, default=2**33
+        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+    measure : str, default="nDCG@10"
+        What the search optimises, see :func:`rankwise.metrics.parse`.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
+    tol : float > 0, default=1e-6
+        Duality gap, as a share of the objective, at which a solution is accepted.
+    max_iter : int, default=1000
+        Newton steps for each value of lam.
+    random_state : int, RandomState or None, default=None
+        Draws the landmarks.
+
+    Attributes
+    ----------
+    lam_ : float
+    objective_ : float
+        The minimum: mean loss over ordered pairs plus ``lam_`` times the squared norm.
+    dual_gap_ : float
+        Duality gap as a share of it: the minimum is at most this much smaller.
+    n_iter_ : int
+        Newton steps for ``lam_`` (after those for larger values of a grid).
+    dual_coef_ : ndarray of shape (n_samples,)
+        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
+    X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+    coef_ : ndarray of shape (n_features_in_,)
+        In place of the two above for the linear kernel.
+    nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
+        In place of them for ``approximation="nystroem"``.
+    intercept_ : float
+        0.
+    kernel_, gamma_ : Kernel, float or None
+    path_ : dict with "lam" of shape (n_lam,) and "coef"
+    cv_results_ : dict with "lam", "fold_test_scores" and "mean_test_score" (after a search)
+    score_name_ : str
+
+    Warns
+    -----
+    ConvergenceWarning
+        When ``max_iter`` steps leave a larger gap than ``tol``; with the gap.
+
+    Notes
+    -----
+    Several queries: the mean over the ordered pairs of all queries (weighted as ``query_weight``
+    says). A step costs O(N^2 + a^3) for N rows, a of them tied in their residuals, and there are
+    tens of steps, more for small lam; O(N d^2) with d columns. Values are exact by sorting.
+
+    References
+    ----------
+    .. [1] Cortes, Mohri & Rastogi, "Magnitude-preserving ranking algorithms", ICML 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import SVRank
+    >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
+    >>> ranker = SVRank(lam=0.1).fit(X, [0, 2, 0, 1], qid=[1, 1, 2, 2])
+    >>> ranker.rank(X, qid=[1, 1, 2, 2])
+    array([2, 1, 2, 1])
+    """
+
+    _penalty: ClassVar[str] = "lam"
+    _scale: ClassVar[Scale] = "lam"
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **APPROXIMATION_CONSTRAINTS,
+        "lam": [
+            Interval(Real, 0, None, closed="neither"),
+            "array-like",
+            StrOptions({"cv", "val"}),
+        ],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        lam: float | Sequence[float] | Literal["cv", "val"] = 1.0,
+        epsilon: float = 0.0,
+        *,
+        kernel_params: dict[str, Any] | None = None,
+        approximation: Literal["nystroem"] | None = None,
+        n_landmarks: int = 1000,
+        query_weight: QueryWeight = "pair",
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        measure: str = "nDCG@10",
+        cv: Any = 5,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.lam = lam
+        self.epsilon = epsilon
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
+        self.query_weight = query_weight
+        self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _problem(self, data: FitData) -> Problem:
+        return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
+
+    def _default_grid(self) -> Float64Array:
+        return GRID
+
+    def _grid(self, value: Any, has_validation: bool) -> tuple[str, Penalties]:
+        way, penalties = super()._grid(value, has_validation)
+        if not penalties.values.all():
+            raise ValueError(f"lam must be > 0, got {value!r}. A small lam interpolates.")
+        return way, penalties
+
+    def _fit_way(
+        self,
+        way: str,
+        design: Any,
+        problem: Problem,
+        penalties: Penalties,
+        data: FitData,
+        vali: FitData | None,
+    ) -> PathFit:
+        path = self._path(design, problem, penalties)
+        fit, measure = path.fit(), parse(self.measure)
+        if way == "fixed":
+            return fit
+        if way == "val":
+            assert vali is not None
+            scores = self._held_out(design, vali.X, fit.coefs[0])
+            values = mean_defined(per_query(measure, vali.y, scores, vali.groups))[None, :]
+        elif self.cv is None or isinstance(self.cv, Integral):
+            splits = fold_splits(data.X, data.y, data.groups, int(self.cv or DEFAULT_FOLDS))
+            values = path.split_scores(measure, splits)
+        else:
+            values = path.split_scores(measure, row_splits(self.cv, data))
+        return SolvedPath(fit.coefs, values, None, fit.results)
+
+    def _path(self, design: Any, problem: Problem, penalties: Penalties) -> PairwiseAbsolutePath:
+        """The problem on kernel values, on the columns of X, or on those of the landmarks."""
+        is_kernel = isinstance(design, KernelDesign)
+        if is_kernel:
+            assert design.expansion is not None
+            values = design.expansion.K
+            if not design.expansion.definite:
+                self._check_definite(values, problem)
+        else:
+            values = problem.X if isinstance(design, LinearDesign) else design.block(problem.X, 0)
+        return PairwiseAbsolutePath(
+            problem.X,
+            problem.y,
+            problem.groups,
+            problem.sample_weight,
+            values,
+            is_kernel,
+            penalties.values,
+            float(self.epsilon),
+            self.query_weight,
+            ProximalNewton(self.tol, self.max_iter),
+        )
+
+    def _check_definite(self, K: Float64Array, problem: Problem) -> None:
+        order = problem.groups.rows(np.arange(problem.groups.n_queries))
+        if not is_semidefinite(kernel_products(K[np.ix_(order, order)], problem.groups.indptr).K):
+            raise ValueError(
+                "kernel must be positive semidefinite on coefficients that sum to 0 in each query, "
+                f"or the problem is not convex; got kernel={self.kernel!r}, whose matrix has "
+                "negative eigenvalues there. CLSRRank takes any kernel."
+            )
+
+    def _held_out(self, design: Any, X: Matrix, coefs: Float64Array) -> Float64Array:
+        if isinstance(design, KernelDesign):
+            return design.scores(X, coefs)
+        return design.scores(X, design.read_out([coefs]))
+
+    def _set_fitted(
+        self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
+    ) -> None:
+        super()._set_fitted(design, problem, fit, penalties, chosen)
+        assert isinstance(fit, SolvedPath)
+        result = fit.results[chosen]
+        path = self._path(design, problem, penalties)
+        self.objective_ = path.objective(fit.coefs[0][chosen], self.lam_)
+        self.dual_gap_, self.n_iter_ = result.stop_value, result.n_iter
+        if not result.converged:
+            warnings.warn(
+                f"SVRank stopped after max_iter={self.max_iter} steps at lam={self.lam_:g} with a "
+                f"duality gap of {result.stop_value:.2g} of the objective, above tol={self.tol:g}. "
+                "Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
+        raise ValueError(
+            "SVRank needs all rows in memory, got a stream: absolute differences have no "
+            "statistics that add up. Pass arrays, or use RankRLS."
+        )
+
+    def _adds_batches(self) -> bool:
+        raise AttributeError(
+            "SVRank has no partial_fit: absolute differences have no statistics that add up. "
+            "Use RankRLS."
+        )
+
+    @available_if(_adds_batches)
+    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
+        """Not available: absolute differences have no statistics that add up."""

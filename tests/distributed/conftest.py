@@ -22,6 +22,20 @@ def judged():
     return RankingData(X, y, qid, sample_weight=rng.integers(1, 4, len(qid)).astype(float))
 
 
+@pytest.fixture(scope="package")
+def client():
+    """Two worker processes; an innocent task may meet any number of deaths."""
+    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 20}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
 def cut(data, cuts, *, weighted=False):
     """Partitions (X, y, qid, sample_weight) between the given row numbers."""
     bounds = [0, *cuts, len(data)]

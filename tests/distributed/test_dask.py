@@ -12,22 +12,10 @@ from rankwise import PairwiseELM, PointwiseELM, RidgeRanker, stream
 from tests.distributed.conftest import cut
 
 dask = pytest.importorskip("dask")
-distributed = pytest.importorskip("distributed")
+pytest.importorskip("distributed")
 from rankwise.distributed import fit  # noqa: E402
 
 GRID = [0.01, 1.0, 100.0]
-
-
-@pytest.fixture(scope="module")
-def client():
-    """Two worker processes."""
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 def assert_same(ranker, judged, fitted, weight=None):

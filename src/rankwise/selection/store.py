@@ -34,7 +34,7 @@ class ResultStore:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()  # workers may run in another folder
         self._arrays.mkdir(parents=True, exist_ok=True)
 
     @property

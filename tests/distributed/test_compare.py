@@ -1,0 +1,51 @@
+"""compare on a Dask cluster: the numbers of one process, a store that resumes, failed cells."""
+
+from __future__ import annotations
+
+import joblib
+import numpy as np
+import pytest
+
+from rankwise import compare
+from tests.selection.helpers import Moody, graded_data, one_fold
+
+pytest.importorskip("distributed")
+
+
+def test_cells_run_on_the_cluster_and_resume_from_the_store(client, rng, tmp_path):
+    data = graded_data(rng)
+    rankers = {"ridge": "ridge", "fails": Moody("error")}
+    cells = []
+    with joblib.parallel_config("dask"):
+        board = compare(
+            rankers, data, n_jobs=2, store=tmp_path, progress=lambda *a: cells.append(a)
+        )
+    assert [done for done, _, _ in cells] == list(range(1, 11))
+    failed = [cell for cell in board.cells if cell.ranker == "fails"]
+    assert {cell.message for cell in failed} == {"RuntimeError: no luck today"}
+    here = compare(rankers, data, store=tmp_path, progress=lambda *a: cells.append(a))
+    assert [row["mean"] for row in here.rows()] == [row["mean"] for row in board.rows()]
+    # What is done is there; what has failed is tried anew.
+    kept = {(cell.ranker, cell.fold): cell.fit_seconds for cell in board.cells}
+    for cell in here.cells:
+        if cell.ranker == "ridge":
+            assert cell.fit_seconds == kept["ridge", cell.fold]
+    alone = compare({"ridge": "ridge"}, data)
+    for mine, theirs in zip(
+        (cell for cell in board.cells if cell.ranker == "ridge"), alone.cells, strict=True
+    ):
+        np.testing.assert_array_equal(mine.scores, theirs.scores)
+
+
+def test_a_cell_that_kills_its_worker_is_reported_and_the_rest_finishes(client, rng):
+    rankers = {"fine": Moody("fine"), "dies": Moody("die"), "ridge": "ridge"}
+    with joblib.parallel_config("dask"):
+        board = compare(rankers, one_fold(rng), n_jobs=2)
+    cells = {cell.ranker: cell for cell in board.cells}
+    assert {name: cell.status for name, cell in cells.items()} == {
+        "fine": "done",
+        "dies": "failed",
+        "ridge": "done",
+    }
+    assert "its process was killed" in cells["dies"].message
+    client.wait_for_workers(2)

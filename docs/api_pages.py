@@ -35,6 +35,7 @@ MODULES = {
     "rankwise.datasets": "Data",
     "rankwise.selection": "Comparison",
     "rankwise.report": "Report",
+    "rankwise.distributed": "Clusters",
     "rankwise.experiments": "Published experiments",
     "rankwise.features.kernels": "Kernels",
     "rankwise.features.nystroem": "Landmarks",

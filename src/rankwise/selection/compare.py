@@ -69,7 +69,9 @@ def compare(
         computes only what is missing, after a kill at any moment too.
     n_jobs : int
         Cells at a time, in processes; -1: one per CPU. Each gets an equal share of the threads.
-        The numbers are the same for any value; times and memory are not.
+        The numbers are the same for any value; times and memory are not. Within
+        ``joblib.parallel_config("dask")`` cells run on the cluster's workers, which must reach
+        the ``store``; the share of threads is that of this machine.
     random_state : int
         Of the folds, of every ``random_state`` that is None, of the intervals.
     progress : callable, optional

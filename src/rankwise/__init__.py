@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.kernel.lssvr import LSSVRanker
     from rankwise.rankers.kernel.mprank import MPRank
     from rankwise.rankers.kernel.rankrls import RankRLS
+    from rankwise.rankers.kernel.svr import SVRRanker
     from rankwise.rankers.kernel.svrank import SVRank
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
     from rankwise.rankers.linear.ridge import RidgeRanker
@@ -65,6 +66,7 @@ __all__ = [
     "RankRLS",
     "RankingData",
     "RidgeRanker",
+    "SVRRanker",
     "SVRank",
     "XGBoostRanker",
     "compare",

@@ -148,6 +148,15 @@ REGISTRY: dict[str, Entry] = {
         paper="cortes2007",
         params={"kernel": "linear", "lam": "val"},
     ),
+    "svr": Entry(
+        "rankwise.rankers.kernel.svr:SVRRanker",
+        kind="ranker",
+        summary="Support vector regression on the grades, with a kernel (epsilon-SVR)",
+        tags=frozenset({"pointwise", "kernel", "deterministic"}),
+        paper="smola2004",
+        params={"kernel": "linear"},
+        space={"C": [1e-3, 1e-2, 1e-1, 1.0, 10.0], "epsilon": [0.0, 0.1, 0.5]},
+    ),
     "lssvr": Entry(
         "rankwise.rankers.kernel.lssvr:LSSVRanker",
         kind="ranker",

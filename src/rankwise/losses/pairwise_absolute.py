@@ -21,28 +21,12 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from rankwise.kernels.pairwise_absolute import project_sorted, project_split, sum_exceedances
+from rankwise.losses.dual_point import DualPoint
 from rankwise.typing import Float64Array, Int64Array
-
-
-class DualPoint(NamedTuple):
-    """Nearest point of the dual polytope, and the blocks into which it cuts the nodes.
-
-    Attributes
-    ----------
-    nu : ndarray of shape (n_nodes,)
-    active : ndarray of shape (n_active,), int64
-        Nodes that share a block with another node, block by block.
-    block_ptr : ndarray of shape (n_blocks + 1,), int64
-    """
-
-    nu: Float64Array
-    active: Int64Array
-    block_ptr: Int64Array
 
 
 @dataclass(frozen=True, eq=False)

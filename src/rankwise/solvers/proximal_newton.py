@@ -1,9 +1,10 @@
-"""Proximal method of multipliers with Newton steps for a pairwise loss plus a squared norm.
+"""Proximal method of multipliers with Newton steps for absolute losses plus a squared norm.
 
 Minimises ``g(y - f) + lam |f|_K^2`` where g is the support function of a polytope P
-(:class:`~rankwise.losses.pairwise_absolute.PairwiseAbsolute`). Its dual over ``u`` in P is
+(:class:`~rankwise.losses.dual_point.SupportLoss`). Its dual over nu in P, with u the sums of
+``dual_weight nu`` over the nodes of each row, is
 
-    maximise  u'y - epsilon sum_b nu_b rho_b - u'K u / (4 lam),    f = K u / (2 lam),
+    maximise  sum dual_weight nu nodes(y) - u'K u / (4 lam),    f = K u / (2 lam),
 
 so every dual point gives scores and, the loss being exact by sorting, a duality gap. Each round
 maximises the dual minus ``(tau/2) |nu - centre|^2`` and makes the maximiser the new centre [1]_.
@@ -11,7 +12,7 @@ That problem has a differentiable dual, piecewise quadratic in f, which Newton s
 search minimise [2]_: the second derivative is the projection onto the blocks of the dual point,
 and the step solves a system of the size of the blocks (rows x rows) or of the columns. The step
 system contains K and a multiple of tau, never 1 / tau, so small tau does no harm. A round ends
-when the Newton error is half the proximal movement [1]_ (criterion B).
+when the Newton error is less than the proximal movement [1]_ (criterion B).
 
 Complexity of a step: O(N log N + N^2 + a^3) with a kernel matrix, a <= N the rows in blocks;
 O(N log N + N d^2 + d^3) with d columns.
@@ -31,7 +32,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from rankwise.losses.pairwise_absolute import DualPoint, PairwiseAbsolute
+from rankwise.losses.dual_point import DualPoint, SupportLoss
 from rankwise.solvers.result import SolveResult
 from rankwise.typing import Float64Array
 
@@ -86,7 +87,7 @@ class ProximalNewton:
     max_iter: int = 1000
 
     def path(
-        self, loss: PairwiseAbsolute, y: Float64Array, gram: Gram, lams: Float64Array
+        self, loss: SupportLoss, y: Float64Array, gram: Gram, lams: Float64Array
     ) -> list[SolveResult]:
         """Solutions for every ``lam`` in the order given; each starts from the next larger one.
 
@@ -109,7 +110,7 @@ class ProximalNewton:
 
     def _solve(
         self,
-        loss: PairwiseAbsolute,
+        loss: SupportLoss,
         y: Float64Array,
         gram: Gram,
         lam: float,
@@ -173,7 +174,7 @@ class ProximalNewton:
 
 
 def _direction(
-    loss: PairwiseAbsolute,
+    loss: SupportLoss,
     gram: Gram,
     point: DualPoint,
     zeta_error: Float64Array,
@@ -196,7 +197,7 @@ def _direction(
 
 
 def _search(
-    loss: PairwiseAbsolute,
+    loss: SupportLoss,
     residual: Float64Array,
     centre: Float64Array,
     tau: float,
@@ -237,7 +238,7 @@ def _search(
     return length, point
 
 
-def _centred(loss: PairwiseAbsolute, y: Float64Array) -> Float64Array:
+def _centred(loss: SupportLoss, y: Float64Array) -> Float64Array:
     """y minus its mean in each query; exactly zero in a query of equal labels."""
     sizes = np.diff(loss.indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)

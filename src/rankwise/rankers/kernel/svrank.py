@@ -133,6 +133,7 @@ class SVRank(KernelRanker):
     array([2, 1, 2, 1])
     """
 
+    lam_: float
     _penalty: ClassVar[str] = "lam"
     _scale: ClassVar[Scale] = "lam"
     _parameter_constraints: ClassVar[dict[str, Any]] = {

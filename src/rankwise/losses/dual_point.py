@@ -1,0 +1,54 @@
+"""Losses that are the support function of a polytope, for solvers of their dual."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from rankwise.typing import Float64Array, Int64Array
+
+
+class DualPoint(NamedTuple):
+    """Nearest point of the dual polytope, and the blocks into which it cuts the nodes.
+
+    Attributes
+    ----------
+    nu : ndarray of shape (n_nodes,)
+    active : ndarray of shape (n_active,), int64
+        Nodes whose value moves with z, block by block: ``nu - z`` is constant in a block.
+    block_ptr : ndarray of shape (n_blocks + 1,), int64
+    """
+
+    nu: Float64Array
+    active: Int64Array
+    block_ptr: Int64Array
+
+
+class SupportLoss(Protocol):
+    """``g(r) = max sum dual_weight nu nodes(r)`` over a polytope of nu.
+
+    A constant added to the residuals of a query changes nothing. Every row has one node, or two
+    of which the second is n_samples further.
+    """
+
+    @property
+    def indptr(self) -> Int64Array: ...
+
+    @property
+    def weight(self) -> Float64Array: ...
+
+    @property
+    def dual_weight(self) -> Float64Array: ...
+
+    def value(self, r: Float64Array) -> float: ...
+
+    def nodes(self, r: Float64Array) -> Float64Array:
+        """Values of the nodes, shape (n_nodes,)."""
+        ...
+
+    def rows(self, per_node: Float64Array) -> Float64Array:
+        """Sums over the nodes of each row, shape (n_samples,)."""
+        ...
+
+    def project(self, z: Float64Array) -> DualPoint:
+        """The point of the polytope with the least ``sum dual_weight (nu - z)^2``."""
+        ...

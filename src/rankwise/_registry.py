@@ -146,7 +146,7 @@ REGISTRY: dict[str, Entry] = {
         summary="Absolute differences over pairs, epsilon-insensitive, with a kernel (SVRank)",
         tags=frozenset({"pairwise", "kernel", "path", "validation"}),
         paper="cortes2007",
-        params={"kernel": "linear", "lam": "val"},
+        params={"kernel": "linear", "lam": "val", "epsilon": 0.5},
     ),
     "svr": Entry(
         "rankwise.rankers.kernel.svr:SVRRanker",
@@ -155,7 +155,7 @@ REGISTRY: dict[str, Entry] = {
         tags=frozenset({"pointwise", "kernel", "deterministic"}),
         paper="smola2004",
         params={"kernel": "linear"},
-        space={"C": [1e-3, 1e-2, 1e-1, 1.0, 10.0], "epsilon": [0.0, 0.1, 0.5]},
+        space={"C": [1e-3, 1e-2, 1e-1, 1.0, 10.0], "epsilon": [0.1, 0.5, 1.0]},
     ),
     "lssvr": Entry(
         "rankwise.rankers.kernel.lssvr:LSSVRanker",

@@ -155,7 +155,7 @@ REGISTRY: dict[str, Entry] = {
         tags=frozenset({"pointwise", "kernel", "deterministic"}),
         paper="smola2004",
         params={"kernel": "linear"},
-        space={"C": [1e-3, 1e-2, 1e-1, 1.0, 10.0], "epsilon": [0.1, 0.5, 1.0]},
+        space={"C": [1e-3, 1e-2, 1e-1, 1.0, 10.0], "epsilon": [0.0, 0.1, 0.5, 1.0]},
     ),
     "lssvr": Entry(
         "rankwise.rankers.kernel.lssvr:LSSVRanker",

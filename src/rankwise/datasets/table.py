@@ -342,11 +342,13 @@ def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
             f"{what} must hold numbers, column {name!r} holds {column.dtype}. Encode it, or name "
             "the columns to take with features=[…]."
         )
+    if column.dtype in (nw.Float32, nw.Float64):
+        return column.to_numpy()
     return column.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
 
 
 def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
-    values = _numbers(what, name, column)
+    values = _numbers(what, name, column).astype(np.float64, copy=False)
     bad = ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())

@@ -12,6 +12,7 @@ from sklearn.base import clone
 import rankwise.solvers.gram as gram
 import rankwise.solvers.path_selection as path_selection
 from rankwise import (
+    ELMRank,
     LinearRegressionRanker,
     LSRRank,
     PairwiseELM,
@@ -37,6 +38,9 @@ RANKERS = [
     LinearRegressionRanker(),
     RankRLS(alpha=GRID),
     LSRRank(kernel="linear", lam=0.1),
+    ELMRank(30, lam=0.1, C=1e3, n_draws=2, random_state=0),
+    ELMRank(30, lam="cv", C=[1e2, np.inf], n_draws=2, cv=4, random_state=0),
+    ELMRank(30, lam="cv", query_weight="document", cv=3, random_state=0),
 ]
 
 
@@ -46,6 +50,7 @@ def small_chunks(monkeypatch):
     for module in (gram, path_selection):
         monkeypatch.setattr(module, "CHUNK_ROWS", 50)
     monkeypatch.setattr("rankwise.rankers.linear.ridge.CHUNK_ROWS", 50)
+    monkeypatch.setattr("rankwise.solvers.stabilised.CHUNK_ROWS", 50)
     monkeypatch.setattr(gram, "GIANT_ROWS", 120)
     monkeypatch.setattr(path_selection, "MEASURED_ROWS", 150)
 
@@ -92,10 +97,9 @@ def test_same_model_wherever_the_stream_is_cut(case, rng, ranker):
         for name in ("n_samples", "n_queries", "n_features"):
             assert streamed.fit_fingerprint_[name] == whole.fit_fingerprint_[name]
         if hasattr(whole, "cv_results_"):
+            name = "squared_error" if isinstance(ranker, ELMRank) else "fold_test_scores"
             np.testing.assert_allclose(
-                streamed.cv_results_["fold_test_scores"],
-                whole.cv_results_["fold_test_scores"],
-                rtol=1e-12,
+                streamed.cv_results_[name], whole.cv_results_[name], rtol=1e-12
             )
             assert streamed.get_params() == whole.get_params()
 
@@ -142,8 +146,12 @@ def test_without_queries_all_rows_are_one(case, rng):
         for cuts in cuts_of(rng, len(y)):
             whole, streamed = fit_both(ranker, (X, y, None, w), cuts)
             np.testing.assert_allclose(streamed.predict(X), whole.predict(X), rtol=1e-10)
-    with pytest.raises(ValueError, match="cv=5 needs at least as many queries in a stream"):
-        RidgeRanker("cv").fit(stream([(X, y)]))
+    for search in (RidgeRanker("cv"), ELMRank(10, lam="cv", cv=5)):
+        with pytest.raises(ValueError, match="cv=5 needs at least as many queries in a stream"):
+            search.fit(stream([(X[:60], y[:60]), (X[60:], y[60:])]))
+    whole = ELMRank(20, lam=0.1, C=100.0, random_state=0).fit(X, y, sample_weight=w)
+    streamed = clone(whole).fit(stream(chunks((X, y, None, w), [100, 800])))
+    np.testing.assert_array_equal(streamed.output_weights_, whole.output_weights_)
     with pytest.raises(ValueError, match="in every chunk or in none"):
         RidgeRanker().fit(stream([(X, y), (X, y, y)]))
 

@@ -17,13 +17,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._threads import single_threaded_blas, thread_imap
-from rankwise.base import Ranker
 from rankwise.datasets.row_stream import RowStream
-from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.checked_stream import StreamData
-from rankwise.rankers.stream_scores import predict_chunks, score_stream
-from rankwise.rankers.streamed import fit_stream, read_head
+from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
+from rankwise.rankers.streamed import check_rereadable, fit_stream, read_head
 from rankwise.solvers.design import Design, LinearDesign
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
 from rankwise.solvers.held_out import mean_defined
@@ -62,7 +60,7 @@ SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
 }
 
 
-class ClosedFormRanker(Ranker):
+class ClosedFormRanker(StreamRanker):
     """Squared loss with a ridge penalty: the whole path at once.
 
     Held-out queries are measured without weights, whatever ``sample_weight`` the rows have.
@@ -257,12 +255,8 @@ class ClosedFormRanker(Ranker):
                 f"cv must be a number of folds for a stream, got {self.cv!r}: the rows of other "
                 "splits are in no fixed place."
             )
-        if way == "cv" and not rows.reiterable:
-            raise ValueError(
-                f"{name}={value!r} reads the stream three times, and an iterator can be read once. "
-                "Pass a callable that returns a new iterator each time (stream(make_chunks)), or "
-                "give a number."
-            )
+        if way == "cv":
+            check_rereadable(rows, name, value)
 
     def _grid(self, value: Any, has_validation: bool) -> tuple[str, Penalties]:
         """How the penalty is chosen ("fixed" or one of ``WAYS``) and the grid, weak model first."""
@@ -361,25 +355,6 @@ class ClosedFormRanker(Ranker):
         n_threads = None if len(starts) > 1 else 1
         parts = list(thread_imap(lambda lo: self._scores(rows[lo : lo + size]), starts, n_threads))
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def score(
-        self,
-        X: FrameLike | RowStream,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | QueryGroups | None = None,
-    ) -> float:
-        """Mean of the measure named in ``score_name_``; larger is better, always finite.
-
-        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank),
-        queries without relevant rows skipped, ties in input order. Real-valued or negative
-        targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
-        weight is the mean weight of its rows. A stream has the labels, queries and weights in it.
-        """
-        if isinstance(X, RowStream):
-            return score_stream(self, X)
-        return super().score(X, y, sample_weight, qid=qid)
 
 
 class LinearModel(ClosedFormRanker):

@@ -23,7 +23,7 @@ from rankwise.solvers import gram, path_selection
 from rankwise.solvers.cutting import QueryCutter, RowCutter
 from rankwise.solvers.design import Design
 from rankwise.solvers.folds import query_folds
-from rankwise.solvers.gram import Gram, Problem, precise_from, total
+from rankwise.solvers.gram import BlockMap, Gram, Problem, precise_from, total
 from rankwise.solvers.held_out import RunningMean, sums_defined
 from rankwise.solvers.path_selection import (
     PathFit,
@@ -101,13 +101,7 @@ def _fit_cv(
     n_folds: int,
 ) -> PathFit:
     stream = data.checked
-    ids, n_samples = stream.queries()
-    if len(ids) < n_folds:
-        raise ValueError(
-            f"cv={n_folds} needs at least as many queries in a stream, got n_queries={len(ids)}. "
-            "Give the stream a qid, lower cv, or choose the penalty on a sample in memory."
-        )
-    folds = _folds_of(ids, n_folds)
+    folds, n_samples = stream_folds(stream, n_folds)
     draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds)
     final, held, grams = solve_folds(draws, n_folds, problem, penalties, design.n_columns)
     dtype = np.float64 if precise_from(n_samples, design.n_columns) else data.X.dtype
@@ -170,8 +164,15 @@ class HeldOut:
         return means
 
 
-def feed(cutter: RowCutter | QueryCutter, chunks: Iterable[FitData]) -> None:
-    """Give all rows to the cutter, a few at a time whatever the size of the chunks."""
+Folds = Callable[[np.ndarray[Any, Any], int], Int64Array]
+
+
+def feed(
+    cutters: RowCutter | QueryCutter | Sequence[RowCutter | QueryCutter],
+    chunks: Iterable[FitData],
+) -> None:
+    """Give all rows to the cutters, a few at a time whatever the size of the chunks."""
+    all_cutters = cutters if isinstance(cutters, Sequence) else [cutters]
     for data in chunks:
         X, y, w, groups = data.X, data.y, data.sample_weight, data.groups
         codes = np.repeat(np.arange(groups.n_queries), groups.sizes)
@@ -184,8 +185,50 @@ def feed(cutter: RowCutter | QueryCutter, chunks: Iterable[FitData]) -> None:
                 part = QueryGroups(
                     np.concatenate([[0], np.cumsum(sizes)]), None, groups.ids[first : last + 1]
                 )
-            cutter.add(X[rows], y[rows], None if w is None else w[rows], part)
-    cutter.finish()
+            for cutter in all_cutters:
+                cutter.add(X[rows], y[rows], None if w is None else w[rows], part)
+    for cutter in all_cutters:
+        cutter.finish()
+
+
+def stream_grams(
+    chunks: Iterable[FitData],
+    problems: Sequence[Problem],
+    maps: Sequence[BlockMap],
+    n_folds: int = 1,
+    folds: Folds | None = None,
+) -> list[list[list[Gram]]]:
+    """Statistics of all rows, by problem, block map and fold; one pass.
+
+    Parameters
+    ----------
+    problems : sequence of Problem
+        Of the first rows: their pair graphs and weights count.
+    """
+    with Lanes() as lanes:
+        cutters: list[RowCutter | QueryCutter] = []
+        sums = []
+        for problem in problems:
+            sums.append(StreamGrams(maps, n_folds, lanes))
+            if problem.graph == "pointwise":
+                cutters.append(RowCutter(problem, folds, sums[-1]))
+                continue
+            cutters.append(
+                QueryCutter(
+                    problem,
+                    folds or one_fold,
+                    sums[-1],
+                    chunk_rows=gram.CHUNK_ROWS,
+                    giant_rows=gram.GIANT_ROWS,
+                )
+            )
+        feed(cutters, chunks)
+        return [part.grams() for part in sums]
+
+
+def one_fold(ids: np.ndarray[Any, Any], first: int) -> Int64Array:
+    """Every query in fold 0."""
+    return np.zeros(len(ids), dtype=np.int64)
 
 
 def _draw_grams(
@@ -193,36 +236,48 @@ def _draw_grams(
     design: Design,
     problem: Problem,
     n_folds: int,
-    folds: Callable[[np.ndarray[Any, Any], int], Int64Array] | None,
+    folds: Folds | None,
 ) -> Iterator[list[Gram]]:
     """For each draw, the statistics of each fold; one pass."""
-    with Lanes() as lanes:
-        sums = StreamGrams(design.maps, n_folds, lanes)
-        cutter: RowCutter | QueryCutter
-        if problem.graph == "pointwise":
-            cutter = RowCutter(problem, folds, sums)
-        else:
-            cutter = QueryCutter(
-                problem,
-                folds or (lambda ids, first: np.zeros(len(ids), dtype=np.int64)),
-                sums,
-                chunk_rows=gram.CHUNK_ROWS,
-                giant_rows=gram.GIANT_ROWS,
-            )
-        feed(cutter, chunks)
-        of_maps = sums.grams()
+    of_maps = stream_grams(chunks, [problem], design.maps, n_folds, folds)[0]
     while of_maps:
         yield from (list(draw) for draw in zip(*map(design.draws, of_maps.pop(0)), strict=True))
 
 
-def _folds_of(
-    ids: np.ndarray[Any, Any], n_folds: int
-) -> Callable[[np.ndarray[Any, Any], int], Int64Array]:
-    """Fold of each query by its number; checks that the next pass has the same queries."""
+def stream_folds(stream: CheckedStream, n_folds: int, seed: int | None = None) -> tuple[Folds, int]:
+    """Fold of each query by its number, and the number of rows; a pass of its own.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer queries than folds.
+    """
+    ids, n_samples = stream.queries()
+    if len(ids) < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs at least as many queries in a stream, got n_queries={len(ids)}. "
+            "Give the stream a qid, lower cv, or choose the penalty on a sample in memory."
+        )
     groups = QueryGroups(np.arange(len(ids) + 1), None, ids)
     fold_of = np.empty(len(ids), dtype=np.int64)
-    for fold, queries in enumerate(query_folds(groups, n_folds)):
+    dealt = query_folds(groups, n_folds) if seed is None else query_folds(groups, n_folds, seed)
+    for fold, queries in enumerate(dealt):
         fold_of[queries] = fold
+    return _by_number(ids, fold_of), n_samples
+
+
+def check_rereadable(rows: RowStream, name: str, value: Any) -> None:
+    """Raise where a search cannot read the stream again."""
+    if not rows.reiterable:
+        raise ValueError(
+            f"{name}={value!r} reads the stream three times, and an iterator can be read once. "
+            "Pass a callable that returns a new iterator each time (stream(make_chunks)), or "
+            "give a number."
+        )
+
+
+def _by_number(ids: np.ndarray[Any, Any], fold_of: Int64Array) -> Folds:
+    """Folds by the queries' numbers; checks that the next pass has the same queries."""
 
     def folds(some: np.ndarray[Any, Any], first: int) -> Int64Array:
         expected = ids[first : first + len(some)]

@@ -28,7 +28,7 @@ from rankwise._threads import thread_imap
 from rankwise.features.random_nodes import NodeMap
 from rankwise.groups import QueryGroups
 from rankwise.solvers.complex_path import StabilisedPath, complex_paths, plan_folds
-from rankwise.solvers.gram import BlockMap, Problem, fold_grams, total
+from rankwise.solvers.gram import CHUNK_ROWS, BlockMap, Problem, fold_grams, total
 from rankwise.solvers.statistics import Gram, query_factor
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
@@ -97,11 +97,61 @@ def fit_query_folds(
         parts = held = fold_grams(problem, phi, folds)
         if problem.query_weight != "document":
             held = fold_grams(_centred_rows(problem), phi, folds)
-        whole = total(parts)
-        paths = [lambda part=part, whole=whole: _pair_path(whole - part) for part in parts]
-        errors.append(_pooled(paths, held, penalty))
-        coefs.append(back(_pair_path(whole).coef(penalty)))
+        inner, error = _of_folds(parts, held, penalty)
+        coefs.append(back(inner))
+        errors.append(error)
     return StabilisedFit(coefs, np.array(errors))
+
+
+# Statistics of all block maps of some problems, (n_problems, n_maps, n_folds), in one pass.
+Pass = Callable[[Sequence[Problem], Sequence[BlockMap]], Sequence[Sequence[Sequence[Gram]]]]
+
+
+def fit_streamed(
+    problem: Problem,
+    maps: Sequence[NodeMap],
+    penalty: Float64Array,
+    sums: Pass,
+    criterion: Problem | None = None,
+) -> StabilisedFit:
+    """Solutions on all rows of a stream, which are at least as many as the nodes.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of the first rows.
+    sums : callable
+        Statistics of all rows, by folds of queries where these choose.
+    criterion : Problem, optional
+        Validation rows.
+    """
+    columns = [_columns(problem, nodes)[0] for nodes in maps]
+    problems = [problem]
+    if problem.query_weight != "document":
+        problems.append(_centred_rows(problem))
+    found = sums(problems, columns)
+    coefs, errors = [], []
+    for phi, parts, held in zip(columns, found[0], found[-1], strict=True):
+        if criterion is not None:
+            rows = total(fold_grams(_centred_rows(criterion), phi))
+            coefs.append(_pair_path(total(parts)).coef(penalty))
+            errors.append(_squared_errors(coefs[-1], rows))
+        elif len(parts) > 1:
+            inner, error = _of_folds(parts, held, penalty)
+            coefs.append(inner)
+            errors.append(error)
+        else:
+            coefs.append(_pair_path(total(parts)).coef(penalty))
+    return StabilisedFit(coefs, np.array(errors) if errors else None)
+
+
+def _of_folds(
+    parts: Sequence[Gram], held: Sequence[Gram], penalty: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Solutions on all folds, and the error of each fold's rows under those of the others."""
+    whole = total(parts)
+    paths = [lambda part=part: _pair_path(whole - part) for part in parts]
+    return _pair_path(whole).coef(penalty), _pooled(paths, held, penalty)
 
 
 def fit_row_folds(
@@ -305,13 +355,15 @@ def _columns(
 ) -> tuple[_Turned, Callable[[Float64Array], Float64Array]]:
     """Columns of the nodes, at most as many as rows, and what leads back to the nodes.
 
-    Node outputs at the mean row are taken off, which changes no pair, so that sums of squares do
-    not cancel. Solutions lie in the span of the rows: an orthonormal basis of it changes neither
-    scores nor norms.
+    Node outputs at the mean of the first rows are taken off, which changes no pair, so that sums of
+    squares do not cancel. Solutions lie in the span of the rows: an orthonormal basis of it changes
+    neither scores nor norms.
     """
     m = problem.X.shape[0]
+    some = problem.X[:CHUNK_ROWS]  # what a stream has: any row among them would do
     w = np.ones(m) if problem.sample_weight is None else problem.sample_weight
-    mean = np.asarray(w.astype(problem.X.dtype) @ problem.X).ravel() / w.sum()
+    w = w[:CHUNK_ROWS]
+    mean = np.asarray(w.astype(some.dtype) @ some).ravel() / w.sum()
     about_mean = _Turned(nodes, None, nodes(mean[None, :].astype(problem.X.dtype))[0])
     if m >= nodes.n_features_out:
         return about_mean, lambda coefs: coefs

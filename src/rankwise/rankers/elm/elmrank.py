@@ -25,7 +25,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._threads import single_threaded_blas, thread_imap
-from rankwise.base import Ranker
+from rankwise.datasets.row_stream import RowStream
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -35,7 +35,10 @@ from rankwise.features.random_nodes import (
     draw_nodes,
 )
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
+from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.closed_form import row_splits
+from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
+from rankwise.rankers.streamed import check_rereadable, read_head, stream_folds, stream_grams
 from rankwise.solvers.complex_path import C_GRID, LAM_GRID, complex_penalties
 from rankwise.solvers.design import NodeDesign
 from rankwise.solvers.folds import content_folds, query_folds
@@ -46,6 +49,7 @@ from rankwise.solvers.stabilised import (
     fit_row_folds,
     fit_splits,
     fit_stabilised,
+    fit_streamed,
 )
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 from rankwise.validation import FitData, check_fit, check_rows, check_validation
@@ -56,7 +60,7 @@ WAYS = ("cv", "val")
 SMALLEST, LARGEST = 1e-100, 1e100
 
 
-class ELMRank(Ranker):
+class ELMRank(StreamRanker):
     """Least squares on score differences over random hidden nodes (ELMRank).
 
     Parameters
@@ -166,8 +170,8 @@ class ELMRank(Ranker):
 
     def fit(
         self,
-        X: FrameLike,
-        y: ArrayLike,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -179,9 +183,10 @@ class ELMRank(Ranker):
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            Scaled to about [0, 1], or sigmoid nodes saturate.
-        y : array-like of shape (n_samples,)
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            Scaled to about [0, 1], or sigmoid nodes saturate. A stream carries labels, queries and
+            weights: see :func:`rankwise.stream`; it is searched over folds of queries only.
+        y : array-like of shape (n_samples,); None for a stream
             Grades or real-valued targets, larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of each row, any dtype and order; None: all rows are one query.
@@ -198,7 +203,11 @@ class ELMRank(Ranker):
         self._validate_params()
         if hasattr(self, "cv_results_"):
             del self.cv_results_
-        data = check_fit(self, X, y, qid, sample_weight)
+        if isinstance(X, RowStream):
+            self._check_stream(X, X_val is not None)
+            data = read_head(self, X, y, qid, sample_weight)
+        else:
+            data = check_fit(self, X, y, qid, sample_weight)
         vali = check_validation(self, data, X_val, y_val, qid_val)
         self._set_score_name(data.y)
         way, lam, C = self._grids(vali is not None)
@@ -212,6 +221,8 @@ class ELMRank(Ranker):
         seed = int(random_state.randint(2**31 - 1))
         with single_threaded_blas():
             fit = self._fit_way(way, data, vali, maps, complex_penalties(lam, C), seed)
+        if isinstance(data, StreamData):
+            self.score_name_ = data.checked.score_name
         chosen = np.zeros(self.n_draws, dtype=np.int64)
         shape = (self.n_draws, len(lam), len(C))
         if fit.errors is not None:
@@ -235,6 +246,11 @@ class ELMRank(Ranker):
         penalty: Float64Array,
         seed: int,
     ) -> StabilisedFit:
+        if isinstance(data, StreamData):
+            every = data.checked.all_rows(self.n_nodes)
+            if every is None:
+                return self._fit_stream(way, data, vali, maps, penalty, seed)
+            data = every
         problem = self._problem(data)
         if way == "fixed":
             return fit_stabilised(problem, maps, penalty)
@@ -247,6 +263,40 @@ class ELMRank(Ranker):
         if data.groups.n_queries >= n_folds:
             return fit_query_folds(problem, maps, penalty, query_folds(data.groups, n_folds, seed))
         return fit_row_folds(problem, maps, penalty, content_folds(data.X, data.y, n_folds, seed))
+
+    def _fit_stream(
+        self,
+        way: str,
+        data: StreamData,
+        vali: FitData | None,
+        maps: Sequence[NodeMap],
+        penalty: Float64Array,
+        seed: int,
+    ) -> StabilisedFit:
+        stream, n_folds, folds = data.checked, 1, None
+        if way == "cv":
+            n_folds = int(self.cv or DEFAULT_FOLDS)
+            folds, _ = stream_folds(stream, n_folds, seed)
+        return fit_streamed(
+            self._problem(data),
+            maps,
+            penalty,
+            lambda problems, columns: stream_grams(
+                stream.chunks(), problems, columns, n_folds, folds
+            ),
+            self._problem(vali) if way == "val" and vali is not None else None,
+        )
+
+    def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
+        """Raise where the search needs all rows in memory."""
+        if self._grids(has_validation)[0] != "cv":
+            return
+        if not (self.cv is None or isinstance(self.cv, Integral)):
+            raise ValueError(
+                f"cv must be a number of folds for a stream, got {self.cv!r}: the rows of other "
+                "splits are in no fixed place."
+            )
+        check_rereadable(rows, "lam, C", (self.lam, self.C))
 
     def _problem(self, data: FitData) -> Problem:
         return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
@@ -276,18 +326,21 @@ class ELMRank(Ranker):
             return "fixed", lam, C
         return ("val" if has_validation else "cv"), lam, C
 
-    def predict(self, X: FrameLike) -> Float64Array:
+    def predict(self, X: FrameLike | RowStream) -> Any:
         """Score of every row, averaged over draws; a higher score ranks higher.
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
 
         Returns
         -------
         ndarray of shape (n_samples,), float64
+            For a stream: an iterator of such arrays, one for each chunk.
         """
         check_is_fitted(self)
+        if isinstance(X, RowStream):
+            return predict_chunks(self, X)
         rows = check_rows(self, X)
         draws = zip(self.hidden_weights_, self.hidden_biases_, strict=True)
         design = NodeDesign([NodeMap(*draw, self.activation).astype(rows.dtype) for draw in draws])

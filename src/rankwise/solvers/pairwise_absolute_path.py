@@ -97,20 +97,21 @@ class PairwiseAbsolutePath:
             merged.indptr, merged.weight, epsilon=self.epsilon, query_weight=self.query_weight
         )
         if self.is_kernel:
-            gram: Gram = kernel_products(self.values[np.ix_(kept, kept)], merged.indptr)
+            gram = kernel_products(self.values, merged.indptr, kept)
             solved = self.solver.path(loss, self.y[kept], gram, self.lams)
-            duals = np.stack([result.x for result in solved])
             coefs = np.zeros((len(self.lams), len(self.y)))
-            coefs[:, rows] = duals[:, merged.position] * merged.share
+            coefs[:, rows] = _stacked(solved)[:, merged.position] * merged.share
         else:
-            columns = self.values[kept].astype(np.float64)
-            if len(kept) < columns.shape[1]:
-                products = columns @ columns.T
-                products = products.toarray() if sparse.issparse(products) else products
-                gram = kernel_products(products, merged.indptr)
-            else:
-                gram = column_products(columns, merged.indptr)
-            solved = self.solver.path(loss, self.y[kept], gram, self.lams)
-            duals = np.stack([result.x for result in solved])
-            coefs = np.asarray(columns.T @ duals.T).T
+            columns = column_products(self.values, merged.indptr, kept)
+            products: Gram = columns
+            if len(kept) < self.values.shape[1]:
+                K = columns.X @ columns.X.T
+                K = K.toarray() if sparse.issparse(K) else K
+                products = kernel_products(K, merged.indptr)
+            solved = self.solver.path(loss, self.y[kept], products, self.lams)
+            coefs = np.asarray(columns.X.T @ _stacked(solved).T).T
         return coefs, [replace(result, x=coef) for result, coef in zip(solved, coefs, strict=True)]
+
+
+def _stacked(results: Sequence[SolveResult]) -> Float64Array:
+    return np.stack([result.x for result in results])

@@ -99,9 +99,20 @@ class ColumnProducts:
         return scale * _centre(moved, scale, block_ptr)[:, 0], score_step
 
 
-def kernel_products(K: Float64Array, indptr: Int64Array) -> KernelProducts:
-    """A kernel matrix in group order, centred by query on both sides; K is not changed."""
-    K = np.array(K, dtype=np.float64, order="C")
+def kernel_products(
+    K: Float64Array, indptr: Int64Array, rows: Int64Array | None = None
+) -> KernelProducts:
+    """A kernel matrix, centred by query on both sides; K is not changed.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    indptr : ndarray of shape (n_queries + 1,), int64
+        Queries of consecutive ``rows``.
+    rows : ndarray of int, optional
+        Rows and columns of K to take, in group order; None: all as they are.
+    """
+    K = np.array(K if rows is None else K[np.ix_(rows, rows)], dtype=np.float64, order="C")
     for lo, hi in itertools.pairwise(indptr.tolist()):
         if hi > lo:
             K[lo:hi] -= K[lo:hi].mean(axis=0)
@@ -111,15 +122,15 @@ def kernel_products(K: Float64Array, indptr: Int64Array) -> KernelProducts:
     return KernelProducts(K)
 
 
-def column_products(X: Matrix, indptr: Int64Array) -> ColumnProducts:
-    """Columns in group order; dense ones are centred by query in float64."""
-    if sparse.issparse(X):
-        return ColumnProducts(X.astype(np.float64))
-    X = np.array(X, dtype=np.float64, order="C")
+def column_products(X: Matrix, indptr: Int64Array, rows: Int64Array) -> ColumnProducts:
+    """Columns of ``X[rows]`` in float64; dense ones are centred by query. X is not changed."""
+    columns = X[rows].astype(np.float64, copy=False)
+    if sparse.issparse(columns):
+        return ColumnProducts(columns)
     for lo, hi in itertools.pairwise(indptr.tolist()):
         if hi > lo:
-            X[lo:hi] -= X[lo:hi].mean(axis=0)
-    return ColumnProducts(X)
+            columns[lo:hi] -= columns[lo:hi].mean(axis=0)
+    return ColumnProducts(columns)
 
 
 def is_semidefinite(K: Float64Array) -> bool:

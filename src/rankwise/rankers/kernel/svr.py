@@ -197,14 +197,15 @@ class SVRRanker(Ranker):
 
     def _fit_columns(self, data: FitData, merged: MergedRows) -> None:
         """The linear kernel on the columns of X."""
-        X, y = data.X[merged.rows].astype(np.float64), data.y[merged.rows]
+        y = data.y[merged.rows]
         loss = PointwiseAbsolute(self.C * merged.weight, float(self.epsilon))
         solver = ProximalNewton(1e-2 * self.tol, self.max_iter or 1000)
         with single_threaded_blas():
-            products = column_products(X, merged.indptr)
-            (result,) = solver.path(loss, y, products, np.array([0.5]))
-        self.coef_ = np.asarray(X.T @ result.x)
-        self.intercept_ = loss.intercept(y - np.asarray(X @ self.coef_))
+            columns = column_products(data.X, merged.indptr, merged.rows)
+            (result,) = solver.path(loss, y, columns, np.array([0.5]))
+        self.coef_ = np.asarray(columns.X.T @ result.x)
+        scores = np.asarray(data.X @ self.coef_)[merged.rows]
+        self.intercept_ = loss.intercept(y - scores)
         self.n_iter_ = result.n_iter
         if not result.converged:
             warnings.warn(

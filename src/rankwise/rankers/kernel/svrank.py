@@ -245,7 +245,7 @@ class SVRank(KernelRanker):
 
     def _check_definite(self, K: Float64Array, problem: Problem) -> None:
         order = problem.groups.rows(np.arange(problem.groups.n_queries))
-        if not is_semidefinite(kernel_products(K[np.ix_(order, order)], problem.groups.indptr).K):
+        if not is_semidefinite(kernel_products(K, problem.groups.indptr, order).K):
             raise ValueError(
                 "kernel must be positive semidefinite on coefficients that sum to 0 in each query, "
                 f"or the problem is not convex; got kernel={self.kernel!r}, whose matrix has "

@@ -9,7 +9,7 @@ from rankwise.datasets import load_movielens, ratings_from_triplets
 from rankwise.experiments.base import Verdict
 from rankwise.experiments.elmrank_recommendation import reviewers as splits
 from rankwise.experiments.elmrank_recommendation.elm_methods import elmrank_scores, node_draws
-from rankwise.experiments.elmrank_recommendation.experiment import Recommendation
+from rankwise.experiments.elmrank_recommendation.experiment import LOAD, Recommendation
 from rankwise.experiments.elmrank_recommendation.families import FAMILIES, Scale
 from rankwise.experiments.elmrank_recommendation.kernel_grid import KernelGrid, fit_grid
 from rankwise.experiments.elmrank_recommendation.kernel_methods import (
@@ -22,6 +22,7 @@ from rankwise.experiments.elmrank_recommendation.kernel_methods import (
 )
 from rankwise.experiments.elmrank_recommendation.measures import measure
 from rankwise.experiments.elmrank_recommendation.svrank_methods import fit_svrank
+from rankwise.experiments.elmrank_recommendation.tables import CONSTANTS
 
 
 @pytest.fixture(scope="module")
@@ -344,6 +345,20 @@ def test_a_quick_run_has_every_family_and_cells_of_its_own():
     assert all(any(name.endswith(f"/{family}") for name in quick) for family in FAMILIES)
     assert all("book" in name for name in quick & full)
     assert len(full) == 6 * sum(repetitions for _, repetitions in FAMILIES.values()) + 2
+
+
+@pytest.mark.paper
+@pytest.mark.parametrize(("data", "name"), [("movielens", "movielens-1m"), ("jester", "jester")])
+def test_constants_over_all_eligible_reviewers(data_root, data, name):
+    """The mean over every eligible test reviewer of a constant's MSD and M1D on a random half."""
+    ratings, rng = LOAD[name](), np.random.default_rng(0)
+    halves = []
+    for user in splits.users_with(ratings, *splits.TEST_COUNTS):
+        y = rng.permutation(ratings.of_user(int(user))[1])
+        halves.append(y[len(y) // 2 :])
+    values = measure(halves, [np.zeros(len(y)) for y in halves])
+    for name in ("MSD", "M1D"):
+        assert values[name].mean() == pytest.approx(CONSTANTS[name, data], rel=0.004)
 
 
 @pytest.mark.paper

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise._row_hash import distinct_rows, row_hashes
+from rankwise._row_hash import LeastRows, distinct_rows, row_hashes
 
 
 @pytest.fixture
@@ -50,3 +52,15 @@ def test_distinct_rows_ignore_order_and_repetition(rows):
     again = np.random.default_rng(2).permutation(np.vstack([rows, rows[:100]]))
     np.testing.assert_array_equal(again[distinct_rows(again, 30)], first)
     assert len(distinct_rows(rows)) == len(np.unique(rows + 0.0, axis=0))
+
+
+@pytest.mark.parametrize("salt", [None, 5])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_rows_in_parts_give_the_rows_of_least_key(salt, form, rng):
+    X = form(rng.integers(0, 3, (500, 4)).astype(float))
+    for most in (1, 30, 1000):
+        least = LeastRows(most, salt)
+        for lo, hi in itertools.pairwise([0, 1, 7, 200, 200, 500]):
+            least.add(X[lo:hi])
+        expected = X[distinct_rows(X, most, salt)]
+        assert (abs(least.rows() - expected)).max() == 0

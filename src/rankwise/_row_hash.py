@@ -60,14 +60,59 @@ def scrambled(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return z
 
 
-def distinct_rows(X: Matrix, most: int | None = None) -> Int64Array:
-    """Row numbers of distinct rows in the order of their hashes; the first ``most`` of them.
+def distinct_rows(X: Matrix, most: int | None = None, salt: int | None = None) -> Int64Array:
+    """Row numbers of distinct rows in the order of their keys; the first ``most`` of them.
 
     Repeated rows are there once, so repetition changes nothing, and neither does the order of
-    the rows.
+    the rows. The keys are the hashes, or a random order that the salt decides.
     """
-    _, first = np.unique(row_hashes(X), return_index=True)
+    _, first = np.unique(row_keys(X, salt), return_index=True)
     return first[:most].astype(np.int64)
+
+
+def row_keys(X: Matrix, salt: int | None = None) -> Hashes:
+    """Hash of every row; with a salt, from 0 to 2^63 - 1, another one."""
+    hashes = row_hashes(X)
+    return hashes if salt is None else scrambled(hashes ^ np.uint64(salt))
+
+
+class LeastRows:
+    """The distinct rows of least key, of rows that come in parts: those of :func:`distinct_rows`.
+
+    Parameters
+    ----------
+    most : int
+        Number of rows kept.
+    salt : int, optional
+    """
+
+    def __init__(self, most: int, salt: int | None = None) -> None:
+        self._most, self._salt = most, salt
+        self._keys: Hashes = np.zeros(0, dtype=np.uint64)
+        self._rows: Matrix | None = None
+
+    def add(self, X: Matrix) -> None:
+        """Look at more rows, of one kind and type."""
+        keys = np.concatenate([self._keys, row_keys(X, self._salt)])
+        self._keys, kept = np.unique(keys, return_index=True)
+        self._keys, kept = self._keys[: self._most], kept[: self._most]
+        n_before = 0 if self._rows is None else self._rows.shape[0]
+        new = np.sort(kept[kept >= n_before])
+        both = X[new - n_before] if self._rows is None else _stacked(self._rows, X[new - n_before])
+        place = np.arange(n_before + len(new))
+        place[n_before:] = new
+        self._rows = both[np.searchsorted(place, kept)]
+
+    def rows(self) -> Matrix:
+        """The rows, in the order of their keys."""
+        assert self._rows is not None
+        return self._rows
+
+
+def _stacked(above: Matrix, below: Matrix) -> Matrix:
+    if sparse.issparse(above):
+        return sparse.vstack([above, below], format="csr")
+    return np.concatenate([above, below])
 
 
 def _multipliers(n_features: int) -> np.ndarray[Any, Any]:

@@ -100,8 +100,8 @@ class RowStream:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(
-            "X must be rows in memory here, got a RowStream. Closed forms (linear rankers, RankRLS, "
-            "ELMs with nodes) fit, predict and score streams."
+            "X must be rows in memory here, got a RowStream. Closed forms whose model does not grow "
+            "with the rows (linear ones, landmarks, ELMs) fit, predict and score streams."
         )
 
     def __repr__(self) -> str:

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from rankwise._threads import single_threaded_blas
 from rankwise.datasets import stream
 from rankwise.distributed.sums import Statistics
+from rankwise.features.nystroem_map import NystroemMap
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
@@ -122,6 +123,11 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
     way, penalties = ranker._grid(getattr(ranker, ranker._penalty), False)
     data = CheckedStream(ranker, as_stream(first_rows)).head(gram.CHUNK_ROWS)
     design = ranker._design(data)
+    if any(isinstance(phi, NystroemMap) for phi in design.maps):
+        raise ValueError(
+            'approximation="nystroem" draws its landmarks from all rows, which no plan has seen. '
+            "Use random nodes (PairwiseELM), or a stream on one machine."
+        )
     del ranker.fit_fingerprint_
     problem = replace(
         ranker._problem(data),

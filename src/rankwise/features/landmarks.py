@@ -7,8 +7,9 @@
   ``k(x, x) - k(x, S) (K_ss + lambda I)^-1 k(S, x)``, how badly others represent the row, with a
   uniform sketch S of the others; rows whose chance would exceed 1 are taken.
 
-Rows are drawn in the order of a hash of their content, repeated rows once: neither the order of
-the rows nor repetition changes the draw.
+Rows are drawn in the order of a salted hash of their content, repeated rows once: neither the order
+of the rows nor repetition changes the draw, and rows that come in parts are drawn alike
+(:class:`rankwise._row_hash.LeastRows`).
 
 References
 ----------
@@ -80,18 +81,24 @@ def draw_landmarks(
     [0.0, 1.0, 9.0]
     """
     rng = check_random_state(random_state)
-    rows = distinct_rows(X)
-    if n >= len(rows):
+    rows = distinct_rows(X, n_candidates(n, method), salt_of(rng))
+    if method == "uniform" or n >= len(rows):
         return rows
-    rows = rng.permutation(rows)
-    if method == "uniform":
-        return rows[:n]
-    rows = rows[: _CANDIDATES_PER_LANDMARK * n]
     candidates = X[rows]
     if method == "kmeans++":
         return rows[_spread(candidates, n, rng)]
     assert kernel is not None
     return rows[_in_proportion(leverage_scores(candidates, kernel, n), n, rng)]
+
+
+def n_candidates(n: int, method: str) -> int:
+    """Rows, drawn uniformly, that a method looks at."""
+    return n if method == "uniform" else _CANDIDATES_PER_LANDMARK * n
+
+
+def salt_of(random_state: int | np.random.RandomState | None) -> int:
+    """What decides the order of the rows; the first draw from ``random_state``."""
+    return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
 
 
 def leverage_scores(X: Matrix, kernel: Kernel, n: int) -> Float64Array:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from rankwise._row_hash import LeastRows
 from rankwise.datasets.row_stream import Chunk, RowStream
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score_name, is_graded
@@ -131,6 +132,13 @@ class CheckedStream:
         if not n_rows and self._like is None:
             raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
         return numbers.ids(), n_rows
+
+    def sample(self, draws: Sequence[LeastRows]) -> Matrix:
+        """The rows that each of the draws keeps, one below the other; a pass of its own."""
+        for data in self._pass(first=False):
+            for draw in draws:
+                draw.add(data.X)
+        return join_rows([draw.rows() for draw in draws])
 
     @property
     def fingerprint(self) -> str:

@@ -101,7 +101,7 @@ class ClosedFormRanker(StreamRanker):
             vars(self).pop(state, None)
         if isinstance(X, RowStream):
             self._check_stream(X, validation[0] is not None)
-            data = read_head(self, X, y, qid, sample_weight)
+            data = self._stream_data(read_head(self, X, y, qid, sample_weight))
         else:
             data = check_fit(self, X, y, qid, sample_weight)
         vali = check_validation(self, data, *validation)
@@ -241,6 +241,10 @@ class ClosedFormRanker(StreamRanker):
         if self.cv is None or isinstance(self.cv, Integral):
             return fit_path_cv(problem, design, penalties, measure, int(self.cv or DEFAULT_FOLDS))
         return fit_path_splits(problem, design, penalties, measure, row_splits(self.cv, data))
+
+    def _stream_data(self, data: FitData) -> FitData:
+        """What designs are made from: the first rows of a stream, or all of a short one."""
+        return data
 
     def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
         """Raise where the way to choose the penalty needs all rows in memory."""

@@ -144,12 +144,16 @@ class KernelModel(ClosedFormRanker):
             'keeps them all. Use kernel="linear", or random nodes.'
         )
 
+    def _keeps_rows(self) -> bool:
+        """Whether the model consists of training rows."""
+        return self.kernel not in (None, "linear") or self._penalise != "norm"
+
     def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
-        if self.kernel not in (None, "linear") or self._penalise != "norm":
+        if self._keeps_rows() or self.kernel == "precomputed":
             raise ValueError(
                 f"{type(self).__name__} fits a stream where its model does not grow with the rows; "
-                f'kernel={self.kernel!r} keeps them all. Use kernel="linear", or random nodes '
-                "(PairwiseELM)."
+                f'kernel={self.kernel!r} keeps them all. Use kernel="linear", random nodes '
+                '(PairwiseELM), or RankRLS(approximation="nystroem").'
             )
         super()._check_stream(rows, has_validation)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -10,9 +12,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise._row_hash import LeastRows
+from rankwise.datasets.row_stream import RowStream
 from rankwise.features.kernel import Kernel
-from rankwise.features.landmarks import draw_landmarks
+from rankwise.features.kernels import MEDIAN_ROWS
+from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
+from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.kernel.kernel_model import KERNEL_CONSTRAINTS, KernelModel
 from rankwise.solvers.design import NodeDesign
 from rankwise.solvers.gram import Problem
@@ -59,6 +65,29 @@ class KernelRanker(KernelModel):
             data.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
         )
         return nystroem_map(kernel, data.X[rows], data.X.dtype)
+
+    def _keeps_rows(self) -> bool:
+        return self.approximation != "nystroem" and super()._keeps_rows()
+
+    def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
+        super()._check_stream(rows, has_validation)
+        if self._has_landmarks() and not rows.reiterable:
+            raise ValueError(
+                "landmarks are drawn from all rows before these are summed, and an iterator can be "
+                "read once. Pass a callable that returns a new iterator each time: "
+                "stream(make_chunks)."
+            )
+
+    def _stream_data(self, data: FitData) -> FitData:
+        if not isinstance(data, StreamData) or not self._has_landmarks():
+            return data
+        # The rows that widths and landmarks are drawn from, of all rows in a stream.
+        salt = salt_of(copy.deepcopy(self.random_state))
+        draws = [LeastRows(MEDIAN_ROWS), LeastRows(n_candidates(self.n_landmarks, "uniform"), salt)]
+        return replace(data, X=data.checked.sample(draws))
+
+    def _has_landmarks(self) -> bool:
+        return self.approximation == "nystroem" and self.kernel != "linear"
 
     def _set_fitted(
         self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int

@@ -222,3 +222,22 @@ def test_too_few_steps_are_reported():
     assert result.n_iter == 2
     assert result.stop_value > 1e-6
     assert result.history[-1] == result.stop_value
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_weighted_interpolation_keeps_its_digits(epsilon):
+    """Dual values far inside the polytope: their sums must vanish to their own rounding."""
+    rng = np.random.default_rng(13)
+    y, w = rng.normal(size=40), rng.random(40) + 0.01
+    for lam in (1e-2, 1e-5):
+        (result,) = svrank_path(1e4 * np.eye(40), y, lam, epsilon, sample_weight=w)
+        assert result.converged
+        assert result.n_iter < 100
+
+
+def test_equal_rows_leave_nothing_to_fit():
+    y = np.arange(5.0)
+    for epsilon in (0.0, 0.3):
+        (result,) = svrank_path(np.ones((5, 5)), y, 0.1, epsilon)
+        assert result.converged
+        assert np.ptp(np.ones((5, 5)) @ result.x) == 0.0

@@ -86,15 +86,30 @@ def project_sorted(z, w, indptr, nu, active, block_ptr):
                 weight[n_pools - 2] = both
                 n_pools -= 1
         start[n_pools] = m
+        below = 0.0
         for pool in range(n_pools):
-            if start[pool + 1] - start[pool] == 1:
-                nu[lo + order[start[pool]]] = vertex[start[pool]]
+            first, last = start[pool], start[pool + 1]
+            if last - first == 1:
+                nu[lo + order[first]] = vertex[first]
+                below += w[lo + order[first]]
                 continue
-            for k in range(start[pool], start[pool + 1]):
+            # The sum of w nu is that of the vertex, zero for a whole query: to the rounding of
+            # the differences in z, however small they are beside the vertex.
+            centre = z[lo + order[(first + last) // 2]]
+            in_pool, moment = 0.0, 0.0
+            for k in range(first, last):
                 i = lo + order[k]
-                nu[i] = z[i] - mean[pool]
+                in_pool += w[i]
+                moment += w[i] * (z[i] - centre)
+            offset = (2.0 * below + in_pool - total) / total
+            if first == 0 and last == m:
+                offset = 0.0
+            for k in range(first, last):
+                i = lo + order[k]
+                nu[i] = (z[i] - centre - moment / in_pool) + offset
                 active[n_active] = i
                 n_active += 1
+            below += in_pool
             n_blocks += 1
             block_ptr[n_blocks] = n_active
     return n_blocks
@@ -173,12 +188,22 @@ def project_split(z, w, indptr, nu, active, block_ptr):
                 stack[n_open + 1, 2], stack[n_open + 1, 3] = best_b, b1
                 n_open += 2
                 continue
+            centre = z[lo + up[(a0 + a1) // 2]]
+            moment = 0.0
             for k in range(a0, a1):
-                nu[lo + up[k]] = z[lo + up[k]] - middle - t
+                moment += w[lo + up[k]] * (z[lo + up[k]] - centre)
+            for k in range(b0, b1):
+                moment += w[lo + down[k]] * (z[n + lo + down[k]] - centre)
+            mean = moment / (up_in + down_in)
+            offset = (up_in * up_base + down_in * down_base) / (up_in + down_in)
+            if a1 - a0 + b1 - b0 == 2 * m:
+                offset = 0.0
+            for k in range(a0, a1):
+                nu[lo + up[k]] = (z[lo + up[k]] - centre - mean) + offset
                 active[n_active] = lo + up[k]
                 n_active += 1
             for k in range(b0, b1):
-                nu[n + lo + down[k]] = z[n + lo + down[k]] - middle - t
+                nu[n + lo + down[k]] = (z[n + lo + down[k]] - centre - mean) + offset
                 active[n_active] = n + lo + down[k]
                 n_active += 1
             n_blocks += 1

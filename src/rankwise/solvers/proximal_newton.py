@@ -124,7 +124,8 @@ class ProximalNewton:
             nothing = np.zeros(len(weight))
             return SolveResult(np.zeros(len(y)), 0, True, 0.0, [0.0]), nothing, nothing
         spread = float(np.sqrt(weight[: len(y)] @ y**2 / weight[: len(y)].sum()))
-        tau = min(spread, gram.mean_diagonal() * float(weight.mean()) * half)
+        reach = gram.mean_diagonal() * float(weight.mean()) * half  # of scores
+        tau = min(spread, reach) if reach > 0 else spread
         smallest = SMALLEST_TAU * tau
         beta = loss.rows(zeta)
         f = half * gram.apply(beta)

@@ -9,12 +9,19 @@ from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GroupKFold
 
 import rankwise.solvers.path_selection as selection
-from rankwise import LinearRegressionRanker, PairwiseELM, PointwiseELM, QueryGroups, RidgeRanker
+from rankwise import (
+    LinearRegressionRanker,
+    LSRRank,
+    PairwiseELM,
+    PointwiseELM,
+    QueryGroups,
+    RidgeRanker,
+)
 from rankwise.features.random_nodes import ACTIVATIONS, draw_nodes
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
 from rankwise.metrics import parse
 from rankwise.rankers.closed_form import DEFAULT_GRID
-from rankwise.solvers.folds import query_folds, row_folds
+from rankwise.solvers.folds import content_folds, query_folds
 from tests.oracles import dense_laplacian, ragged_groups
 
 GRID = [0.01, 1.0, 100.0]
@@ -255,7 +262,7 @@ def test_fewer_queries_than_folds_cut_over_rows(case):
     X, y, _, _ = case
     ranker = PairwiseELM(20, C=GRID, cv=3, random_state=0, measure="MSD").fit(X, y)
     expected = []
-    for fold in row_folds(X, y, 3):
+    for fold in content_folds(X, y, 3):
         train = np.setdiff1d(np.arange(len(y)), fold)
         models = [PairwiseELM(20, C=c, random_state=0).fit(X[train], y[train]) for c in GRID]
         expected.append(
@@ -266,6 +273,19 @@ def test_fewer_queries_than_folds_cut_over_rows(case):
         )
     np.testing.assert_allclose(ranker.cv_results_["fold_test_scores"], expected)
     assert GRID[int(np.argmin(np.mean(expected, axis=0)))] == ranker.C_  # MSD: less is better
+
+
+def test_row_folds_keep_repeated_rows_together(case):
+    X, y, _, _ = case
+    X, y = X[:40], y[:40]
+    again = np.repeat(np.arange(40), 2)
+    nodes, kernel = PairwiseELM(20, cv=4, random_state=0), LSRRank("rbf", lam=GRID, cv=4)
+    nodes.set_params(C=GRID, measure="Misranking")
+    kernel.set_params(measure="Misranking")
+    for ranker, scaled in ((nodes, {"C": [c / 4 for c in GRID]}), (kernel, {})):
+        single = ranker.fit(X, y).cv_results_["fold_test_scores"]
+        repeated = ranker.set_params(**scaled).fit(X[again], y[again])
+        np.testing.assert_allclose(repeated.cv_results_["fold_test_scores"], single)
 
 
 def test_cv_takes_a_splitter_or_index_pairs(case):

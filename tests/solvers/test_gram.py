@@ -10,7 +10,7 @@ from rankwise.features.random_nodes import draw_nodes
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
 from rankwise.solvers.design import ShiftedColumns
-from rankwise.solvers.folds import query_folds, row_folds
+from rankwise.solvers.folds import content_folds, fold_splits, query_folds
 from rankwise.solvers.gram import Problem, fold_grams, total
 from tests.oracles import dense_laplacian, ragged_groups
 
@@ -106,14 +106,30 @@ def test_folds_do_not_depend_on_the_order_of_rows(rng):
         a, b = QueryGroups.from_qid(ids, len(y)), QueryGroups.from_qid(ids[order], len(y))
         for fold_a, fold_b in zip(query_folds(a, 5), query_folds(b, 5), strict=True):
             assert {str(i) for i in a.ids[fold_a]} == {str(i) for i in b.ids[fold_b]}
-    for fold_a, fold_b in zip(row_folds(X, y, 3), row_folds(X[order], y[order], 3), strict=True):
+    for fold_a, fold_b in zip(
+        content_folds(X, y, 3), content_folds(X[order], y[order], 3), strict=True
+    ):
         np.testing.assert_array_equal(np.sort(X[fold_a, 0]), np.sort(X[order][fold_b, 0]))
 
 
-def test_row_folds_of_sparse_and_dense_rows_agree(rng):
+def test_equal_rows_are_in_one_fold(rng):
+    X = np.repeat(rng.random((12, 3)), 3, axis=0)
+    y = np.repeat(rng.integers(0, 3, 12), 3).astype(float)
+    splits = fold_splits(X, y, QueryGroups.single(36), 4)
+    assert sorted(np.concatenate([test for _, test in splits])) == list(range(36))
+    for train, test in splits:
+        assert len(test) == 9
+        assert not set(X[train, 0]) & set(X[test, 0])
+    with pytest.raises(ValueError, match=r"cv=13 .* distinct rows, got 12 of n_samples=36. Lower"):
+        fold_splits(X, y, QueryGroups.single(36), 13)
+
+
+def test_folds_of_sparse_and_dense_rows_agree(rng):
     from scipy import sparse
 
     X = rng.random((40, 6)) * (rng.random((40, 6)) < 0.4)
     y = rng.integers(0, 3, 40).astype(float)
-    for dense, csr in zip(row_folds(X, y, 4), row_folds(sparse.csr_array(X), y, 4), strict=True):
+    for dense, csr in zip(
+        content_folds(X, y, 4), content_folds(sparse.csr_array(X), y, 4), strict=True
+    ):
         assert len(dense) == len(csr) == 10

@@ -19,36 +19,7 @@ def query_folds(groups: QueryGroups, n_folds: int, seed: int = _SEED) -> list[In
     return [np.sort(order[fold::n_folds]) for fold in range(n_folds)]
 
 
-def row_folds(X: Matrix, y: Float64Array, n_folds: int) -> list[Int64Array]:
-    """Row numbers of each fold: rows sorted by a hash of their content, shuffled, dealt out."""
-    by_content = np.argsort(row_hashes(X, y), kind="stable")
-    order = np.random.RandomState(_SEED).permutation(by_content)
-    return [np.sort(order[fold::n_folds]) for fold in range(n_folds)]
-
-
-def fold_splits(
-    X: Matrix, y: Float64Array, groups: QueryGroups, n_folds: int
-) -> list[tuple[Int64Array, Int64Array]]:
-    """(train rows, test rows) of folds of queries, or of rows where there are fewer queries.
-
-    Raises
-    ------
-    ValueError
-        When there are fewer rows than folds.
-    """
-    if len(y) < n_folds:
-        raise ValueError(
-            f"cv={n_folds} needs at least as many rows, got n_samples={len(y)}. Lower cv."
-        )
-    if groups.n_queries < n_folds:
-        folds = row_folds(X, y, n_folds)
-    else:
-        folds = [groups.rows(fold) for fold in query_folds(groups, n_folds)]
-    every = np.arange(len(y))
-    return [(np.setdiff1d(every, fold), np.sort(fold)) for fold in folds]
-
-
-def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int) -> list[Int64Array]:
+def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
     """Row numbers of each fold, equal rows in one fold: a weight is the same as a repetition.
 
     Rows sorted by a hash of their content, shuffled with the seed, dealt out.
@@ -69,6 +40,24 @@ def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int) -> list[I
         np.arange(len(distinct)) % n_folds
     )
     return [np.flatnonzero(fold[codes] == number) for number in range(n_folds)]
+
+
+def fold_splits(
+    X: Matrix, y: Float64Array, groups: QueryGroups, n_folds: int
+) -> list[tuple[Int64Array, Int64Array]]:
+    """(train rows, test rows) of folds of queries, or of rows where there are fewer queries.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer queries and fewer distinct rows than folds.
+    """
+    if groups.n_queries < n_folds:
+        folds = content_folds(X, y, n_folds)
+    else:
+        folds = [groups.rows(fold) for fold in query_folds(groups, n_folds)]
+    every = np.arange(len(y))
+    return [(np.setdiff1d(every, fold), np.sort(fold)) for fold in folds]
 
 
 def _sorted_by_id(ids: np.ndarray[Any, Any]) -> Int64Array:

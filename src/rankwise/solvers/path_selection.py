@@ -18,7 +18,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.design import Coefs, Design, draw_grams
 from rankwise.solvers.dual import DualPath
-from rankwise.solvers.folds import query_folds, row_folds
+from rankwise.solvers.folds import fold_splits, query_folds
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem, is_precise, total
 from rankwise.solvers.held_out import RunningMean, mean_defined, per_query
 from rankwise.solvers.leave_out import (
@@ -101,17 +101,9 @@ def fit_path_cv(
     query that a fold holds are measured as one query.
     """
     n_queries, n_samples = problem.groups.n_queries, problem.X.shape[0]
-    if n_samples < n_folds:
-        raise ValueError(
-            f"cv={n_folds} needs at least as many rows, got n_samples={n_samples}. Lower cv."
-        )
     if n_queries < n_folds:
-        all_rows = np.arange(n_samples)
-        row_splits = [
-            (np.setdiff1d(all_rows, fold), fold)
-            for fold in row_folds(problem.X, problem.y, n_folds)
-        ]
-        return fit_path_splits(problem, design, penalties, measure, row_splits)
+        splits = fold_splits(problem.X, problem.y, problem.groups, n_folds)
+        return fit_path_splits(problem, design, penalties, measure, splits)
     folds = query_folds(problem.groups, n_folds)
     final: list[Float64Array] = []
     held: list[list[Float64Array]] = [[] for _ in folds]

@@ -116,7 +116,7 @@ def fit_both(ranker, columns, cuts):
     return whole, clone(ranker).fit(stream(chunks(columns, cuts)))
 
 
-@pytest.mark.parametrize("precise", [0, 3e5, 1e10])
+@pytest.mark.parametrize("precise", [0, 3e5, 1e10], ids=["never", "dropped", "always"])
 @pytest.mark.parametrize("graph", ["all", "distinct", "pointwise"])
 def test_same_bits_in_float32(case, rng, monkeypatch, precise, graph):
     monkeypatch.setattr(gram, "PRECISE_FLOPS", precise)

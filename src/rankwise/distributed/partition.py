@@ -92,7 +92,7 @@ def _queries(job: Plan, number: int, stream: CheckedStream, lanes: Lanes) -> Sta
 
 
 def _sums(job: Plan, number: int, stream: CheckedStream, lanes: Lanes) -> Statistics:
-    sums = StreamGrams(job.design.maps, job.n_folds, lanes, precise=True)
+    sums = StreamGrams(job.design.maps, job.n_folds, lanes, n_rows=0)
     cutter: RowCutter | QueryCutter
     if job.problem.graph == "pointwise":
         cutter = RowCutter(job.problem, None if job.ids is None else job.folds, sums)

@@ -83,6 +83,12 @@ class CheckedStream:
         head = _join(self._head, n_rows)
         return StreamData(head.X, head.y, head.groups, head.sample_weight, None, self)
 
+    @property
+    def n_known(self) -> int | None:
+        """Number of rows where it is known: rows without weight do not count."""
+        head_is_weighted = any(data.sample_weight is not None for data in self._head)
+        return self.n_samples or (None if head_is_weighted else self._rows.n_samples)
+
     def all_rows(self, n_rows: int) -> FitData | None:
         """All rows where there are fewer than ``n_rows``, asked before the first pass."""
         if self._first is None:

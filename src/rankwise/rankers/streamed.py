@@ -23,7 +23,7 @@ from rankwise.solvers import gram, path_selection
 from rankwise.solvers.cutting import QueryCutter, RowCutter
 from rankwise.solvers.design import Design
 from rankwise.solvers.folds import query_folds
-from rankwise.solvers.gram import BlockMap, Gram, Problem, precise_from, total
+from rankwise.solvers.gram import BlockMap, Gram, Problem, is_precise, total
 from rankwise.solvers.held_out import RunningMean, sums_defined
 from rankwise.solvers.path_selection import (
     PathFit,
@@ -82,7 +82,7 @@ def fit_stream(
     """
     if way == "cv":
         return _fit_cv(design, problem, penalties, data, measure, n_folds)
-    draws = _draw_grams(data.checked.chunks(), design, problem, 1, None)
+    draws = _draw_grams(data.checked.chunks(), design, problem, 1, None, data.checked.n_known)
     grams = [total(folds) for folds in draws]
     coefs, values = [gram_coef(part, problem, penalties) for part in grams], None
     if way == "val":
@@ -102,9 +102,9 @@ def _fit_cv(
 ) -> PathFit:
     stream = data.checked
     folds, n_samples = stream_folds(stream, n_folds)
-    draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds)
+    draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds, n_samples)
     final, held, grams = solve_folds(draws, n_folds, problem, penalties, design.n_columns)
-    dtype = np.float64 if precise_from(n_samples, design.n_columns) else data.X.dtype
+    dtype = np.float64 if is_precise(n_samples, design.n_columns) else data.X.dtype
     read_outs = [design.read_out(coefs, dtype) for coefs in held]
     with Lanes() as lanes:
         sink = HeldOut(design, read_outs, measure, lanes)
@@ -197,6 +197,7 @@ def stream_grams(
     maps: Sequence[BlockMap],
     n_folds: int = 1,
     folds: Folds | None = None,
+    n_rows: int | None = None,
 ) -> list[list[list[Gram]]]:
     """Statistics of all rows, by problem, block map and fold; one pass.
 
@@ -204,12 +205,14 @@ def stream_grams(
     ----------
     problems : sequence of Problem
         Of the first rows: their pair graphs and weights count.
+    n_rows : int or None
+        Number of all rows, where it is known.
     """
     with Lanes() as lanes:
         cutters: list[RowCutter | QueryCutter] = []
         sums = []
         for problem in problems:
-            sums.append(StreamGrams(maps, n_folds, lanes))
+            sums.append(StreamGrams(maps, n_folds, lanes, n_rows))
             if problem.graph == "pointwise":
                 cutters.append(RowCutter(problem, folds, sums[-1]))
                 continue
@@ -237,9 +240,10 @@ def _draw_grams(
     problem: Problem,
     n_folds: int,
     folds: Folds | None,
+    n_rows: int | None,
 ) -> Iterator[list[Gram]]:
     """For each draw, the statistics of each fold; one pass."""
-    of_maps = stream_grams(chunks, [problem], design.maps, n_folds, folds)[0]
+    of_maps = stream_grams(chunks, [problem], design.maps, n_folds, folds, n_rows)[0]
     while of_maps:
         yield from (list(draw) for draw in zip(*map(design.draws, of_maps.pop(0)), strict=True))
 

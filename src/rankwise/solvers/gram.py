@@ -27,8 +27,8 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 CHUNK_ROWS = 3000
 # A query of more rows than this is streamed through in pieces.
 GIANT_ROWS = 4 * CHUNK_ROWS
-# The first rows' float32 blocks are multiplied in float64, up to this many multiplications (0.2 s).
-PRECISE_FLOPS = 1e10
+# Products of float32 blocks are formed in float64 while that costs less than about a second.
+PRECISE_FLOPS = 5e10
 # Chunks are dealt to this many sums whatever the number of threads: same bits for any of them, and
 # for rows that arrive in any pieces.
 N_LANES = 10
@@ -115,16 +115,15 @@ def fold_grams(
 
     Notes
     -----
-    Float32 blocks are multiplied in float32 and accumulated in float64; the first rows of each
-    fold, ``PRECISE_FLOPS`` multiplications in all, are centred and multiplied in float64, so that
-    small problems lose nothing. Which rows these are, which rows share a block, and the order of
-    all sums depend on the rows' places alone: rows that arrive in pieces give the same bits
-    (:mod:`rankwise.solvers.stream_grams`).
+    Float32 blocks are multiplied in float32 and accumulated in float64 once the work exceeds
+    ``PRECISE_FLOPS``; below, they are centred and multiplied in float64. Which rows share a block,
+    and the order of all sums, depend on the rows' places alone: rows that arrive in pieces give
+    the same bits (:mod:`rankwise.solvers.stream_grams`).
     """
     p = phi.n_features_out
     if query_folds is None:
         query_folds = [np.arange(problem.groups.n_queries)]
-    n_folds, lanes = len(query_folds), n_lanes(len(query_folds))
+    lanes, precise = n_lanes(len(query_folds)), is_precise(problem.X.shape[0], p)
     grams = [Gram.zeros(p) for _ in query_folds]
     units: list[tuple[int, Callable[[], Gram]]] = []
     for fold, queries in enumerate(query_folds):
@@ -133,15 +132,13 @@ def fold_grams(
             groups = QueryGroups.from_sizes(_equal_sizes(len(rows), CHUNK_ROWS))
         else:
             giant = problem.groups.sizes[queries] > GIANT_ROWS
-            before = 0
             for query in queries[giant].tolist():
-                grams[fold] = grams[fold] + _giant_gram(problem, phi, query, before, n_folds)
-                before += int(problem.groups.sizes[query])
+                grams[fold] = grams[fold] + _giant_gram(problem, phi, query, lanes, precise)
             rows, groups = problem.groups.subset(queries[~giant])
         chunks = query_chunks(groups.indptr, CHUNK_ROWS)
         for lane in range(min(lanes, len(chunks))):
             part = chunks[lane::lanes]
-            units.append((fold, _unit(problem, phi, rows, groups, part, n_folds)))
+            units.append((fold, _unit(problem, phi, rows, groups, part, precise)))
     n_threads = None if problem.X.shape[0] * p > 1e6 else 1
     folds = iter([fold for fold, _ in units])
     for gram in thread_imap(lambda unit: unit[1](), units, n_threads):
@@ -155,14 +152,9 @@ def n_lanes(n_folds: int) -> int:
     return max(1, N_LANES // n_folds)
 
 
-def is_precise(problem: Problem, p: int) -> bool:
-    """Whether all float32 blocks are turned to float64 before they are multiplied."""
-    return precise_from(problem.X.shape[0], p)
-
-
-def precise_from(row: int, p: int) -> bool:
-    """Whether a float32 block that starts at this row is multiplied in float64."""
-    return row * p * p < PRECISE_FLOPS
+def is_precise(n_rows: int, p: int) -> bool:
+    """Whether float32 blocks of so many rows are turned to float64 before they are multiplied."""
+    return n_rows * p * p <= PRECISE_FLOPS
 
 
 def total(grams: Sequence[Gram]) -> Gram:
@@ -203,7 +195,7 @@ def _unit(
     rows: Int64Array,
     groups: QueryGroups,
     chunks: Sequence[tuple[int, int]],
-    n_folds: int,
+    precise: bool,
 ) -> Callable[[], Gram]:
     """The work of one lane: statistics of some chunks of the rows of one fold."""
 
@@ -216,20 +208,18 @@ def _unit(
                 rows[lo:hi],
                 QueryGroups(groups.indptr[first : last + 1] - lo, None, groups.ids[first:last]),
             )
-            precise = precise_from(int(lo) * n_folds, p)
             product = add_chunk(sum_, chunk, phi, precise=precise, product=product)
         return sum_.gram()
 
     return work
 
 
-def _giant_gram(problem: Problem, phi: BlockMap, query: int, before: int, n_folds: int) -> Gram:
-    """Statistics of one large query in pieces; ``before``: rows of such queries before it."""
+def _giant_gram(problem: Problem, phi: BlockMap, query: int, lanes: int, precise: bool) -> Gram:
+    """Statistics of one large query, in pieces."""
     if problem.graph == "distinct":
         return _giant_distinct_gram(problem, phi, query)
-    p, rows = phi.n_features_out, problem.groups.rows(query)
+    rows = problem.groups.rows(query)
     starts = range(0, len(rows), CHUNK_ROWS)
-    lanes = min(n_lanes(n_folds), len(starts))
     piece = problem.piece(rows[:CHUNK_ROWS], None)
     opened = OpenQuery.about(phi(piece.X), piece.y)
 
@@ -237,11 +227,10 @@ def _giant_gram(problem: Problem, phi: BlockMap, query: int, before: int, n_fold
         part, product = OpenQuery(opened.shift, opened.target_shift), None
         for lo in starts[lane::lanes]:
             piece = problem.piece(rows[lo : lo + CHUNK_ROWS], None)
-            precise = precise_from((before + lo) * n_folds, p)
             product = add_piece(part, piece, phi, precise=precise, product=product)
         return part
 
-    for part in thread_imap(work, range(lanes)):
+    for part in thread_imap(work, range(min(lanes, len(starts)))):
         opened.merge(part)
     return opened.gram(problem.graph, problem.query_weight)
 

@@ -118,7 +118,7 @@ def fit_path_cv(
         draws = draw_grams(design, problem, folds)
         final, held, grams = solve_folds(draws, len(folds), problem, penalties, design.n_columns)
     # Held-out scores only choose C: blocks of many float32 rows are read out as they are.
-    dtype = np.float64 if is_precise(problem, design.n_columns) else problem.X.dtype
+    dtype = np.float64 if is_precise(n_samples, design.n_columns) else problem.X.dtype
     read_outs = [design.read_out(coefs, dtype) for coefs in held]
     values = held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
     return PathFit(final, values, grams)

@@ -68,8 +68,9 @@ class ELMRank(StreamRanker):
     n_nodes : int, default=100
         Number of hidden nodes, >= 1.
     lam : float, list of floats, "cv" or "val", default=0.01
-        lam > 0 multiplies the squared norm of the output weights against the MEAN over ordered
-        pairs. "cv" and "val" search 1e-5, 1e-4, ..., 10.
+        lam >= 0 multiplies the squared norm of the output weights against the MEAN over ordered
+        pairs; with 0 and ``C=np.inf`` the solution is that of least norm. "cv" and "val" search
+        1e-5, 1e-4, ..., 10.
     C : float, list of floats, "cv" or "val", default=inf
         C > 0 of the second ridge ``I/C``; ``np.inf``: none, which is the plain system
         ``A b = B``. "cv" and "val" search 2^1, 2^2, ..., 2^25.
@@ -136,7 +137,7 @@ class ELMRank(StreamRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_nodes": [Interval(Integral, 1, None, closed="left")],
-        "lam": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions(set(WAYS))],
+        "lam": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions(set(WAYS))],
         "C": [Interval(Real, 0, np.inf, closed="right"), "array-like", StrOptions(set(WAYS))],
         "activation": [StrOptions(set(ACTIVATIONS))],
         "weight_law": [StrOptions(set(WEIGHT_LAWS))],
@@ -274,15 +275,16 @@ class ELMRank(StreamRanker):
         seed: int,
     ) -> StabilisedFit:
         stream, n_folds, folds = data.checked, 1, None
+        n_rows = stream.n_known
         if way == "cv":
             n_folds = int(self.cv or DEFAULT_FOLDS)
-            folds, _ = stream_folds(stream, n_folds, seed)
+            folds, n_rows = stream_folds(stream, n_folds, seed)
         return fit_streamed(
             self._problem(data),
             maps,
             penalty,
             lambda problems, columns: stream_grams(
-                stream.chunks(), problems, columns, n_folds, folds
+                stream.chunks(), problems, columns, n_folds, folds, n_rows
             ),
             self._problem(vali) if way == "val" and vali is not None else None,
         )
@@ -357,13 +359,11 @@ class ELMRank(StreamRanker):
 def _checked(name: str, value: Any) -> Float64Array:
     """The ascending grid of a number or a list."""
     grid = np.sort(np.atleast_1d(np.asarray(value, dtype=np.float64)))
-    usable = (grid >= SMALLEST) & (grid <= LARGEST)
-    if name == "C":
-        usable |= grid == np.inf
+    free, named = (np.inf, "infinity") if name == "C" else (0.0, "0")
+    usable = ((grid >= SMALLEST) & (grid <= LARGEST)) | (grid == free)
     if grid.ndim != 1 or not grid.size or not usable.all():
-        or_infinity = " (or infinity)" if name == "C" else ""
         raise ValueError(
-            f"{name} must be a number or a list of numbers from {SMALLEST:g} to {LARGEST:g}"
-            f"{or_infinity}, or one of {', '.join(WAYS)}; got {value!r}."
+            f"{name} must be a number or a list of numbers from {SMALLEST:g} to {LARGEST:g} "
+            f"(or {named}), or one of {', '.join(WAYS)}; got {value!r}."
         )
     return grid

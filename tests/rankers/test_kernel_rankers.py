@@ -1,6 +1,7 @@
 """Kernel rankers: the papers' equations, one solver under many names, ways to choose."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -345,9 +346,85 @@ def test_kernels_that_a_norm_cannot_take_are_named():
 
 def test_too_much_memory_is_an_error_with_its_bytes():
     X, y, qid = rows()
-    with pytest.raises(ValueError, match=r"max_bytes=1000 .* 21632 bytes.*nystroem"):
+    with pytest.raises(ValueError, match=r"max_bytes=1000 .* 32448 bytes.*nystroem"):
         LSRRank(max_bytes=1000).fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match="43264 bytes"):
+        LSRRank(lam="loqo", max_bytes=40000).fit(X, y, qid=qid)
     LSRRank(max_bytes=1000, approximation="nystroem", n_landmarks=9).fit(X, y, qid=qid)
+
+
+def test_memory_stays_below_its_bound():
+    X, y, _ = rows(n=900)
+    qid = np.arange(900) // 9
+    n = len(y)
+    for options in (
+        {"lam": 0.1},
+        {"lam": "cv"},
+        {"lam": "loqo"},
+        {"lam": 0.1, "gamma": [1.0, 2.0]},
+    ):
+        bound = 8 * n * n * (8 if options["lam"] == "loqo" else 6)
+        model = LSRRank(max_bytes=bound, cv=20, measure="MSD", **options)
+        tracemalloc.start()
+        model.fit(X, y, qid=qid)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 1.1 * bound + 4e6, (options, peak / (8 * n * n))
+
+
+@pytest.mark.parametrize("options", [
+    {"kernel": "rbf", "gamma": GAMMA},
+    {"kernel": "precomputed"},
+    {"kernel": "linear"},
+    {"kernel": "linear", "X": rows(n=8, d=20)[0]},
+    {"kernel": "rbf", "approximation": "nystroem", "n_landmarks": 5},
+    {"kernel": "rbf", "approximation": "nystroem", "n_landmarks": 200},
+])  # fmt: skip
+def test_scores_of_training_rows_have_the_mean_of_the_targets(options):
+    X, y, _ = rows()
+    options = dict(options)
+    X = options.pop("X", X)
+    y = y[: len(X)] + 7.0
+    w = np.random.RandomState(0).randint(1, 4, len(y)).astype(float)
+    rows_in = rbf_kernel(X) if options["kernel"] == "precomputed" else X
+    for weight in (None, w):
+        model = LSSVRanker(C=3.0, **options).fit(rows_in, y, sample_weight=weight)
+        mean = np.average(model.predict(rows_in), weights=weight)
+        np.testing.assert_allclose(mean, np.average(y, weights=weight), rtol=1e-9)
+    assert LSRRank(approximation="nystroem", n_landmarks=5).fit(X, y).intercept_ == 0.0
+
+
+@pytest.mark.parametrize("way", [0.01, "cv", "loqo", "lpo"])
+def test_the_papers_equation_holds_where_rows_repeat(way):
+    X, y, qid = rows(n=16)
+    X, qid = np.repeat(X, 2, axis=0), np.repeat(qid, 2)
+    y = np.concatenate([y, y[::-1]])
+    model = LSRRank(gamma=GAMMA, lam=way, measure="MSD", cv=2).fit(X, y, qid=qid)
+    L = dense_laplacian(y, qid)
+    K, a, S = rbf_kernel(X, gamma=GAMMA), model.dual_coef_, (np.bincount(qid) ** 2).sum()
+    residual = (2 / S) * L @ (K @ a - y) + model.lam_ * a
+    np.testing.assert_allclose(residual, 0, atol=1e-10)
+
+
+@pytest.mark.parametrize("way", ["loqo", "lpo", "cv", 0.1])
+def test_an_indefinite_kernel_is_refused_however_the_penalty_is_chosen(way):
+    X, y, qid = rows()
+    options = {"gamma": 5.0, "kernel_params": {"coef0": -1.0}}
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        LSRRank("sigmoid", lam=way, measure="MSD", **options).fit(X, y, qid=qid)
+
+
+def test_values_that_overflow_and_wrong_widths_are_named():
+    X, y, _ = rows()
+    with pytest.raises(ValueError, match="overflow"):
+        LSRRank("polynomial", kernel_params={"degree": 500}).fit(100 * X, y)
+    for gamma in ([[1.0]], ["a"], [None, 1.0], [], [1.0, -1.0]):
+        with pytest.raises(ValueError, match="gamma must be"):
+            LSRRank(gamma=gamma).fit(X, y)
+    with pytest.raises(ValueError, match='gamma="grid" needs a kernel with a gamma'):
+        LSRRank("linear", gamma="grid").fit(X, y)
+    with pytest.raises(ValueError, match="alpha > 0"):
+        RankRLS("rbf", alpha=0.0, approximation="pcg").fit(X, y)
 
 
 def test_all_rows_as_landmarks_give_the_exact_model():

@@ -40,7 +40,7 @@ _PARAMS: dict[str, dict[str, float | None]] = {
     "sigmoid": {"coef0": 1.0},
     "precomputed": {},
 }
-_WITH_GAMMA = ("polynomial", "rbf", "laplacian", "sigmoid")
+WITH_GAMMA = ("polynomial", "rbf", "laplacian", "sigmoid")
 _WITH_WIDTH = {"rbf": squared_distances_to, "laplacian": absolute_distances_to}
 KERNELS = tuple(_PARAMS)
 # Distinct rows from whose pairs the median distance is taken.
@@ -108,7 +108,7 @@ def resolve_kernel(
         raise ValueError(
             f'kernel="precomputed" needs X of shape (n_samples, n_samples) in fit, got {X.shape}.'
         )
-    if kernel in _WITH_GAMMA:
+    if kernel in WITH_GAMMA:
         gamma = default_gamma(X, kernel) if gamma is None else _checked_gamma(gamma)
     else:
         _check_no_gamma(f"the {kernel} kernel", gamma, " Drop it.")

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.solvers.gram import BlockMap, Problem
-from rankwise.solvers.path import inverse_shifted
+from rankwise.solvers.path import check_semidefinite, inverse_shifted
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -28,19 +28,28 @@ class DualDecomposition:
     Attributes
     ----------
     values : ndarray of shape (r,)
+        Eigenvalues above rounding.
     combination : ndarray of shape (N, r)
         ``R' U``.
     projected_target : ndarray of shape (r,)
         ``U' R y``.
+    null : ndarray of shape (N,)
+        ``R' U U' R y`` of the other eigenvectors, which no score of a training row feels.
     """
 
     values: Float64Array
     combination: Float64Array
     projected_target: Float64Array
+    null: Float64Array
 
     def weights(self, C: Float64Array) -> Float64Array:
-        """``R' (R Omega R' + I/C)^-1 R y`` for every C, shape (N, n_C)."""
+        """``R' (R Omega R' + I/C)^-1 R y`` in the span of Omega, for every C, shape (N, n_C)."""
         return self.combination @ (self.projected_target * inverse_shifted(self.values, C)).T
+
+    def all_weights(self, C: Float64Array) -> Float64Array:
+        """``R' (R Omega R' + I/C)^-1 R y`` for every C (0 times infinity is 0), (N, n_C)."""
+        finite = np.where(np.isinf(C), 0.0, C)
+        return self.weights(C) + self.null[:, None] * finite
 
     @property
     def projected_rhs(self) -> Float64Array:
@@ -92,13 +101,23 @@ def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
 
 
 def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualDecomposition:
-    """Decompose ``R Omega R'``; ``omega`` in group order, which ``order`` gives; overwritten."""
+    """Decompose ``R Omega R'``; ``omega`` in group order, which ``order`` gives; overwritten.
+
+    Raises
+    ------
+    NotSemidefiniteError
+        When an eigenvalue is negative beyond rounding.
+    """
     groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
     factor = problem.factor(order, groups)
     half = factor.apply(omega, 0, groups.n_queries)
     system = factor.apply(np.ascontiguousarray(half.T), 0, groups.n_queries)
     target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
-    values, vectors = np.linalg.eigh((system + system.T) / 2)
-    kept = values > len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
-    vectors = vectors[:, kept]
-    return DualDecomposition(values[kept], factor.apply_transposed(vectors), vectors.T @ target)
+    values, vectors = np.linalg.eigh(system)
+    check_semidefinite(values)
+    null = values <= len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    projected = vectors.T @ target
+    unfelt = factor.apply_transposed(vectors[:, null] @ projected[null][:, None])[:, 0]
+    vectors = vectors[:, ~null]
+    combination = factor.apply_transposed(vectors)
+    return DualDecomposition(values[~null], combination, projected[~null], unfelt)

@@ -23,7 +23,7 @@ from typing import Literal
 
 import numpy as np
 
-from rankwise._threads import thread_imap
+from rankwise._threads import available_threads, thread_imap
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.dual import decompose_dual
@@ -36,7 +36,10 @@ from rankwise.solvers.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array
 
 Penalise = Literal["norm", "coefficients"]
-MATRICES = 3  # N x N matrices alive at once
+# N x N matrices alive at once, at most: with folds one after the other, and with an
+# eigendecomposition of all rows and what leads from it to rows that are left out.
+MATRICES = 6
+LEAVE_OUT_MATRICES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +55,15 @@ class Expansion:
     penalise : {"norm", "coefficients"}
     definite : bool
         Whether the kernel is known to be (conditionally) positive semidefinite.
+    max_bytes : int
+        As many folds are solved at once as stay below.
     """
 
     K: Float64Array
     problem: Problem
     penalise: Penalise = "norm"
     definite: bool = True
+    max_bytes: int = 2**62
 
     def solve(self, penalties: Penalties, rows: Int64Array | None = None) -> Float64Array:
         """Coefficients for every penalty from the given training rows, shape (n_values, N).
@@ -122,8 +128,16 @@ class Expansion:
             scores += self.intercepts(coefs, train)
             return mean_defined(per_query(measure, y, scores, groups))
 
-        n_threads = None if len(self.K) > 500 else 1
+        n_threads = self._n_threads(max((len(train) for train, _ in splits), default=0))
         return np.stack(list(thread_imap(held_out, splits, n_threads)))
+
+    def _n_threads(self, n_train: int) -> int:
+        """Folds of so many training rows that are solved at once; small ones one by one."""
+        if len(self.K) <= 500:
+            return 1
+        per_fold = 8 * n_train * n_train * (MATRICES - 1)
+        left = self.max_bytes - 8 * len(self.K) ** 2
+        return max(1, min(available_threads(), left // max(per_fold, 1)))
 
     def leave_query_out(
         self, penalties: Penalties, measure: Measure
@@ -173,7 +187,7 @@ class Expansion:
         basis = np.empty((len(self.K), len(dual.values)))
         basis[order] = dual.combination / np.sqrt(dual.values)
         coefs = np.empty((len(penalties), len(self.K)))
-        coefs[:, order] = dual.weights(penalties.C(problem.pairs())).T
+        coefs[:, order] = dual.all_weights(penalties.C(problem.pairs())).T
         centre, intercept = np.zeros(len(self.K)), Intercept()
         if self.problem.intercept:
             w = np.ones(len(self.K)) if problem.sample_weight is None else problem.sample_weight

@@ -106,7 +106,7 @@ def path_coef(
     assert info == 0
     smallest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(0, 0))[0]
     largest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(p - 1, p - 1))[0]
-    _check_semidefinite(float(smallest), float(largest))
+    check_semidefinite(np.array([smallest, largest]))
     cut = RELATIVE_CUT * largest
     if smallest <= cut and alpha.min() <= max(cut, -2 * smallest):
         # Singular: some directions must be dropped.
@@ -151,10 +151,11 @@ def _tridiagonal_eigh(
     return np.maximum(values, 0.0), vectors
 
 
-def _check_semidefinite(smallest: float, largest: float) -> None:
-    if smallest < -NEGATIVE_CUT * max(largest, 0.0) or largest < 0:
+def check_semidefinite(values: Float64Array) -> None:
+    """Raise where ascending eigenvalues are negative beyond rounding."""
+    if len(values) and values[0] < -NEGATIVE_CUT * max(values[-1], 0.0):
         raise NotSemidefiniteError(
-            f"The system has eigenvalues from {smallest:.3g} to {largest:.3g}."
+            f"The system has eigenvalues from {values[0]:.3g} to {values[-1]:.3g}."
         )
 
 
@@ -178,8 +179,7 @@ def eigen_path(equations: SquareSystem) -> EigenPath:
         When an eigenvalue is negative beyond rounding.
     """
     values, vectors = np.linalg.eigh(equations.matrix)
-    if len(values):
-        _check_semidefinite(values[0], values[-1])
+    check_semidefinite(values)
     return EigenPath(np.maximum(values, 0.0), vectors, vectors.T @ equations.rhs)
 
 

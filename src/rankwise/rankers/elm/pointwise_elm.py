@@ -60,7 +60,8 @@ class PointwiseELM(ELM):
     kernel_params : dict, optional
         "degree", "coef0" or "delta" of the kernel, or keyword arguments of a callable.
     max_bytes : int, default=2**33
-        Most memory an exact kernel model may take for its matrices, in bytes (32 n_samples^2).
+        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
+        and "lpo".
 
     Attributes
     ----------

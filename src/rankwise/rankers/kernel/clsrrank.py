@@ -47,7 +47,8 @@ class CLSRRank(KernelModel):
     query_weight : {"pair", "document", "query"}, default="pair"
         What counts the same: every pair, every document, or every query.
     max_bytes : int, default=2**33
-        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
+        and "lpo".
     measure : str, default="nDCG@10"
         What the search optimises, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
@@ -69,7 +70,7 @@ class CLSRRank(KernelModel):
 
     Notes
     -----
-    O(N^3) time and 32 N^2 bytes for N rows. "loqo" refits for every query, which takes its columns
+    O(N^3) time and 48 N^2 bytes for N rows. "loqo" refits for every query, which takes its columns
     with it. A row of weight w stands for w rows that share its coefficient.
 
     References

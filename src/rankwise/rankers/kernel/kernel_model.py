@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.datasets.row_stream import RowStream
 from rankwise.features.kernel import Kernel
-from rankwise.features.kernels import KERNELS, gamma_grid, resolve_kernel
+from rankwise.features.kernels import KERNELS, WITH_GAMMA, gamma_grid, resolve_kernel
 from rankwise.metrics import parse
 from rankwise.rankers.closed_form import (
     DEFAULT_FOLDS,
@@ -27,8 +27,8 @@ from rankwise.rankers.closed_form import (
     row_splits,
 )
 from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
-from rankwise.solvers.expansion import MATRICES, Expansion, Penalise
-from rankwise.solvers.gram import Problem
+from rankwise.solvers.expansion import LEAVE_OUT_MATRICES, MATRICES, Expansion, Penalise
+from rankwise.solvers.gram import CHUNK_ROWS, Problem
 from rankwise.solvers.held_out import mean_defined, per_query
 from rankwise.solvers.path import NotSemidefiniteError
 from rankwise.solvers.path_selection import PathFit
@@ -48,7 +48,7 @@ KERNEL_CONSTRAINTS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class KernelDesign:
     """An expansion over training rows.
 
@@ -58,7 +58,7 @@ class KernelDesign:
     X : ndarray or CSR of shape (N, n_features)
         Training rows in float64 (of a precomputed kernel: the values between them).
     expansion : Expansion, or None
-        None: the kernel between the rows is never held.
+        None: the kernel between the rows is not held, or no more.
     kept : ndarray of bool, or None
         Rows passed to ``fit`` that have a weight; None: all. They are columns of what a
         precomputed kernel gets.
@@ -68,10 +68,6 @@ class KernelDesign:
     X: Matrix
     expansion: Expansion | None
     kept: Any = None
-
-    def intercepts(self, coefs: Float64Array) -> Float64Array:
-        """Intercept of each solution, shape (n_C,)."""
-        return np.zeros(len(coefs)) if self.expansion is None else self.expansion.intercepts(coefs)
 
     def values(self, X: Matrix) -> Float64Array:
         """``K(X, X_fit)``, shape (n_rows, N)."""
@@ -184,12 +180,21 @@ class KernelModel(ClosedFormRanker):
     def _gammas(self, data: FitData) -> list[float | None]:
         """Widths to choose from."""
         if isinstance(self.gamma, str):
+            if self.kernel not in WITH_GAMMA:
+                raise ValueError(
+                    f'gamma="grid" needs a kernel with a gamma ({", ".join(WITH_GAMMA)}), got '
+                    f"kernel={self.kernel!r}. Drop it."
+                )
             return [float(gamma) for gamma in gamma_grid(data.X, self.kernel)]
         if np.ndim(self.gamma) == 0:
             return [self.gamma]
-        if not len(self.gamma):
-            raise ValueError("gamma must hold at least one number, got an empty list.")
-        return [float(gamma) for gamma in self.gamma]
+        try:
+            gammas = np.asarray(self.gamma, dtype=np.float64)
+        except (TypeError, ValueError):
+            gammas = np.zeros(0)
+        if gammas.ndim != 1 or not gammas.size or not (gammas > 0).all():
+            raise ValueError(f"gamma must be a number > 0 or a list of them, got {self.gamma!r}.")
+        return [float(gamma) for gamma in gammas]
 
     def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
         kernel = self._resolve(data, gamma)
@@ -211,17 +216,26 @@ class KernelModel(ClosedFormRanker):
 
     def _expansion(self, data: FitData, kernel: Kernel) -> KernelDesign:
         n = data.X.shape[0]
-        needed = 8 * n * n * (MATRICES + 1)
+        leaves_out = getattr(self, self._penalty) in ("loqo", "lpo") and self._penalise == "norm"
+        matrices = LEAVE_OUT_MATRICES if leaves_out else MATRICES
+        needed = 8 * n * n * matrices
         if needed > self.max_bytes:
             raise ValueError(
                 f"max_bytes={self.max_bytes} is less than the {needed} bytes that an exact kernel "
-                f"model of n_samples={n} rows takes ({MATRICES + 1} matrices of n_samples x "
-                f"n_samples float64). Raise max_bytes, or {self._smaller()}."
+                f"model of n_samples={n} rows takes ({matrices} matrices of n_samples x n_samples "
+                f"float64). Raise max_bytes{self._smaller()}."
             )
         X = data.X.astype(np.float64, copy=False)
         kept = data.kept if kernel.name == "precomputed" else None
         X = X if kept is None else X[:, kept]
-        K = np.asarray(kernel(X, X), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = np.asarray(kernel(X, X), dtype=np.float64)
+        if not np.isfinite(K.sum()):
+            raise ValueError(
+                f"kernel must be finite between training rows, got kernel={self.kernel!r} with "
+                f"values that overflow (gamma={kernel.gamma}, kernel_params={self.kernel_params}). "
+                "Scale X, or change them."
+            )
         problem = self._problem(data)
         given = kernel.name in ("callable", "precomputed")  # the named ones are symmetric
         if (
@@ -235,12 +249,12 @@ class KernelModel(ClosedFormRanker):
             )
         centred = problem.graph != "pointwise" or problem.intercept
         definite = kernel.definite == "positive" or (kernel.definite == "conditional" and centred)
-        expansion = Expansion(K, problem, self._penalise, definite)
+        expansion = Expansion(K, problem, self._penalise, definite, self.max_bytes)
         return KernelDesign(kernel, X, expansion, kept)
 
     def _smaller(self) -> str:
         """How to do with less memory."""
-        return 'use RankRLS(approximation="nystroem") or RankRLS(approximation="pcg")'
+        return ", or fit fewer rows"
 
     def _fit_way(
         self,
@@ -254,7 +268,9 @@ class KernelModel(ClosedFormRanker):
         if not isinstance(design, KernelDesign):
             return super()._fit_way(way, design, problem, penalties, data, vali)
         try:
-            return self._fit_expansion(way, design, penalties, data, vali)
+            fit = self._fit_expansion(way, design, penalties, data, vali)
+            design.expansion = None  # the next width has a kernel of the same size
+            return fit
         except NotSemidefiniteError as error:
             raise ValueError(
                 f"kernel must be positive semidefinite where its norm is penalised, got "
@@ -294,6 +310,20 @@ class KernelModel(ClosedFormRanker):
         for name in ("coef_", "intercept_", "X_fit_", "dual_coef_", "kernel_", "gamma_"):
             vars(self).pop(name, None)
         super()._set_fitted(design, problem, fit, penalties, chosen)
+        if problem.intercept:
+            self.intercept_ = self._intercept(problem, fit, chosen)
+
+    def _intercept(self, problem: Problem, fit: PathFit, chosen: int) -> float:
+        """The constant with which the scores of the training rows have the mean of the targets."""
+        if fit.grams is not None:
+            parts = zip(fit.grams, fit.coefs, strict=True)
+            sums = [gram.sums @ coef[chosen] for gram, coef in parts]
+            return float((fit.grams[0].target_sum - np.mean(sums)) / fit.grams[0].weight)
+        scores = [
+            self._scores(problem.X[lo : lo + CHUNK_ROWS])
+            for lo in range(0, problem.X.shape[0], CHUNK_ROWS)
+        ]
+        return float(np.average(problem.y - np.concatenate(scores), weights=problem.sample_weight))
 
     def _set_model(self, design: Any, coefs: Sequence[Float64Array]) -> None:
         if isinstance(design, LinearDesign):
@@ -301,7 +331,7 @@ class KernelModel(ClosedFormRanker):
             return
         self.kernel_, self.gamma_ = design.kernel, design.kernel.gamma
         self.dual_coef_ = coefs[0]
-        self.intercept_ = float(design.intercepts(coefs[0][None, :])[0])
+        self.intercept_ = 0.0
         if design.kernel.name != "precomputed":
             self.X_fit_ = design.X
         elif design.kept is not None:  # rows without weight have columns all the same

@@ -54,6 +54,9 @@ class KernelRanker(KernelModel):
     n_landmarks: int
     random_state: Any
 
+    def _smaller(self) -> str:
+        return ', or use approximation="nystroem"'
+
     def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
         kernel = self._resolve(data, gamma)
         if self.approximation != "nystroem" or kernel.name == "linear":
@@ -105,6 +108,7 @@ class KernelRanker(KernelModel):
         self.nystroem_ = nystroem
         self.kernel_ = self.nystroem_.kernel
         self.gamma_ = self.kernel_.gamma
+        self.intercept_ = 0.0
         self.output_weights_ = coefs[0]
 
     def _path_coef(self, design: Any, fit: PathFit) -> Float64Array:
@@ -115,4 +119,4 @@ class KernelRanker(KernelModel):
     def _scores(self, X: Matrix) -> Float64Array:
         if not hasattr(self, "nystroem_"):
             return super()._scores(X)
-        return self.nystroem_.scores(X, self.output_weights_[:, None])[:, 0]
+        return self.nystroem_.scores(X, self.output_weights_[:, None])[:, 0] + self.intercept_

@@ -31,7 +31,7 @@ class LSRRank(KernelRanker):
     ----------
     kernel : str or callable, default='rbf'
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z) and is called once with the two matrices, see
+        Z)`` that returns an array (n_x, n_z), called once with the two matrices by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X, where there are fewer of them than rows.
     gamma : float > 0, list of floats, "grid" or None, default=None
@@ -53,7 +53,8 @@ class LSRRank(KernelRanker):
     query_weight : {"pair", "document", "query"}, default="pair"
         What counts the same: every pair, every document, or every query.
     max_bytes : int, default=2**33
-        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
+        and "lpo".
     measure : str, default="nDCG@10"
         What the search optimises, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
@@ -83,7 +84,7 @@ class LSRRank(KernelRanker):
     Notes
     -----
     Several queries: the mean over the ordered pairs of all queries (weighted as ``query_weight``
-    says). O(N^3) time and 32 N^2 bytes for N rows, or O(N n^2) and O(n^2) with n landmarks.
+    says). O(N^3) time and 48 N^2 bytes for N rows, or O(N n^2) and O(n^2) with n landmarks.
 
     Differs from [2]: the symmetric form is solved; [2] prints ``((2/m) P K + lam I)^-1 (2/m) P y``,
     which is the same a.

@@ -28,7 +28,7 @@ class LSSVRanker(KernelRanker):
     ----------
     kernel : str or callable, default='rbf'
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z) and is called once with the two matrices, see
+        Z)`` that returns an array (n_x, n_z), called once with the two matrices by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X, where there are fewer of them than rows.
     gamma : float > 0, list of floats, "grid" or None, default=None
@@ -48,7 +48,8 @@ class LSSVRanker(KernelRanker):
         the rows.
     n_landmarks : int, default=1000
     max_bytes : int, default=2**33
-        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
+        and "lpo".
     measure : str, default="nDCG@10"
         What the search optimises, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
@@ -77,7 +78,7 @@ class LSSVRanker(KernelRanker):
 
     Notes
     -----
-    O(N^3) time and 32 N^2 bytes for N rows. The queries are used by the search only.
+    O(N^3) time and 48 N^2 bytes for N rows. The queries are used by the search only.
 
     References
     ----------

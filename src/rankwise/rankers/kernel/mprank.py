@@ -29,7 +29,7 @@ class MPRank(KernelRanker):
     ----------
     kernel : str or callable, default='linear'
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z) and is called once with the two matrices, see
+        Z)`` that returns an array (n_x, n_z), called once with the two matrices by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X, where there are fewer of them than rows.
     gamma : float > 0, list of floats, "grid" or None, default=None
@@ -52,7 +52,8 @@ class MPRank(KernelRanker):
     query_weight : {"pair", "document", "query"}, default="pair"
         What counts the same: every pair, every document, or every query.
     max_bytes : int, default=2**33
-        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
+        and "lpo".
     measure : str, default="nDCG@10"
         What the search optimises, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
@@ -81,7 +82,7 @@ class MPRank(KernelRanker):
 
     Notes
     -----
-    The minimiser is that of :class:`LSRRank` with ``lam = 1/C``. O(N^3) time and 32 N^2 bytes for N
+    The minimiser is that of :class:`LSRRank` with ``lam = 1/C``. O(N^3) time and 48 N^2 bytes for N
     rows; O(N d^2) for a linear kernel on d columns; O(N n^2) with n landmarks.
 
     References

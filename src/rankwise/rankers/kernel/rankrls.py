@@ -35,7 +35,7 @@ class RankRLS(KernelRanker):
     ----------
     kernel : str or callable, default='linear'
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z) and is called once with the two matrices, see
+        Z)`` that returns an array (n_x, n_z), called once with the two matrices by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X, where there are fewer of them than rows.
     gamma : float > 0, list of floats, "grid" or None, default=None
@@ -62,7 +62,8 @@ class RankRLS(KernelRanker):
     tol, max_iter : float, int, default=1e-8, 500
         "pcg" stops when the residual is below ``tol`` times the right-hand side.
     max_bytes : int, default=2**33
-        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
+        and "lpo".
     measure : str, default="nDCG@10"
         What the search optimises, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
@@ -93,7 +94,7 @@ class RankRLS(KernelRanker):
 
     Notes
     -----
-    Linear kernel: O(N d^2 + d^3), linear in the rows. Other kernels: O(N^3) and 32 N^2 bytes
+    Linear kernel: O(N d^2 + d^3), linear in the rows. Other kernels: O(N^3) and 48 N^2 bytes
     exactly; O(N n^2 + n^3) and O(n^2) with n landmarks; "pcg": O(N^2 d) a step and O(N n) bytes.
 
     References
@@ -163,6 +164,9 @@ class RankRLS(KernelRanker):
             data.X, data.y, data.groups, data.sample_weight, self.graph, self.query_weight
         )
 
+    def _smaller(self) -> str:
+        return ', or use approximation="nystroem" or "pcg"'
+
     def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
         kernel = self._resolve(data, gamma)
         if self.approximation != "pcg" or kernel.name == "linear":
@@ -187,12 +191,15 @@ class RankRLS(KernelRanker):
                 f"alpha={self.alpha!r}, gamma={self.gamma!r}. Give numbers, or use "
                 'approximation="nystroem" to search.'
             )
+        C = float(penalties.C(problem.pairs())[0])
+        if np.isinf(C):
+            raise ValueError('approximation="pcg" needs alpha > 0, got alpha=0. Use a small one.')
         landmarks = self._landmark_map(data, design.kernel)
         expanded = solve_expansion_by_pcg(
             design.kernel,
             design.X,
             problem,
-            float(penalties.C(problem.pairs())[0]),
+            C,
             landmarks,
             PreconditionedConjugateGradients(self.tol, self.max_iter),
         )

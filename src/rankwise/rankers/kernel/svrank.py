@@ -48,7 +48,7 @@ class SVRank(KernelRanker):
     ----------
     kernel : str or callable, default='rbf'
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z) and is called once with the two matrices, see
+        Z)`` that returns an array (n_x, n_z), called once with the two matrices by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X. The problem is convex, so the kernel must be positive semidefinite; perceptron and
         stump, which are so on coefficients that sum to 0 in each query, are enough.
@@ -74,7 +74,8 @@ class SVRank(KernelRanker):
     query_weight : {"pair", "document", "query"}, default="pair"
         What counts the same: every pair, every document, or every query.
     max_bytes : int, default=2**33
-        Most memory an exact model may take for its matrices, in bytes (32 n_samples^2).
+        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
+        and "lpo".
     measure : str, default="nDCG@10"
         What the search optimises, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5

@@ -49,8 +49,48 @@ def test_paper_s_sums_are_the_closed_form(rng):
     np.testing.assert_allclose(B, ours[1], atol=1e-14)
 
 
+@pytest.mark.parametrize("n_nodes", [10, 100], ids=["primal", "dual"])
+def test_directions_singular_to_rounding_are_dropped(rng, n_nodes):
+    X = np.repeat(rng.normal(size=(20, 5)), 2, axis=0)  # 19 differences, each twice
+    y = rng.normal(size=40)
+    fit = {"activation": "relu", "random_state": 3}
+    for lam in (0.0, 1e-100, 1e-22):
+        penalty = np.inf if lam < 1e-50 else 2 / (40**2 * lam)
+        ours = ELMRank(n_nodes, lam, np.inf, **fit).fit(X, y)
+        theirs = PairwiseELM(n_nodes, C=penalty, **fit).fit(X, y)
+        expected = theirs.predict(X)
+        np.testing.assert_allclose(ours.predict(X), expected, atol=1e-8 * np.abs(expected).max())
+    smooth = ELMRank(60, 1e-100, random_state=0).fit(X, y)
+    A, B = system(hidden(smooth, X), y, np.zeros(40), np.ones(40), 0.0)
+    least = np.linalg.pinv(A, rcond=1e-12, hermitian=True) @ B
+    np.testing.assert_allclose(
+        hidden(smooth, X) @ (smooth.output_weights_[0] - least), 0.0, atol=1e-3 * np.abs(y).max()
+    )
+
+
 @pytest.mark.parametrize("n_nodes", [8, 60], ids=["primal", "dual"])
-@pytest.mark.parametrize(("lam", "c"), [(1e-3, 2.0), (0.1, 2.0**20), (1e-2, np.inf), ("cv", "cv")])
+@pytest.mark.parametrize("block", [True, False])
+def test_no_first_ridge_is_searched_like_any_other(rng, n_nodes, block, monkeypatch):
+    monkeypatch.setattr(stabilised, "block_costs_less", lambda *_: block)
+    X, y = rng.normal(size=(30, 5)), rng.normal(size=30)
+    fit = {"activation": "relu", "random_state": 0}
+    for C_values in ([4.0, 2.0**12], [4.0, np.inf]):  # without any penalty: no block formula
+        ranker = ELMRank(n_nodes, [0.0, 1e-3], C_values, cv=5, **fit).fit(X, y)
+        expected = np.zeros((2, 2))
+        for fold in content_folds(X, y, 5, seed_of_folds(ranker, 5)):
+            train = np.setdiff1d(np.arange(30), fold)
+            for i, lam in enumerate([0.0, 1e-3]):
+                for j, c in enumerate(C_values):
+                    model = ELMRank(n_nodes, lam, c, **fit).fit(X[train], y[train])
+                    error = y - model.predict(X)
+                    expected[i, j] += ((error[fold] - error[train].mean()) ** 2).sum()
+        np.testing.assert_allclose(ranker.cv_results_["squared_error"][0], expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("n_nodes", [8, 60], ids=["primal", "dual"])
+@pytest.mark.parametrize(
+    ("lam", "c"), [(0.0, 2.0), (1e-3, 2.0), (0.1, 2.0**20), (1e-2, np.inf), ("cv", "cv")]
+)
 def test_output_weights_solve_the_paper_s_system(rng, n_nodes, lam, c):
     X, y = rng.random((30, 3)), rng.normal(size=30)
     ranker = ELMRank(n_nodes, lam, c, n_draws=2, random_state=0).fit(X, y)
@@ -280,8 +320,8 @@ def test_cost_decides_between_block_and_differences():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"lam": 0.0}, "lam"),
-        ({"lam": [1.0, 0.0]}, "lam must be a number or a list of numbers from 1e-100"),
+        ({"lam": -1.0}, "lam"),
+        ({"lam": [1.0, -0.5]}, "lam must be a number or a list of numbers from 1e-100"),
         ({"lam": [np.inf]}, "lam must be a number"),
         ({"lam": []}, "lam must be a number"),
         ({"C": [-1.0]}, r"\(or infinity\)"),

@@ -58,10 +58,11 @@ def fold_products(left, target, scale, y, rows, size, out):
 
 
 @njit(fastmath=REASSOCIATE)
-def shrinkages(values, penalty, half, out):
+def shrinkages(values, penalty, half, cut, out):
     """``eta / (Lambda + eta)`` for ``eta = half (penalty[0] + i penalty[1])``, into (r, 2G).
 
-    A row of ``out`` beyond the eigenvalues is that of an eigenvalue 0.
+    A row of ``out`` beyond the eigenvalues is that of an eigenvalue 0. Where Lambda and both parts
+    of eta are at most ``cut`` the direction is dropped: 1.
     """
     G = penalty.shape[1]
     for v in range(len(out)):
@@ -71,6 +72,10 @@ def shrinkages(values, penalty, half, out):
         for g in range(G):
             x = penalty[0, g] * half
             y = penalty[1, g] * half
+            if value <= cut and x <= cut and y <= cut:
+                re[g] = 1.0
+                im[g] = 0.0
+                continue
             shifted = value + x
             q = 1.0 / (shifted * shifted + y * y)
             re[g] = (x * shifted + y * y) * q

@@ -25,6 +25,7 @@ from scipy import sparse
 
 from rankwise.features.random_nodes import NodeMap
 from rankwise.kernels.complex_folds import add_squared_solutions, fold_products, shrinkages
+from rankwise.solvers.path import RELATIVE_CUT
 from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix
 
 # ELMRank's grids: lam 1e-5 ... 1e1, C 2^1 ... 2^25.
@@ -62,10 +63,20 @@ class StabilisedPath:
     half: float
 
     def coef(self, penalty: Float64Array) -> Float64Array:
-        """Solutions for each column of ``penalty`` (2, G), shape (G, n)."""
-        shifted = self.values + self.half * penalty[0][:, None]
-        imaginary = self.half * penalty[1][:, None]
-        return (self.moment * shifted / (shifted * shifted + imaginary * imaginary)) @ self.basis.T
+        """Solutions for each column of ``penalty`` (2, G), shape (G, n).
+
+        Directions that are singular to rounding are dropped: without any penalty the solution is
+        that of least norm.
+        """
+        real, imaginary = self.half * penalty[:, :, None]
+        shifted = self.values + real
+        cut = singular_below(self.values)
+        regular = (self.values > cut) | (real > cut) | (imaginary > cut)
+        squared = shifted * shifted + imaginary * imaginary
+        shrunk = np.divide(
+            self.moment * shifted, squared, out=np.zeros_like(squared), where=regular
+        )
+        return shrunk @ self.basis.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +111,7 @@ class ComplexPath(StabilisedPath):
         ----------
         folds : FoldPlan
         penalty : ndarray of shape (2, G)
-            See :func:`complex_penalties`.
+            See :func:`complex_penalties`; no column is (0, 0).
         """
         m, r = self.left.shape
         values = self.values[len(self.values) - r :]
@@ -115,7 +126,7 @@ class ComplexPath(StabilisedPath):
             for lo in range(0, len(errors), step):
                 part = np.ascontiguousarray(penalty[:, lo : lo + step])
                 shrunk = np.empty((columns, 2 * part.shape[1]))
-                shrinkages(values, part, 0.5 * train, shrunk)
+                shrinkages(values, part, 0.5 * train, singular_below(values), shrunk)
                 for top in range(0, len(products), together):
                     systems = products[top : top + together] @ shrunk
                     add_squared_solutions(systems, size, errors[lo : lo + step])
@@ -255,8 +266,8 @@ def tune_draws(
         Fold 0 ... k-1 of each training row, the same for all draws or one row for each draw.
         Every fold holds a row, and k >= 2.
     lam, C : array-like of shape (n_lam,), (n_C,)
-        Grids; ``lam > 0``, ``C`` may hold ``np.inf``. The first least error in (lam, C) order is
-        chosen.
+        Grids; ``lam >= 0``, and > 0 where ``C`` holds ``np.inf``. The first least error in (lam,
+        C) order is chosen.
     sample_weight : ndarray of shape (m,), optional
         Repetitions of each training row, > 0.
 
@@ -287,6 +298,11 @@ def tune_draws(
         C[chosen % len(C)],
         errors.reshape(n_draws, len(lam), len(C)),
     )
+
+
+def singular_below(values: Float64Array) -> float:
+    """A direction whose eigenvalue and penalty are at most this is singular to rounding."""
+    return RELATIVE_CUT * float(values.max(initial=0.0))
 
 
 def complex_penalties(lam: Float64Array, C: Float64Array) -> Float64Array:

@@ -161,8 +161,9 @@ def fit_row_folds(
     folds: Sequence[Int64Array],
 ) -> StabilisedFit:
     """Solutions on all rows, and the error over folds of rows."""
-    one_group = problem.groups.n_queries == 1
-    if one_group and block_costs_less(
+    # Without any penalty the blocks are singular where the nodes reach every row.
+    by_blocks = problem.groups.n_queries == 1 and bool(penalty.any(axis=0).all())
+    if by_blocks and block_costs_less(
         problem.X.shape[0], maps[0].n_features_out, penalty.shape[1], folds
     ):
         return _fit_blocks(problem, maps, penalty, folds)

@@ -31,7 +31,7 @@ class LSRRank(KernelRanker):
     ----------
     kernel : str or callable, default='rbf'
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z), called once with the two matrices by exact models, see
+        Z)`` that returns an array (n_x, n_z), called once with both by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X, where there are fewer of them than rows.
     gamma : float > 0, list of floats, "grid" or None, default=None

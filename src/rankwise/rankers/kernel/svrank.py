@@ -48,7 +48,7 @@ class SVRank(KernelRanker):
     ----------
     kernel : str or callable, default='rbf'
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z), called once with the two matrices by exact models, see
+        Z)`` that returns an array (n_x, n_z), called once with both by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X. The problem is convex, so the kernel must be positive semidefinite; perceptron and
         stump, which are so on coefficients that sum to 0 in each query, are enough.

@@ -16,6 +16,7 @@ from rankwise import (
     PointwiseELM,
     QueryGroups,
     RidgeRanker,
+    SVRank,
 )
 from rankwise.features.random_nodes import ACTIVATIONS, draw_nodes
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
@@ -286,6 +287,29 @@ def test_row_folds_keep_repeated_rows_together(case):
         single = ranker.fit(X, y).cv_results_["fold_test_scores"]
         repeated = ranker.set_params(**scaled).fit(X[again], y[again])
         np.testing.assert_allclose(repeated.cv_results_["fold_test_scores"], single)
+
+
+@pytest.mark.parametrize("make", [PairwiseELM, LSRRank, SVRank])
+def test_the_measure_is_checked_before_the_fit(case, make, monkeypatch):
+    X, y, qid, _ = case
+    fitted = []
+    monkeypatch.setattr(make, "_fit_way", lambda *args: fitted.append(args))
+    penalty = "C" if make is PairwiseELM else "lam"
+    with pytest.raises(
+        ValueError,
+        match=rf"measure='nDCG@10', which chooses {penalty}, does not take these targets: y must "
+        r'be >= 0 for nDCG.*, got -1\..* measure="MSD" and measure="Misranking"\.$',
+    ):
+        make(**{penalty: "cv"}).fit(X, y - 1.0, qid=qid)
+    with pytest.raises(ValueError, match="measure='ERR', which chooses"):
+        make(**{penalty: "val"}, measure="ERR").fit(
+            X, y, qid=qid, X_val=X, y_val=y - 1.0, qid_val=qid
+        )
+    assert not fitted
+    monkeypatch.undo()
+    make(**{penalty: [0.1, 1.0]}, measure="MSD").fit(X, y - 1.0, qid=qid)
+    make(**{penalty: [0.1, 1.0]}).fit(X, y - 1.0, qid=qid, X_val=X, y_val=y, qid_val=qid)
+    make(**{penalty: 1.0}).fit(X, y - 1.0, qid=qid)
 
 
 def test_cv_takes_a_splitter_or_index_pairs(case):

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise._threads import single_threaded_blas, thread_imap
 from rankwise.datasets.row_stream import RowStream
 from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
 from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
 from rankwise.rankers.streamed import check_rereadable, fit_stream, read_head
@@ -110,6 +111,8 @@ class ClosedFormRanker(StreamRanker):
         way, penalties = self._grid(getattr(self, self._penalty), vali is not None)
         if way == "lpo":
             measure = parse("Misranking")
+        elif way != "fixed":
+            self._check_measure(measure, vali if way == "val" and vali is not None else data)
         problem = self._problem(data)
         best: tuple[float, Design, PathFit, int] | None = None
         searched: list[tuple[dict[str, Any], Float64Array | None]] = []
@@ -296,6 +299,17 @@ class ClosedFormRanker(StreamRanker):
             "lam": MEAN_GRID,
             "mean": inverse(MEAN_GRID),
         }[self._scale]
+
+    def _check_measure(self, measure: Measure, held_out: FitData) -> None:
+        """Raise, before anything is fitted, where the measure does not take the targets."""
+        y = held_out.y
+        try:
+            measure.per_query(y, np.zeros(len(y)), held_out.groups)
+        except ValueError as error:
+            raise ValueError(
+                f"measure={self.measure!r}, which chooses {self._penalty}, does not take these "
+                f'targets: {error} Such are measure="MSD" and measure="Misranking".'
+            ) from None
 
     def _set_fitted(
         self, design: Design, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int

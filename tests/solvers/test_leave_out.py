@@ -1,6 +1,7 @@
 """Leave-pair-out against refits that really leave the pair out."""
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -54,10 +55,21 @@ MAKERS = {
 }
 
 
+CASES = [(name, "grades") for name in MAKERS]
+CASES += [
+    (name, targets)
+    for name in ("distinct", "distinct document")
+    for targets in ("half distinct", "distinct")
+]
+
+
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("name", MAKERS)
-def test_leave_pair_out_equals_refits(name, weighted):
+@pytest.mark.parametrize(("name", "targets"), CASES)
+def test_leave_pair_out_equals_refits(name, targets, weighted):
     X, y, qid, w = data(weighted=weighted)
+    if targets != "grades":
+        new = np.random.RandomState(7).rand(len(y))
+        y = np.where(np.arange(len(y)) % 2 == 0, new, y) if targets == "half distinct" else new
     model = MAKERS[name]("lpo")
     parameter = "alpha" if isinstance(model, RidgeRanker) else "C"
     vars(model)[parameter] = "lpo"
@@ -66,3 +78,13 @@ def test_leave_pair_out_equals_refits(name, weighted):
     expected = [refitted(MAKERS[name], X, y, qid, w, value) for value in GRID]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=1e-12)
     assert getattr(model, f"{parameter}_") == GRID[int(np.argmin(expected))]
+
+
+def test_real_targets_and_weights_take_bounded_time_and_memory():
+    rng = np.random.RandomState(0)
+    X, y = rng.rand(90, 3), rng.rand(90)
+    for options, w in (({"graph": "distinct"}, None), ({}, rng.rand(90).round(1) + 0.1)):
+        tracemalloc.start()
+        PairwiseELM(20, C="lpo", random_state=0, **options).fit(X, y, sample_weight=w)
+        assert tracemalloc.get_traced_memory()[1] < 5e7
+        tracemalloc.stop()

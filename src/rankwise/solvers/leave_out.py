@@ -20,7 +20,7 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,8 +118,10 @@ def leave_pair_out(
 
     Notes
     -----
-    For each penalty and query O(m^2 r + m^3) and O(m^2) pairs with systems of three unknowns (of
-    five, and one of m unknowns for each two grades, where only distinct grades make pairs).
+    For each penalty and query one system of m unknowns, O(m^2 r + m^3), and O(m^2) systems of three
+    unknowns. Row weights: one system of m unknowns for each sum of two weights. Where only distinct
+    grades make pairs: systems of five unknowns, and one of m unknowns for each two grades that
+    several rows share.
     """
     groups = problem.groups
     all_pairs = problem.pairs()
@@ -167,31 +169,36 @@ class _Change:
 
 def _changes(
     problem: Problem, y: Float64Array, w: Float64Array, first: Int64Array, second: Int64Array
-) -> list[tuple[Int64Array, _Change]]:
+) -> Iterator[tuple[Int64Array, _Change]]:
     """Pairs (as positions in ``first``) that share a base, with what changes for each."""
     if problem.graph == "pointwise":
         small = np.zeros((len(first), 2, 2))
         small[:, 0, 0], small[:, 1, 1] = -w[first], -w[second]
         change = _Change(np.diag(w), np.zeros((len(w), 0)), small, float(w.sum()))
-        return [(np.arange(len(first)), change)]
+        yield np.arange(len(first)), change
+        return
+    same = (y[:, None] == y[None, :]) if problem.graph == "distinct" else None
+    alone = np.zeros(len(y), dtype=bool)
     keys = [w[first] + w[second]]
-    if problem.graph == "distinct":
-        keys += [y[first], y[second], w[first]]
+    if same is not None:
+        # A grade of one row vanishes with it: such pairs share a base whatever their grades are.
+        alone = same.sum(axis=1) == 1
+        both = alone[first] & alone[second]
+        keys += [np.where(both, np.inf, key) for key in (y[first], y[second], w[first])]
     _, group = np.unique(np.stack(keys), axis=1, return_inverse=True)
-    group = group.ravel()
-    changes = []
-    for number in range(int(group.max()) + 1):
-        part = np.flatnonzero(group == number)
+    by_group = np.argsort(group.ravel(), kind="stable")
+    bounds = np.flatnonzero(np.diff(group.ravel()[by_group])) + 1
+    for part in np.split(by_group, bounds):
         i, j = first[part], second[part]
         left = float(w.sum() - w[i[0]] - w[j[0]])
         c = query_factor(left, problem.query_weight) if left > 0 else 0.0
-        if problem.graph == "all":
-            reach = np.full(len(w), left)
-            columns = w[:, None]
-            base = c * (np.diag(w * reach) - np.outer(w, w))
+        if same is None or (alone[i[0]] and alone[j[0]]):
+            columns, reach = w[:, None], np.full(len(w), left)
+            base = -c * np.outer(w, w) if same is None else -c * np.outer(w, w) * ~same
+            own = w if same is None else same @ w
+            base[np.diag_indices_from(base)] = c * w * (left - own)
         else:
             of_first, of_second = y == y[i[0]], y == y[j[0]]
-            same = y[:, None] == y[None, :]
             grade_weight = same @ w - of_first * w[i[0]] - of_second * w[j[0]]
             reach = left - grade_weight
             columns = np.stack([w, w * of_first, w * of_second], axis=1)
@@ -202,12 +209,11 @@ def _changes(
             small[:, 0, position] = small[:, position, 0] = c * w[row]
             small[:, position, position] = -c * w[row] * (reach[row] + w[row])
         small[:, p, p + 1] = small[:, p + 1, p] = -c * w[i] * w[j]
-        if problem.graph == "distinct":
+        if p == 3:
             for column, position, row in ((1, p, i), (2, p + 1, j)):
                 small[:, column, position] = small[:, position, column] = -c * w[row]
                 small[:, position, position] += c * w[row] ** 2
-        changes.append((part, _Change(base, columns, small, left)))
-    return changes
+        yield part, _Change(base, columns, small, left)
 
 
 def _pair_scores(

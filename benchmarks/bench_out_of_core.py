@@ -48,7 +48,7 @@ def measure(n_rows: int, ranker: PairwiseELM) -> tuple[float, float, float]:
     made = time.perf_counter() - start
     with PeakMemory() as memory:
         start = time.perf_counter()
-        ranker.fit(stream(chunks(n_rows)))
+        ranker.fit(stream(chunks(n_rows), n_samples=n_rows))
         fitted = time.perf_counter() - start
     assert memory.extra_bytes is not None
     return 1e6 * fitted / n_rows, 1e6 * made / n_rows, memory.extra_bytes / 2**20

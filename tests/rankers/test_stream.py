@@ -132,6 +132,10 @@ def test_same_bits_in_float32(case, rng, monkeypatch, precise, graph):
             whole, streamed = fit_both(ranker, columns, cuts)
             np.testing.assert_array_equal(streamed.output_weights_, whole.output_weights_)
             assert streamed.hidden_weights_.dtype == np.float32
+            told = stream(chunks(columns, cuts), n_samples=len(y))
+            if weight is None:
+                told = clone(ranker).fit(told).output_weights_
+                np.testing.assert_array_equal(told, whole.output_weights_)
 
 
 @pytest.mark.parametrize("ranker", [RANKERS[1], RANKERS[5], RANKERS[6]])

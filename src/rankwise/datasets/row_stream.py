@@ -100,8 +100,8 @@ class RowStream:
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(
-            "X must be rows in memory here, got a RowStream. Closed forms whose model does not grow "
-            "with the rows (linear ones, landmarks, ELMs) fit, predict and score streams."
+            "X must be rows in memory here, got a RowStream. Closed forms whose model does not "
+            "grow with the rows (linear ones, landmarks, ELMs) fit, predict and score streams."
         )
 
     def __repr__(self) -> str:
@@ -119,6 +119,7 @@ def stream(
     features: Sequence[str] | None = None,
     dtype: DTypeLike = np.float32,
     chunk_rows: int = CHUNK_ROWS,
+    n_samples: int | None = None,
 ) -> RowStream:
     """A stream of judged rows that ``fit``, ``predict`` and ``score`` take in place of ``X``.
 
@@ -145,6 +146,9 @@ def stream(
         Type of X from Parquet files and frames. Missing values become NaN.
     chunk_rows : int
         Rows of a chunk, from Parquet files and RankingData.
+    n_samples : int, optional
+        Number of rows of an iterable, where it is known. ``fit`` need not find out then whether
+        float32 rows are few enough to be multiplied in float64 (it tries both for a second).
 
     Returns
     -------
@@ -189,11 +193,11 @@ def stream(
     if _is_path(source):
         return RowStream(sources.ParquetFiles.find(source, *roles, chunk_rows))
     if isinstance(source, Iterator):
-        return RowStream(sources.Once(source, *roles))
+        return RowStream(sources.Once(source, *roles, n_samples))
     if isinstance(source, Callable):
-        return RowStream(sources.Repeated(source, *roles))
+        return RowStream(sources.Repeated(source, *roles, n_samples))
     if isinstance(source, Iterable) and not isinstance(source, np.ndarray):
-        return RowStream(sources.Repeated(source.__iter__, *roles))
+        return RowStream(sources.Repeated(source.__iter__, *roles, n_samples))
     raise TypeError(
         f"source must be a path of Parquet files, a RankingData, an iterable of chunks or a "
         f"callable that returns one, got {type(source).__name__}. Rows in memory go into fit as "

@@ -181,7 +181,7 @@ class Repeated:
     sample_weight: Role
     features: Sequence[str] | None
     dtype: DTypeLike
-    n_samples = None
+    n_samples: int | None = None
     reiterable = True
 
     def chunks(self) -> Iterator[Chunk]:
@@ -215,8 +215,8 @@ class Once:
     sample_weight: Role
     features: Sequence[str] | None
     dtype: DTypeLike
+    n_samples: int | None = None
     used: list[bool] = field(default_factory=list)
-    n_samples = None
     reiterable = False
 
     def chunks(self) -> Iterator[Chunk]:

@@ -126,11 +126,9 @@ REGISTRY: dict[str, Entry] = {
         "rankwise.rankers.kernel.clsrrank:CLSRRank",
         kind="ranker",
         summary="Least-squares ranking with penalised coefficients, any kernel (CLSRRank)",
-        tags=frozenset(
-            {"pairwise", "closed-form", "kernel", "path", "validation", "deterministic"}
-        ),
+        tags=frozenset({"pairwise", "closed-form", "kernel", "path", "validation"}),
         paper="chen2014clsr",
-        params={"lam": "val"},
+        params={"lam": "val", **_LANDMARKS, "approximation": "landmarks"},
     ),
     "mprank": Entry(
         "rankwise.rankers.kernel.mprank:MPRank",

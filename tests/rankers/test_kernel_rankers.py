@@ -438,6 +438,22 @@ def test_all_rows_as_landmarks_give_the_exact_model():
             assert np.ptp(difference[qid == query]) < 1e-7
 
 
+@pytest.mark.parametrize("kernel", ["rbf", skewed])
+@pytest.mark.parametrize("lam", [0.001, GRID])
+def test_all_rows_as_columns_give_the_exact_coefficients(kernel, lam):
+    X, y, qid = rows()
+    X_val, y_val, qid_val = rows(seed=5)
+    validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
+    options = {"lam": lam, "measure": "MSD"}
+    exact = CLSRRank(kernel, **options).fit(X, y, qid=qid, **validation)
+    columns = CLSRRank(kernel, approximation="landmarks", n_landmarks=26, **options)
+    columns.fit(X, y, qid=qid, **validation)
+    assert columns.lam_ == exact.lam_
+    np.testing.assert_allclose(columns.predict(X_val), exact.predict(X_val), atol=1e-9)
+    few = CLSRRank(kernel, lam=0.001, approximation="landmarks", n_landmarks=7, max_bytes=1)
+    assert few.fit(X, y, qid=qid).dual_coef_.shape == (7,)
+
+
 @pytest.mark.parametrize("graph", ["all", "distinct"])
 def test_conjugate_gradients_reach_the_exact_model(graph):
     X, y, qid = rows(n=120)

@@ -10,16 +10,24 @@ Composition: kernel columns x squared loss over all pairs x one factorisation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
-from sklearn.utils._param_validation import StrOptions
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.features.kernel_columns import KernelColumns
+from rankwise.features.landmarks import draw_landmarks
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.closed_form import ALPHA_CONSTRAINT
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KERNEL_CONSTRAINTS, KernelModel
+from rankwise.solvers.design import NodeDesign
 from rankwise.solvers.expansion import Penalise
 from rankwise.solvers.gram import Problem
-from rankwise.solvers.penalty import Scale
+from rankwise.solvers.path_selection import PathFit
+from rankwise.solvers.penalty import Penalties, Scale
+from rankwise.typing import Float64Array
 from rankwise.validation import FitData
 
 
@@ -44,6 +52,10 @@ class CLSRRank(KernelModel):
     kernel_params : dict, optional
         "degree" and "coef0" of the polynomial (and sigmoid), "delta" of perceptron and stump, or
         keyword arguments of a callable.
+    approximation : {"landmarks", None}, default=None
+        "landmarks" expands over ``n_landmarks`` rows drawn from X instead of all: time linear in
+        the rows. ``m`` is then the number of all rows, also in folds.
+    n_landmarks : int, default=1000
     query_weight : {"pair", "document", "query"}, default="pair"
         What counts the same: every pair, every document, or every query.
     max_bytes : int, default=2**33
@@ -54,13 +66,15 @@ class CLSRRank(KernelModel):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         A number of folds of queries (over rows where there are fewer queries); a scikit-learn
         splitter gets the queries as ``groups``.
+    random_state : int, RandomState or None, default=None
+        Draws the landmarks.
 
     Attributes
     ----------
     lam_ : float
-    dual_coef_ : ndarray of shape (n_samples,)
-        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
-    X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+    dual_coef_ : ndarray of shape (n_samples,) or (n_landmarks,)
+        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)``.
+    X_fit_ : ndarray or CSR of shape (n_samples or n_landmarks, n_features_in_), float64
     intercept_ : float
         0.
     kernel_, gamma_ : Kernel, float or None
@@ -70,8 +84,9 @@ class CLSRRank(KernelModel):
 
     Notes
     -----
-    O(N^3) time and 48 N^2 bytes for N rows. "loqo" refits for every query, which takes its columns
-    with it. A row of weight w stands for w rows that share its coefficient.
+    O(N^3) time and 48 N^2 bytes for N rows, O(N n^2) and O(n^2) with n landmarks. "loqo" refits for
+    every query, which takes its columns with it (landmarks stay). A row of weight w stands for w
+    rows that share its coefficient.
 
     References
     ----------
@@ -95,6 +110,9 @@ class CLSRRank(KernelModel):
         **KERNEL_CONSTRAINTS,
         "lam": [*ALPHA_CONSTRAINT[:2], StrOptions({"cv", "loqo", "val"})],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+        "approximation": [StrOptions({"landmarks"}), None],
+        "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -104,19 +122,69 @@ class CLSRRank(KernelModel):
         lam: float | Sequence[float] | Literal["cv", "loqo", "val"] = 1.0,
         *,
         kernel_params: dict[str, Any] | None = None,
+        approximation: Literal["landmarks"] | None = None,
+        n_landmarks: int = 1000,
         query_weight: QueryWeight = "pair",
         max_bytes: int = DEFAULT_MAX_BYTES,
         measure: str = "nDCG@10",
         cv: Any = 5,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
         self.lam = lam
         self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
         self.query_weight = query_weight
         self.max_bytes = max_bytes
         self.measure = measure
         self.cv = cv
+        self.random_state = random_state
 
     def _problem(self, data: FitData) -> Problem:
         return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
+
+    def _smaller(self) -> str:
+        return ', or use approximation="landmarks"'
+
+    def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
+        if self.approximation is None:
+            return super()._kernel_design(data, gamma)
+        kernel = self._resolve(data, gamma)
+        if kernel.name == "precomputed":
+            raise ValueError(
+                'approximation="landmarks" needs a kernel of rows, got kernel="precomputed", whose '
+                "values are all there. Drop it."
+            )
+        rows = draw_landmarks(
+            data.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
+        )
+        return NodeDesign([KernelColumns(kernel, data.X[rows], data.X.dtype)])
+
+    def _fit_way(
+        self,
+        way: str,
+        design: Any,
+        problem: Problem,
+        penalties: Penalties,
+        data: FitData,
+        vali: FitData | None,
+    ) -> PathFit:
+        if isinstance(design, NodeDesign):
+            w = data.sample_weight
+            m = float(len(data.y) if w is None else w.sum())
+            penalties = Penalties(m * penalties.values, penalties.scale)
+        return super()._fit_way(way, design, problem, penalties, data, vali)
+
+    def _set_model(self, design: Any, coefs: Sequence[Float64Array]) -> None:
+        if not isinstance(design, NodeDesign):
+            super()._set_model(design, coefs)
+            return
+        columns: Any = design.maps[0]
+        self.kernel_, self.gamma_ = columns.kernel, columns.kernel.gamma
+        self.X_fit_ = columns.landmarks.astype(np.float64, copy=False)
+        self.dual_coef_, self.intercept_ = coefs[0], 0.0
+
+    def _path_coef(self, design: Any, fit: PathFit) -> Float64Array:
+        return fit.coefs[0]

@@ -10,35 +10,39 @@ steps on the columns.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVR
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from rankwise._threads import single_threaded_blas
-from rankwise.base import Ranker
 from rankwise.features.kernel import Kernel
-from rankwise.features.kernels import KERNELS, resolve_kernel
-from rankwise.groups import QueryGroups
-from rankwise.losses.pointwise_absolute import PointwiseAbsolute
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, SLICE_ROWS
-from rankwise.solvers.merged_rows import MergedRows, merge_rows
-from rankwise.solvers.proximal_newton import ProximalNewton
-from rankwise.solvers.row_products import column_products
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
-from rankwise.validation import FitData, check_fit, check_rows
+from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KERNEL_CONSTRAINTS
+from rankwise.rankers.kernel.solved_model import SolvedModel
+from rankwise.solvers.gram import Problem
+from rankwise.solvers.path_selection import PathFit
+from rankwise.solvers.penalty import Penalties, Scale
+from rankwise.solvers.support_vector_path import SupportVectorFit, SupportVectorPath
+from rankwise.typing import Float64Array, Matrix
+from rankwise.validation import FitData
 
-# LIBSVM's own kernels, which it evaluates as it needs them, and what they are called there.
-_BUILT_IN = {"linear": "linear", "rbf": "rbf", "polynomial": "poly", "sigmoid": "sigmoid"}
-CACHE_MEGABYTES = 500
+# 10^-3, 10^-2, ..., 10^2.
+GRID = 10.0 ** np.arange(-3, 3)
 
 
-class SVRRanker(Ranker):
+@dataclass(frozen=True, eq=False)
+class SVRDesign:
+    """What tells searched models apart but for C; ``kept``: columns of a precomputed kernel."""
+
+    kernel: Kernel
+    epsilon: float
+    kept: Any
+
+
+class SVRRanker(SolvedModel):
     """Support vector regression as a ranker (epsilon-SVR).
 
     Parameters
@@ -47,19 +51,27 @@ class SVRRanker(Ranker):
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "sigmoid",
         "precomputed", or ``K(X, Z)`` that returns an array (n_x, n_z) and is called once with the
         two matrices, see :func:`rankwise.features.kernels.resolve_kernel`.
-    gamma : float > 0 or None, default=None
+    gamma : float > 0, list of floats, "grid" or None, default=None
         rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
-        distance; polynomial, sigmoid: 1 / n_features).
-    C : float > 0, default=1.0
-        Multiplies the SUM of the losses against half the squared norm of the scores.
-    epsilon : float >= 0, default=0.1
-        Residuals up to it cost nothing, in units of y.
+        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
+        the median width, is searched together with C and epsilon.
+    C : float > 0, list of floats, "cv" or "val", default=1.0
+        Multiplies the SUM of the losses against half the squared norm of the scores. A grid is
+        searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and "val"
+        search 10^-3, 10^-2, ..., 10^2.
+    epsilon : float >= 0 or list of floats, default=0.1
+        Residuals up to it cost nothing, in units of y. A list is searched.
     kernel_params : dict, optional
         "degree" and "coef0" of the polynomial and sigmoid, "delta" of perceptron and stump, or
         keyword arguments of a callable.
     max_bytes : int, default=2**33
         Most memory for the kernel matrix (8 n_samples^2), which all kernels need but linear,
         polynomial, rbf and sigmoid.
+    measure : str, default="nDCG@10"
+        What the search optimises, see :func:`rankwise.metrics.parse`.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
     tol : float > 0, default=1e-4
         Where the solver stops: LIBSVM's largest violation of the optimality conditions, in units
         of y; for the linear kernel on at least as many rows as columns the duality gap as a share
@@ -77,6 +89,12 @@ class SVRRanker(Ranker):
         In place of the two above for the linear kernel.
     intercept_ : float
     kernel_, gamma_ : Kernel, float or None
+    C_, epsilon_ : float
+    path_ : dict with "C" of shape (n_C,) and "coef"
+        Weights of the columns (n_C, n_features_in_) or of the training rows (n_C, n_samples), for
+        the chosen gamma and epsilon.
+    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        And "gamma" and "epsilon" where these are searched.
     n_iter_ : int
         Steps of the solver.
     score_name_ : str
@@ -88,8 +106,8 @@ class SVRRanker(Ranker):
 
     Notes
     -----
-    The queries of the training rows are not used. With LIBSVM between O(N^2 d) and O(N^3 d); the
-    linear kernel costs O(N d^2) a step, tens of steps. Equal rows are merged, their weights
+    The queries of the training rows only make the folds of a search. With LIBSVM between O(N^2 d) and O(N^3 d); the
+    linear kernel costs O(N d^2) a step, tens of steps, each C from the one before. Equal rows are merged, their weights
     added: a weight multiplies C, which is a repetition.
 
     Differs from scikit-learn's: ``gamma=None`` is the median heuristic; the order of the rows
@@ -113,13 +131,14 @@ class SVRRanker(Ranker):
     array([2, 1, 2, 1])
     """
 
+    C_: float
+    _penalty: ClassVar[str] = "C"
+    _scale: ClassVar[Scale] = "C"
+    _no_sums: ClassVar[str] = "absolute residuals"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "epsilon": [Interval(Real, 0, None, closed="left")],
-        "kernel_params": [dict, None],
-        "max_bytes": [Interval(Integral, 1, None, closed="left")],
+        **KERNEL_CONSTRAINTS,
+        "C": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"cv", "val"})],
+        "epsilon": [Interval(Real, 0, None, closed="left"), "array-like"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
     }
@@ -127,12 +146,14 @@ class SVRRanker(Ranker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | None = None,
-        C: float = 1.0,
-        epsilon: float = 0.1,
+        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
+        epsilon: float | Sequence[float] = 0.1,
         *,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
+        measure: str = "nDCG@10",
+        cv: Any = 5,
         tol: float = 1e-4,
         max_iter: int | None = None,
     ) -> None:
@@ -142,165 +163,84 @@ class SVRRanker(Ranker):
         self.epsilon = epsilon
         self.kernel_params = kernel_params
         self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
+    def _problem(self, data: FitData) -> Problem:
+        return Problem(data.X, data.y, data.groups, data.sample_weight, "pointwise")
 
-    def fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike,
-        *,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> SVRRanker:
-        """Fit the regression.
+    def _default_grid(self) -> Float64Array:
+        return GRID
 
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-        qid : array-like of shape (n_samples,), optional
-            Query of each row: names the measure of ``score``, changes nothing else.
-        sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0.
-        """
-        self._validate_params()
-        data = check_fit(self, X, y, qid, sample_weight)
-        self._set_score_name(data.y)
-        for name in ("coef_", "X_fit_", "dual_coef_"):
-            vars(self).pop(name, None)
-        self.kernel_ = self._resolve(data)
-        self.gamma_ = self.kernel_.gamma
-        merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
-        if self.kernel_.name == "linear" and len(merged.rows) >= data.X.shape[1]:
-            self._fit_columns(data, merged)
-        else:
-            self._fit_rows(data, merged)
-        return self
+    def _grid(self, value: Any, has_validation: bool) -> tuple[str, Penalties]:
+        way, penalties = super()._grid(value, has_validation)
+        if way == "fixed" and np.ndim(self.epsilon):
+            way = "val" if has_validation else "cv"
+        return way, penalties
 
-    def _resolve(self, data: FitData) -> Kernel:
-        if self.kernel != "precomputed":
-            return resolve_kernel(self.kernel, data.X, self.gamma, self.kernel_params)
-        n = data.X.shape[0] if data.kept is None else len(data.kept)
-        if data.X.shape[1] != n:
+    def _designs(self, data: FitData) -> Iterator[tuple[dict[str, Any], Any]]:
+        epsilons = np.atleast_1d(np.asarray(self.epsilon, dtype=np.float64))
+        if epsilons.ndim != 1 or not epsilons.size or not (epsilons >= 0).all():
             raise ValueError(
-                'kernel="precomputed" needs X of shape (n_samples, n_samples) in fit, got '
-                f"{(n, data.X.shape[1])}. Pass the kernel between all training rows."
+                f"epsilon must be a number >= 0 or a list of them, got {self.epsilon!r}."
             )
-        return Kernel("precomputed")
+        kept = data.kept if self.kernel == "precomputed" else None
+        for gamma in self._gammas(data):
+            kernel = self._resolve(data, gamma)
+            for epsilon in epsilons.tolist():
+                searched = {} if self.gamma is None else {"gamma": gamma}
+                if np.ndim(self.epsilon):
+                    searched["epsilon"] = epsilon
+                yield searched, SVRDesign(kernel, epsilon, kept)
 
-    def _fit_columns(self, data: FitData, merged: MergedRows) -> None:
-        """The linear kernel on the columns of X."""
-        y = data.y[merged.rows]
-        loss = PointwiseAbsolute(self.C * merged.weight, float(self.epsilon))
-        solver = ProximalNewton(1e-2 * self.tol, self.max_iter or 1000)
-        with single_threaded_blas():
-            columns = column_products(data.X, merged.indptr, merged.rows)
-            (result,) = solver.path(loss, y, columns, np.array([0.5]))
-        self.coef_ = np.asarray(columns.X.T @ result.x)
-        scores = np.asarray(data.X @ self.coef_)[merged.rows]
-        self.intercept_ = loss.intercept(y - scores)
+    def _path(self, design: SVRDesign, problem: Problem, penalties: Penalties) -> SupportVectorPath:
+        return SupportVectorPath(
+            problem,
+            design.kernel,
+            design.kept,
+            penalties.values,
+            design.epsilon,
+            self.tol,
+            self.max_iter,
+            self.max_bytes,
+        )
+
+    def _held_out(self, design: Any, path: Any, X: Matrix, fit: Any) -> Float64Array:
+        return path.scores(X, fit)
+
+    def _set_fitted(
+        self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
+    ) -> None:
+        super()._set_fitted(design, problem, fit, penalties, chosen)
+        assert isinstance(fit, SupportVectorFit)
+        self.kernel_, self.gamma_ = design.kernel, design.kernel.gamma
+        self.epsilon_ = design.epsilon
+        self.intercept_ = float(fit.intercepts[chosen])
+        if design.kernel.name not in ("linear", "precomputed"):
+            support = fit.supports[chosen]
+            self.X_fit_ = problem.X[support].astype(np.float64)
+            self.dual_coef_ = self.dual_coef_[support]
+        result = fit.results[chosen]
         self.n_iter_ = result.n_iter
-        if not result.converged:
+        if not result.converged and np.isfinite(result.stop_value):  # LIBSVM warns itself
             warnings.warn(
                 f"SVRRanker stopped after {result.n_iter} steps with a duality gap of "
                 f"{result.stop_value:.2g} of the objective, above tol={self.tol:g} times 0.01. "
                 "Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
-    def _fit_rows(self, data: FitData, merged: MergedRows) -> None:
-        """LIBSVM on the merged rows."""
-        X, y = data.X[merged.rows].astype(np.float64), data.y[merged.rows]
-        built_in = _BUILT_IN.get(self.kernel_.name)
-        if self.kernel_.name == "precomputed":
-            columns = merged.rows if data.kept is None else np.flatnonzero(data.kept)[merged.rows]
-            given: Any = X[:, columns]
-        else:
-            given = self._dense(X) if built_in else self._matrix(X)
-        gamma: Any = self.gamma_ or 1.0
-        machine = SVR(
-            kernel=built_in or "precomputed",
-            gamma=gamma,
-            degree=self.kernel_.degree,
-            coef0=self.kernel_.coef0,
-            C=self.C,
-            epsilon=self.epsilon,
-            tol=self.tol,
-            max_iter=self.max_iter or -1,
-            cache_size=CACHE_MEGABYTES,
-        )
-        machine.fit(given, y, sample_weight=merged.weight)
-        dual_coef = machine.dual_coef_
-        dual_coef = dual_coef.toarray() if sparse.issparse(dual_coef) else dual_coef
-        self.intercept_ = float(machine.intercept_[0])
-        self.n_iter_ = max(1, int(machine.n_iter_))
-        support = np.asarray(machine.support_)
-        self._set_expansion(data, merged, X, support, np.asarray(dual_coef).ravel())
+    def _set_model(self, design: SVRDesign, coefs: Sequence[Float64Array]) -> None:
+        if design.kernel.name == "linear":
+            self.coef_ = coefs[0]
+        elif design.kept is None:
+            self.dual_coef_ = coefs[0]
+        else:  # rows without weight have columns all the same
+            self.dual_coef_ = np.zeros(len(design.kept))
+            self.dual_coef_[design.kept] = coefs[0]
 
-    def _set_expansion(
-        self,
-        data: FitData,
-        merged: MergedRows,
-        X: Matrix,
-        support: Any,
-        dual_coef: Float64Array,
-    ) -> None:
-        if self.kernel_.name == "linear":
-            self.coef_ = np.asarray(X[support].T @ dual_coef)
-        elif self.kernel_.name == "precomputed":
-            full = np.zeros(len(merged.rows))
-            full[support] = dual_coef
-            kept = np.ones(len(data.y), dtype=bool) if data.kept is None else data.kept
-            self.dual_coef_ = np.zeros(len(kept))
-            self.dual_coef_[kept] = full[merged.position] * merged.share
-        else:
-            self.X_fit_, self.dual_coef_ = X[support], dual_coef
-
-    def _dense(self, X: Matrix) -> Matrix:
-        """Sparse rows as an array where it fits: LIBSVM rounds its sparse products otherwise."""
-        if sparse.issparse(X) and 8 * X.shape[0] * X.shape[1] <= self.max_bytes:
-            return X.toarray()
-        return X
-
-    def _matrix(self, X: Matrix) -> Float64Array:
-        needed = 8 * X.shape[0] ** 2
-        if needed > self.max_bytes:
-            raise ValueError(
-                f"max_bytes={self.max_bytes} is less than the {needed} bytes of the kernel matrix "
-                f"of {X.shape[0]} distinct rows. Raise max_bytes, or use one of the kernels that "
-                f"need none: {', '.join(_BUILT_IN)}."
-            )
-        return np.asarray(self.kernel_(X, X), dtype=np.float64)
-
-    def predict(self, X: FrameLike) -> Float64Array:
-        """Score of every row; a higher score ranks higher within its query.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
-        check_is_fitted(self)
-        X = check_rows(self, X)
-        if hasattr(self, "coef_"):
-            return np.asarray(X @ self.coef_, dtype=np.float64) + self.intercept_
-        X = X.astype(np.float64, copy=False)
-        if self.kernel_.name == "precomputed":
-            return np.asarray(X @ self.dual_coef_) + self.intercept_
-        size = SLICE_ROWS if self.kernel_.function is None else max(1, X.shape[0])
-        parts = [
-            np.asarray(self.kernel_(X[lo : lo + size], self.X_fit_)) @ self.dual_coef_
-            for lo in range(0, X.shape[0], size)
-        ]
-        return np.concatenate(parts) + self.intercept_
+    def _path_coef(self, design: Any, fit: PathFit) -> Float64Array:
+        return fit.coefs[0]

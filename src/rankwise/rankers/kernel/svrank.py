@@ -17,18 +17,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metaestimators import available_if
 
-from rankwise.datasets.row_stream import RowStream
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.metrics import parse
-from rankwise.rankers.closed_form import DEFAULT_FOLDS, row_splits
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KernelDesign
 from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
+from rankwise.rankers.kernel.solved_model import SolvedModel
 from rankwise.solvers.design import LinearDesign
-from rankwise.solvers.folds import fold_splits
 from rankwise.solvers.gram import Problem
-from rankwise.solvers.held_out import mean_defined, per_query
 from rankwise.solvers.pairwise_absolute_path import PairwiseAbsolutePath, SolvedPath
 from rankwise.solvers.path_selection import PathFit
 from rankwise.solvers.penalty import Penalties, Scale
@@ -41,7 +36,7 @@ from rankwise.validation import FitData
 GRID = 10.0 ** np.arange(1, -6.5, -0.5)
 
 
-class SVRank(KernelRanker):
+class SVRank(SolvedModel, KernelRanker):
     """Ranking by epsilon-insensitive absolute differences over pairs, with a kernel (SVRank).
 
     Parameters
@@ -139,6 +134,7 @@ class SVRank(KernelRanker):
     lam_: float
     _penalty: ClassVar[str] = "lam"
     _scale: ClassVar[Scale] = "lam"
+    _no_sums: ClassVar[str] = "absolute differences"
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
         "lam": [
@@ -191,36 +187,6 @@ class SVRank(KernelRanker):
     def _default_grid(self) -> Float64Array:
         return GRID
 
-    def _grid(self, value: Any, has_validation: bool) -> tuple[str, Penalties]:
-        way, penalties = super()._grid(value, has_validation)
-        if not penalties.values.all():
-            raise ValueError(f"lam must be > 0, got {value!r}. A small lam interpolates.")
-        return way, penalties
-
-    def _fit_way(
-        self,
-        way: str,
-        design: Any,
-        problem: Problem,
-        penalties: Penalties,
-        data: FitData,
-        vali: FitData | None,
-    ) -> PathFit:
-        path = self._path(design, problem, penalties)
-        fit, measure = path.fit(), parse(self.measure)
-        if way == "fixed":
-            return fit
-        if way == "val":
-            assert vali is not None
-            scores = self._held_out(design, vali.X, fit.coefs[0])
-            values = mean_defined(per_query(measure, vali.y, scores, vali.groups))[None, :]
-        elif self.cv is None or isinstance(self.cv, Integral):
-            splits = fold_splits(data.X, data.y, data.groups, int(self.cv or DEFAULT_FOLDS))
-            values = path.split_scores(measure, splits)
-        else:
-            values = path.split_scores(measure, row_splits(self.cv, data))
-        return SolvedPath(fit.coefs, values, None, fit.results)
-
     def _path(self, design: Any, problem: Problem, penalties: Penalties) -> PairwiseAbsolutePath:
         """The problem on kernel values, on the columns of X, or on those of the landmarks."""
         is_kernel = isinstance(design, KernelDesign)
@@ -253,10 +219,10 @@ class SVRank(KernelRanker):
                 "negative eigenvalues there. CLSRRank takes any kernel."
             )
 
-    def _held_out(self, design: Any, X: Matrix, coefs: Float64Array) -> Float64Array:
+    def _held_out(self, design: Any, path: Any, X: Matrix, fit: Any) -> Float64Array:
         if isinstance(design, KernelDesign):
-            return design.scores(X, coefs)
-        return design.scores(X, design.read_out([coefs]))
+            return design.scores(X, fit.coefs[0])
+        return design.scores(X, design.read_out(fit.coefs))
 
     def _set_fitted(
         self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
@@ -275,19 +241,3 @@ class SVRank(KernelRanker):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-
-    def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
-        raise ValueError(
-            "SVRank needs all rows in memory, got a stream: absolute differences have no "
-            "statistics that add up. Pass arrays, or use RankRLS."
-        )
-
-    def _adds_batches(self) -> bool:
-        raise AttributeError(
-            "SVRank has no partial_fit: absolute differences have no statistics that add up. "
-            "Use RankRLS."
-        )
-
-    @available_if(_adds_batches)
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
-        """Not available: absolute differences have no statistics that add up."""

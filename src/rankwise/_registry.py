@@ -150,10 +150,9 @@ REGISTRY: dict[str, Entry] = {
         "rankwise.rankers.kernel.svr:SVRRanker",
         kind="ranker",
         summary="Support vector regression on the grades, with a kernel (epsilon-SVR)",
-        tags=frozenset({"pointwise", "kernel", "deterministic"}),
+        tags=frozenset({"pointwise", "kernel", "path", "validation", "deterministic"}),
         paper="smola2004",
-        params={"kernel": "linear"},
-        space={"C": [1e-3, 1e-2, 1e-1, 1.0, 10.0], "epsilon": [0.0, 0.1, 0.5, 1.0]},
+        params={"kernel": "linear", "C": "val", "epsilon": [0.0, 0.1, 0.5, 1.0]},
     ),
     "lssvr": Entry(
         "rankwise.rankers.kernel.lssvr:LSSVRanker",

@@ -9,7 +9,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVR
 
-from rankwise import SVRRanker, load
+from rankwise import QueryGroups, SVRRanker, load, stream
+from rankwise.features.kernels import gamma_grid
+from rankwise.metrics import parse
+from rankwise.solvers.folds import fold_splits
 
 GAMMA = 0.7
 
@@ -149,6 +152,83 @@ def test_one_label_and_one_row_give_a_constant():
         np.testing.assert_allclose(ranker.fit(X[:1], y[:1]).predict(X[:1]), y[:1], atol=0.1 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "d"), [("rbf", 3), ("linear", 3), ("linear", 60), ("laplacian", 3)]
+)
+def test_the_search_is_that_of_single_fits(kernel, d):
+    X, y, qid = rows(13, 60, d)
+    qid = qid + 5 * (np.arange(60) % 2)
+    w = np.arange(60) % 3 + 1.0
+    common = {
+        "kernel": kernel,
+        "gamma": None if kernel == "linear" else 0.3,
+        "epsilon": 0.2,
+        "tol": 1e-7,
+    }
+    C = [0.02, 0.5, 8.0]
+    ranker = SVRRanker(C=C[::-1], cv=4, measure="MSD", **common).fit(X, y, qid=qid, sample_weight=w)
+    measure, expected = parse("MSD"), np.empty((4, 3))
+    splits = fold_splits(X, y, QueryGroups.from_qid(qid, 60), 4)
+    for fold, (train, test) in enumerate(splits):
+        held = QueryGroups.from_qid(qid[test], len(test))
+        for k, c in enumerate(C):
+            single = SVRRanker(C=c, **common).fit(X[train], y[train], sample_weight=w[train])
+            expected[fold, k] = measure.mean(y[test], single.predict(X[test]), held)
+    np.testing.assert_allclose(ranker.cv_results_["fold_test_scores"], expected, rtol=1e-4)
+    best = int(np.argmin(expected.mean(axis=0)))
+    assert C[best] == ranker.C_
+    np.testing.assert_array_equal(ranker.path_["C"], C)
+    single = SVRRanker(C=C[best], **common).fit(X, y, sample_weight=w)
+    np.testing.assert_allclose(ranker.predict(X), single.predict(X), atol=1e-5)
+    coef = ranker.path_["coef"][best]
+    fitted = X @ coef if kernel == "linear" else ranker.kernel_(X, X) @ coef
+    np.testing.assert_allclose(fitted + ranker.intercept_, ranker.predict(X), atol=1e-8)
+
+
+def test_a_precomputed_kernel_is_searched_without_its_unweighted_rows():
+    X, y, qid = rows(14, 60)
+    w = np.arange(60) % 3
+    settings = {"C": [0.1, 1.0], "cv": 3, "tol": 1e-7, "measure": "MSD"}
+    named = SVRRanker(gamma=GAMMA, **settings).fit(X, y, qid=qid, sample_weight=w)
+    given = SVRRanker("precomputed", **settings).fit(gaussian(X, X), y, qid=qid, sample_weight=w)
+    scores = [ranker.cv_results_["fold_test_scores"] for ranker in (named, given)]
+    np.testing.assert_allclose(*scores, rtol=1e-4)
+    np.testing.assert_allclose(given.predict(gaussian(X, X)), named.predict(X), atol=1e-5)
+
+
+def test_width_and_zone_are_searched_with_C():
+    X, y, qid = rows(15, 80)
+    X_val, y_val, qid_val = rows(16, 40)
+    validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
+    gammas, epsilons, C = [0.1, 2.0], [0.0, 0.5], [0.1, 10.0]
+    ranker = SVRRanker("rbf", gammas, C, epsilons, measure="MSD")
+    ranker.fit(X, y, qid=qid, **validation)
+    results = ranker.cv_results_
+    assert results["mean_test_score"].shape == (8,)
+    held = QueryGroups.from_qid(qid_val, 40)
+    for k, score in enumerate(results["mean_test_score"]):
+        single = SVRRanker("rbf", results["gamma"][k], results["C"][k], results["epsilon"][k])
+        scores = single.fit(X, y).predict(X_val)
+        assert score == pytest.approx(parse("MSD").mean(y_val, scores, held), rel=1e-3)
+    best = int(np.argmin(results["mean_test_score"]))
+    chosen = (ranker.gamma_, ranker.C_, ranker.epsilon_)
+    assert chosen == tuple(results[name][best] for name in ("gamma", "C", "epsilon"))
+    by_folds = SVRRanker("rbf", "grid", "cv", 0.2, cv=2, measure="MSD").fit(X, y, qid=qid)
+    assert set(by_folds.cv_results_["C"]) == {1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0}
+    np.testing.assert_allclose(np.unique(by_folds.cv_results_["gamma"]), sorted(gamma_grid(X)))
+    assert "epsilon" not in by_folds.cv_results_
+    one = SVRRanker("linear", epsilon=[0.1, 0.3], measure="MSD").fit(X, y, qid=qid)
+    assert one.epsilon_ in (0.1, 0.3)
+    assert "gamma" not in one.cv_results_
+
+
+def test_rows_must_be_in_memory():
+    X, y, qid = rows(17)
+    with pytest.raises(ValueError, match="SVRRanker needs all rows in memory, got a stream"):
+        SVRRanker().fit(stream([(X, y, qid)]))
+    assert not hasattr(SVRRanker("linear"), "partial_fit")
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_too_few_steps_warn(kernel):
     X, y, qid = rows(11)
@@ -160,7 +240,13 @@ def test_too_few_steps_warn(kernel):
     ("params", "message"),
     [
         ({"C": 0.0}, "'C' parameter"),
+        ({"C": [0.0, 1.0]}, "C must be a number or a list of numbers"),
+        ({"C": [1.0, np.inf]}, "C must be > 0 and finite"),
+        ({"C": "val"}, 'C="val" needs validation data'),
+        ({"C": "cv", "measure": "nDCG"}, "measure='nDCG', which chooses C, does not take"),
         ({"epsilon": -0.1}, "'epsilon' parameter"),
+        ({"epsilon": [0.1, -0.1], "measure": "MSD"}, "epsilon must be a number >= 0 or a list"),
+        ({"epsilon": [], "measure": "MSD"}, "epsilon must be a number >= 0 or a list"),
         ({"kernel": "stump", "max_bytes": 100}, "max_bytes=100 is less than the"),
         ({"kernel": "precomputed"}, r"needs X of shape \(n_samples, n_samples\)"),
         ({"kernel": "cosine"}, "'kernel' parameter"),

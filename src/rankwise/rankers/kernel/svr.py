@@ -106,9 +106,10 @@ class SVRRanker(SolvedModel):
 
     Notes
     -----
-    The queries of the training rows only make the folds of a search. With LIBSVM between O(N^2 d) and O(N^3 d); the
-    linear kernel costs O(N d^2) a step, tens of steps, each C from the one before. Equal rows are merged, their weights
-    added: a weight multiplies C, which is a repetition.
+    The queries of the training rows only make the folds of a search. With LIBSVM between O(N^2 d)
+    and O(N^3 d) for each C; the linear kernel costs O(N d^2) a step, tens of steps, each C from the
+    one before. Equal rows are merged, their weights added: a weight multiplies C, which is a
+    repetition.
 
     Differs from scikit-learn's: ``gamma=None`` is the median heuristic; the order of the rows
     changes nothing; rows of zero weight are dropped (which scikit-learn 1.9 with a precomputed or

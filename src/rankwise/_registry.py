@@ -152,7 +152,7 @@ REGISTRY: dict[str, Entry] = {
         summary="Support vector regression on the grades, with a kernel (epsilon-SVR)",
         tags=frozenset({"pointwise", "kernel", "path", "validation", "deterministic"}),
         paper="smola2004",
-        params={"kernel": "linear", "C": "val", "epsilon": [0.0, 0.1, 0.5, 1.0]},
+        params={"kernel": "linear", "C": "val", "epsilon": [0.0, 0.1, 0.25, 0.4]},
     ),
     "lssvr": Entry(
         "rankwise.rankers.kernel.lssvr:LSSVRanker",

@@ -60,7 +60,8 @@ class SVRRanker(SolvedModel):
         searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and "val"
         search 10^-3, 10^-2, ..., 10^2.
     epsilon : float >= 0 or list of floats, default=0.1
-        Residuals up to it cost nothing, in units of y. A list is searched.
+        Residuals up to it cost nothing, in units of y. A list is searched. Take less than half the
+        distance between grades: beyond it a constant may fit best, and scores are rounding.
     kernel_params : dict, optional
         "degree" and "coef0" of the polynomial and sigmoid, "delta" of perceptron and stump, or
         keyword arguments of a callable.

@@ -72,9 +72,8 @@ def main() -> None:
         processor.append(used)
         peaks.append(peak)
         print(
-            f"{n_rows:>11,} rows: {row:6.2f} us a row ({used:.2f} of the processor, {made:.2f} to make "
-            f"it), "
-            f"{row * n_rows / 1e6:7.1f} s, peak memory {peak:.0f} MB "
+            f"{n_rows:>11,} rows: {row:6.2f} us a row ({used:.2f} of the processor, {made:.2f} "
+            f"to make it), {row * n_rows / 1e6:7.1f} s, peak memory {peak:.0f} MB "
             f"(the rows: {n_rows * N_FEATURES * 4 / 2**20:,.0f} MB)",
             flush=True,
         )

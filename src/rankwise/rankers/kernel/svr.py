@@ -92,8 +92,8 @@ class SVRRanker(SolvedModel):
     kernel_, gamma_ : Kernel, float or None
     C_, epsilon_ : float
     path_ : dict with "C" of shape (n_C,) and "coef"
-        Weights of the columns ``(n_C, n_features_in_)`` or of the training rows (n_C, n_samples), for
-        the chosen gamma and epsilon.
+        Weights of the columns ``(n_C, n_features_in_)`` or of the training rows (n_C, n_samples),
+        for the chosen gamma and epsilon.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
         And "gamma" and "epsilon" where these are searched.
     n_iter_ : int

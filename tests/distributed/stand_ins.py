@@ -8,8 +8,8 @@ from concurrent.futures import ProcessPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
+import cloudpickle
 import pyarrow.parquet as pq
-from joblib.externals import cloudpickle
 
 
 def _call(payload: bytes) -> bytes:

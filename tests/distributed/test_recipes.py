@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rankwise import PairwiseELM
+
+pytest.importorskip("cloudpickle")  # comes with the dask extra
 from tests.distributed import stand_ins
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.rst"

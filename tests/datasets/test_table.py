@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankwise.datasets import RankingData, from_frame, read_table
+from rankwise import RidgeRanker
+from rankwise.datasets import RankingData, from_frame, read_table, stream
 
 COLUMNS = {
     "f1": [0.5, 1.25, -3.0, 1e-7],
@@ -70,6 +71,19 @@ def test_text_files(tmp_path, name, text, pack):
 def test_parquet(tmp_path):
     pq.write_table(pa.table(COLUMNS), tmp_path / "t.parquet")
     check(read_table(str(tmp_path / "t.parquet")), "t")
+
+
+def test_a_nameless_index_of_pandas_is_no_feature(tmp_path):
+    frame = pd.DataFrame({"label": [0, 1, 2, 1], "qid": [1, 1, 2, 2], "a": [0.1, 0.2, 0.0, 0.3]})
+    path = tmp_path / "kept.parquet"
+    kept = frame[frame.a > 0.05]
+    kept.to_parquet(path)
+    assert "__index_level_0__" in pq.read_schema(path).names
+    assert read_table(path).feature_names == ["a"]
+    ranker = RidgeRanker().fit(stream(path))
+    assert ranker.feature_names_in_.tolist() == ["a"]
+    kept.rename_axis("row").to_parquet(path)  # a named one was meant to be there
+    assert read_table(path, features=["a", "row"]).feature_names == ["a", "row"]
 
 
 def test_columns_can_be_named():

@@ -97,6 +97,8 @@ def test_a_worker_that_dies_changes_nothing(judged, client, tmp_path):
 
 def test_errors_name_argument_and_fix(judged):
     import dask.array as da
+    import dask.dataframe as dd
+    import pandas as pd
 
     X, y = da.from_array(judged.X, chunks=(300, 5)), da.from_array(judged.y, chunks=300)
     for arguments, message in [
@@ -110,6 +112,11 @@ def test_errors_name_argument_and_fix(judged):
     ]:
         with pytest.raises((TypeError, ValueError), match=message):
             fit(RidgeRanker(), *arguments)
+    frame = dd.from_pandas(
+        pd.DataFrame({"a": [1.0, 2.0], "y": [0, 1], "qid": [1, 1]}), npartitions=1
+    )
+    with pytest.raises(ValueError, match="X has a column 'qid'"):
+        fit(RidgeRanker(), frame, "y")
     with pytest.raises(ValueError, match="contains NaN at row 3"):
         bad = judged.X.copy()
         bad[3] = np.nan

@@ -229,6 +229,20 @@ def test_rows_must_be_in_memory():
     assert not hasattr(SVRRanker("linear"), "partial_fit")
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("precomputed", [False, True])
+def test_a_kernel_that_is_not_symmetric_is_refused(precomputed):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((200, 6)), rng.integers(0, 3, 200)
+
+    def share(A, B):
+        return np.minimum(A[:, None], B).sum(axis=2) / B.sum(axis=1)
+
+    rows, kernel = (share(X, X), "precomputed") if precomputed else (X, share)
+    with pytest.raises(ValueError, match="must be symmetric"):
+        SVRRanker(kernel, C=100.0).fit(rows, y)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_too_few_steps_warn(kernel):
     X, y, qid = rows(11)

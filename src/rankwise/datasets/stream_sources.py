@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.row_stream import Chunk
-from rankwise.datasets.table import PARQUET, Columns, Role
+from rankwise.datasets.table import PARQUET, Columns, Role, column_names
 from rankwise.datasets.textfiles import find_files
 
 
@@ -95,7 +95,7 @@ class ParquetFiles:
         n_samples = 0
         for path in paths:
             with ParquetFile(path) as file:
-                names, n_rows = file.schema_arrow.names, file.metadata.num_rows
+                names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
             try:
                 if columns is None:
                     columns = Columns.of(names, label, qid, False, sample_weight, features)

@@ -87,7 +87,7 @@ def read_table(
         from pyarrow.parquet import ParquetFile
 
         with ParquetFile(path) as file:
-            table = file.read()
+            table = file.read(columns=column_names(file.schema_arrow))
     elif kind in DELIMITERS:
         table = _read_text(path, DELIMITERS[kind], (label, qid, doc_id, sample_weight), features)
     else:
@@ -103,6 +103,15 @@ def read_table(
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+def column_names(schema: Any) -> list[str]:
+    """Columns of a Parquet file, without the nameless index that pandas writes beside them."""
+    metadata = schema.pandas_metadata or {}
+    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
+    return [
+        name for name in schema.names if not (name in index and name.startswith("__index_level_"))
+    ]
 
 
 def from_frame(

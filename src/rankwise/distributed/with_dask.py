@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets.row_stream import RowStream
+from rankwise.datasets.table import QUERY_NAMES
 from rankwise.distributed.partition import partition_statistics
 from rankwise.distributed.planning import Plan, as_stream, plan, solve
 from rankwise.distributed.sums import Statistics, merge
@@ -184,6 +185,12 @@ def _of_frame(X: Any, columns: dict[str, Any]) -> list[Any]:
     unknown = [value for value in names.values() if value not in X.columns]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is no column of X; there are {list(X.columns)}.")
+    queries = [column for column in X.columns if str(column).lower() in QUERY_NAMES]
+    if columns["qid"] is None and queries:
+        raise ValueError(
+            f"qid is None and X has a column {queries[0]!r}, which would become a feature. Pass "
+            f"qid={queries[0]!r}, or drop the column from X."
+        )
     frames = X.to_delayed()
     others = {
         name: _blocks(name, value.to_delayed(), len(frames))
@@ -232,7 +239,7 @@ def _array_chunk(*parts: Any) -> Any:
 def _blocks(name: str, blocks: Sequence[Any], n: int) -> Sequence[Any]:
     if len(blocks) != n:
         raise ValueError(
-            f"{name} must have the partitions of X, got {len(blocks)} for {n}. Take both from one "
-            "table, or repartition."
+            f"{name} must have the partitions of X, got {len(blocks)} for {n}. Pass the name of a "
+            f"column of X ({name}='...'), or repartition."
         )
     return blocks

@@ -124,6 +124,15 @@ class Kernel:
         return whole
 
 
+def check_symmetric(K: FloatArray, kernel: Any) -> None:
+    """Raise where ``K(X, X)`` of a method that penalises its norm is not symmetric."""
+    if not np.allclose(K, K.T, rtol=1e-8, atol=1e-8 * float(np.abs(K).max(initial=0.0))):
+        raise ValueError(
+            f"kernel must be symmetric where its norm is penalised, got kernel={kernel!r} with "
+            "K(X, X) != K(X, X)'. CLSRRank takes any kernel."
+        )
+
+
 def block_dtype(X: Matrix, Z: Matrix) -> Any:
     """float32 where both are, else float64."""
     return np.float32 if X.dtype == Z.dtype == np.float32 else np.float64

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.svm import SVR
 
 from rankwise._threads import thread_imap
-from rankwise.features.kernel import Kernel
+from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.groups import QueryGroups
 from rankwise.losses.pointwise_absolute import PointwiseAbsolute
 from rankwise.metrics.measure import Measure
@@ -158,7 +158,9 @@ class SupportVectorPath:
     def _given(self, X: Matrix, columns: Int64Array) -> Any:
         """What LIBSVM gets: rows, or the kernel between them."""
         if self.kernel.name == "precomputed":
-            return X[:, columns if self.kept is None else np.flatnonzero(self.kept)[columns]]
+            K = X[:, columns if self.kept is None else np.flatnonzero(self.kept)[columns]]
+            check_symmetric(K, "precomputed")
+            return K
         return self._filled(X) if self.kernel.name in BUILT_IN else self._matrix(X)
 
     def _machine(self, C: float) -> SVR:
@@ -187,7 +189,10 @@ class SupportVectorPath:
                 f"of {X.shape[0]} distinct rows. Raise max_bytes, or use one of the kernels that "
                 f"need none: {', '.join(BUILT_IN)}."
             )
-        return np.asarray(self.kernel(X, X), dtype=np.float64)
+        K = np.asarray(self.kernel(X, X), dtype=np.float64)
+        if self.kernel.function is not None:  # the named ones are symmetric
+            check_symmetric(K, self.kernel.function)
+        return K
 
 
 def _dense(values: Any) -> Any:

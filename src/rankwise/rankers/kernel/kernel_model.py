@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from rankwise.datasets.row_stream import RowStream
-from rankwise.features.kernel import Kernel
+from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.features.kernels import KERNELS, WITH_GAMMA, gamma_grid, resolve_kernel
 from rankwise.metrics import parse
 from rankwise.rankers.closed_form import (
@@ -238,15 +238,8 @@ class KernelModel(ClosedFormRanker):
             )
         problem = self._problem(data)
         given = kernel.name in ("callable", "precomputed")  # the named ones are symmetric
-        if (
-            given
-            and self._penalise == "norm"
-            and not np.allclose(K, K.T, rtol=1e-8, atol=1e-8 * abs(K).max())
-        ):
-            raise ValueError(
-                f"kernel must be symmetric where its norm is penalised, got kernel={self.kernel!r} "
-                "with K(X, X) != K(X, X)'. CLSRRank takes any kernel."
-            )
+        if given and self._penalise == "norm":
+            check_symmetric(K, self.kernel)
         centred = problem.graph != "pointwise" or problem.intercept
         definite = kernel.definite == "positive" or (kernel.definite == "conditional" and centred)
         expansion = Expansion(K, problem, self._penalise, definite, self.max_bytes)

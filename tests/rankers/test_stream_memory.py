@@ -44,8 +44,9 @@ def test_fit_holds_no_rows(ranker):
     ranker.fit(stream(few))  # what is loaded once
     a, b = (peak(lambda rows=rows: ranker.fit(stream(rows))) for rows in (few, many))
     grown = 300_000 * D * 4
-    # One id of 8 bytes per query, kept twice at most; the rest is noise of the threads.
-    assert b - a < 0.05 * grown
+    # One id of 8 bytes per query, kept twice at most, and chunks in flight: on a busy machine a few
+    # more of them wait for their threads, whatever the number of rows.
+    assert b - a < 0.05 * grown + 8 * CHUNK * D * 4
 
 
 def test_measuring_holds_scores_of_few_rows():

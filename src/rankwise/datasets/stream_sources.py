@@ -168,7 +168,7 @@ def _parquet_paths(source: Any) -> list[Path]:
             "with read_letor, whose cache is mapped from the disk: stream(read_letor(path)); CSV "
             "with pandas.read_csv(path, chunksize=…), whose chunks a stream takes."
         )
-    return paths
+    return [path.absolute() for path in paths]  # workers have a folder of their own
 
 
 @dataclass(frozen=True, eq=False)

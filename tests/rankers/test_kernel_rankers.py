@@ -490,3 +490,12 @@ def test_partial_fit_is_there_where_it_can_be():
     whole = LSRRank("linear", lam=0.1).fit(X, y, qid=qid)
     np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-10)
     assert not hasattr(LSRRank("rbf"), "partial_fit")
+    assert not hasattr(CLSRRank("linear"), "partial_fit")
+
+
+def test_a_grid_may_be_an_array():
+    X, y, qid = rows()
+    for kind in (LSRRank, CLSRRank):
+        from_list = kind(lam=GRID, measure="MSD").fit(X, y, qid=qid)
+        from_array = kind(lam=np.array(GRID), measure="MSD").fit(X, y, qid=qid)
+        assert from_array.lam_ == from_list.lam_

@@ -36,7 +36,7 @@ from rankwise.solvers.penalty import Penalties
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import FitData
 
-# 8 GiB: about 16,000 rows.
+# 8 GiB: about 13,000 rows.
 DEFAULT_MAX_BYTES = 2**33
 SLICE_ROWS = 512
 KERNEL_CONSTRAINTS: dict[str, Any] = {
@@ -133,11 +133,12 @@ class KernelModel(ClosedFormRanker):
 
     def _streams(self) -> bool:
         """Whether statistics of rows add up: not where the model consists of training rows."""
-        if self.kernel is None or self.kernel == "linear":
+        if self._penalise == "norm" and (self.kernel is None or self.kernel == "linear"):
             return True
         raise AttributeError(
-            f"partial_fit needs a model that does not grow with the rows; kernel={self.kernel!r} "
-            'keeps them all. Use kernel="linear", or random nodes.'
+            f"partial_fit needs a model that does not grow with the rows; {type(self).__name__} "
+            f'with kernel={self.kernel!r} keeps them. RankRLS(kernel="linear") and random nodes '
+            "(PairwiseELM) do not."
         )
 
     def _keeps_rows(self) -> bool:
@@ -147,9 +148,9 @@ class KernelModel(ClosedFormRanker):
     def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
         if self._keeps_rows() or self.kernel == "precomputed":
             raise ValueError(
-                f"{type(self).__name__} fits a stream where its model does not grow with the rows; "
-                f'kernel={self.kernel!r} keeps them all. Use kernel="linear", random nodes '
-                '(PairwiseELM), or RankRLS(approximation="nystroem").'
+                f"A stream needs a model that does not grow with the rows; {type(self).__name__} "
+                f'with kernel={self.kernel!r} keeps them. Use RankRLS(kernel="linear"), '
+                'RankRLS(approximation="nystroem"), or random nodes (PairwiseELM).'
             )
         super()._check_stream(rows, has_validation)
 
@@ -216,7 +217,9 @@ class KernelModel(ClosedFormRanker):
 
     def _expansion(self, data: FitData, kernel: Kernel) -> KernelDesign:
         n = data.X.shape[0]
-        leaves_out = getattr(self, self._penalty) in ("loqo", "lpo") and self._penalise == "norm"
+        value = getattr(self, self._penalty)
+        leaves_out = isinstance(value, str) and value in ("loqo", "lpo")
+        leaves_out = leaves_out and self._penalise == "norm"
         matrices = LEAVE_OUT_MATRICES if leaves_out else MATRICES
         needed = 8 * n * n * matrices
         if needed > self.max_bytes:

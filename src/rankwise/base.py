@@ -48,12 +48,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         ndarray of shape (n_samples,), int64
         """
         scores = np.asarray(self.predict(X))
-        groups = QueryGroups.from_qid(qid, len(scores))
-        query = np.repeat(np.arange(groups.n_queries), groups.sizes)
-        by_score = np.lexsort((-groups.sort(scores), query))  # lexsort is stable
-        ranks = np.empty(len(scores), dtype=np.int64)
-        ranks[by_score] = np.arange(len(scores)) - groups.indptr[query] + 1
-        return groups.unsort(ranks)
+        return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
 
     def score(
         self,

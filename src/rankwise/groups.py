@@ -133,6 +133,14 @@ class QueryGroups:
         out[self.order] = a
         return out
 
+    def ranks(self, scores: NDArray[Any]) -> NDArray[np.int64]:
+        """1-based rank of every row within its query by descending score, ties in input order."""
+        query = np.repeat(np.arange(self.n_queries), self.sizes)
+        by_score = np.lexsort((-self.sort(scores), query))  # lexsort is stable
+        ranks = np.empty(len(scores), dtype=np.int64)
+        ranks[by_score] = np.arange(len(scores)) - self.indptr[query] + 1
+        return self.unsort(ranks)
+
     def codes(self) -> NDArray[np.int64]:
         """Query index of every row, in input order, shape (n_samples,)."""
         return self.unsort(np.repeat(np.arange(self.n_queries, dtype=np.int64), self.sizes))

@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
+from rankwise._classes import order_labels
 from rankwise._fingerprint import fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
@@ -26,7 +27,8 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 class FitData:
     """Checked training rows in input order; rows of zero weight are gone.
 
-    ``kept`` marks the input rows that are left; None: all of them.
+    ``kept`` marks the input rows that are left; None: all of them. ``classes``: the ordered
+    classes whose numbers 0, 1, … are ``y``; None where y holds the targets themselves.
     """
 
     X: Matrix
@@ -34,6 +36,7 @@ class FitData:
     groups: QueryGroups
     sample_weight: Float64Array | None
     kept: NDArray[np.bool_] | None = None
+    classes: NDArray[Any] | None = None
 
 
 def check_fit(
@@ -48,13 +51,14 @@ def check_fit(
     reset: bool = True,
     names: list[str] | None = None,
     part: bool = False,
+    ordered: bool = False,
 ) -> FitData:
     """Check everything ``fit`` receives.
 
     Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``;
     with ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues. ``names`` are
     those of an array's columns. Where the rows are ``part`` of those to fit, all their weights may
-    be zero.
+    be zero. With ``ordered`` y holds ordered classes, and becomes their numbers.
 
     Raises
     ------
@@ -68,22 +72,26 @@ def check_fit(
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    y = check_target(y, X.shape[0])
+    labels = order_labels(y, X.shape[0]) if ordered else None
+    target = check_target(y, X.shape[0]) if labels is None else labels.codes
     groups = QueryGroups.from_qid(qid, X.shape[0])
     weight, kept = None, None
     if sample_weight is not None:
         weight = check_weight(sample_weight, X.shape[0], part=part)
         if not weight.all():
             kept = weight > 0
-            X, y, weight, groups = X[kept], y[kept], weight[kept], groups.take(kept)
+            X, weight, groups = X[kept], weight[kept], groups.take(kept)
+            labels = None if labels is None else labels.take(kept)
+            target = target[kept] if labels is None else labels.codes
+    target = target.astype(np.float64, copy=False)
     estimator.fit_fingerprint_ = fingerprint(
         X,
-        y,
+        target,
         groups,
         weight,
         previous=None if reset else getattr(estimator, "fit_fingerprint_", None),
     )
-    return FitData(X, y, groups, weight, kept)
+    return FitData(X, target, groups, weight, kept, None if labels is None else labels.classes)
 
 
 def check_validation(

@@ -21,6 +21,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "catboost": {"n_estimators": 10, "n_jobs": 1},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
+ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]
 
 
 def load_class(key: str) -> type:

@@ -16,10 +16,16 @@ from sklearn.base import BaseEstimator, clone
 import rankwise
 from rankwise._registry import BY_CLASS_NAME, REGISTRY
 from rankwise.base import Ranker
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from tests.common.estimators import load_class, small
 
 ROOT = Path(__file__).parents[2]
 EVERY = pytest.mark.parametrize("key", list(REGISTRY))
+KINDS = {
+    "ranker": (Ranker, "predict"),
+    "ordinal": (OrdinalRanker, "rank_score"),
+    "transformer": (BaseEstimator, "transform"),
+}
 ROUTED = {"qid", "sample_weight"}
 NEVER_ROUTED = {"X_val", "y_val", "qid_val"}  # cross-validation would slice them like X
 
@@ -36,9 +42,9 @@ def test_entry_loads_and_default_constructs(key):
 
 @EVERY
 def test_kind_is_true(key):
-    cls = load_class(key)
-    assert issubclass(cls, {"ranker": Ranker, "transformer": BaseEstimator}[REGISTRY[key].kind])
-    assert hasattr(cls, {"ranker": "predict", "transformer": "transform"}[REGISTRY[key].kind])
+    base, method = KINDS[REGISTRY[key].kind]
+    assert issubclass(load_class(key), base)
+    assert hasattr(load_class(key), method)
 
 
 @EVERY
@@ -71,7 +77,7 @@ def test_tags_are_true(key):
     assert takes_validation == ("validation" in entry.tags)
     if "deterministic" in entry.tags:
         assert "random_state" not in inspect.signature(cls).parameters
-    elif entry.kind == "ranker":
+    elif entry.kind in ("ranker", "ordinal"):
         assert "random_state" in inspect.signature(cls).parameters
 
 
@@ -83,7 +89,7 @@ def test_extra_is_declared(key):
 
 
 def public_classes():
-    for package in ("rankwise.rankers", "rankwise.features"):
+    for package in ("rankwise.rankers", "rankwise.ordinal", "rankwise.features"):
         walk = pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}.")
         for module_info in walk:
             try:
@@ -99,7 +105,8 @@ def public_classes():
 def test_every_estimator_in_the_tree_is_registered():
     """Classes that nothing is derived from are estimators for users, the others are bases."""
     estimators = [cls for cls in public_classes() if issubclass(cls, BaseEstimator)]
-    leaves = {cls for cls in estimators if not cls.__subclasses__()}
+    bases = {Ranker, OrdinalRanker}
+    leaves = {cls for cls in estimators if not cls.__subclasses__()} - bases
     registered = {load_class(key) for key in REGISTRY}
     assert leaves <= registered
     assert registered <= set(estimators)
@@ -127,7 +134,7 @@ def test_requests_are_the_signature(key, method):
     expected = dict.fromkeys(arguments & ROUTED, True)
     expected |= dict.fromkeys(arguments & NEVER_ROUTED)
     assert requests == expected
-    if REGISTRY[key].kind == "ranker":
+    if REGISTRY[key].kind in ("ranker", "ordinal"):
         assert requests["qid"] is True
 
 

@@ -1,0 +1,150 @@
+"""Labels of ordered classes: which classes there are, in which order, and the code of every row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from rankwise.typing import ArrayLike, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedLabels:
+    """Classes in ascending order and the class number of every row.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Classes of the rows; all categories, seen or not, where the dtype declares their order.
+    codes : ndarray of shape (n_samples,), int64
+        Position of every row's class in ``classes``.
+    declared : bool
+        Whether the dtype declared classes and order.
+    """
+
+    classes: NDArray[Any]
+    codes: Int64Array
+    declared: bool
+
+    def take(self, rows: NDArray[Any]) -> OrderedLabels:
+        """Labels of some rows; classes that are not declared and not among them vanish."""
+        codes = self.codes[rows]
+        if self.declared:
+            return OrderedLabels(self.classes, codes, True)
+        present, codes = np.unique(codes, return_inverse=True)
+        return OrderedLabels(self.classes[present], codes.astype(np.int64), False)
+
+
+def order_labels(y: ArrayLike, n_samples: int | None = None) -> OrderedLabels:
+    """Classes of ``y`` in their order, from its values or its dtype.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Integers, strings, booleans, or whole floats, ordered as they sort; or a pandas ordered
+        categorical or a polars Enum, ordered as declared.
+    n_samples : int, optional
+        Number of labels that there must be.
+
+    Raises
+    ------
+    ValueError
+        Where labels are missing, continuous, too few or too many.
+    """
+    declared = _declared_classes(y)
+    labels = column_or_1d(np.asarray(y), warn=True)
+    if n_samples is not None and len(labels) != n_samples:
+        raise ValueError(
+            f"y must have n_samples={n_samples} entries, got {len(labels)} (inconsistent numbers "
+            "of samples). Pass one label per row of X."
+        )
+    _check_present(labels)
+    if declared is None:
+        check_classification_targets(labels)
+        classes, codes = _sorted_classes(labels)
+        return OrderedLabels(classes, codes, False)
+    code_of = {value: code for code, value in enumerate(declared.tolist())}
+    codes = np.fromiter((code_of[value] for value in labels.tolist()), np.int64, len(labels))
+    return OrderedLabels(declared, codes, True)
+
+
+def rank_distances(
+    y: ArrayLike, predicted: NDArray[Any], classes: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Number of ranks between label and prediction, row by row.
+
+    Ranks are counted over ``classes`` and, where these ascend as they sort, the further labels of
+    ``y`` among them.
+
+    Raises
+    ------
+    ValueError
+        Where a label of ``y`` is missing or, with declared classes, not among these.
+    """
+    labels = column_or_1d(np.asarray(y))
+    if len(labels) != len(predicted):
+        raise ValueError(
+            f"y must have n_samples={len(predicted)} entries, got {len(labels)} (inconsistent "
+            "numbers of samples). Pass one label per row of X."
+        )
+    _check_present(labels)
+    known = set(classes.tolist())
+    ranks = classes.tolist()
+    new = sorted({value for value in labels.tolist() if value not in known}, key=str)
+    if new:
+        if ranks != sorted(ranks) or _declared_classes(y) is not None:
+            raise ValueError(f"y must hold classes of the fit, got {new[0]!r}. Classes: {ranks}.")
+        ranks = np.unique(np.concatenate([classes, np.asarray(new, dtype=labels.dtype)])).tolist()
+    rank_of = {value: rank for rank, value in enumerate(ranks)}
+    rows = zip(labels.tolist(), predicted.tolist(), strict=True)
+    return np.fromiter((abs(rank_of[a] - rank_of[b]) for a, b in rows), np.int64, len(labels))
+
+
+def _declared_classes(y: Any) -> NDArray[Any] | None:
+    """Categories of an ordered categorical or Enum, None for anything else."""
+    dtype = getattr(y, "dtype", None)
+    categories = getattr(dtype, "categories", None)
+    is_enum = type(dtype).__name__ == "Enum" and type(dtype).__module__.startswith("polars")
+    if categories is None or not (is_enum or getattr(dtype, "ordered", False)):
+        return None
+    return np.asarray(categories)
+
+
+def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
+    try:
+        classes, codes = np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            f"y must hold labels that sort, got dtype {labels.dtype} ({error}). Use numbers, "
+            "strings or an ordered categorical."
+        ) from None
+    return classes, codes.astype(np.int64)
+
+
+def _check_present(labels: NDArray[Any]) -> None:
+    """Raise where a label is None, NaN or infinite."""
+    if labels.dtype.kind == "f":
+        bad = ~np.isfinite(labels)
+    elif labels.dtype.kind == "O":
+        bad = np.array([_is_missing(value) for value in labels.tolist()], dtype=bool)
+    else:
+        return
+    if bad.any():
+        row = int(np.argmax(bad))
+        what = "infinity" if labels.dtype.kind == "f" and np.isinf(labels[row]) else "NaN"
+        raise ValueError(
+            f"Input y contains {what} at row {row}. Drop rows without a label before fitting."
+        )
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a label is None, a NaN, or pandas' NA or NaT."""
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -1,0 +1,1 @@
+"""Ordinal estimators: classifiers over ordered classes that rank by one score."""

@@ -1,0 +1,183 @@
+"""What every ordinal estimator shares: ordered classes, thresholds on one score, ranks, saving."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from rankwise._classes import rank_distances
+from rankwise.groups import QueryGroups
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
+from rankwise.validation import FitData, check_fit, check_weight
+
+SCORE_NAME = "-MAE"
+
+
+class OrdinalRanker(ClassifierMixin, BaseEstimator):
+    """Base of all ordinal estimators: classifiers over ordered classes with one score to rank by.
+
+    A subclass sets ``thresholds_`` in ``fit`` and defines ``rank_score``; the class of a row is
+    the number of thresholds that its score reaches. ``fit`` and ``score`` request ``qid`` (and
+    ``sample_weight`` where the method honours it) from scikit-learn's metadata routing.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Classes in ascending order, as they sort or as an ordered categorical dtype declares.
+    thresholds_ : ndarray of shape (n_classes - 1,), float64
+        Ascending.
+    score_name_ : str
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
+
+    classes_: NDArray[Any]
+    thresholds_: Float64Array
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def rank_score(self, X: FrameLike) -> Float64Array:
+        """The one score to rank rows by, higher is better.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        raise TypeError(f"{type(self).__name__} must define rank_score.")
+
+    def predict(self, X: FrameLike) -> NDArray[Any]:
+        """Class of every row: that of as many thresholds as its score reaches.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), of the type of ``classes_``
+        """
+        scores = self.rank_score(X)
+        return self.classes_[np.searchsorted(self.thresholds_, scores, side="right")]
+
+    def decision_function(self, X: FrameLike) -> Float64Array:
+        """Distance of the score from the thresholds around each class, in scikit-learn's shape.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
+            Two classes: score less threshold, positive for the upper class. More: for class k
+            the smaller of the score's distances above the threshold below and below the
+            threshold above, negative outside; the largest is that of the predicted class.
+        """
+        scores = np.asarray(self.rank_score(X), dtype=np.float64)
+        above = scores[:, None] - self.thresholds_
+        # A score on a threshold belongs to the class above it.
+        tiny = np.finfo(np.float64).tiny
+        if len(self.classes_) == 2:
+            return np.where(above[:, 0] == 0, tiny, above[:, 0])
+        below = np.where(above == 0, -tiny, -above)
+        margins = np.full((len(scores), len(self.classes_)), np.inf)
+        margins[:, 1:] = above
+        margins[:, :-1] = np.minimum(margins[:, :-1], below)
+        return margins if len(self.classes_) > 1 else np.zeros((len(scores), 1))
+
+    def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
+        """1-based rank of every row within its query; ties are broken by input order.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        qid : array-like of shape (n_samples,), optional
+            None: all rows are one query.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+        """
+        scores = np.asarray(self.rank_score(X))
+        return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
+
+    def score(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> float:
+        """Minus the mean absolute rank loss: how many ranks the predicted class is off.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            A class that ``fit`` has not seen counts as a rank of its own where classes are
+            ordered as they sort.
+        sample_weight : array-like of shape (n_samples,), optional
+        qid : array-like of shape (n_samples,), optional
+            Checked, and without effect: every row counts the same.
+
+        Returns
+        -------
+        float
+            <= 0, larger is better.
+
+        Raises
+        ------
+        ValueError
+            Where y holds a class that the declared ones do not name.
+        """
+        predicted = self.predict(X)
+        loss = rank_distances(y, predicted, self.classes_)
+        QueryGroups.from_qid(qid, len(predicted))
+        weight = None if sample_weight is None else check_weight(sample_weight, len(predicted))
+        return -float(np.average(loss, weights=weight))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted estimator to one file that :func:`rankwise.load` reads back."""
+        from rankwise.persistence import save
+
+        return save(self, path)
+
+    def _check_fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike | None,
+        qid: ArrayLike | QueryGroups | None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        accept_sparse: bool = True,
+        allow_nan: bool = False,
+    ) -> FitData:
+        """Checked rows with class numbers as ``y``; sets ``classes_`` and ``score_name_``."""
+        data = check_fit(
+            self,
+            X,
+            y,
+            qid,
+            sample_weight,
+            accept_sparse=accept_sparse,
+            allow_nan=allow_nan,
+            ordered=True,
+        )
+        assert data.classes is not None
+        self.classes_ = data.classes
+        self.score_name_ = SCORE_NAME
+        return data

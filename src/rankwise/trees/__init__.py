@@ -1,0 +1,1 @@
+"""Decision trees over ordered classes: growing, and what is done with grown ones."""

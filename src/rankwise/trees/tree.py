@@ -1,0 +1,144 @@
+"""A grown tree: arrays over its nodes, and the way of each row through them.
+
+A row costs O(depth), and at nominal nodes the logarithm of their number of categories.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise._threads import thread_map
+from rankwise.kernels.tree_paths import find_leaves
+from rankwise.typing import Float64Array, FloatArray, Int64Array
+
+CHUNK_ROWS = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Arrays over the nodes of a tree; node 0 is the root, children come after their parent.
+
+    A row goes left at a node where its value is at most the threshold or, at a nominal node, where
+    its code is one of the node's categories. NaN goes to the side of ``missing_left``.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_nodes,), int32
+        Column that a node asks for; -1 at leaves.
+    threshold : ndarray of shape (n_nodes,), float64
+        NaN at leaves and nominal nodes; ``inf`` where a node splits missing (right) from present.
+    left, right : ndarray of shape (n_nodes,), int32
+        Children; -1 at leaves.
+    missing_left : ndarray of shape (n_nodes,), bool
+        Side of missing values: the one with the larger gain, or the heavier child where the
+        node's rows miss none (left on ties).
+    category_indptr : ndarray of shape (n_nodes + 1,), int64
+    categories : ndarray of shape (category_indptr[-1],), int32
+        Codes that go left, ascending: ``categories[category_indptr[t]:category_indptr[t + 1]]`` of
+        node t. Codes that none of the node's rows holds are among them where ``missing_left``.
+        Any other code goes right; a category that the whole fit has not seen is passed as NaN.
+    counts : ndarray of shape (n_nodes, n_classes), float64
+        Weight of each class among the node's rows.
+    gain : ndarray of shape (n_nodes,), float64
+        Impurity of the node less that of its children, not divided by the weight; 0 at leaves.
+    depth : ndarray of shape (n_nodes,), int32
+        0 at the root.
+
+    Notes
+    -----
+    Composition: the result of :func:`rankwise.trees.growth.grow`, and of pruning it.
+    """
+
+    feature: NDArray[np.int32]
+    threshold: Float64Array
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    category_indptr: Int64Array
+    categories: NDArray[np.int32]
+    counts: Float64Array
+    gain: Float64Array
+    depth: NDArray[np.int32]
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, leaves among them."""
+        return len(self.feature)
+
+    @property
+    def is_leaf(self) -> NDArray[np.bool_]:
+        """Which nodes are leaves, shape (n_nodes,)."""
+        return self.feature < 0
+
+    @property
+    def parent(self) -> Int64Array:
+        """Parent of each node, shape (n_nodes,); -1 at the root."""
+        parent = np.full(self.n_nodes, -1, dtype=np.int64)
+        inner = np.flatnonzero(self.feature >= 0)
+        parent[self.left[inner]] = inner
+        parent[self.right[inner]] = inner
+        return parent
+
+    def apply(self, X: FloatArray) -> Int64Array:
+        """Leaf of every row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), float32 or float64
+            NaN where missing; nominal columns hold codes.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+            Node numbers.
+        """
+        out = np.empty(X.shape[0], dtype=np.int64)
+        nodes = np.stack([self.feature, self.left, self.right], axis=1)
+        nominal = np.diff(self.category_indptr) > 0
+
+        def find(start: int) -> None:
+            rows = slice(start, start + CHUNK_ROWS)
+            block = np.ascontiguousarray(X[rows])
+            find_leaves(
+                block, nodes, self.threshold, self.missing_left, self.category_indptr,
+                self.categories, nominal, out[rows],
+            )  # fmt: skip
+
+        thread_map(find, range(0, X.shape[0], CHUNK_ROWS))
+        return out
+
+    def decision_path(self, X: FloatArray) -> Any:
+        """Nodes on the way of every row, from the root to its leaf.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), float32 or float64
+
+        Returns
+        -------
+        CSR matrix of shape (n_samples, n_nodes), bool
+            True at the nodes that a row passes.
+        """
+        leaf = self.apply(X)
+        ways = self._ways()
+        length = self.depth[leaf].astype(np.int64) + 1
+        indices = ways[leaf][np.arange(ways.shape[1]) < length[:, None]]
+        indptr = np.concatenate([[0], np.cumsum(length)])
+        ones = np.ones(len(indices), dtype=bool)
+        return sparse.csr_matrix((ones, indices, indptr), shape=(len(leaf), self.n_nodes))
+
+    def _ways(self) -> Int64Array:
+        """Ancestors of each node by their depth, itself last, shape (n_nodes, max depth + 1)."""
+        nodes = np.arange(self.n_nodes)
+        ways = np.full((self.n_nodes, int(self.depth.max()) + 1), -1, dtype=np.int64)
+        parent, now = self.parent, nodes.copy()
+        for _ in range(ways.shape[1]):
+            known = now >= 0
+            ways[nodes[known], self.depth[now[known]]] = now[known]
+            now[known] = parent[now[known]]
+        return ways

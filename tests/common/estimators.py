@@ -43,6 +43,11 @@ def small(key: str, **params: Any) -> Any:
     return cls(**{**seed, **SMALL.get(key, {}), **params})
 
 
+def row_scores(estimator: Any, X: Any) -> Any:
+    """What the estimator ranks rows by."""
+    return getattr(estimator, "rank_score", estimator.predict)(X)
+
+
 def accepts(key: str, argument: str) -> bool:
     """Whether ``fit`` takes the argument."""
     return argument in inspect.signature(load_class(key).fit).parameters

@@ -1,0 +1,101 @@
+"""Ordered classes: order, codes, distances, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise._classes import order_labels, rank_distances
+
+GRADES = ["bad", "fair", "good"]
+
+
+def declared(library, values):
+    frames = pytest.importorskip(library)
+    if library == "polars":
+        return frames.Series(values, dtype=frames.Enum(GRADES))
+    return frames.Series(frames.Categorical(values, categories=GRADES, ordered=True))
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "codes"),
+    [
+        ([4, 0, 4, 2], [0, 2, 4], [2, 0, 2, 1]),
+        ([2.0, 1.0], [1.0, 2.0], [1, 0]),
+        (["b", "a", "b"], ["a", "b"], [1, 0, 1]),
+        ([True, False], [False, True], [1, 0]),
+        (np.array([-3, 5], dtype=np.int8), [-3, 5], [0, 1]),
+        (np.array(["x", "y"], dtype=object), ["x", "y"], [0, 1]),
+    ],
+)
+def test_labels_are_ordered_as_they_sort(labels, classes, codes):
+    ordered = order_labels(labels)
+    assert ordered.classes.tolist() == classes
+    assert ordered.codes.tolist() == codes
+    assert not ordered.declared
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_dtype_declares_the_order_and_absent_classes(library):
+    ordered = order_labels(declared(library, ["good", "bad", "good"]))
+    assert ordered.classes.tolist() == GRADES
+    assert ordered.codes.tolist() == [2, 0, 2]
+    assert ordered.take(np.array([True, False, False])).classes.tolist() == GRADES
+
+
+def test_categories_without_order_sort():
+    pd = pytest.importorskip("pandas")
+    labels = pd.Series(["good", "bad"], dtype=pd.CategoricalDtype(["good", "bad"]))
+    assert order_labels(labels).classes.tolist() == ["bad", "good"]
+
+
+def test_classes_of_dropped_rows_vanish():
+    kept = order_labels([1, 3, 2, 3]).take(np.array([True, True, False, True]))
+    assert kept.classes.tolist() == [1, 3]
+    assert kept.codes.tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0.5, 1.25], "Unknown label type: continuous"),
+        (["a", None], "Input y contains NaN at row 1"),
+        ([1.0, np.nan], "Input y contains NaN at row 1"),
+        ([np.inf, 1.0], "Input y contains infinity at row 0"),
+        (np.array([1, "a"], dtype=object), "y must hold labels that sort|Unknown label type"),
+        ([[1, 2], [2, 1]], "1d array"),
+    ],
+)
+def test_what_is_no_label_is_named(labels, message):
+    with pytest.raises(ValueError, match=message):
+        order_labels(labels)
+
+
+def test_missing_declared_label_is_named():
+    for library in ("pandas", "polars"):
+        with pytest.raises(ValueError, match="NaN at row 1"):
+            order_labels(declared(library, ["good", None]))
+
+
+def test_number_of_labels_is_checked():
+    with pytest.raises(ValueError, match="y must have n_samples=3 entries, got 2"):
+        order_labels([1, 2], 3)
+
+
+def test_distance_counts_ranks():
+    predicted, classes = np.array([10, 20, 40]), np.array([10, 20, 40])
+    assert rank_distances([10, 40, 10], predicted, classes).tolist() == [0, 1, 2]
+    words = np.array(["a", "b", "c"])
+    assert rank_distances(["c", "b", "a"], words, words).tolist() == [2, 0, 2]
+
+
+def test_unseen_class_is_a_rank_of_its_own():
+    classes = np.array([1, 2, 4])
+    assert rank_distances([3, 3, 3], classes, classes).tolist() == [2, 1, 1]
+    assert rank_distances([5, 0], np.array([1, 1]), classes).tolist() == [3, 1]
+
+
+def test_declared_classes_have_no_others():
+    classes = np.array(GRADES)[::-1]
+    with pytest.raises(ValueError, match="y must hold classes of the fit, got 'great'"):
+        rank_distances(["great"], np.array(["good"]), classes)

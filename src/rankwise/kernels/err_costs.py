@@ -1,0 +1,45 @@
+"""What one wrong rank costs a query's expected reciprocal rank.
+
+In a list ranked by true grades without one row, let ``R_j`` be the probability to stop at the row
+at place ``j`` and ``P_j`` that of passing all before it. Moving the row, with probability ``R``,
+from place ``j`` to ``j + 1`` lowers the sum by ``P_j (1/j - 1/(j+1)) (R - R_j)``: the values of all
+places are running sums.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import njit
+
+
+@njit
+def err_costs(counts, stop, out):
+    """Loss of expected reciprocal rank per query, grade of the row and grade it is taken for.
+
+    ``counts`` (n_queries, n_grades), int64; ``stop`` (n_grades,) ascending, below 1; ``out``
+    (n_queries, n_grades, n_grades) is written, zero for grades that the query lacks. A row ties
+    with the rows whose grade it is taken for: the mean over its places among them.
+    """
+    n_queries, n_grades = counts.shape
+    means = np.empty(n_grades)
+    for q in range(n_queries):
+        for y in range(n_grades):
+            for k in range(n_grades):
+                out[q, y, k] = 0.0
+            if counts[q, y] == 0:
+                continue
+            value, passing, place = 0.0, 1.0, 1
+            for k in range(n_grades - 1, -1, -1):
+                others = counts[q, k] - (1 if k == y else 0)
+                total = value
+                for _ in range(others):
+                    step = 1.0 / (place * (place + 1.0))
+                    value -= passing * step * (stop[y] - stop[k])
+                    passing *= 1.0 - stop[k]
+                    place += 1
+                    total += value
+                means[k] = total / (others + 1)
+            for k in range(n_grades):
+                if k != y:
+                    out[q, y, k] = max(means[y] - means[k], 0.0)

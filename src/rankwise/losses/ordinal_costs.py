@@ -1,0 +1,224 @@
+"""Costs of taking a row of one class for another, and what they weigh each threshold with.
+
+The reduction of ordinal ranking to binary questions "is the class above k?" [1]_ weighs question k
+of a row with costs c by ``|c_k - c_{k+1}|``. The weights of the questions that a prediction gets
+wrong then sum to its cost where costs are V-shaped: they do not fall with the distance from the
+true class, on either side.
+
+ERR-oriented costs [2]_ are ``c_k = ERR of the best order of the query - ERR where this row alone is
+taken for class k``; class numbers are the grades and the highest one is the top of the scale.
+
+References
+----------
+.. [1] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
+.. [2] Tsai, Chen, Chen, Ferng, Wang, Wen & Lin, "An ensemble ranking solution to the Yahoo!
+   Learning to Rank Challenge", technical report, National Taiwan University (2010), section 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwise.groups import QueryGroups
+from rankwise.kernels.err_costs import err_costs
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
+
+BY_CLASS = ("absolute", "squared", "zero_one")
+COSTS = (*BY_CLASS, "err")
+# Costs that fall by less than this share of the largest are rounding.
+_ROUNDING = 1e-12
+
+
+def cost_matrix(kind: str, n_classes: int) -> Float64Array:
+    """Costs that depend on the two classes alone.
+
+    Parameters
+    ----------
+    kind : {"absolute", "squared", "zero_one"}
+        ``|y - k|``, ``(y - k)^2``, or 1 for any other class.
+    n_classes : int >= 1
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes), float64
+        Row: true class, column: predicted class.
+
+    Examples
+    --------
+    >>> from rankwise.losses.ordinal_costs import cost_matrix
+    >>> cost_matrix("squared", 3)
+    array([[0., 1., 4.],
+           [1., 0., 1.],
+           [4., 1., 0.]])
+    """
+    if kind not in BY_CLASS:
+        raise ValueError(f"kind must be one of {', '.join(BY_CLASS)}, got {kind!r}.")
+    distance = np.abs(np.subtract.outer(np.arange(n_classes), np.arange(n_classes))).astype(float)
+    if kind == "squared":
+        return distance**2
+    return np.minimum(distance, 1.0) if kind == "zero_one" else distance
+
+
+def row_costs(
+    costs: str | ArrayLike,
+    codes: Int64Array,
+    n_classes: int,
+    groups: QueryGroups,
+    *,
+    weight: Float64Array | None = None,
+    kept: np.ndarray[Any, Any] | None = None,
+) -> Float64Array:
+    """Cost of every class for every row.
+
+    Parameters
+    ----------
+    costs : {"absolute", "squared", "zero_one", "err"} or array-like
+        An array of shape (n_classes, n_classes) holds costs by true and predicted class; one of
+        shape (n_rows, n_classes) those of each row. Where both shapes are the same it is the first.
+    codes : ndarray of int of shape (n_samples,)
+        Class numbers, 0 to n_classes - 1.
+    n_classes : int
+    groups : QueryGroups
+        Queries, for "err".
+    weight : ndarray of shape (n_samples,), optional
+        Row weights > 0. With "err" they must be whole: a row of weight 2 is two rows of the list.
+    kept : ndarray of bool of shape (n_rows,), optional
+        Rows passed to fit that are left; ``costs`` of shape (n_rows, n_classes) has the others too.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes), float64
+        >= 0, and 0 for the true class (the cost of the true class is subtracted).
+
+    Raises
+    ------
+    ValueError
+        Where the array has another shape, is not finite, or is not V-shaped.
+
+    Notes
+    -----
+    "err": O(m K) for a query of m rows and K classes. A row ties with the rows of the class that
+    it is taken for; its cost is the mean over its places among them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.groups import QueryGroups
+    >>> from rankwise.losses.ordinal_costs import row_costs
+    >>> row_costs("err", np.array([0, 1, 1]), 2, QueryGroups.single(3))
+    array([[0.        , 0.11111111],
+           [0.02083333, 0.        ],
+           [0.02083333, 0.        ]])
+    """
+    codes = np.asarray(codes).astype(np.int64)
+    if isinstance(costs, str):
+        if costs == "err":
+            return _err(codes, n_classes, groups, weight)
+        if costs not in COSTS:
+            raise ValueError(
+                f"costs must be one of {', '.join(COSTS)}, or an array, got {costs!r}."
+            )
+        return cost_matrix(costs, n_classes)[codes]
+    array = _checked(costs, n_classes, len(codes) if kept is None else len(kept))
+    if array.shape == (n_classes, n_classes):
+        table = array[codes]
+    else:
+        table = array if kept is None else array[kept]
+    table = table - np.take_along_axis(table, codes[:, None], axis=1)
+    _check_v_shape(table, codes)
+    return np.maximum(table, 0.0)
+
+
+def threshold_weights(costs: Float64Array) -> Float64Array:
+    """Weights ``|c_k - c_{k+1}|`` of the thresholds, shape (n_samples, n_classes - 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.losses.ordinal_costs import threshold_weights
+    >>> threshold_weights(np.array([[4.0, 1.0, 0.0, 1.0]]))
+    array([[3., 1., 1.]])
+    """
+    return np.abs(np.diff(costs, axis=1))
+
+
+def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:
+    """The least V-shaped costs that are nowhere below the given ones.
+
+    Parameters
+    ----------
+    costs : array-like of shape (n_samples, n_classes)
+    codes : array-like of int of shape (n_samples,)
+        Number of each row's true class; 0 to n_classes - 1 for a matrix by class.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes), float64
+        Running maxima from the true class outwards.
+
+    Examples
+    --------
+    >>> from rankwise.losses.ordinal_costs import v_shaped
+    >>> v_shaped([[2.0, 3.0, 0.0, 5.0, 1.0]], [2])
+    array([[3., 3., 0., 5., 5.]])
+    """
+    costs = np.asarray(costs, dtype=np.float64)
+    codes = np.asarray(codes)[:, None]
+    columns = np.arange(costs.shape[1])
+    above = np.maximum.accumulate(np.where(columns >= codes, costs, -np.inf), axis=1)
+    below = np.where(columns <= codes, costs, -np.inf)[:, ::-1]
+    below = np.maximum.accumulate(below, axis=1)[:, ::-1]
+    return np.where(columns >= codes, above, below)
+
+
+def _err(
+    codes: Int64Array, n_classes: int, groups: QueryGroups, weight: Float64Array | None
+) -> Float64Array:
+    """ERR-oriented costs; equal for the rows of a query that share a class."""
+    if weight is not None and (weight != np.rint(weight)).any():
+        raise ValueError(
+            'costs="err" needs whole sample_weight (a row of weight 2 is two rows of its query\'s '
+            f"list), got {weight[weight != np.rint(weight)][0]:g}. Drop it, or use other costs."
+        )
+    query = groups.codes()
+    cells = np.bincount(
+        query * n_classes + codes, weights=weight, minlength=groups.n_queries * n_classes
+    )
+    counts = np.rint(cells).astype(np.int64).reshape(groups.n_queries, n_classes)
+    # (2^y - 1) / 2^G without overflow of the powers.
+    grades = np.arange(n_classes, dtype=np.float64)
+    stop = np.exp2(grades - (n_classes - 1)) - np.exp2(1.0 - n_classes)
+    table = np.empty((groups.n_queries, n_classes, n_classes))
+    err_costs(counts, stop, table)
+    return table[query, codes]
+
+
+def _checked(costs: ArrayLike, n_classes: int, n_rows: int) -> Float64Array:
+    try:
+        array = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"costs must hold numbers ({error}).") from None
+    if array.shape not in ((n_classes, n_classes), (n_rows, n_classes)):
+        raise ValueError(
+            f"costs must have shape (n_classes, n_classes)=({n_classes}, {n_classes}) or "
+            f"(n_samples, n_classes)=({n_rows}, {n_classes}), got {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        raise ValueError("costs must be finite, got NaN or infinity.")
+    return array
+
+
+def _check_v_shape(table: Float64Array, codes: Int64Array) -> None:
+    rises = np.diff(table, axis=1) * np.where(
+        np.arange(table.shape[1] - 1) >= codes[:, None], 1.0, -1.0
+    )
+    slack = _ROUNDING * np.abs(table).max(initial=0.0)
+    if (rises < -slack).any():
+        row = int(np.argmax((rises < -slack).any(axis=1)))
+        raise ValueError(
+            "costs must not fall with the distance from the true class, got "
+            f"{table[row].tolist()} for class number {int(codes[row])} (its cost subtracted). "
+            "Use rankwise.losses.ordinal_costs.v_shaped(costs, class_numbers)."
+        )

@@ -1,0 +1,122 @@
+"""Cuts of a sorted column, and the number of cuts below each value of a block of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import njit
+
+SLACK = 1 + 1e-12  # sums of weights differ in their last digits with the order of equal values
+
+
+@njit
+def midpoint(low, high):
+    """A number m with ``low <= m < high``, between the two where there is one."""
+    middle = 0.5 * low + 0.5 * high
+    return middle if low <= middle < high else low
+
+
+@njit
+def _heavy_share(values, weights, n_bins):
+    """What the values left over weigh a bin, once each value of that weight has its own bin.
+
+    Returns it, the number of bins for the values left over, and their weight.
+    """
+    share, bins_left, light = np.inf, n_bins, 0.0
+    for _ in range(n_bins):
+        heavy = 0
+        light = 0.0
+        start = 0
+        while start < len(values):
+            end = start
+            weight = 0.0
+            while end < len(values) and values[end] == values[start]:
+                weight += weights[end] if len(weights) > 0 else 1.0
+                end += 1
+            if weight >= share:
+                heavy += 1
+            else:
+                light += weight
+            start = end
+        if n_bins - heavy == bins_left and share < np.inf:
+            break
+        bins_left = n_bins - heavy
+        if bins_left == 0:
+            break
+        share = light / bins_left / SLACK
+    return share, bins_left, light
+
+
+@njit
+def find_cuts(values, weights, out):
+    """Write ascending cuts between the ascending ``values`` into ``out``; returns their number.
+
+    Up to ``len(out) + 1`` distinct values get a bin each. More are gathered: a value as heavy as
+    a bin's share has its own bin, which may take in what is less than half a share before it; any
+    other bin is closed where its weight is nearest to an equal share of what was left when it
+    began. Empty ``weights``: each value weighs 1.
+    """
+    n, n_bins = len(values), len(out) + 1
+    n_cuts = 0
+    for i in range(1, n):
+        if values[i] != values[i - 1]:
+            if n_cuts < n_bins - 1:
+                out[n_cuts] = midpoint(values[i - 1], values[i])
+            n_cuts += 1
+    if n_cuts < n_bins:
+        return n_cuts
+    share, bins_left, light = _heavy_share(values, weights, n_bins)
+    n_cuts = 0
+    gathered = 0.0  # weight in the open bin, where it holds no heavy value
+    holds_heavy = True
+    start = 0
+    while start < n:
+        end = start
+        weight = 0.0
+        while end < n and values[end] == values[start]:
+            weight += weights[end] if len(weights) > 0 else 1.0
+            end += 1
+        is_heavy = weight >= share
+        if is_heavy and not holds_heavy:
+            close = 2 * gathered * (bins_left + 1) >= light * SLACK
+            if not close:  # its bin is not needed: the heavy value's takes it in
+                bins_left += 1
+                light -= gathered
+        elif is_heavy:
+            close = True
+        elif holds_heavy:
+            close = bins_left > 0
+        else:
+            close = bins_left > 0 and (2 * gathered + weight) * (bins_left + 1) > 2 * light * SLACK
+        if close and start > 0:
+            out[n_cuts] = midpoint(values[start - 1], values[start])
+            n_cuts += 1
+        if close and not holds_heavy:
+            light -= gathered
+        if close and not is_heavy:
+            bins_left -= 1
+        if close:
+            gathered = 0.0
+        holds_heavy = is_heavy or (holds_heavy and not close)
+        if not holds_heavy:
+            gathered += weight
+        start = end
+    return n_cuts
+
+
+@njit
+def write_codes(X, cuts, n_cuts, out):
+    """Write the number of cuts below each value into ``out``, transposed; NaN: ``n_cuts + 1``.
+
+    ``cuts`` has a row of 255 for every column of ``X``, filled up with infinity.
+    """
+    for j in range(X.shape[1]):
+        mine = cuts[j]
+        missing = n_cuts[j] + 1
+        for i in range(X.shape[0]):
+            value = X[i, j]
+            code = np.uint64(0)
+            for bit in range(8):
+                step = np.uint64(128 >> bit)
+                code += step if mine[code + step - np.uint64(1)] < value else np.uint64(0)
+            out[j, i] = missing if value != value else code

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rankwise.datasets.sidefiles import read_grouped, write_grouped
     from rankwise.datasets.sources import known_sources
     from rankwise.datasets.svmlight import read_letor
+    from rankwise.datasets.synthetic import make_ordinal_square, ordinal_square_ranks
     from rankwise.datasets.table import from_frame, read_table
     from rankwise.datasets.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
     from rankwise.datasets.write import write_letor
@@ -67,6 +68,8 @@ _WHERE = {
     "load_qsar": "qsar",
     "load_td2003": "loaders",
     "load_td2004": "loaders",
+    "make_ordinal_square": "synthetic",
+    "ordinal_square_ranks": "synthetic",
     "ratings_from_triplets": "ratings",
     "read_grouped": "sidefiles",
     "read_letor": "svmlight",
@@ -110,6 +113,8 @@ __all__ = [
     "load_qsar",
     "load_td2003",
     "load_td2004",
+    "make_ordinal_square",
+    "ordinal_square_ranks",
     "ratings_from_triplets",
     "read_grouped",
     "read_letor",

@@ -57,7 +57,7 @@ def order_labels(y: ArrayLike, n_samples: int | None = None) -> OrderedLabels:
     ValueError
         Where labels are missing, continuous, too few or too many.
     """
-    declared = _declared_classes(y)
+    declared = declared_classes(y)
     labels = column_or_1d(np.asarray(y), warn=True)
     if n_samples is not None and len(labels) != n_samples:
         raise ValueError(
@@ -98,7 +98,7 @@ def rank_distances(
     ranks = classes.tolist()
     new = sorted({value for value in labels.tolist() if value not in known}, key=str)
     if new:
-        if ranks != sorted(ranks) or _declared_classes(y) is not None:
+        if ranks != sorted(ranks) or declared_classes(y) is not None:
             raise ValueError(f"y must hold classes of the fit, got {new[0]!r}. Classes: {ranks}.")
         ranks = np.unique(np.concatenate([classes, np.asarray(new, dtype=labels.dtype)])).tolist()
     rank_of = {value: rank for rank, value in enumerate(ranks)}
@@ -106,7 +106,7 @@ def rank_distances(
     return np.fromiter((abs(rank_of[a] - rank_of[b]) for a, b in rows), np.int64, len(labels))
 
 
-def _declared_classes(y: Any) -> NDArray[Any] | None:
+def declared_classes(y: Any) -> NDArray[Any] | None:
     """Categories of an ordered categorical or Enum, None for anything else."""
     dtype = getattr(y, "dtype", None)
     categories = getattr(dtype, "categories", None)
@@ -132,7 +132,7 @@ def _check_present(labels: NDArray[Any]) -> None:
     if labels.dtype.kind == "f":
         bad = ~np.isfinite(labels)
     elif labels.dtype.kind == "O":
-        bad = np.array([_is_missing(value) for value in labels.tolist()], dtype=bool)
+        bad = np.array([is_missing(value) for value in labels.tolist()], dtype=bool)
     else:
         return
     if bad.any():
@@ -143,7 +143,7 @@ def _check_present(labels: NDArray[Any]) -> None:
         )
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a label is None, a NaN, or pandas' NA or NaT."""
     if isinstance(value, float):
         return math.isnan(value)

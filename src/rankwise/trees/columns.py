@@ -1,0 +1,242 @@
+"""Columns of a table as numbers: which of them hold categories, and the code of each category.
+
+A tree splits numbers at thresholds and nominal columns by subsets. Columns of an ordered dtype
+become their codes and are split like numbers; text and unordered categories are nominal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from rankwise._classes import declared_classes, is_missing
+from rankwise.typing import Float64Array, FrameLike
+
+FROM_DTYPE = "from_dtype"
+MAX_DENSE_BYTES = 2**33
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTable:
+    """What the columns of the training rows hold; all others hold numbers.
+
+    Attributes
+    ----------
+    nominal : dict of int to ndarray
+        By column, the categories in the order of their codes: those of the training rows, sorted.
+    ordered : dict of int to ndarray
+        The same for columns of an ordered dtype: its categories, as declared.
+
+    Notes
+    -----
+    Composition: what a tree estimator keeps of its training table, to read further tables by.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from rankwise.trees.columns import ColumnTable
+    >>> X = pd.DataFrame({"colour": ["red", "blue", None], "size": [1.0, 2.0, 3.0]})
+    >>> table = ColumnTable.of(X)
+    >>> table.nominal
+    {0: array(['blue', 'red'], dtype=object)}
+    >>> table.encode(X)["colour"].tolist()
+    [1.0, 0.0, nan]
+    """
+
+    nominal: dict[int, NDArray[Any]]
+    ordered: dict[int, NDArray[Any]]
+
+    @classmethod
+    def of(cls, X: FrameLike, categorical_features: Any = FROM_DTYPE) -> ColumnTable:
+        """Read what the columns hold.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+        categorical_features : {"from_dtype"}, None, or array-like of bool, int or str
+            Columns that are nominal whatever their dtype, as a mask, by number or by name. Frames
+            besides: text and unordered categories are nominal, ordered categories (pandas ordered
+            categorical, polars Enum) are ordered. None: no column holds categories.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Where ``categorical_features`` names no column.
+        """
+        nominal: dict[int, NDArray[Any]] = {}
+        ordered: dict[int, NDArray[Any]] = {}
+        if categorical_features is None:
+            return cls(nominal, ordered)
+        frame = _as_frame(X)
+        if frame is None:
+            if not _is_from_dtype(categorical_features) and np.ndim(_as_array(X)) == 2:
+                array = _as_array(X)
+                for column in _chosen(categorical_features, array.shape[1], None):
+                    nominal[column] = _sorted_categories(array[:, column])
+            return cls(nominal, ordered)
+        chosen: Iterable[int] = ()
+        if not _is_from_dtype(categorical_features):
+            chosen = _chosen(categorical_features, len(frame.columns), list(frame.columns))
+        for column, series in enumerate(frame.iter_columns()):
+            declared = declared_classes(series.to_native())
+            if column in chosen or (declared is None and _is_text(series)):
+                nominal[column] = _sorted_categories(series.to_numpy())
+            elif declared is not None:
+                ordered[column] = declared
+        return cls(nominal, ordered)
+
+    def n_categories(self, n_features: int) -> NDArray[np.int32]:
+        """Number of categories of each nominal column, 0 for all others."""
+        numbers = np.zeros(n_features, dtype=np.int32)
+        for column, categories in self.nominal.items():
+            numbers[column] = len(categories)
+        return numbers
+
+    def encode(self, X: FrameLike) -> FrameLike:
+        """X with codes in place of categories.
+
+        Categories of another table that this one does not know are missing (NaN). Without any
+        category it is X itself.
+
+        Raises
+        ------
+        ValueError
+            Where a column holds numbers instead of text, or text instead of numbers.
+        """
+        coded = {**self.nominal, **self.ordered}
+        if not coded:
+            return X
+        frame = _as_frame(X)
+        if frame is not None:
+            names = list(frame.columns)
+            backend = nw.get_native_namespace(frame)
+            new = [
+                nw.new_series(names[j], _codes(frame[names[j]].to_numpy(), categories, j),
+                              nw.Float64, backend=backend)
+                for j, categories in coded.items()
+            ]  # fmt: skip
+            return frame.with_columns(*new).to_native()
+        array = _as_array(X)
+        out = array.astype(array.dtype if array.dtype in (np.float32, object) else np.float64)
+        for column, categories in coded.items():
+            out[:, column] = _codes(array[:, column], categories, column)
+        return out
+
+
+def encode_rows(estimator: Any, table: ColumnTable, X: FrameLike) -> FrameLike:
+    """X as dense numbers, ready for the check of rows; width and names are checked first.
+
+    ``estimator`` is fitted. See :func:`as_dense` for sparse rows.
+    """
+    if table.nominal or table.ordered:
+        validate_data(estimator, X, reset=False, skip_check_array=True)
+    return table.encode(as_dense(X))
+
+
+def as_dense(X: FrameLike) -> FrameLike:
+    """Sparse rows as an array, anything else as it is.
+
+    Every split looks at whole columns, and the absent entries of a sparse row are zeros that take
+    part in it, so nothing would be saved by keeping them apart.
+
+    Raises
+    ------
+    ValueError
+        Where the array would take more than 8 GiB.
+    """
+    if not sparse.issparse(X):
+        return X
+    n_bytes = X.shape[0] * X.shape[1] * 8
+    if n_bytes > MAX_DENSE_BYTES:
+        raise ValueError(
+            f"X must take at most {MAX_DENSE_BYTES:,} bytes as a dense array, which trees need, "
+            f"got {n_bytes:,} for shape {X.shape}. Select columns or rows first."
+        )
+    return X.toarray()
+
+
+def _as_frame(X: Any) -> Any:
+    """X as a narwhals frame, None where it is no frame."""
+    if not hasattr(X, "columns"):
+        return None
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    """X as an array; lists keep the types of their values, and text has no fixed width."""
+    array = np.asarray(as_dense(X), dtype=getattr(X, "dtype", object))
+    return array.astype(object) if array.dtype.kind in "SUT" else array
+
+
+def _is_from_dtype(categorical_features: Any) -> bool:
+    return isinstance(categorical_features, str) and categorical_features == FROM_DTYPE
+
+
+def _chosen(categorical_features: Any, n_features: int, names: Sequence[Any] | None) -> list[int]:
+    """Numbers of the columns that a mask, numbers or names choose."""
+    given = np.atleast_1d(np.asarray(categorical_features, dtype=None))
+    if given.dtype == bool:
+        if given.shape != (n_features,):
+            raise ValueError(
+                f"categorical_features as a mask must have n_features={n_features} entries, got "
+                f"shape {given.shape}."
+            )
+        return np.flatnonzero(given).tolist()
+    columns = []
+    for value in given.ravel().tolist():
+        if isinstance(value, str):
+            if names is None or value not in names:
+                what = "X has no names" if names is None else f"columns are {list(names)}"
+                raise ValueError(
+                    f"categorical_features must name columns of X, got {value!r}; {what}."
+                )
+            columns.append(names.index(value))
+        elif isinstance(value, int) and 0 <= value < n_features:
+            columns.append(value)
+        else:
+            raise ValueError(
+                f"categorical_features must be 'from_dtype', None, a mask, names, or numbers from "
+                f"0 to {n_features - 1}, got {value!r}."
+            )
+    return columns
+
+
+def _is_text(series: Any) -> bool:
+    """Whether a column of a frame holds unordered categories or text."""
+    if series.dtype == nw.Object:
+        return any(isinstance(value, str) for value in series.to_numpy())
+    return series.dtype in (nw.String, nw.Categorical, nw.Enum)
+
+
+def _sorted_categories(values: NDArray[Any]) -> NDArray[Any]:
+    """The distinct values that are not missing, ascending; text after numbers."""
+    if values.dtype.kind in "biuf":
+        return np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values)
+    distinct = {value for value in values.tolist() if not is_missing(value)}
+    ordered = sorted(distinct, key=lambda value: (isinstance(value, str), value))
+    return np.array(ordered, dtype=object)
+
+
+def _codes(values: NDArray[Any], categories: NDArray[Any], column: int) -> Float64Array:
+    """Place of every value among the categories; NaN where it is none of them."""
+    known, given = categories.tolist(), values.tolist()
+    kinds = {isinstance(value, str) for value in known}
+    present = next((value for value in given if not is_missing(value)), None)
+    if present is not None and kinds and isinstance(present, str) not in kinds:
+        what, other = ("text", "a number") if True in kinds else ("numbers", "text")
+        raise ValueError(
+            f"column {column} of X must hold {what} as in fit, such as {known[0]!r}, got {other}: "
+            f"{present!r}. Pass the column as it was."
+        )
+    code_of = {value: float(code) for code, value in enumerate(known)}
+    return np.fromiter(
+        (code_of.get(value, np.nan) for value in given), dtype=np.float64, count=len(given)
+    )

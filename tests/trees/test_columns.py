@@ -1,0 +1,168 @@
+"""Columns of arrays and frames as numbers, categories and missing values among them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rankwise.trees import columns
+from rankwise.trees.columns import ColumnTable, as_dense
+
+COLOURS = ["red", None, "blue", "red"]
+SIZES = ["small", "large", None, "medium"]
+ASCENDING = ["small", "medium", "large"]
+FRAMES = ["pandas", "polars"]
+
+
+def frame_of(library):
+    """Text, unordered and ordered categories, whole numbers, booleans and floats, with holes."""
+    if library == "polars":
+        pl = pytest.importorskip("polars")
+        return pl.DataFrame({
+            "colour": COLOURS,
+            "shade": pl.Series(COLOURS, dtype=pl.Categorical),
+            "size": pl.Series(SIZES, dtype=pl.Enum(ASCENDING)),
+            "count": [3, None, 1, 2],
+            "flag": [True, False, None, True],
+            "weight": [0.5, None, 2.0, 1.0],
+        })  # fmt: skip
+    pd = pytest.importorskip("pandas")
+    return pd.DataFrame({
+        "colour": COLOURS,
+        "shade": pd.Categorical(COLOURS),
+        "size": pd.Categorical(SIZES, categories=ASCENDING, ordered=True),
+        "count": pd.array([3, None, 1, 2], dtype="Int64"),
+        "flag": pd.array([True, False, None, True], dtype="boolean"),
+        "weight": [0.5, None, 2.0, 1.0],
+    }, index=[7, 7, 2, 0])  # fmt: skip
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_types_of_a_frame_say_what_its_columns_hold(library):
+    frame = frame_of(library)
+    table = ColumnTable.of(frame)
+    assert {j: c.tolist() for j, c in table.nominal.items()} == {
+        0: ["blue", "red"],
+        1: ["blue", "red"],
+    }
+    assert {j: c.tolist() for j, c in table.ordered.items()} == {2: ASCENDING}
+    assert table.n_categories(6).tolist() == [2, 2, 0, 0, 0, 0]
+    encoded = table.encode(frame)
+    assert list(encoded.columns) == list(frame.columns)
+    for name in ("colour", "shade"):
+        np.testing.assert_array_equal(encoded[name].to_numpy(), [1, np.nan, 0, 1])
+    np.testing.assert_array_equal(encoded["size"].to_numpy(), [0, 2, np.nan, 1])
+    assert encoded["count"].to_list() == frame["count"].to_list()
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_other_frames_are_read_by_the_first_one(library):
+    frame = frame_of(library)
+    table = ColumnTable.of(frame)
+    native = pytest.importorskip(library)
+    other = native.DataFrame(
+        {
+            "colour": ["blue", "green", "red"],
+            "shade": ["mauve", "red", None],
+            "size": ["large", "huge", "small"],  # plain text, read by the declared order
+            "count": [1, 2, 3],
+            "flag": [True, True, False],
+            "weight": [0.0, 1.0, 2.0],
+        }
+    )
+    encoded = table.encode(other)
+    np.testing.assert_array_equal(encoded["colour"].to_numpy(), [0, np.nan, 1])
+    np.testing.assert_array_equal(encoded["shade"].to_numpy(), [np.nan, 1, np.nan])
+    np.testing.assert_array_equal(encoded["size"].to_numpy(), [2, np.nan, 0])
+
+
+def test_order_of_the_rows_does_not_change_the_codes():
+    pl = pytest.importorskip("polars")  # numbers its categories as they appear
+    for values in (["b", "a", "c"], ["c", "b", "a"]):
+        table = ColumnTable.of(pl.DataFrame({"x": pl.Series(values, dtype=pl.Categorical)}))
+        assert table.nominal[0].tolist() == ["a", "b", "c"]
+
+
+def test_numbers_alone_pass_untouched():
+    pd = pytest.importorskip("pandas")
+    for X in (np.eye(3), [[1.0], [2.0]], pd.DataFrame(np.eye(3)), sparse.csr_array(np.eye(3))):
+        assert ColumnTable.of(X).encode(X) is X
+    text = frame_of("pandas")
+    assert ColumnTable.of(text, None).encode(text) is text
+
+
+@pytest.mark.parametrize("chosen", [[1], np.array([False, True, False]), (1,), np.array([1])])
+def test_nominal_columns_of_arrays(chosen):
+    X = np.array([[0.1, 30.0, 1.0], [0.2, np.nan, 2.0], [0.3, -1.0, 3.0]])
+    for rows in (X, X.astype(np.float32), X.tolist(), X.astype(object)):
+        table = ColumnTable.of(rows, chosen)
+        assert table.nominal[1].tolist() == [-1.0, 30.0]
+        assert table.n_categories(3).tolist() == [0, 2, 0]
+        encoded = np.asarray(table.encode(rows))
+        np.testing.assert_array_equal(encoded[:, 1].astype(float), [1, np.nan, 0])
+        np.testing.assert_array_equal(encoded[:, ::2], np.asarray(rows)[:, ::2])
+    assert table.encode(X.astype(np.float32)).dtype == np.float32
+    assert X[0, 1] == 30.0
+
+
+def test_text_in_arrays_and_lists():
+    rows = [["red", 1.5], ["blue", 2.5], [None, None], ["", 0.0]]
+    for X in (rows, np.array(rows, dtype=object)):
+        table = ColumnTable.of(X, [0])
+        assert table.nominal[0].tolist() == ["", "blue", "red"]
+        encoded = table.encode(X)
+        np.testing.assert_array_equal(encoded[:, 0].astype(float), [2, 1, np.nan, 0])
+        assert encoded[:, 1].tolist() == [1.5, 2.5, None, 0.0]
+    assert ColumnTable.of(np.array([["x"], ["long"]]), [0]).encode(np.array([["longer"]])).size == 1
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_nominal_columns_by_name(library):
+    table = ColumnTable.of(frame_of(library), ["count", "size"])
+    # Text is nominal besides; an ordered dtype becomes nominal where it is asked for.
+    assert table.nominal[3].tolist() == [1, 2, 3]
+    assert table.nominal[2].tolist() == ["large", "medium", "small"]
+    assert sorted(table.nominal) == [0, 1, 2, 3]
+    assert not table.ordered
+
+
+def test_mixed_objects_are_categories_where_one_is_text():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(
+        {
+            "mixed": pd.Series([2, "b", None, 1, "a"], dtype=object),
+            "numbers": pd.Series([2, 1.5, None, True, np.nan], dtype=object),
+        }
+    )
+    table = ColumnTable.of(frame)
+    assert table.nominal[0].tolist() == [1, 2, "a", "b"]
+    assert list(table.nominal) == [0]
+    np.testing.assert_array_equal(table.encode(frame)["mixed"], [1, 3, np.nan, 0, 2])
+
+
+@pytest.mark.parametrize("chosen", [[3], [-1], ["x"], [0.5], [True, False], "first"])
+def test_columns_that_are_not_there_are_named(chosen):
+    with pytest.raises(ValueError, match="categorical_features"):
+        ColumnTable.of(np.eye(3), chosen)
+    with pytest.raises(ValueError, match="categorical_features"):
+        ColumnTable.of(frame_of("pandas")[["colour", "size", "count"]], chosen)
+
+
+def test_numbers_in_place_of_text_are_named():
+    pd = pytest.importorskip("pandas")
+    table = ColumnTable.of(pd.DataFrame({"colour": ["red", "blue"]}))
+    with pytest.raises(ValueError, match=r"column 0 of X must hold text .*'blue', got a number: 1"):
+        table.encode(np.array([[1.0]]))
+    numbers = ColumnTable.of(np.array([[1.0], [2.0]]), [0])
+    with pytest.raises(ValueError, match="must hold numbers"):
+        numbers.encode(pd.DataFrame({"colour": ["red"]}))
+    np.testing.assert_array_equal(table.encode(pd.DataFrame({"colour": [None]})), [[np.nan]])
+
+
+def test_sparse_rows_become_dense_up_to_a_size(monkeypatch):
+    X = sparse.random(5, 4, density=0.5, format="csr", random_state=0)
+    np.testing.assert_array_equal(as_dense(X), X.toarray())
+    monkeypatch.setattr(columns, "MAX_DENSE_BYTES", 8 * 5 * 4 - 1)
+    with pytest.raises(ValueError, match=r"at most 159 bytes .* got 160 for shape \(5, 4\)"):
+        as_dense(X)

@@ -80,3 +80,26 @@ def mean_absolute_error(y, f):
 
 def zero_one(y, f):
     return sum(a != b for a, b in zip(y, f, strict=True)) / len(y) if len(y) else math.nan
+
+
+def macro_absolute_error(y, f):
+    """Mean over the labels of the mean distance of the rows that have it."""
+    if not len(y):
+        return math.nan
+    means = []
+    for label in sorted(set(y)):
+        off = [abs(a - b) for a, b in zip(y, f, strict=True) if a == label]
+        means.append(sum(off) / len(off))
+    return sum(means) / len(means)
+
+
+def within(y, f, ranks):
+    return sum(abs(a - b) <= ranks for a, b in zip(y, f, strict=True)) / len(y)
+
+
+def kappa(y, f, distance):
+    """1 less the mean distance over that of a label and any row's score."""
+    if not len(set(y)) > 1:
+        return math.nan
+    observed = sum(distance(a, b) for a, b in zip(y, f, strict=True)) / len(y)
+    return 1 - observed / (sum(distance(a, b) for a in y for b in f) / len(y) ** 2)

@@ -29,10 +29,17 @@ ORACLES = {
     "Pearson": naive.pearson,
     "MAE": naive.mean_absolute_error,
     "ZeroOne": naive.zero_one,
+    "MacroMAE": naive.macro_absolute_error,
+    "Within(ranks=1)": lambda y, f: naive.within(y, f, 1),
+    "Within(ranks=0.5)": lambda y, f: naive.within(y, f, 0.5),
+    "Kappa": lambda y, f: naive.kappa(y, f, lambda a, b: abs(a - b)),
+    "Kappa(weights='quadratic')": lambda y, f: naive.kappa(y, f, lambda a, b: (a - b) ** 2),
+    "Kappa(weights='none')": lambda y, f: naive.kappa(y, f, lambda a, b: a != b),
 }
 SPECS = list(ORACLES)
 RANK_BASED = [s for s in SPECS if s.startswith(("Misranking", "RankingError", "Tau", "Rho"))]
 NEEDS_A_PREFERENCE = [s for s in SPECS if s.startswith(("Misranking", "Tau", "Rho", "Pearson"))]
+LARGER_IS_BETTER = ("Tau", "Rho", "Pearson", "Within", "Kappa")
 
 
 def per_query(spec, y, f, qid=None):
@@ -185,6 +192,8 @@ def test_queries_without_a_value(spec, empty):
     is_empty = {
         "MAE": [True, False, False, False],
         "ZeroOne": [True, False, False, False],
+        "MacroMAE": [True, False, False, False],
+        "Within": [True, False, False, False],
         "MSD": [True, True, False, False],
         "M1D": [True, True, False, False],
         "RankingError": [True, True, False, False],
@@ -213,7 +222,7 @@ def test_spec_strings_print_and_parse_back(spec):
     assert parse(str(measure)) == measure
     assert str(parse(str(measure))) == str(measure)
     assert "empty='skip'" in str(measure)
-    assert measure.greater_is_better == (measure.name in ("Tau", "Rho", "Pearson"))
+    assert measure.greater_is_better == (measure.name in LARGER_IS_BETTER)
 
 
 def test_aliases_and_canonical_strings():
@@ -225,6 +234,8 @@ def test_aliases_and_canonical_strings():
         ("MZE", "ZeroOne"),
         ("pearsonr", "Pearson"),
         ("ranking_error", "RankingError"),
+        ("macro_mae", "MacroMAE"),
+        ("weighted_kappa(weights=None)", "Kappa(weights=none)"),
     ]:
         assert parse(alias) == parse(name)
 
@@ -236,6 +247,8 @@ def test_aliases_and_canonical_strings():
         ("Tau(variant='c')", "variant must be one of .* got 'c'"),
         ("MSD(empty='zero')", "empty must be one of .* got 'zero'"),
         ("Rho@10", "takes no cut-off"),
+        ("Kappa(weights=cubic)", "weights must be one of .* got 'cubic'"),
+        ("Within(ranks=-1)", "ranks must be a number from 0 .* got -1"),
         ("Pearson(ties=1)", "no parameter 'ties'"),
     ],
 )

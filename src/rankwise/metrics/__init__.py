@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
+    from rankwise.metrics.confusion_matrix import Confusion, confusion
     from rankwise.metrics.evaluation import evaluate
     from rankwise.metrics.measure import Measure
     from rankwise.metrics.presets import PRESETS
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "PRESETS": "presets",
+    "Confusion": "confusion_matrix",
     "EvaluationResult": "result",
     "Measure": "measure",
     "ScoredGroups": "scored",
+    "confusion": "confusion_matrix",
     "evaluate": "evaluation",
     "make_scorer": "scorer",
     "parse": "spec",
@@ -29,9 +32,11 @@ _WHERE = {
 
 __all__ = [
     "PRESETS",
+    "Confusion",
     "EvaluationResult",
     "Measure",
     "ScoredGroups",
+    "confusion",
     "evaluate",
     "make_scorer",
     "parse",

@@ -27,6 +27,9 @@ MEASURES: dict[str, str] = {
     "Pearson": "rankwise.metrics.correlation:Pearson",
     "MAE": "rankwise.metrics.ordinal:MAE",
     "ZeroOne": "rankwise.metrics.ordinal:ZeroOne",
+    "MacroMAE": "rankwise.metrics.ordinal:MacroMAE",
+    "Within": "rankwise.metrics.ordinal:Within",
+    "Kappa": "rankwise.metrics.kappa:Kappa",
 }
 
 ALIASES: dict[str, str] = {
@@ -48,4 +51,8 @@ ALIASES: dict[str, str] = {
     "rankloss": "MAE",
     "mze": "ZeroOne",
     "zero_one": "ZeroOne",
+    "macro_mae": "MacroMAE",
+    "mmae": "MacroMAE",
+    "cohen_kappa": "Kappa",
+    "weighted_kappa": "Kappa",
 }

@@ -34,6 +34,8 @@ class Measure:
     greater_is_better: ClassVar[bool] = True
     # Whether rows without a score can stand below the ranking.
     reads_from_top: ClassVar[bool] = False
+    # Whether the scores are read as predicted labels, not as what to rank by.
+    reads_labels: ClassVar[bool] = False
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
         """One value per query of a block of whole queries; NaN where the query does not count.

@@ -73,5 +73,6 @@ PRESETS: dict[str, dict[str, Params]] = {
         nDCG={"gain": "linear", "empty": 0, "ties": "mean"},
         MeanNDCG={"gain": "linear", "empty": 0, "ties": "mean"},
         AP={"empty": 0, "ties": "block"},
-    ),
+    )
+    | {"Kappa": {"weights": "none"}},
 }

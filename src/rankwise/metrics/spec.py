@@ -27,6 +27,7 @@ _PARAM_ALIASES: dict[tuple[str, Any], tuple[str, Any]] = {
     ("dcg", "log2"): ("gain", "linear"),
     ("gain", "exp"): ("gain", "exp2"),
     ("gain", "exponential"): ("gain", "exp2"),
+    ("weights", None): ("weights", "none"),
 }
 _BY_LOWER_NAME = {
     **{alias.lower(): name for alias, name in ALIASES.items()},

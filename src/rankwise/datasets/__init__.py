@@ -1,4 +1,4 @@
-"""Judged data: readers, writers, the catalog of known sets, and lint; ratings and compounds.
+"""Judged data: readers, writers, the catalog of known sets, lint; ratings, compounds, classes.
 
 Public names are imported when first used; one line of the table below each.
 """
@@ -10,6 +10,8 @@ from typing import Any as _Any
 if TYPE_CHECKING:
     from rankwise.datasets.cache import clear_cache, verify_cache
     from rankwise.datasets.catalog import fetch, known_datasets
+    from rankwise.datasets.cutting import cut_into_classes
+    from rankwise.datasets.cystic_fibrosis import CysticFibrosis, load_cystic_fibrosis
     from rankwise.datasets.data import Fold, FoldedData, RankingData
     from rankwise.datasets.judged_run import JudgedRun, judge
     from rankwise.datasets.lint_report import Finding, LintReport
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
         load_td2003,
         load_td2004,
     )
+    from rankwise.datasets.ordinal import OrdinalData, load_ordinal
     from rankwise.datasets.qsar import QsarData, load_qsar
     from rankwise.datasets.ratings import (
         Ratings,
@@ -40,11 +43,13 @@ if TYPE_CHECKING:
     from rankwise.datasets.write import write_letor
 
 _WHERE = {
+    "CysticFibrosis": "cystic_fibrosis",
     "Finding": "lint_report",
     "Fold": "data",
     "FoldedData": "data",
     "JudgedRun": "judged_run",
     "LintReport": "lint_report",
+    "OrdinalData": "ordinal",
     "QsarData": "qsar",
     "Qrels": "trec",
     "RankingData": "data",
@@ -52,6 +57,7 @@ _WHERE = {
     "Ratings": "ratings",
     "Run": "trec",
     "clear_cache": "cache",
+    "cut_into_classes": "cutting",
     "fetch": "catalog",
     "from_frame": "table",
     "judge": "judged_run",
@@ -59,12 +65,14 @@ _WHERE = {
     "known_sources": "sources",
     "lint": "linter",
     "load_book_crossing": "ratings",
+    "load_cystic_fibrosis": "cystic_fibrosis",
     "load_dataset": "loaders",
     "load_jester": "ratings",
     "load_lambdarank": "loaders",
     "load_movielens": "ratings",
     "load_mq2008": "loaders",
     "load_ohsumed": "loaders",
+    "load_ordinal": "ordinal",
     "load_qsar": "qsar",
     "load_td2003": "loaders",
     "load_td2004": "loaders",
@@ -85,11 +93,13 @@ _WHERE = {
 }
 
 __all__ = [
+    "CysticFibrosis",
     "Finding",
     "Fold",
     "FoldedData",
     "JudgedRun",
     "LintReport",
+    "OrdinalData",
     "Qrels",
     "QsarData",
     "RankingData",
@@ -97,6 +107,7 @@ __all__ = [
     "RowStream",
     "Run",
     "clear_cache",
+    "cut_into_classes",
     "fetch",
     "from_frame",
     "judge",
@@ -104,12 +115,14 @@ __all__ = [
     "known_sources",
     "lint",
     "load_book_crossing",
+    "load_cystic_fibrosis",
     "load_dataset",
     "load_jester",
     "load_lambdarank",
     "load_movielens",
     "load_mq2008",
     "load_ohsumed",
+    "load_ordinal",
     "load_qsar",
     "load_td2003",
     "load_td2004",

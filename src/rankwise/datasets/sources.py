@@ -50,7 +50,7 @@ class Source:
     ----------
     name, title : str
     kind : str
-        "ratings" or "descriptors".
+        "ratings", "descriptors", "ordinal" or "judgements".
     address : str
         The publisher's page.
     how_to_get, terms, cite : str

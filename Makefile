@@ -65,5 +65,5 @@ $(VENV)/.demo: $(VENV)/.python pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "Installing rankwise with everything but neural into $(VENV)"
-	@$(PIP) install -c constraints.txt -e ".[gbdt,eval,dask,onnx,tune,test,docs]"
+	@$(PIP) install -c constraints.txt -e ".[gbdt,eval,baselines,dask,onnx,tune,test,docs]"
 	@touch $(VENV)/.demo $@

@@ -1,0 +1,137 @@
+"""Smaller trees within a grown one: cut at a depth, or by minimal cost-complexity pruning [1]_.
+
+The cost of a tree is the impurity left in its leaves plus ``alpha`` times the number of leaves. A
+node gains its impurity less that of the leaves below it, which is the sum of the gains of the
+splits below it, and a split adds one leaf. So the weakest link, the node whose subtree is the
+first not to pay as alpha rises, is the one of the least mean gain over the splits below it.
+
+References
+----------
+.. [1] Breiman, Friedman, Olshen & Stone, "Classification and Regression Trees" (1984), chapter 3.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.trees.tree import Tree
+from rankwise.typing import Float64Array
+
+_ROUNDING = 1e-12
+
+
+def collapse_at(tree: Tree, nodes: NDArray[np.bool_]) -> Tree:
+    """The tree in which some nodes are leaves.
+
+    Parameters
+    ----------
+    tree : Tree
+    nodes : ndarray of shape (n_nodes,), bool
+        Nodes that become leaves where they are none; nodes below them vanish.
+    """
+    is_leaf = tree.is_leaf | nodes
+    kept = np.zeros(tree.n_nodes, dtype=bool)
+    kept[0] = True
+    for node in range(tree.n_nodes):  # children come after their parent
+        if kept[node] and not is_leaf[node]:
+            kept[tree.left[node]] = kept[tree.right[node]] = True
+    number = np.cumsum(kept, dtype=np.int32) - 1
+    cut = is_leaf[kept]
+    sizes = np.where(is_leaf, 0, np.diff(tree.category_indptr))[kept]
+    holder = np.repeat(np.arange(tree.n_nodes), np.diff(tree.category_indptr))
+    return Tree(
+        feature=np.where(cut, -1, tree.feature[kept]).astype(np.int32),
+        threshold=np.where(cut, np.nan, tree.threshold[kept]),
+        left=np.where(cut, -1, number[tree.left[kept]]).astype(np.int32),
+        right=np.where(cut, -1, number[tree.right[kept]]).astype(np.int32),
+        missing_left=np.where(cut, False, tree.missing_left[kept]),
+        category_indptr=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        categories=tree.categories[(kept & ~is_leaf)[holder]],
+        counts=tree.counts[kept],
+        gain=np.where(cut, 0.0, tree.gain[kept]),
+        depth=tree.depth[kept],
+    )
+
+
+def cut_at_depth(tree: Tree, depth: int) -> Tree:
+    """The tree whose nodes at ``depth`` are leaves: what growing to that depth gives."""
+    return collapse_at(tree, tree.depth >= depth)
+
+
+def collapse_alphas(tree: Tree) -> Float64Array:
+    """The least alpha at which each node is a leaf, or gone, in the sequence of pruned trees.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), float64
+        Not above its parent's; 0 at leaves.
+
+    Notes
+    -----
+    O(n_nodes depth log n_nodes): pruning one node moves the mean gain of those above it.
+    """
+    parent, inner = tree.parent.tolist(), ~tree.is_leaf
+    gain, splits = tree.gain.tolist(), inner.astype(int).tolist()
+    for node in range(tree.n_nodes - 1, 0, -1):
+        gain[parent[node]] += gain[node]
+        splits[parent[node]] += splits[node]
+    left, right = tree.left.tolist(), tree.right.tolist()
+    alphas = np.zeros(tree.n_nodes)
+    links = [(gain[t] / splits[t], t) for t in np.flatnonzero(inner).tolist()]
+    heapq.heapify(links)
+    alpha = 0.0
+    while links:
+        weakest, node = heapq.heappop(links)
+        if not splits[node] or weakest != gain[node] / splits[node]:
+            continue  # gone, or its subtree has changed since
+        # Ties differ by rounding, which must neither lower alpha nor make steps of its own.
+        alpha = max(alpha, weakest) if weakest > alpha * (1 + _ROUNDING) else alpha
+        lost, fewer = gain[node], splits[node]
+        below = [node]
+        while below:
+            here = below.pop()
+            if splits[here]:
+                alphas[here] = alpha
+                splits[here] = 0
+                below += [left[here], right[here]]
+        above = parent[node]
+        while above >= 0:
+            gain[above] -= lost
+            splits[above] -= fewer
+            heapq.heappush(links, (gain[above] / splits[above], above))
+            above = parent[above]
+    return alphas
+
+
+def prune(tree: Tree, ccp_alpha: float) -> Tree:
+    """The smallest subtree of the least cost ``impurity + ccp_alpha * leaves``.
+
+    Parameters
+    ----------
+    tree : Tree
+    ccp_alpha : float >= 0
+        In the units of the gains, which are not divided by the weight of the rows. 0: the tree
+        itself.
+    """
+    if ccp_alpha == 0:
+        return tree
+    return collapse_at(tree, collapse_alphas(tree) <= ccp_alpha * (1 + _ROUNDING))
+
+
+def pruning_path(tree: Tree) -> tuple[Float64Array, Float64Array]:
+    """Alphas at which the pruned tree becomes smaller, and what its leaves' impurity is from there.
+
+    Returns
+    -------
+    ccp_alphas : ndarray of shape (n_steps,), float64
+        Ascending, 0 first.
+    lost : ndarray of shape (n_steps,), float64
+        Impurity of the leaves less that of the grown tree: the sum of the gains given up.
+    """
+    alphas, inner = collapse_alphas(tree), ~tree.is_leaf
+    steps, place = np.unique(np.append(0.0, alphas[inner]), return_inverse=True)
+    given_up = np.bincount(place[1:], weights=tree.gain[inner], minlength=len(steps))
+    return steps, np.cumsum(given_up)

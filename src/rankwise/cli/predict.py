@@ -43,7 +43,7 @@ def predict(
     """
     from rankwise.cli._data import load_table
     from rankwise.persistence import load
-    from rankwise.selection.fitting import scores_of
+    from rankwise.selection.predicting import scores_of
 
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is no model file.")

@@ -38,6 +38,8 @@ class Cell:
         ``{"params": {...}, "score": float}`` of every setting tried, in order.
     notes : list of str
         Warnings of the fit and what could not be honoured.
+    ranks : dict
+        Of an estimator that predicts classes, see :mod:`rankwise.selection.ranks`; else empty.
     key : str
         Fingerprint of everything the numbers depend on.
     values : dict of str to ndarray of shape (n_test_queries,)
@@ -58,6 +60,7 @@ class Cell:
     chosen: dict[str, Any] = field(default_factory=dict)
     search: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    ranks: dict[str, Any] = field(default_factory=dict)
     key: str = ""
     values: dict[str, Float64Array] = field(default_factory=dict)
     scores: Float64Array | None = None

@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import numpy as np
 import sklearn
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from rankwise.datasets.data import RankingData
-from rankwise.typing import Float64Array, Matrix
 
 
 def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> list[str]:
@@ -53,29 +51,3 @@ def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> 
 def takes_validation(estimator: Any) -> bool:
     """Whether ``fit`` accepts a validation part."""
     return "X_val" in inspect.signature(estimator.fit).parameters
-
-
-def scores_of(estimator: Any, X: Matrix) -> Float64Array:
-    """Scores to rank by: ``rank_score`` of ordinal estimators, else ``predict``.
-
-    Raises
-    ------
-    ValueError
-        When they are not one finite number per row.
-    """
-    score = getattr(estimator, "rank_score", None) or estimator.predict
-    scores = np.asarray(score(X), dtype=np.float64)
-    if scores.ndim == 2 and scores.shape[1] == 1:
-        scores = scores[:, 0]
-    if scores.shape != (X.shape[0],):
-        raise ValueError(
-            f"{type(estimator).__name__} must predict one score per row, shape ({X.shape[0]},), "
-            f"got {scores.shape}."
-        )
-    if not np.isfinite(scores).all():
-        row = int(np.argmin(np.isfinite(scores)))
-        raise ValueError(
-            f"{type(estimator).__name__} must predict finite scores, got {scores[row]} at row "
-            f"{row}. Check its parameters and the scale of X."
-        )
-    return scores

@@ -12,13 +12,16 @@ from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure, evaluate
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
-from rankwise.selection.fitting import scores_of
+from rankwise.selection.predicting import Predicted, labels_of, scores_of
+from rankwise.selection.ranks import predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
 from rankwise.selection.store import ResultStore
 from rankwise.selection.tuning import tune
+from rankwise.typing import Float64Array
 
 _PAGE = 4096
 _MOST_NOTES = 5
+_NO_CLASSES = "it predicts no classes: {} of its scores as they are"
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,9 @@ def _run(task: Task, empty: Cell) -> Cell:
         fitted = time.perf_counter()
         scores = scores_of(tuned.estimator, test.X)
         predicted = time.perf_counter()
-    result = evaluate(test.y, scores, test.groups, task.measures)
+    told = Predicted(scores, labels_of(tuned.estimator, test.X, scores))
+    values = _measured(test, told, task.measures)
+    unread = [str(m.name) for m in task.measures if m.reads_labels and told.labels is None]
     return replace(
         empty,
         status=DONE,
@@ -89,10 +94,23 @@ def _run(task: Task, empty: Cell) -> Cell:
         memory_bytes=memory.extra_bytes,
         chosen=plain(tuned.chosen),
         search=plain(tuned.search),
-        notes=tuned.notes,
-        values={str(measure): result.per_query[str(measure)] for measure in task.measures},
+        notes=[*tuned.notes, *([_NO_CLASSES.format(", ".join(unread))] if unread else [])],
+        values=values,
         scores=scores,
+        ranks=predicted_ranks(tuned.estimator, test.y, told),
     )
+
+
+def _measured(
+    test: RankingData, told: Predicted, measures: tuple[Measure, ...]
+) -> dict[str, Float64Array]:
+    """Values per query of every measure, of the labels or the scores as it reads them."""
+    found: dict[str, Float64Array] = {}
+    for of_labels in (False, True):
+        wanted = [m for m in measures if m.reads_labels == of_labels]
+        if wanted:
+            found |= evaluate(test.y, told.read_by(wanted[0]), test.groups, wanted).per_query
+    return {str(measure): found[str(measure)] for measure in measures}
 
 
 def _read_only(data: RankingData) -> RankingData:

@@ -14,7 +14,8 @@ from sklearn.utils import check_random_state
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure
 from rankwise.selection.edges import edge_notes
-from rankwise.selection.fitting import fit, scores_of, takes_validation
+from rankwise.selection.fitting import fit, takes_validation
+from rankwise.selection.predicting import predictions
 
 _PATH_PARAMETERS = ("C", "alpha", "lam")
 # Fitted attribute → the parameter whose chosen value it holds.
@@ -120,7 +121,8 @@ def _search(
         candidate: Any = clone(estimator)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
-        score = select.mean(vali.y, scores_of(candidate, vali.X), vali.groups)
+        predicted = predictions(candidate, vali.X).read_by(select)
+        score = select.mean(vali.y, predicted, vali.groups)
         search.append({"params": params, "score": score})
         # NaN: no validation query counts; then the first setting stays.
         value = -math.inf if math.isnan(score) else score if select.greater_is_better else -score

@@ -1,0 +1,127 @@
+"""Comparing and tuning ordinal estimators: scores for rankings, classes for label measures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import compare, evaluate
+from rankwise.metrics import confusion, parse
+from rankwise.selection import Leaderboard
+from rankwise.selection.predicting import predictions, scores_of
+from rankwise.selection.tuning import tune
+from tests.ordinal_column import OrdinalColumn
+from tests.selection.helpers import Column, graded_data, one_fold
+
+SPECS = ["nDCG@5", "MAE", "ZeroOne", "Kappa", "Kappa(weights='quadratic')", "MacroMAE", "Within"]
+
+
+def measured(data, scores, specs=SPECS):
+    return list(evaluate(data.y, scores, data.qid, specs).values())
+
+
+def test_rankings_are_measured_by_the_score_and_ranks_by_the_class(rng):
+    fold = one_fold(rng)
+    board = compare({"ordinal": OrdinalColumn()}, fold, measures=SPECS)
+    model = OrdinalColumn().fit(fold.train.X, fold.train.y)
+    row = board.rows()[0]["measures"]
+    got = [row[name]["mean"] for name in board.measures]
+    by_score, by_class = (
+        measured(fold.test, said)
+        for said in (model.rank_score(fold.test.X), model.predict(fold.test.X))
+    )
+    assert got == pytest.approx([by_score[0], *by_class[1:]])
+    assert by_score[0] != pytest.approx(by_class[0])  # ties among classes would cost
+    assert board.rows()[0]["notes"] == []
+
+
+def test_measures_of_ranks_say_that_a_ranker_predicts_none(rng):
+    fold = one_fold(rng)
+    board = compare({"plain": Column()}, fold, measures=["nDCG@5", "MAE", "Kappa"])
+    assert board.rows()[0]["notes"] == [
+        "it predicts no classes: MAE, Kappa of its scores as they are"
+    ]
+    wanted = measured(fold.test, fold.test.X[:, 0], ["nDCG@5", "MAE", "Kappa"])
+    assert [board.rows()[0]["measures"][m]["mean"] for m in board.measures] == pytest.approx(wanted)
+    assert board.cells[0].ranks == {}
+
+
+def test_a_plain_classifier_has_its_classes_measured(rng):
+    fold = one_fold(rng)
+    board = compare({"logistic": LogisticRegression()}, fold, measures=["MAE"])
+    model = LogisticRegression().fit(fold.train.X, fold.train.y)
+    assert board.rows()[0]["mean"] == pytest.approx(
+        measured(fold.test, model.predict(fold.test.X), ["MAE"])[0]
+    )
+    assert board.rows()[0]["notes"] == []
+
+
+@pytest.mark.parametrize("wrap", ["pipeline", "search", "search in pipeline"])
+def test_pipelines_and_searches_rank_by_the_score_inside(rng, wrap):
+    data = graded_data(rng)
+    search = GridSearchCV(OrdinalColumn(), {"column": [0, 1]}, cv=3)
+    model = {
+        "pipeline": make_pipeline(StandardScaler(), OrdinalColumn()),
+        "search": search,
+        "search in pipeline": make_pipeline(StandardScaler(), search),
+    }[wrap].fit(data.X, data.y)
+    told = predictions(model, data.X)
+    X = data.X if wrap == "search" else StandardScaler().fit_transform(data.X)
+    np.testing.assert_allclose(told.scores, X[:, 0])
+    np.testing.assert_array_equal(told.labels, model.predict(data.X))
+    assert len(np.unique(told.labels)) == 3
+    alone = make_pipeline(OrdinalColumn()).fit(data.X, data.y)
+    np.testing.assert_array_equal(scores_of(alone, data.X), data.X[:, 0])
+
+
+@pytest.mark.parametrize(("measure", "wanted"), [("MAE", 0.0), ("nDCG@5", 0.0), ("Kappa", 0.0)])
+def test_a_grid_is_searched_by_labels_or_scores_as_the_measure_reads_them(rng, measure, wanted):
+    """Both settings rank alike for nDCG and the first wins; only one has the right thresholds."""
+    fold = one_fold(rng)
+    space = {"shift": [5.0, 0.0]}
+    tuned = tune(OrdinalColumn(), fold.train, fold.vali, parse(measure), space=space)
+    by_setting = {s["params"]["shift"]: s["score"] for s in tuned.search}
+    if measure == "nDCG@5":
+        assert by_setting[5.0] == by_setting[0.0]
+        assert tuned.chosen == {"shift": 5.0}
+        return
+    assert tuned.chosen == {"shift": wanted}
+    model = OrdinalColumn(shift=5.0).fit(fold.train.X, fold.train.y)
+    labels = model.predict(fold.vali.X)
+    assert by_setting[5.0] == pytest.approx(measured(fold.vali, labels, [measure])[0])
+
+
+def test_grades_from_two_on_and_a_class_that_only_the_test_part_has(rng):
+    fold = one_fold(rng)
+    few = replace(fold.train, y=np.minimum(fold.train.y, 1.0) + 2)
+    fold = replace(fold, train=few, test=replace(fold.test, y=fold.test.y + 2))
+    cell = compare({"ordinal": OrdinalColumn()}, fold, measures=["MAE"]).cells[0]
+    assert cell.status == "done"
+    assert cell.ranks["classes"] == [2.0, 3.0, 4.0]
+    assert np.array(cell.ranks["counts"])[:, 2].sum() == 0
+
+
+def test_a_cell_keeps_its_confusion_and_how_scores_lie_about_thresholds(rng, tmp_path):
+    fold = one_fold(rng)
+    board = compare({"ordinal": OrdinalColumn()}, fold, measures=["MAE"], store=tmp_path / "store")
+    ranks = board.cells[0].ranks
+    model = OrdinalColumn().fit(fold.train.X, fold.train.y)
+    found = confusion(fold.test.y, model.predict(fold.test.X))
+    np.testing.assert_array_equal(ranks["counts"], found.counts)
+    np.testing.assert_allclose(ranks["thresholds"], model.thresholds_)
+    edges, heights = np.array(ranks["edges"]), np.array(ranks["heights"])
+    assert heights.shape == (3, len(edges) - 1)
+    scores, y = model.rank_score(fold.test.X), fold.test.y
+    shown = (scores >= edges[0]) & (scores <= edges[-1])
+    assert 0.9 < shown.mean() <= 1
+    np.testing.assert_array_equal(heights.sum(axis=1), np.bincount(y[shown].astype(int)))
+    assert edges[0] < model.thresholds_[0] < model.thresholds_[-1] < edges[-1]
+    again = compare({"ordinal": OrdinalColumn()}, fold, measures=["MAE"], store=tmp_path / "store")
+    assert again.cells[0].ranks == ranks
+    assert Leaderboard.from_json(board.to_json(tmp_path / "b.json")).cells[0].ranks == ranks

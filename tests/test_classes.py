@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise._classes import order_labels, rank_distances
+from rankwise._classes import class_positions, order_labels, rank_distances
 
 GRADES = ["bad", "fair", "good"]
 
@@ -99,3 +99,27 @@ def test_declared_classes_have_no_others():
     classes = np.array(GRADES)[::-1]
     with pytest.raises(ValueError, match="y must hold classes of the fit, got 'great'"):
         rank_distances(["great"], np.array(["good"]), classes)
+
+
+def test_positions_of_labels_of_other_rows():
+    classes = np.array([1, 2, 4])
+    assert class_positions([4, 1, 2], classes, 3).tolist() == [2, 0, 1]
+    assert class_positions([3, 0, 7, 2.0], classes, 4).tolist() == [1.5, -1, 3, 1]
+    words = np.array(["b", "c"])
+    assert class_positions(["c", "a", "bb"], words, 3).tolist() == [1, -1, 0.5]
+    assert class_positions(declared("pandas", ["good", "bad"]), np.array(GRADES), 2).tolist() == [
+        GRADES.index("good"), GRADES.index("bad")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "message"),
+    [
+        (["great"], GRADES[::-1], "y_val must hold classes of the fit, got 'great'"),
+        ([3], ["a", "b"], "y_val must hold classes of the fit, got 3"),
+        ([1, 2], [1, 2], "y_val must have n_samples=1 entries, got 2"),
+        ([np.nan], [1.0, 2.0], "Input y_val contains NaN at row 0"),
+    ],
+)
+def test_labels_of_other_rows_are_checked(labels, classes, message):
+    with pytest.raises(ValueError, match=message):
+        class_positions(labels, np.array(classes), 1, name="y_val")

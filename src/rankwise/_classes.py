@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from rankwise.typing import ArrayLike, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +107,43 @@ def rank_distances(
     return np.fromiter((abs(rank_of[a] - rank_of[b]) for a, b in rows), np.int64, len(labels))
 
 
+def class_positions(
+    y: ArrayLike, classes: NDArray[Any], n_samples: int, *, name: str = "y"
+) -> Float64Array:
+    """Class number of every label, for labels of other rows than those of the fit.
+
+    A label that is none of the classes lies half-way between its neighbours where classes ascend
+    as they sort, and one beyond them at the ends.
+
+    Raises
+    ------
+    ValueError
+        Where labels are missing or too few, or declared classes do not name one.
+    """
+    labels = column_or_1d(np.asarray(y))
+    if len(labels) != n_samples:
+        raise ValueError(
+            f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "
+            "numbers of samples). Pass one label per row."
+        )
+    _check_present(labels, name)
+    position_of: dict[Any, float] = {value: code for code, value in enumerate(classes.tolist())}
+    known = list(position_of)
+    new = {value for value in labels.tolist() if value not in position_of}
+    sorts = known == sorted(known) and {isinstance(value, str) for value in {*known, *new}} != {
+        0,
+        1,
+    }
+    if new and not (sorts and declared_classes(y) is None):
+        raise ValueError(
+            f"{name} must hold classes of the fit, got {min(new, key=str)!r}. Classes: {known}."
+        )
+    for value in new:
+        place = bisect_left(known, value)
+        position_of[value] = {0: -1.0, len(known): float(len(known))}.get(place, place - 0.5)
+    return np.fromiter((position_of[value] for value in labels.tolist()), np.float64, len(labels))
+
+
 def declared_classes(y: Any) -> NDArray[Any] | None:
     """Categories of an ordered categorical or Enum, None for anything else."""
     dtype = getattr(y, "dtype", None)
@@ -127,7 +165,7 @@ def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
     return classes, codes.astype(np.int64)
 
 
-def _check_present(labels: NDArray[Any]) -> None:
+def _check_present(labels: NDArray[Any], name: str = "y") -> None:
     """Raise where a label is None, NaN or infinite."""
     if labels.dtype.kind == "f":
         bad = ~np.isfinite(labels)
@@ -139,7 +177,7 @@ def _check_present(labels: NDArray[Any]) -> None:
         row = int(np.argmax(bad))
         what = "infinity" if labels.dtype.kind == "f" and np.isinf(labels[row]) else "NaN"
         raise ValueError(
-            f"Input y contains {what} at row {row}. Drop rows without a label before fitting."
+            f"Input {name} contains {what} at row {row}. Drop rows without a label before fitting."
         )
 
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
-from rankwise._classes import order_labels
+from rankwise._classes import class_positions, order_labels
 from rankwise._fingerprint import fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
@@ -104,7 +104,11 @@ def check_validation(
     accept_sparse: bool = True,
     allow_nan: bool = False,
 ) -> FitData | None:
-    """Check ``X_val, y_val, qid_val`` beside the checked ``train``; None when X_val is None."""
+    """Check ``X_val, y_val, qid_val`` beside the checked ``train``; None when X_val is None.
+
+    Where y holds ordered classes, ``y_val`` becomes their numbers, see
+    :func:`rankwise._classes.class_positions`.
+    """
     if X_val is None:
         for name, value in (("y_val", y_val), ("qid_val", qid_val)):
             if value is not None:
@@ -120,14 +124,17 @@ def check_validation(
         reset=False,
         name="X_val",
     )
-    y_val = check_target(y_val, rows.shape[0], name="y_val")
+    if train.classes is None:
+        y_val = check_target(y_val, rows.shape[0], name="y_val")
+    else:
+        y_val = class_positions(y_val, train.classes, rows.shape[0], name="y_val")
     if qid_val is None and train.groups.n_queries > 1:
         raise ValueError(
             "X_val needs qid_val where fit has a qid, got qid_val=None. Pass the query id of every "
             "row of X_val."
         )
     groups = QueryGroups.from_qid(qid_val, rows.shape[0], name="qid_val")
-    return FitData(rows, y_val, groups, None)
+    return FitData(rows, y_val, groups, None, classes=train.classes)
 
 
 def check_rows(

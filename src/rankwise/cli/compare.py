@@ -46,7 +46,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Rankers, separated by commas; else all that need no extra.",
+            help="Rankers, separated by commas; else all of kind ranker that need no extra.",
             autocompletion=complete.rankers,
         ),
     ] = None,

@@ -47,7 +47,9 @@ def evaluate(
     scores: Annotated[
         Path,
         typer.Argument(
-            metavar="SCORES", help="One score per line in the order of DATA, or a TREC run."
+            metavar="SCORES",
+            help="One score per line in the order of DATA (one class for MAE, Kappa and the like), "
+            "or a TREC run.",
         ),
     ],
     data: Annotated[

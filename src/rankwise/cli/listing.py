@@ -47,6 +47,7 @@ def _rankers() -> list[dict[str, Any]]:
     return [
         {
             "name": key,
+            "kind": entry.kind,
             "summary": entry.summary,
             "tags": sorted(entry.tags),
             "needs": f"rankwise[{entry.extra}]" if entry.extra else "",

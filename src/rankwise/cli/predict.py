@@ -1,4 +1,4 @@
-"""``rankwise predict``: scores of a saved model, as a plain list or a TREC run."""
+"""``rankwise predict``: scores or classes of a saved model, as a plain list or a TREC run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -34,37 +34,49 @@ def predict(
         ScoreFormat | None,
         typer.Option("--as", help="One score per line, or a TREC run; else by the name of --out."),
     ] = None,
+    classes: Annotated[
+        bool,
+        typer.Option("--classes", help="Predicted classes of an ordinal model, not its scores."),
+    ] = False,
     tag: Annotated[str, typer.Option(help="Name of the system in a TREC run.")] = "rankwise",
     json: Json = False,
 ) -> None:
     """Score the rows of DATA, in their order, with a saved model.
 
-    With --json the scores stand in the JSON where there is no --out, else the name of the file.
+    Scores are what rows are ranked by; of an ordinal model MAE, Kappa and the like need --classes.
+    With --json they stand in the JSON where there is no --out, else the name of the file.
     """
     from rankwise.cli._data import load_table
     from rankwise.persistence import load
-    from rankwise.selection.predicting import scores_of
+    from rankwise.selection.predicting import innermost, scores_of
 
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is no model file.")
     by_name = out is not None and out.suffix in (".run", ".trec")
     form = as_ or (ScoreFormat.trec if by_name else ScoreFormat.scores)
+    if classes and form is ScoreFormat.trec:
+        raise UsageError("--classes are no scores, which a TREC run holds. Drop one of both.")
     if out is not None:
         check_target(out, "--out")
     elif form is ScoreFormat.trec:
         raise UsageError("a TREC run needs a file to go to. Add --out FILE.run.")
     estimator = load(model)
+    if classes and not hasattr(innermost(estimator), "classes_"):
+        raise UsageError(
+            f"--classes needs a model that predicts classes, {str(model)!r} holds a "
+            f"{type(innermost(estimator)).__name__}. Drop --classes for its scores."
+        )
     table = load_table(data, getattr(estimator, "n_features_in_", None))
     with waiting("Predicting"):
-        scores = scores_of(estimator, table.X)
+        told: Any = estimator.predict(table.X) if classes else scores_of(estimator, table.X)
     if out is not None:
         make_folder(out)
         if form is ScoreFormat.trec:
             from rankwise.datasets import Run, write_run
 
-            write_run(Run.from_data(table, scores, tag), out)
+            write_run(Run.from_data(table, told, tag), out)
         else:
-            out.write_text(_lines(scores.tolist()), encoding="ascii")
+            out.write_text(_lines(told.tolist()), encoding="utf-8")
     if json:
         print_json(
             {
@@ -72,15 +84,15 @@ def predict(
                 "data": table.name,
                 "rows": table.n_samples,
                 "queries": table.n_queries,
-                "format": form.value,
+                "format": "classes" if classes else form.value,
                 "out": None if out is None else str(out),
             }
-            | ({"scores": scores} if out is None else {})
+            | ({"classes" if classes else "scores": told} if out is None else {})
         )
     elif out is None:
-        sys.stdout.write(_lines(scores.tolist()))
+        sys.stdout.write(_lines(told.tolist()))
 
 
-def _lines(scores: Iterable[float]) -> str:
-    """Shortest decimals that read back to the same numbers."""
-    return "".join(f"{score!r}\n" for score in scores)
+def _lines(values: Iterable[Any]) -> str:
+    """Shortest decimals that read back to the same numbers; classes of text as they are."""
+    return "".join(f"{value}\n" for value in values)

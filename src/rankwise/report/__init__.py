@@ -2,5 +2,13 @@
 
 from rankwise.report.html import write_report
 from rankwise.report.plots import plot_curves, plot_differences, plot_paths
+from rankwise.report.rank_plots import plot_confusion, plot_thresholds
 
-__all__ = ["plot_curves", "plot_differences", "plot_paths", "write_report"]
+__all__ = [
+    "plot_confusion",
+    "plot_curves",
+    "plot_differences",
+    "plot_paths",
+    "plot_thresholds",
+    "write_report",
+]

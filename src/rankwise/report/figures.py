@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rankwise.report import plots
+from rankwise.report import plots, rank_plots
+from rankwise.report.ranks import confusions, densities
 from rankwise.report.series import Curves, curves, differences, paths
 from rankwise.report.svg import inline
 from rankwise.report.text import number
@@ -29,7 +30,7 @@ class PageFigure:
 
 def figures(board: Leaderboard) -> list[PageFigure]:
     """Those for which the leaderboard has data."""
-    made = [_curves(board), _differences(board), _paths(board)]
+    made = [_curves(board), _differences(board), _paths(board), _confusion(board), _scores(board)]
     return [figure for figure in made if figure is not None]
 
 
@@ -85,6 +86,44 @@ def _paths(board: Leaderboard) -> PageFigure | None:
         f"{said}.",
         "Score by which the parameter was chosen, along its grid: a thin line per fold with its "
         "choice as a dot, the mean in colour. The test parts played no role.",
+    )
+
+
+def _confusion(board: Leaderboard) -> PageFigure | None:
+    found = confusions(board)
+    if not found:
+        return None
+    said = "; ".join(
+        f"{name}: mean absolute rank loss {number(one.mae)}, {100 * one.accuracy:.0f} % right, "
+        f"{100 * one.within(1):.0f} % at most one rank off"
+        for name, one in found.items()
+    )
+    return _figure(
+        "confusion",
+        "Predicted ranks",
+        rank_plots.plot_confusion(found),
+        f"{said}.",
+        "Test rows of all folds by label and predicted rank, in rank order: a cell is as dark as "
+        f"its share of the label's rows, right predictions lie on the diagonal. {said}.",
+    )
+
+
+def _scores(board: Leaderboard) -> PageFigure | None:
+    found = densities(board)
+    if not found:
+        return None
+    said = "; ".join(
+        f"{one.name} cuts at " + ", ".join(f"{value:.3g}" for value in one.thresholds)
+        for one in found
+    )
+    return _figure(
+        "thresholds",
+        "Scores and thresholds",
+        rank_plots.draw_thresholds(found),
+        f"{said}.",
+        f"Scores of the test rows of {board.folds[0]}, class by class, and the thresholds of the "
+        "ordinal estimators between ranks. What lies between a class's own thresholds has the "
+        "colour of the right predictions.",
     )
 
 

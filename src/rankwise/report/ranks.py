@@ -1,0 +1,101 @@
+"""What the plots of predicted ranks draw, taken from a leaderboard or from an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise._classes import order_labels
+from rankwise.metrics import Confusion
+from rankwise.selection.ranks import bin_edges
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
+
+if TYPE_CHECKING:
+    from rankwise.selection import Leaderboard
+
+_DRAWN = ("classes", "thresholds", "edges", "heights")
+
+
+@dataclass(frozen=True)
+class Densities:
+    """How the scores of every class lie about the thresholds.
+
+    Attributes
+    ----------
+    name : str
+    classes : ndarray of shape (n_classes,)
+        Ascending.
+    thresholds : ndarray of shape (n_thresholds,)
+        Ascending; between classes where there is one less of them than of classes.
+    edges : ndarray of shape (n_bins + 1,)
+    heights : ndarray of shape (n_classes, n_bins)
+        Rows of every class in every bin.
+    """
+
+    name: str
+    classes: NDArray[Any]
+    thresholds: Float64Array
+    edges: Float64Array
+    heights: Float64Array
+
+
+def confusions(board: Leaderboard) -> dict[str, Confusion]:
+    """Confusion over the test rows of all folds, of rankers with classes, in the table's order."""
+    found = {}
+    for row in board.rows():
+        cells = [board.cell(row["ranker"], fold).ranks for fold in board.folds]
+        if row["rank"] and all(cells):
+            found[row["ranker"]] = _sum(cells)
+    return found
+
+
+def densities(board: Leaderboard) -> list[Densities]:
+    """Of the first fold: those of different folds have scores of different scales."""
+    found = []
+    for row in board.rows():
+        ranks = board.cell(row["ranker"], board.folds[0]).ranks
+        if row["rank"] and "thresholds" in ranks:
+            classes, thresholds, edges, heights = (np.array(ranks[what]) for what in _DRAWN)
+            found.append(Densities(row["ranker"], classes, thresholds, edges, heights))
+    return found
+
+
+def density(estimator: Any, X: FrameLike, y: ArrayLike) -> Densities:
+    """Of a fitted ordinal estimator on labelled rows.
+
+    Raises
+    ------
+    TypeError
+        When the estimator has no thresholds.
+    ValueError
+        When a label of ``y`` is missing or none of the estimator's classes.
+    """
+    if not hasattr(estimator, "rank_score") or not hasattr(estimator, "thresholds_"):
+        raise TypeError(
+            f"plot_thresholds takes a fitted ordinal estimator, got {type(estimator).__name__}. "
+            "Fit one whose thresholds_ cut its rank_score."
+        )
+    scores = np.asarray(estimator.rank_score(X), dtype=np.float64)
+    labels = order_labels(y, len(scores))
+    rows, classes = labels.classes[labels.codes], estimator.classes_
+    unknown = [label for label in labels.classes.tolist() if label not in classes.tolist()]
+    if unknown:
+        raise ValueError(f"y must hold classes of the fit, got {unknown[0]!r}.")
+    edges = bin_edges(scores, estimator.thresholds_)
+    heights = [np.histogram(scores[rows == label], edges)[0] for label in classes]
+    name = type(estimator).__name__
+    return Densities(name, classes, estimator.thresholds_, edges, np.array(heights))
+
+
+def _sum(cells: Sequence[dict[str, Any]]) -> Confusion:
+    """Counts of all folds, which may not all have all classes."""
+    classes = np.unique(np.concatenate([cell["classes"] for cell in cells]))
+    counts = np.zeros((len(classes), len(classes)))
+    for cell in cells:
+        at = np.searchsorted(classes, cell["classes"])
+        counts[np.ix_(at, at)] += np.array(cell["counts"])
+    return Confusion(classes, counts)

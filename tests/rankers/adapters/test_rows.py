@@ -6,7 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from rankwise import QueryGroups
-from rankwise.rankers.adapters._rows import canonical_order, deal_large_queries
+from rankwise._row_hash import canonical_order
+from rankwise.rankers.adapters._rows import deal_large_queries
 
 
 def test_order_depends_on_content_alone(rng):

@@ -20,12 +20,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._row_hash import canonical_order
 from rankwise._threads import available_threads
 from rankwise.base import Ranker
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.adapters._rows import canonical_order
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import FitData, check_fit, check_rows, check_validation
 

@@ -48,6 +48,8 @@ RESULT_TYPES = (
     "rankwise.features.random_fourier.FourierMap",
     "rankwise.features.random_nodes.NodeMap",
     "rankwise.groups.QueryGroups",
+    "rankwise.metrics.scorer.MeasureScorer",
+    "rankwise.ordinal.hypotheses.Hypotheses",
     "rankwise.solvers.design.LinearDesign",
     "rankwise.solvers.design.NodeDesign",
     "rankwise.solvers.design.ShiftedColumns",

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import rankwise
 from rankwise import compare, evaluate
-from rankwise.metrics import confusion, parse
+from rankwise.metrics import confusion, make_scorer, parse
+from rankwise.metrics.predicting import predictions, scores_of
 from rankwise.selection import Leaderboard
-from rankwise.selection.predicting import predictions, scores_of
 from rankwise.selection.tuning import tune
 from tests.ordinal_column import OrdinalColumn
 from tests.selection.helpers import Column, graded_data, one_fold
@@ -125,3 +126,27 @@ def test_a_cell_keeps_its_confusion_and_how_scores_lie_about_thresholds(rng, tmp
     again = compare({"ordinal": OrdinalColumn()}, fold, measures=["MAE"], store=tmp_path / "store")
     assert again.cells[0].ranks == ranks
     assert Leaderboard.from_json(board.to_json(tmp_path / "b.json")).cells[0].ranks == ranks
+
+
+def test_scorers_rank_by_the_score_and_measure_ranks_by_the_class(rng):
+    data = graded_data(rng)
+    X, y, qid = data.X, data.y, data.qid
+    for model in (OrdinalColumn(), make_pipeline(StandardScaler(), OrdinalColumn())):
+        model.fit(X, y)
+        inner = OrdinalColumn().fit(X, y)
+        ranking = evaluate(y, inner.rank_score(X), qid, ["nDCG@5"])["nDCG@5"]
+        assert make_scorer("nDCG@5")(model, X, y, qid=qid) == pytest.approx(ranking)
+        loss = evaluate(y, model.predict(X), qid, ["MAE"])["MAE"]
+        assert make_scorer("MAE")(model, X, y, qid=qid) == -loss
+    labels = evaluate(y, inner.predict(X), qid, ["nDCG@5"])["nDCG@5"]
+    assert ranking > labels
+
+
+def test_a_search_with_a_scorer_of_ranks_is_kept_in_a_file(rng, tmp_path):
+    data = graded_data(rng)
+    search = GridSearchCV(
+        Ridge(), {"alpha": [1.0, 10.0]}, scoring=make_scorer("Kappa(weights=quadratic)"), cv=3
+    ).fit(data.X, data.y)
+    again = rankwise.load(rankwise.save(search, tmp_path / "search"), trusted=[KFold])
+    assert again.scoring.measure == search.scoring.measure
+    assert again.score(data.X, data.y) == search.score(data.X, data.y)

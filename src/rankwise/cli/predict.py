@@ -48,7 +48,7 @@ def predict(
     """
     from rankwise.cli._data import load_table
     from rankwise.persistence import load
-    from rankwise.selection.predicting import innermost, scores_of
+    from rankwise.metrics.predicting import innermost, scores_of
 
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is no model file.")

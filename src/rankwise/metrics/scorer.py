@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
 
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation import evaluate
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.predicting import predictions
 from rankwise.metrics.spec import parse
 
 
-def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None) -> Any:
+class MeasureScorer(BaseEstimator):
+    """Scorer of one measure; it has requested the ``qid``.
+
+    Parameters
+    ----------
+    measure : str
+        Full spec.
+    """
+
+    # scikit-learn reads the requests off the signature of a method called score.
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "estimator": UNUSED}
+
+    def __init__(self, measure: str) -> None:
+        self.measure = measure
+
+    def score(
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> float:
+        """Mean of the measure over the queries, its sign turned where smaller is better."""
+        measure = parse(self.measure)
+        read = predictions(estimator, X).read_by(measure)
+        value = evaluate(y, read, qid, [self.measure])[self.measure]
+        return value if measure.greater_is_better else -value
+
+    __call__ = score
+
+
+def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None) -> MeasureScorer:
     """Scorer for ``GridSearchCV``, ``cross_validate`` and the like; it has requested the ``qid``.
 
     Parameters
@@ -24,35 +59,14 @@ def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None
     Returns
     -------
     scorer
-        ``scorer(estimator, X, y, qid=qid)``; the sign is turned where smaller is better. With
-        scikit-learn's routing on, ``qid`` passed to ``fit`` of a search reaches the scorer.
+        ``scorer(estimator, X, y, qid=qid)``; the sign is turned where smaller is better. Of an
+        ordinal estimator, also as the last step of a pipeline, rankings are measured by
+        ``rank_score`` and predicted ranks (MAE, Kappa) by ``predict``. With scikit-learn's routing
+        on, ``qid`` passed to ``fit`` of a search reaches the scorer.
 
     Examples
     --------
-    >>> make_scorer("AP", preset="letor3")
-    make_scorer(mean_measure, response_method='predict', measure=AP(rel=1,norm='all',...)
+    >>> make_scorer("MAE")
+    MeasureScorer(measure="MAE(empty='skip')")
     """
-    import sklearn
-    from sklearn.metrics import make_scorer as sklearn_make_scorer
-
-    parsed = parse(measure, preset)
-    scorer = sklearn_make_scorer(
-        mean_measure,
-        response_method="predict",
-        greater_is_better=parsed.greater_is_better,
-        measure=str(parsed),
-    )
-    with sklearn.config_context(enable_metadata_routing=True):
-        return scorer.set_score_request(qid=True)
-
-
-def mean_measure(
-    y: ArrayLike,
-    scores: ArrayLike,
-    *,
-    measure: str | Measure,
-    qid: ArrayLike | QueryGroups | None = None,
-) -> float:
-    """Mean of one measure over the queries."""
-    name = measure if isinstance(measure, str) else str(measure)
-    return evaluate(y, scores, qid, [measure])[name]
+    return MeasureScorer(str(parse(measure, preset)))

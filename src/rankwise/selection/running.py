@@ -10,9 +10,9 @@ import numpy as np
 
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure, evaluate
+from rankwise.metrics.predicting import Predicted, labels_of, scores_of
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
-from rankwise.selection.predicting import Predicted, labels_of, scores_of
 from rankwise.selection.ranks import predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
 from rankwise.selection.store import ResultStore

@@ -13,9 +13,9 @@ from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure
+from rankwise.metrics.predicting import predictions
 from rankwise.selection.edges import edge_notes
 from rankwise.selection.fitting import fit, takes_validation
-from rankwise.selection.predicting import predictions
 
 _PATH_PARAMETERS = ("C", "alpha", "lam")
 # Fitted attribute → the parameter whose chosen value it holds.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.metrics import Measure
-from rankwise.typing import Float64Array, Matrix
+from rankwise.metrics.measure import Measure
+from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Predicted:
         return self.scores if self.labels is None or not measure.reads_labels else self.labels
 
 
-def predictions(estimator: Any, X: Matrix) -> Predicted:
+def predictions(estimator: Any, X: Any) -> Predicted:
     """Scores and, of a classifier or ordinal estimator, predicted classes.
 
     Raises
@@ -43,7 +43,7 @@ def predictions(estimator: Any, X: Matrix) -> Predicted:
     return Predicted(scores, labels_of(estimator, X, scores))
 
 
-def labels_of(estimator: Any, X: Matrix, scores: Float64Array) -> Float64Array | None:
+def labels_of(estimator: Any, X: Any, scores: Float64Array) -> Float64Array | None:
     """Predicted classes as numbers, None of an estimator that predicts none.
 
     Parameters
@@ -64,7 +64,7 @@ def labels_of(estimator: Any, X: Matrix, scores: Float64Array) -> Float64Array |
     return _column(estimator, estimator.predict(X), X) if hasattr(last, "rank_score") else scores
 
 
-def scores_of(estimator: Any, X: Matrix) -> Float64Array:
+def scores_of(estimator: Any, X: Any) -> Float64Array:
     """Scores to rank by: ``rank_score`` of ordinal estimators, else ``predict``.
 
     The ordinal estimator may be the last step of a pipeline or the best of a search.
@@ -99,14 +99,15 @@ def _rank_score(estimator: Any, X: Any) -> Any:
     return estimator.rank_score(X)
 
 
-def _column(estimator: Any, values: Any, X: Matrix) -> Float64Array:
+def _column(estimator: Any, values: Any, X: Any) -> Float64Array:
     """One finite number per row of X."""
     column = np.asarray(values, dtype=np.float64)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
-    if column.shape != (X.shape[0],):
+    n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+    if column.shape != (n_samples,):
         raise ValueError(
-            f"{type(estimator).__name__} must predict one score per row, shape ({X.shape[0]},), "
+            f"{type(estimator).__name__} must predict one score per row, shape ({n_samples},), "
             f"got {column.shape}."
         )
     if not np.isfinite(column).all():

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from rankwise.features.random_nodes import RandomNodes
     from rankwise.groups import QueryGroups
     from rankwise.metrics import evaluate
+    from rankwise.ordinal.aggregate_prank import AggregatePRank
+    from rankwise.ordinal.prank import PRank
+    from rankwise.ordinal.voted_prank import VotedPRank
+    from rankwise.ordinal.widrow_hoff import WidrowHoff
     from rankwise.persistence import load, save
     from rankwise.rankers.adapters.catboost import CatBoostRanker
     from rankwise.rankers.adapters.lightgbm import LightGBMRanker
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
     from rankwise.rankers.linear.ridge import RidgeRanker
     from rankwise.rankers.stream_scores import evaluate_stream
+    from rankwise.rankers.svm.rank_svm import RankSVM
     from rankwise.selection import compare
 
 __version__ = "0.1.0"
@@ -49,6 +54,7 @@ _FUNCTIONS = {
 }
 
 __all__ = [
+    "AggregatePRank",
     "CLSRRank",
     "CatBoostRanker",
     "ELMRank",
@@ -58,16 +64,20 @@ __all__ = [
     "LinearRegressionRanker",
     "MPRank",
     "Nystroem",
+    "PRank",
     "PairwiseELM",
     "PointwiseELM",
     "QueryGroups",
     "RandomFourier",
     "RandomNodes",
     "RankRLS",
+    "RankSVM",
     "RankingData",
     "RidgeRanker",
     "SVRRanker",
     "SVRank",
+    "VotedPRank",
+    "WidrowHoff",
     "XGBoostRanker",
     "compare",
     "evaluate",

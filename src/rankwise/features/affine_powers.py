@@ -1,0 +1,108 @@
+"""Explicit features of the kernels ``x.z``, ``x.z + 1`` and ``(x.z + 1)^2``, block by block.
+
+Composition: feature map of the online ordinal learners.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.features.kernel import Kernel
+from rankwise.kernels.quadratic import expand_csr, expand_rows
+from rankwise.typing import Matrix
+
+
+@dataclass(frozen=True)
+class AffinePowers:
+    """Columns as they are, with a constant, or with all products of two.
+
+    Attributes
+    ----------
+    n_features : int
+    degree : {1, 2}
+        2: ``x_i^2, sqrt(2) x_i x_j`` (i < j), ``sqrt(2) x_i`` and 1.
+    constant : bool
+        Whether degree 1 has a column of ones; degree 2 has one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.features.affine_powers import AffinePowers
+    >>> phi = AffinePowers(2, degree=2)
+    >>> rows = phi(np.array([[1.0, 2.0], [3.0, 0.5]]))
+    >>> rows.shape, round(float(rows[0] @ rows[1]), 9)
+    ((2, 6), 25.0)
+    """
+
+    n_features: int
+    degree: int = 1
+    constant: bool = False
+
+    @property
+    def n_features_out(self) -> int:
+        """Number of columns."""
+        if self.degree == 2:
+            return (self.n_features + 1) * (self.n_features + 2) // 2
+        return self.n_features + self.constant
+
+    @property
+    def kernel(self) -> Kernel:
+        """The products of two rows of these features, from the rows themselves."""
+        if self.degree == 1 and not self.constant:
+            return Kernel("linear")
+        return Kernel("polynomial", gamma=1.0, degree=self.degree, coef0=1.0)
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Features in float64: C-contiguous, or CSR with ascending columns where X is CSR.
+
+        Raises
+        ------
+        ValueError
+            When a product is beyond float64.
+
+        Notes
+        -----
+        O(n_rows n_features_out); degree 2 of a sparse row of s entries O(s^2).
+        """
+        if sparse.issparse(X):
+            features = self._of_csr(X)
+            values = features.data
+        else:
+            features = values = self._of_rows(np.ascontiguousarray(X, dtype=np.float64))
+        if self.degree == 2 and not np.isfinite(values).all():
+            raise ValueError(
+                "X must hold numbers whose products are finite with degree=2, got an entry of "
+                f"{abs(X.data if sparse.issparse(X) else X).max():.3g}. Scale the columns."
+            )
+        return features
+
+    def _of_rows(self, X: Matrix) -> Matrix:
+        if self.degree == 1 and not self.constant:
+            return X
+        out = np.empty((X.shape[0], self.n_features_out))
+        if self.degree == 2:
+            expand_rows(X, out)
+        else:
+            out[:, :-1] = X
+            out[:, -1] = 1.0
+        return out
+
+    def _of_csr(self, X: Matrix) -> Matrix:
+        X = sparse.csr_array(X, dtype=np.float64)  # shares the arrays where they are float64
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        if self.degree == 2:
+            sizes = np.diff(X.indptr).astype(np.int64)
+            n_entries = int(((sizes + 1) * (sizes + 2) // 2).sum())
+            data, indices = np.empty(n_entries), np.empty(n_entries, dtype=np.int64)
+            indptr = np.empty(X.shape[0] + 1, dtype=np.int64)
+            expand_csr(X.data, X.indices, X.indptr, X.shape[1], data, indices, indptr)
+            return sparse.csr_array((data, indices, indptr), (X.shape[0], self.n_features_out))
+        if self.constant:
+            ones = np.ones((X.shape[0], 1))
+            return sparse.csr_array(sparse.hstack([X, ones], format="csr"))
+        return X

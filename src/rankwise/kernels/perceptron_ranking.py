@@ -1,0 +1,221 @@
+"""Online learning of ordered classes, row by row: ranking perceptrons and least mean squares.
+
+A hypothesis is a column of ``weights`` and a row of ascending ``thresholds``; its class is the
+number of thresholds that the score reaches. Where it is wrong, PRank moves away from the score, by
+one, every threshold that lies on the wrong side of it or on it: the ``lowered`` ones next below
+the true class and the ``raised`` ones next above, of ascending thresholds, so they stay ascending.
+The weights move by ``lowered - raised`` times the row. Many hypotheses, each of which sees a row
+where its coin says so, share the columns of the row; every weight's sum has one order whatever
+the number of hypotheses, threads or zeros, so dense and sparse rows give the same bits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import njit
+
+# Columns of ``tallies``: rows since the last mistake, mistakes, ranks off in total.
+SURVIVAL, MISTAKES, LOSS = 0, 1, 2
+
+
+@njit
+def class_of(score, thresholds):
+    """Number of thresholds that the score reaches."""
+    number = 0
+    while number < len(thresholds) and score >= thresholds[number]:
+        number += 1
+    return number
+
+
+@njit
+def count(code, predicted, tally):
+    """Add one row to the tallies of a hypothesis."""
+    if predicted == code:
+        tally[SURVIVAL] += 1
+    else:
+        tally[SURVIVAL] = 1
+        tally[MISTAKES] += 1
+        tally[LOSS] += abs(predicted - code)
+
+
+@njit
+def move(score, code, thresholds, tally, moves):
+    """Move the thresholds where the class is wrong; ``moves`` becomes (lowered, raised)."""
+    moves[0], moves[1] = 0, 0
+    predicted = class_of(score, thresholds)
+    count(code, predicted, tally)
+    if predicted == code:
+        return
+    for k in range(code - 1, -1, -1):
+        if score > thresholds[k]:
+            break
+        thresholds[k] -= 1.0
+        moves[0] += 1
+    for k in range(code, len(thresholds)):
+        if score < thresholds[k]:
+            break
+        thresholds[k] += 1.0
+        moves[1] += 1
+
+
+@njit
+def move_all(scores, code, coins, thresholds, tallies, moves, lo, steps):
+    """Move the hypotheses from ``lo`` on; whether any moved."""
+    moved = False
+    for p in range(len(scores)):
+        own = moves[lo + p]
+        own[0], own[1] = 0, 0
+        if coins[lo + p]:
+            move(scores[p], code, thresholds[lo + p], tallies[lo + p], own)
+        steps[p] = own[0] - own[1]
+        moved = moved or own[0] + own[1] > 0
+    return moved
+
+
+@njit
+def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
+    """PRank ``lo`` to ``hi`` on the rows of X in turn, in place.
+
+    Parameters
+    ----------
+    X : (n, D) float64
+    codes : (n,) int64, class numbers
+    coins : (n, P) bool, which PRanks see which row
+    weights : (D, P) float64; thresholds : (P, K - 1) float64; tallies : (P, 3) int64
+    moves : (n, P, 2) int32, becomes how many thresholds each row lowered and raised
+    """
+    scores, steps = np.empty(hi - lo), np.empty(hi - lo)
+    for i in range(X.shape[0]):
+        scores[:] = 0.0
+        for j in range(X.shape[1]):
+            x = X[i, j]
+            if x != 0.0:
+                for p in range(hi - lo):
+                    scores[p] += x * weights[j, lo + p]
+        if move_all(scores, codes[i], coins[i], thresholds, tallies, moves[i], lo, steps):
+            for j in range(X.shape[1]):
+                x = X[i, j]
+                if x != 0.0:
+                    for p in range(hi - lo):
+                        weights[j, lo + p] += x * steps[p]
+
+
+@njit
+def prank_csr(data, indices, indptr, codes, coins, weights, thresholds, tallies, moves, span):
+    """As :func:`prank_rows` for CSR rows; ``span`` holds lo and hi."""
+    lo, hi = span
+    scores, steps = np.empty(hi - lo), np.empty(hi - lo)
+    for i in range(len(codes)):
+        scores[:] = 0.0
+        for entry in range(indptr[i], indptr[i + 1]):
+            j, x = indices[entry], data[entry]
+            for p in range(hi - lo):
+                scores[p] += x * weights[j, lo + p]
+        if move_all(scores, codes[i], coins[i], thresholds, tallies, moves[i], lo, steps):
+            for entry in range(indptr[i], indptr[i + 1]):
+                j, x = indices[entry], data[entry]
+                for p in range(hi - lo):
+                    weights[j, lo + p] += x * steps[p]
+
+
+@njit
+def prank_value(values, code, coins, weights, thresholds, tallies, moves):
+    """One row by its kernel values with the support rows and, last, itself.
+
+    The first ``len(values) - 1`` rows of ``weights`` are the coefficients of the support; the next
+    one becomes the coefficients of the row. Returns whether any threshold moved.
+    """
+    n_support = len(values) - 1
+    scores = np.zeros(weights.shape[1])
+    for m in range(n_support):
+        for p in range(len(scores)):
+            scores[p] += values[m] * weights[m, p]
+    return move_all(scores, code, coins, thresholds, tallies, moves, 0, weights[n_support])
+
+
+@njit
+def lms_step(score, square, code, eta, thresholds, tally):
+    """Share of the row by which least mean squares moves; class numbers count from 1.
+
+    At most ``1 / square``, with which the score becomes the class number: beyond twice that the
+    error grows.
+    """
+    count(code, class_of(score, thresholds), tally)
+    error = code + 1 - score
+    return error / square if eta * square > 1.0 else error * eta
+
+
+@njit
+def lms_rows(X, codes, eta, weights, thresholds, tally):
+    """Least mean squares on the rows of X in turn, in place."""
+    for i in range(X.shape[0]):
+        score, square = 0.0, 0.0
+        for j in range(X.shape[1]):
+            score += X[i, j] * weights[j]
+            square += X[i, j] * X[i, j]
+        step = lms_step(score, square, codes[i], eta, thresholds, tally)
+        for j in range(X.shape[1]):
+            weights[j] += step * X[i, j]
+
+
+@njit
+def lms_csr(data, indices, indptr, codes, eta, weights, thresholds, tally):
+    """As :func:`lms_rows` for CSR rows."""
+    for i in range(len(codes)):
+        score, square = 0.0, 0.0
+        for entry in range(indptr[i], indptr[i + 1]):
+            score += data[entry] * weights[indices[entry]]
+            square += data[entry] * data[entry]
+        step = lms_step(score, square, codes[i], eta, thresholds, tally)
+        for entry in range(indptr[i], indptr[i + 1]):
+            weights[indices[entry]] += step * data[entry]
+
+
+@njit
+def lms_value(values, code, eta, weights, thresholds, tally):
+    """As :func:`prank_value` for least mean squares."""
+    n_support = len(values) - 1
+    score = 0.0
+    for m in range(n_support):
+        score += values[m] * weights[m]
+    weights[n_support] = lms_step(score, values[n_support], code, eta, thresholds, tally)
+    return weights[n_support] != 0.0
+
+
+@njit
+def count_votes(scores, thresholds, voices, votes):
+    """Add the voices of hypothesis p to ``votes[i, class of row i]``.
+
+    ``scores``: (n, P); ``thresholds``: (P, K - 1); ``voices``: (P,); ``votes``: (n, K), in place.
+    """
+    for i in range(scores.shape[0]):
+        for p in range(scores.shape[1]):
+            votes[i, class_of(scores[i, p], thresholds[p])] += voices[p]
+
+
+@njit
+def replay_thresholds(moves, codes, path):
+    """``path[m]`` becomes the thresholds after m moves, from ``path[0]`` on; (M + 1, K - 1)."""
+    for m in range(len(codes)):
+        path[m + 1] = path[m]
+        for k in range(codes[m] - moves[m, 0], codes[m]):
+            path[m + 1, k] -= 1.0
+        for k in range(codes[m], codes[m] + moves[m, 1]):
+            path[m + 1, k] += 1.0
+
+
+@njit
+def replay_votes(values, steps, path, voices, votes):
+    """Add the voices of every hypothesis of one PRank's history.
+
+    ``values``: (n, M), kernel values of rows with the rows it was wrong on; ``steps``: (M,); their
+    coefficients; ``path``: (M + 1, K - 1), its thresholds; ``voices``: (M + 1,); ``votes``:
+    (n, K), in place.
+    """
+    for i in range(values.shape[0]):
+        score = 0.0
+        votes[i, class_of(score, path[0])] += voices[0]
+        for m in range(values.shape[1]):
+            score += steps[m] * values[i, m]
+            votes[i, class_of(score, path[m + 1])] += voices[m + 1]

@@ -1,0 +1,334 @@
+"""What online ordinal learners share: rows one after the other, by ``fit`` or by ``partial_fit``.
+
+A learner keeps hypotheses on explicit features, or on the rows it keeps of a kernel. Every row is
+treated alike whatever the block it comes in, so any cut of the rows into calls of ``partial_fit``
+gives the bits of one ``fit``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
+
+from rankwise._classes import declared_classes
+from rankwise.features.affine_powers import AffinePowers
+from rankwise.features.kernel import Kernel
+from rankwise.features.kernels import KERNELS, resolve_kernel
+from rankwise.groups import QueryGroups
+from rankwise.ordinal.hypotheses import Hypotheses
+from rankwise.ordinal.ordinal_ranker import SCORE_NAME, OrdinalRanker
+from rankwise.ordinal.support_rows import SupportRows
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.validation import FitData, check_fit, check_rows
+
+BLOCK_VALUES, BLOCK_ROWS = 2**19, 8192  # features at a time
+SUPPORT_BLOCK = 1024
+MAX_WEIGHTS = 2**27  # 1 GiB
+# Kernels without numbers that the rows of the fit must give.
+_FROM_ROWS = {"rbf": "gamma", "laplacian": "gamma", "perceptron": "delta", "stump": "delta"}
+
+
+class OnlineRanker(OrdinalRanker):
+    """Base of learners that see one row at a time; the order of the rows is their data."""
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    __metadata_request__partial_fit: ClassVar[dict[str, Any]] = {"qid": True, "classes": UNUSED}
+
+    degree: int
+    kernel: Any
+    gamma: float | None
+    kernel_params: dict[str, Any] | None
+    n_epochs: int
+    shuffle: bool
+    random_state: Any
+    n_features_in_: int
+    hypotheses_: Hypotheses
+    X_fit_: Matrix
+    n_seen_: int
+    _constant: ClassVar[bool] = False  # whether degree 1 has a column of ones
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "degree": [Options(Integral, {1, 2})],
+        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, None],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "kernel_params": [dict, None],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def fit(
+        self, X: FrameLike, y: ArrayLike, *, qid: ArrayLike | QueryGroups | None = None
+    ) -> Self:
+        """Start anew and see every row ``n_epochs`` times, in the order given or shuffled.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Ordered classes: labels as they sort, or an ordered categorical as declared.
+        qid : array-like of shape (n_samples,), optional
+            Checked, and without effect.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_params()
+        data = self._check_fit(X, y, qid)
+        rng = check_random_state(self.random_state)
+        self._start(data.X, rng, streams=False)
+        codes = data.y.astype(np.int64)
+        for _ in range(self.n_epochs):
+            if self.shuffle:
+                order = rng.permutation(len(codes))
+                self._see(data.X[order], codes[order])
+            else:
+                self._see(data.X, codes)
+        self._publish()
+        return self
+
+    def partial_fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> Self:
+        """See more rows, once and in their order; ``n_epochs`` and ``shuffle`` do not matter.
+
+        Parameters
+        ----------
+        X, y, qid
+            As in ``fit``; y may lack classes.
+        classes : array-like of shape (n_classes,), optional
+            All classes in ascending order, as given. Needed in the first call unless y is an
+            ordered categorical; later it may only repeat them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            When classes are not declared, or y holds another one; the model is then as it was
+            before the call.
+        """
+        self._validate_params()
+        before = dict(vars(self))
+        try:
+            self._add(X, y, classes, qid)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+        return self
+
+    def _add(self, X: FrameLike, y: ArrayLike, classes: ArrayLike | None, qid: Any) -> None:
+        first = not hasattr(self, "hypotheses_")
+        data = check_fit(self, X, y, qid, reset=first, ordered=True)
+        known = None if first else self.classes_
+        self.classes_ = _declared(classes, y, known)
+        self.score_name_ = SCORE_NAME
+        codes = _codes(data, self.classes_)
+        if first:
+            self._start(data.X, check_random_state(self.random_state), streams=True)
+        else:
+            self.hypotheses_ = self.hypotheses_.copy()
+        self._see(data.X, codes)
+        self._publish()
+
+    # What a learner adds --------------------------------------------------------------------------
+
+    def _publish(self) -> None:
+        """Set the fitted attributes that are for reading."""
+
+    def _set_coef(self, weights: Float64Array) -> None:
+        """Weights of the one score, as ``coef_`` or, of a kernel, as ``dual_coef_``."""
+        names = ["coef_", "dual_coef_"]
+        if self.kernel is not None:
+            names.reverse()
+        setattr(self, names[0], weights)
+        vars(self).pop(names[1], None)
+
+    def _learn_rows(self, features: Matrix, codes: Int64Array) -> NDArray[np.int32]:
+        """Change ``hypotheses_`` by rows of explicit features.
+
+        Returns how many thresholds each row lowered and raised, (n_rows, P, 2).
+        """
+        raise NotImplementedError
+
+    def _learn_value(
+        self,
+        values: Float64Array,
+        code: int,
+        coins: NDArray[np.bool_],
+        weights: Float64Array,
+        moves: NDArray[np.int32],
+    ) -> bool:
+        """As the kernels ``prank_value`` and ``lms_value``."""
+        raise NotImplementedError
+
+    @property
+    def _n_hypotheses(self) -> int:
+        return 1
+
+    def _coins(self, n_rows: int) -> NDArray[np.bool_]:
+        """Which hypothesis sees which of the next rows, (n_rows, P)."""
+        return np.ones((n_rows, self._n_hypotheses), dtype=np.bool_)
+
+    # Rows -----------------------------------------------------------------------------------------
+
+    def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
+        """Hypotheses that have seen nothing."""
+        n_columns = 0
+        if self.kernel is None:
+            self._check_no_kernel_params()
+            n_columns = self._features().n_features_out
+            if n_columns * self._n_hypotheses > MAX_WEIGHTS:
+                raise ValueError(
+                    f"degree=2 of {X.shape[1]} columns needs {n_columns} weights for each of "
+                    f"{self._n_hypotheses} hypotheses, more than {MAX_WEIGHTS} in all. Use "
+                    'kernel="polynomial", gamma=1.0, kernel_params={"degree": 2}.'
+                )
+            self.X_fit_ = None
+        else:
+            self.kernel_ = self._resolve(X, streams)
+            shape = (0, X.shape[1])
+            self.X_fit_ = sparse.csr_array(shape) if sparse.issparse(X) else np.empty(shape)
+        self.hypotheses_ = Hypotheses.zeros(n_columns, self._n_hypotheses, len(self.classes_))
+        self.n_seen_ = 0
+
+    def _features(self) -> AffinePowers:
+        return AffinePowers(self.n_features_in_, self.degree, self._constant)
+
+    def _check_no_kernel_params(self) -> None:
+        for name in ("gamma", "kernel_params"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} needs a kernel, got {name}={getattr(self, name)!r} with kernel=None. "
+                    "Drop it, or name a kernel."
+                )
+
+    def _resolve(self, X: Matrix, streams: bool) -> Kernel:
+        if self.degree != 1:
+            raise ValueError(
+                f"degree is that of explicit features, got degree={self.degree} with "
+                f'kernel={self.kernel!r}. Use kernel="polynomial" and kernel_params={{"degree": '
+                f"{self.degree}}}."
+            )
+        name = _FROM_ROWS.get(self.kernel) if isinstance(self.kernel, str) else None
+        params = self.kernel_params or {}
+        if streams and name and (params.get(name) if name == "delta" else self.gamma) is None:
+            fix = "gamma=..." if name == "gamma" else 'kernel_params={"delta": ...}'
+            raise ValueError(
+                f"{name} of the {self.kernel} kernel must be a number in partial_fit, which does "
+                f"not know the rows to come, got None. Pass {fix}."
+            )
+        return resolve_kernel(self.kernel, X, self.gamma, params)
+
+    def _see(self, X: Matrix, codes: Int64Array) -> None:
+        """One pass over rows."""
+        deque(self._learn(X, codes), maxlen=0)
+
+    def _learn(self, X: Matrix, codes: Int64Array) -> Iterator[NDArray[np.int32]]:
+        """One pass over rows; the thresholds lowered and raised, block by block."""
+        phi = None if self.kernel is not None else self._features()
+        size = SUPPORT_BLOCK
+        if phi is not None:
+            size = min(max(BLOCK_VALUES // phi.n_features_out, 1), BLOCK_ROWS)
+        for rows in _slices(len(codes), size):
+            if phi is None:
+                yield self._learn_by_values(X[rows], codes[rows])
+            else:
+                yield self._learn_rows(phi(X[rows]), codes[rows])
+            self.n_seen_ += len(codes[rows])
+
+    def _learn_by_values(self, X: Matrix, codes: Int64Array) -> NDArray[np.int32]:
+        """Rows by their kernel values with those kept so far, evaluated row by row."""
+        support, known = SupportRows.start(self.X_fit_, X), self.hypotheses_.weights
+        weights = np.zeros((support.n_kept + len(codes), self._n_hypotheses))
+        weights[: support.n_kept] = known
+        moves = np.zeros((len(codes), self._n_hypotheses, 2), dtype=np.int32)
+        coins = self._coins(len(codes))
+        for row, code in enumerate(codes):
+            offered = support.offer(row)
+            values = np.asarray(self.kernel_(offered[-1:], offered), dtype=np.float64)[0]
+            if self._learn_value(values, code, coins[row], weights, moves[row]):
+                support.keep()
+        self.X_fit_ = support.kept()
+        self.hypotheses_ = replace(self.hypotheses_, weights=weights[: support.n_kept].copy())
+        return moves
+
+    def _scores(self, X: FrameLike, weights: Float64Array) -> Float64Array:
+        """Scores under weights of shape (n_columns or n_support, P), (n_samples, P)."""
+        X = check_rows(self, X)
+        scores = np.zeros((X.shape[0], weights.shape[1]))
+        if self.kernel is None:
+            phi = self._features()
+            for rows in _slices(X.shape[0], max(BLOCK_VALUES // phi.n_features_out, 1)):
+                scores[rows] = phi(X[rows]) @ weights
+        elif len(weights):
+            for rows in _slices(X.shape[0], max(BLOCK_VALUES // len(weights), 1)):
+                block = X[rows].astype(np.float64, copy=False)
+                scores[rows] = self.kernel_(block, self.X_fit_) @ weights
+        return scores
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(lo, min(lo + size, n)) for lo in range(0, n, size)]
+
+
+def _declared(classes: ArrayLike | None, y: ArrayLike, known: NDArray[Any] | None) -> NDArray[Any]:
+    """All classes in ascending order, from ``classes``, the type of y, or the calls before."""
+    of_y = declared_classes(y)
+    given = of_y if classes is None else np.asarray(classes)
+    if given is None and known is None:
+        raise ValueError(
+            "classes must be given in the first call of partial_fit, got None. Pass all classes in "
+            "ascending order, or y as an ordered categorical."
+        )
+    if given is None:
+        assert known is not None
+        return known
+    if given.ndim != 1 or len(given) == 0 or len(set(given.tolist())) < len(given):
+        raise ValueError(
+            f"classes must be one-dimensional, distinct and not empty, got {given.tolist()}."
+        )
+    if given.dtype.kind in "biuf" and (given[1:] <= given[:-1]).any():
+        raise ValueError(f"classes must ascend where they are numbers, got {given.tolist()}.")
+    for other in (of_y, known):
+        if other is not None and other.tolist() != given.tolist():
+            raise ValueError(
+                f"classes must stay {other.tolist()}, got {given.tolist()}. Other classes need a "
+                "new estimator."
+            )
+    return given
+
+
+def _codes(data: FitData, classes: NDArray[Any]) -> Int64Array:
+    """Number of every row's class among the declared ones."""
+    assert data.classes is not None
+    number_of = {value: number for number, value in enumerate(classes.tolist())}
+    present = data.y.astype(np.int64)
+    numbers = np.array([number_of.get(value, -1) for value in data.classes.tolist()])
+    codes = numbers[present]
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise ValueError(
+            f"y must hold declared classes, got {data.classes.tolist()[present[row]]!r} at row "
+            f"{row}. Classes: {classes.tolist()}. Declare all of them in the first call of "
+            "partial_fit."
+        )
+    return codes

@@ -1,0 +1,452 @@
+"""PRank and its kin: against loops, streams in any blocks, kernels, classes, thresholds."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import rankwise
+from rankwise import AggregatePRank, PRank, VotedPRank, WidrowHoff
+from rankwise.datasets import make_ordinal_square
+from rankwise.features.affine_powers import AffinePowers
+from tests.ordinal.oracles_online import (
+    NaivePRank,
+    naive_least_mean_squares,
+    products,
+    rank_of,
+    winner,
+)
+
+RULES = ["mode", "median", "mean"]
+EVERY = [
+    PRank(),
+    VotedPRank(),
+    WidrowHoff(),
+    AggregatePRank("bpm", n_prank=20, random_state=3),
+    AggregatePRank("bag", n_prank=20, random_state=3),
+    AggregatePRank("vote", n_prank=20, random_state=3),
+]
+each = pytest.mark.parametrize("learner", EVERY, ids=lambda learner: type(learner).__name__)
+
+
+def with_params(learner, **params):
+    return type(learner)(**{**learner.get_params(), **params})
+
+
+@pytest.fixture
+def square():
+    X, y = make_ordinal_square(400, random_state=1)
+    return X[:300], y[:300], X[300:], y[300:]
+
+
+def phi(X, degree):
+    return np.array([products(x) for x in X]) if degree == 2 else X
+
+
+# Against loops -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_prank_is_the_paper_s(square, degree):
+    X, y, X_new, _ = square
+    ranker = PRank(degree).fit(X, y)
+    naive = NaivePRank(ranker.coef_.size, 5)
+    for x, rank in zip(phi(X, degree), y, strict=True):
+        naive.see(x, rank - 1)
+    np.testing.assert_allclose(ranker.coef_, naive.w, atol=1e-9)
+    assert ranker.thresholds_.tolist() == naive.b.tolist()
+    assert (ranker.n_mistakes_, ranker.total_loss_) == (naive.mistakes, naive.loss)
+    expected = [1 + rank_of(naive.w @ x, naive.b) for x in phi(X_new, degree)]
+    assert ranker.predict(X_new).tolist() == expected
+    assert ranker.n_seen_ == len(y)
+
+
+@pytest.mark.parametrize("votes", RULES)
+@pytest.mark.parametrize("degree", [1, 2])
+def test_voted_prank_is_every_hypothesis_voting(square, degree, votes):
+    X, y, X_new, _ = square
+    ranker = VotedPRank(votes, degree).fit(X, y)
+    naive = NaivePRank(phi(X[:1], degree).shape[1], 5)
+    for x, rank in zip(phi(X, degree), y, strict=True):
+        naive.see(x, rank - 1)
+    assert ranker.survival_.tolist() == naive.survived
+    assert ranker.survival_.sum() == ranker.n_seen_ == len(y)
+    cast = np.array([naive.votes(x) for x in phi(X_new, degree)])
+    np.testing.assert_allclose(ranker.vote_shares(X_new) * len(y), cast, atol=1e-9)
+    assert ranker.predict(X_new).tolist() == [1 + winner(v, votes) for v in cast]
+    np.testing.assert_allclose(ranker.rank_score(X_new), cast @ np.arange(5) / len(y))
+    margins = ranker.decision_function(X_new)
+    assert (margins.argmax(1) + 1).tolist() == ranker.predict(X_new).tolist()
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_widrow_hoff_is_least_mean_squares(square, degree):
+    X, y, X_new, _ = square
+    ranker = WidrowHoff(0.1, degree).fit(X, y)
+    Phi, Phi_new = (
+        phi(Z, 2) if degree == 2 else np.column_stack([Z, np.ones(len(Z))]) for Z in (X, X_new)
+    )
+    w = naive_least_mean_squares(Phi, y, 0.1)
+    np.testing.assert_allclose(ranker.coef_, w, rtol=1e-9)
+    np.testing.assert_allclose(ranker.rank_score(X_new), Phi_new @ w)
+    rounded = np.clip(np.floor(Phi_new @ w + 0.5), 1, 5)
+    assert ranker.predict(X_new).tolist() == rounded.tolist()
+    assert ranker.thresholds_.tolist() == [1.5, 2.5, 3.5, 4.5]
+
+
+def test_widrow_hoff_does_not_blow_up(rng):
+    X = 1e3 * rng.normal(size=(2000, 4))
+    y = np.digitize(X[:, 0], [-500, 500])
+    scores = WidrowHoff(eta=1e6).fit(X, y).rank_score(X)
+    assert np.isfinite(scores).all()
+    first = WidrowHoff(eta=1e6).partial_fit(X[:1], y[:1], classes=[0, 1, 2])
+    assert first.rank_score(X[:1])[0] == pytest.approx(y[0] + 1)
+
+
+@pytest.mark.parametrize("combine", ["bpm", "bag", "vote"])
+@pytest.mark.parametrize("votes", RULES)
+def test_aggregates_are_pranks_on_their_rows(square, combine, votes):
+    X, y, X_new, _ = square
+    ranker = AggregatePRank(combine, 0.4, 7, votes, degree=2, random_state=5).fit(X, y)
+    stream = np.random.Generator(np.random.PCG64(ranker.coin_seed_))
+    coins = stream.random((len(y), 7)) < 0.4
+    assert 0.3 < coins.mean() < 0.5
+    members = [NaivePRank(6, 5) for _ in range(7)]
+    for x, rank, row in zip(phi(X, 2), y, coins, strict=True):
+        for naive, seen in zip(members, row, strict=True):
+            if seen:
+                naive.see(x, rank - 1)
+    if combine == "bpm":
+        w = np.mean([naive.w for naive in members], axis=0)
+        b = np.mean([naive.b for naive in members], axis=0)
+        np.testing.assert_allclose(ranker.coef_, w, atol=1e-9)
+        np.testing.assert_allclose(ranker.thresholds_, b, atol=1e-12)
+        expected = [rank_of(w @ x, b) for x in phi(X_new, 2)]
+    else:
+        cast = np.zeros((len(X_new), 5))
+        for naive in members:
+            for row, x in enumerate(phi(X_new, 2)):
+                voice = naive.survived[-1] if combine == "vote" else 1
+                cast[row, rank_of(naive.w @ x, naive.b)] += voice
+        expected = [winner(row, votes) for row in cast]
+        np.testing.assert_allclose(ranker.rank_score(X_new), cast @ np.arange(5) / cast.sum(1))
+    assert ranker.predict(X_new).tolist() == [1 + rank for rank in expected]
+    margins = ranker.decision_function(X_new)
+    assert (margins.argmax(1) + 1).tolist() == ranker.predict(X_new).tolist()
+
+
+# Streams -----------------------------------------------------------------------------------------
+
+
+def state(learner):
+    known = learner.hypotheses_
+    arrays = [known.weights, known.thresholds, known.tallies, learner.thresholds_]
+    if learner.X_fit_ is not None:
+        kept = learner.X_fit_
+        arrays.append(kept.toarray() if sparse.issparse(kept) else kept)
+    return [*arrays, *(vars(learner).get(name) for name in ("survival_", "dual_coef_", "coef_"))]
+
+
+def assert_same_bits(first, second):
+    for a, b in zip(state(first), state(second), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@each
+@pytest.mark.parametrize("form", ["dense", "float32", "csr"])
+@pytest.mark.parametrize(
+    "features", [{}, {"degree": 2}, {"kernel": "rbf", "gamma": 2.0}], ids=["1", "2", "rbf"]
+)
+def test_any_blocks_are_one_fit(learner, features, form, square):
+    X, y = square[0][:90], square[1][:90]
+    X = np.where(X < 0.3, 0.0, X)
+    rows = {"dense": X, "float32": X.astype(np.float32), "csr": sparse.csr_array(X)}[form]
+    learner = with_params(learner, **features)
+    whole = with_params(learner).fit(rows, y)
+    for ends in (range(0, 91), [0, 1, 40, 41, 90], [0, 90]):
+        parts = with_params(learner)
+        for lo, hi in pairwise(ends):
+            parts.partial_fit(rows[lo:hi], y[lo:hi], classes=[1, 2, 3, 4, 5])
+        assert_same_bits(parts, whole)
+        np.testing.assert_array_equal(parts.decision_function(rows), whole.decision_function(rows))
+        assert parts.n_seen_ == whole.n_seen_ == 90
+
+
+@each
+@pytest.mark.parametrize("degree", [1, 2])
+def test_blocks_inside_are_of_no_matter(learner, degree, square, monkeypatch):
+    X, y = square[0][:90], square[1][:90]
+    learner = with_params(learner, degree=degree)
+    whole = with_params(learner).fit(X, y)
+    monkeypatch.setattr("rankwise.ordinal.online_ranker.BLOCK_ROWS", 7)
+    assert_same_bits(with_params(learner).fit(X, y), whole)
+
+
+@each
+def test_dense_and_sparse_rows_give_the_same_bits(learner, rng):
+    X = np.where(rng.random((200, 6)) < 0.6, 0.0, rng.normal(size=(200, 6)))
+    y = rng.integers(0, 4, 200)
+    for degree in (1, 2):
+        learner = with_params(learner, degree=degree)
+        dense = with_params(learner).fit(X, y)
+        unsorted = sparse.csr_matrix(X)
+        for row in range(200):
+            entries = slice(unsorted.indptr[row], unsorted.indptr[row + 1])
+            unsorted.indices[entries] = unsorted.indices[entries][::-1]
+            unsorted.data[entries] = unsorted.data[entries][::-1]
+        unsorted.has_sorted_indices = False
+        for rows in (sparse.csr_array(X), unsorted):
+            assert_same_bits(with_params(learner).fit(rows, y), dense)
+
+
+def test_threads_change_nothing(rng, monkeypatch):
+    X, y = rng.normal(size=(3000, 10)), rng.integers(0, 4, 3000)
+    fits = []
+    for n_threads in (1, 2, 3):
+        monkeypatch.setattr("rankwise.ordinal.perceptrons.available_threads", lambda n=n_threads: n)
+        fits.append(AggregatePRank("vote", random_state=0).fit(X, y))
+        fits.append(AggregatePRank("vote", random_state=0).fit(sparse.csr_array(X), y))
+    for fit in fits[1:]:
+        assert_same_bits(fit, fits[0])
+
+
+def test_passes_and_shuffling(square):
+    X, y = square[:2]
+    twice = PRank(n_epochs=2).fit(X, y)
+    by_hand = PRank().fit(X, y).partial_fit(X, y)
+    assert_same_bits(twice, by_hand)
+    assert twice.n_seen_ == 600
+    shuffled = PRank(shuffle=True, random_state=4).fit(X, y)
+    order = np.random.RandomState(4).permutation(300)
+    assert_same_bits(shuffled, PRank().fit(X[order], y[order]))
+
+
+@each
+def test_a_failing_block_changes_nothing(learner, square):
+    X, y = square[:2]
+    learner = with_params(learner, degree=2).fit(X[:100], y[:100])
+    before = [np.copy(array) for array in state(learner) if array is not None]
+    with pytest.raises(ValueError, match="y must hold declared classes, got 9 at row 1"):
+        learner.partial_fit(X[:3], [1, 9, 2])
+    with pytest.raises(ValueError, match=r"products are finite with degree=2.*Scale the columns"):
+        learner.partial_fit([[1.0, 1.0], [1e200, 1.0]], [1, 2])
+    after = [array for array in state(learner) if array is not None]
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_array_equal(a, b)
+    held = learner.hypotheses_
+    learner.partial_fit(X[100:], y[100:])
+    assert learner.hypotheses_ is not held
+    np.testing.assert_array_equal(held.weights, before[0])
+
+
+# Classes -----------------------------------------------------------------------------------------
+
+
+@each
+def test_classes_are_declared_in_the_first_call(learner, square):
+    X = square[0][:4]
+    with pytest.raises(ValueError, match="classes must be given in the first call of partial_fit"):
+        with_params(learner).partial_fit(X, [1, 2, 1, 2])
+    words = ["low", "mid", "high"]
+    fitted = with_params(learner).partial_fit(X, ["low", "high", "low", "low"], classes=words)
+    assert fitted.classes_.tolist() == words
+    assert len(fitted.thresholds_) == 2
+    assert set(fitted.predict(X)) <= set(words)
+    fitted.partial_fit(X, ["mid"] * 4).partial_fit(X, ["mid"] * 4, classes=words)
+    with pytest.raises(ValueError, match=r"classes must stay \['low', 'mid', 'high'\], got"):
+        fitted.partial_fit(X, ["mid"] * 4, classes=["low", "high", "mid"])
+    with pytest.raises(ValueError, match="y must hold declared classes, got 'top' at row 2"):
+        fitted.partial_fit(X, ["low", "mid", "top", "low"])
+
+
+def test_categories_declare_classes(square):
+    pd = pytest.importorskip("pandas")
+    dtype = pd.CategoricalDtype(["low", "mid", "high"], ordered=True)
+    X = square[0][:3]
+    y = pd.Series(["low", "low", "high"], dtype=dtype)
+    parts = PRank().partial_fit(X[:1], y[:1]).partial_fit(X[1:], y[1:])
+    assert parts.classes_.tolist() == ["low", "mid", "high"]
+    assert_same_bits(parts, PRank().fit(X, y))
+    other = pd.Series(["low"], dtype=pd.CategoricalDtype(["low", "high"], ordered=True))
+    with pytest.raises(ValueError, match=r"classes must stay \['low', 'mid', 'high'\]"):
+        parts.partial_fit(X[:1], other)
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        ([3, 1, 2], "classes must ascend where they are numbers"),
+        ([1, 1, 2], "distinct"),
+        ([], "not empty"),
+        ([[1], [2]], "one-dimensional"),
+    ],
+)
+def test_classes_that_are_none(classes, message, square):
+    with pytest.raises(ValueError, match=message):
+        PRank().partial_fit(square[0][:2], [1, 2], classes=classes)
+
+
+@each
+def test_one_class_and_many(learner, rng):
+    X = rng.normal(size=(60, 3))
+    only = with_params(learner).fit(X, np.ones(60))
+    assert set(only.predict(X)) == {1.0}
+    assert np.isfinite(only.rank_score(X)).all()
+    y = np.concatenate([np.arange(30), np.arange(30)])
+    many = with_params(learner).fit(X, y)
+    assert len(many.thresholds_) == 29
+    assert (np.diff(many.thresholds_) >= 0).all()
+
+
+def test_no_prank_has_seen_a_row(square):
+    """They vote alike then: zeros reach all thresholds."""
+    X, y = square[0][:5], square[1][:5]
+    for combine in ("bpm", "bag", "vote"):
+        ranker = AggregatePRank(combine, 1e-9, 3, random_state=0).fit(X, y)
+        assert set(ranker.predict(X)) == {y.max()}
+
+
+# Kernels -----------------------------------------------------------------------------------------
+
+
+@each
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_degree_two_is_the_polynomial_kernel(learner, form, square):
+    X, y, X_new, _ = square
+    rows, new = (sparse.csr_array(Z) if form == "csr" else Z for Z in (X, X_new))
+    explicit = with_params(learner, degree=2).fit(rows, y)
+    params = {"gamma": 1.0, "kernel_params": {"degree": 2, "coef0": 1.0}}
+    dual = with_params(learner, kernel="polynomial", **params).fit(rows, y)
+    np.testing.assert_allclose(dual.rank_score(new), explicit.rank_score(new), rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(dual.predict(new), explicit.predict(new))
+    assert sparse.issparse(dual.X_fit_) == (form == "csr")
+    np.testing.assert_array_equal(dual.hypotheses_.tallies, explicit.hypotheses_.tallies)
+
+
+def linear(X, Z, shift=0.0):
+    return np.asarray(X @ Z.T) + shift
+
+
+@each
+def test_any_callable_is_a_kernel(learner, square):
+    X, y, X_new, _ = square
+    explicit = with_params(learner).fit(X, y)
+    shift = 1.0 if isinstance(learner, WidrowHoff) else 0.0  # which has a constant
+    own = with_params(learner, kernel=linear, kernel_params={"shift": shift}).fit(X, y)
+    np.testing.assert_allclose(own.rank_score(X_new), explicit.rank_score(X_new), atol=1e-6)
+
+
+@each
+def test_kernel_learns_what_columns_cannot(learner, rng):
+    X = rng.normal(size=(800, 2))
+    y = np.digitize((X**2).sum(axis=1), [0.7, 2.5])
+    loss = (
+        -with_params(learner, kernel="rbf", gamma=1.0).fit(X[:600], y[:600]).score(X[600:], y[600:])
+    )
+    assert loss < 0.5 * np.abs(y[600:] - 1).mean()
+
+
+def test_streams_need_the_numbers_of_a_kernel(square):
+    X, y = square[0][:9], square[1][:9]
+    assert PRank(kernel="rbf").fit(X, y).kernel_.gamma > 0  # fit knows the rows
+    with pytest.raises(ValueError, match="gamma of the rbf kernel must be a number in partial_fit"):
+        PRank(kernel="rbf").partial_fit(X, y, classes=range(1, 6))
+    with pytest.raises(ValueError, match="delta of the stump kernel must be a number"):
+        PRank(kernel="stump").partial_fit(X, y, classes=range(1, 6))
+    PRank(kernel="stump", kernel_params={"delta": 2}).partial_fit(X, y, classes=range(1, 6))
+
+
+def test_arguments_that_do_not_go_together(square):
+    X, y = square[:2]
+    with pytest.raises(ValueError, match="degree is that of explicit features"):
+        PRank(2, kernel="rbf").fit(X, y)
+    with pytest.raises(ValueError, match="gamma needs a kernel"):
+        PRank(gamma=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="kernel_params needs a kernel"):
+        PRank(kernel_params={"degree": 2}).fit(X, y)
+    with pytest.raises(ValueError, match="more than 134217728 in all"):
+        AggregatePRank(degree=2).fit(sparse.csr_array((3, 2000)), [1, 2, 3])
+    with pytest.raises(ValueError, match="'kernel' parameter of PRank"):
+        PRank(kernel="precomputed").fit(X, y)
+
+
+# Thresholds and the bound ------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_classes=st.integers(2, 7),
+    scale=st.sampled_from([1e-3, 1.0, 1e3]),
+    whole=st.booleans(),
+)
+def test_thresholds_stay_in_order(seed, n_classes, scale, whole):
+    """After every row, for any rows and labels; whole numbers bring scores onto thresholds."""
+    rng = np.random.default_rng(seed)
+    X = scale * (rng.integers(-2, 3, (40, 3)) if whole else rng.normal(size=(40, 3)))
+    y, classes = rng.integers(0, n_classes, 40), range(n_classes)
+    learners = [PRank(), AggregatePRank("bpm", n_prank=5, random_state=seed)]
+    for row in range(40):
+        for learner in learners:
+            learner.partial_fit(X[[row]], y[[row]], classes=classes)
+            b = np.vstack([learner.hypotheses_.thresholds, learner.thresholds_])
+            assert (np.diff(b, axis=1) >= 0).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_classes=st.integers(2, 6),
+    degree=st.sampled_from([1, 2]),
+    left_out=st.sampled_from([0.3, 0.8, 0.95]),
+)
+def test_mistake_bound_of_crammer_and_singer(seed, n_classes, degree, left_out):
+    """Theorem 2: over separable rows the loss is at most (K - 1)(R^2 + 1) / gamma^2, however many
+    passes there are."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2000, 2))
+    Phi = AffinePowers(2, degree)(X)
+    w = rng.normal(size=Phi.shape[1])
+    b = np.quantile(Phi @ w, np.arange(1, n_classes) / n_classes)
+    norm = np.sqrt(w @ w + b @ b)
+    w, b = w / norm, b / norm
+    distance = np.abs((Phi @ w)[:, None] - b).min(axis=1)
+    kept = distance >= np.quantile(distance, left_out)
+    X, Phi, gamma = X[kept], Phi[kept], distance[kept].min()
+    y = np.searchsorted(b, Phi @ w, side="right")
+    bound = (n_classes - 1) * ((Phi**2).sum(axis=1).max() + 1) / gamma**2
+    ranker = PRank(degree, n_epochs=10).fit(X, y)
+    assert ranker.total_loss_ <= bound
+    assert (ranker.total_loss_ > 0) == (y.min() < n_classes - 1)  # zeros give the top class
+
+
+def test_separable_rows_are_learnt(rng):
+    """Mistakes end well below the bound, which is of use here: there are many more rows."""
+    X = rng.uniform(-1, 1, size=(4000, 2))
+    b, w = np.array([-0.4, 0.4]), np.array([0.8, 0.6])
+    X = X[np.abs((X @ w)[:, None] - b).min(axis=1) > 0.2]
+    y = np.digitize(X @ w, b)
+    bound = 2 * ((X**2).sum(axis=1).max() + 1) * (1 + b @ b) / 0.2**2
+    ranker = PRank(n_epochs=100).fit(X, y)
+    assert ranker.score(X, y) == 0
+    assert 0 < ranker.total_loss_ <= bound < len(X) / 3
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+@each
+def test_saved_learners_go_on(learner, square, tmp_path):
+    X, y, X_new, _ = square
+    for params in ({"degree": 2}, {"kernel": "rbf", "gamma": 3.0}):
+        first = with_params(learner, **params).fit(X[:50], y[:50])
+        again = rankwise.load(first.save(tmp_path / "model"))
+        np.testing.assert_array_equal(again.rank_score(X_new), first.rank_score(X_new))
+        assert_same_bits(
+            again.partial_fit(X[50:90], y[50:90]), first.partial_fit(X[50:90], y[50:90])
+        )

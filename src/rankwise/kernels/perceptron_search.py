@@ -1,0 +1,91 @@
+"""Perceptrons that agree with signed weights: line searches, passes over drawn rows, and sides.
+
+A perceptron sends row z up where ``coef . z + intercept > 0``. With signed integer weights u its
+gain is the sum of u over the rows that go up less that over the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import REASSOCIATE, njit
+
+
+@njit
+def search_line(s, d, u, order, crossing):
+    """Best multiple of ``d`` to add to ``s``, where rows go up that are above 0.
+
+    Returns the multiple, 0 unless a larger gain than that of ``s`` is found. The sides change
+    where ``s + step d`` crosses 0; steps are tried half-way between crossings, and one before the
+    first and beyond the last. ``order`` and ``crossing`` are room for one number a row.
+    """
+    n_crossing = 0
+    gain, now = np.int64(0), np.int64(0)  # at a step of minus infinity, and of 0
+    for i in range(len(s)):
+        now += u[i] if s[i] > 0.0 else -u[i]
+        if d[i] == 0.0:
+            gain += u[i] if s[i] > 0.0 else -u[i]
+        else:
+            gain += u[i] if d[i] < 0.0 else -u[i]
+            order[n_crossing] = i
+            crossing[i] = -s[i] / d[i]
+            n_crossing += 1
+    if n_crossing == 0:
+        return 0.0
+    rows = order[:n_crossing]
+    rows = rows[np.argsort(crossing[rows])]
+    best, step = now, 0.0
+    if gain > best:
+        best, step = gain, crossing[rows[0]] - 1.0
+    for k in range(n_crossing):
+        i = rows[k]
+        gain += 2 * u[i] if d[i] > 0.0 else -2 * u[i]
+        here = crossing[i]
+        there = crossing[rows[k + 1]] if k + 1 < n_crossing else here + 2.0
+        if there > here and gain > best:
+            best, step = gain, 0.5 * (here + there)
+    return step
+
+
+@njit
+def run_pass(Z, u, rows, coef):
+    """Visit rows and correct the perceptron where it sends one to the wrong side.
+
+    The last entry of ``coef`` is the intercept.
+    """
+    n_features = Z.shape[1]
+    for i in rows:
+        s = coef[n_features]
+        for j in range(n_features):
+            s += coef[j] * Z[i, j]
+        if (s > 0.0) != (u[i] > 0):
+            sign = 1.0 if u[i] > 0 else -1.0
+            for j in range(n_features):
+                coef[j] += sign * Z[i, j]
+            coef[n_features] += sign
+
+
+@njit(fastmath=REASSOCIATE)
+def write_sides(Z, coefs, sides):
+    """``sides[t, i]`` becomes whether perceptron t sends row i up.
+
+    The last column of ``coefs`` holds the intercepts. Training and prediction both come here: the
+    side of a row near the boundary hangs on the order of additions.
+    """
+    n_features = Z.shape[1]
+    for i in range(Z.shape[0]):
+        for t in range(coefs.shape[0]):
+            s = 0.0
+            for j in range(n_features):
+                s += coefs[t, j] * Z[i, j]
+            sides[t, i] = s > -coefs[t, n_features]
+
+
+@njit
+def weighted_sums(Zt, u, sums):
+    """Write the sum of every column's values times u; ``Zt`` holds columns in rows."""
+    for j in range(Zt.shape[0]):
+        total = 0.0
+        for i in range(Zt.shape[1]):
+            total += Zt[j, i] * u[i]
+        sums[j] = total

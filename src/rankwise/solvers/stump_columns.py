@@ -1,0 +1,196 @@
+"""Columns of training rows, turned once into what a search for stumps reads in every round.
+
+A column becomes bins of one byte a row, or, where it is to be cut between all of more than 255
+values, row numbers by ascending value. Both give the gain of their best cut and then the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise._threads import thread_map
+from rankwise.features.binning import MAX_BINS, find_bins
+from rankwise.kernels.binning import midpoint
+from rankwise.kernels.stump_search import choose_bin, choose_sorted, search_bins, search_sorted
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
+
+COLUMNS_AT_ONCE = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A column cut in two.
+
+    Attributes
+    ----------
+    feature : int
+    threshold : float
+    gain : int
+        Sum of the weights of the rows above less the sum of those below.
+    above : ndarray of shape (n_rows,), bool
+        Rows whose value is above the threshold.
+    """
+
+    feature: int
+    threshold: float
+    gain: int
+    above: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedColumns:
+    """Bins of one byte.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_columns,), int64
+    codes : ndarray of shape (n_columns, n_rows), uint8
+        ``code <= c`` exactly where the value is at most ``cuts[c]``.
+    cuts : list of ndarray
+    """
+
+    features: Int64Array
+    codes: NDArray[np.uint8]
+    cuts: list[Float64Array]
+    _n_cuts: Int64Array = field(init=False)
+    _histogram: Int64Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        n_cuts = np.array([len(cuts) for cuts in self.cuts], dtype=np.int64)
+        object.__setattr__(self, "_n_cuts", n_cuts)
+        object.__setattr__(self, "_histogram", np.zeros((len(n_cuts), 256), dtype=np.int64))
+
+    def search(self, u: Int64Array, total: int, first: int, last: int, gain: Int64Array) -> None:
+        """Write the largest absolute gain of columns ``first:last`` into ``gain``."""
+        search_bins(self.codes, u, self._n_cuts, total, first, last, self._histogram, gain)
+
+    def choose(self, m: int, u: Int64Array, total: int, floor: int) -> Cut:
+        """Lowest cut of column ``m`` whose absolute gain in the last search reached ``floor``."""
+        code, gain = choose_bin(self._histogram[m], self._n_cuts[m], total, floor)
+        threshold = float(self.cuts[m][code])
+        return Cut(int(self.features[m]), threshold, int(gain), self.codes[m] > code)
+
+
+@dataclass(frozen=True, eq=False)
+class SortedColumns:
+    """Row numbers by ascending value.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_columns,), int64
+    order : ndarray of shape (n_columns, n_rows), int32 or int64
+    is_cut : ndarray of shape (n_columns, n_rows), bool
+        Whether the value at the next place is larger.
+    X : ndarray or CSR of shape (n_rows, n_features)
+    rows : ndarray of shape (n_rows,), int64
+        Row of ``X`` of every row number.
+    """
+
+    features: Int64Array
+    order: NDArray[np.integer]
+    is_cut: NDArray[np.bool_]
+    X: Matrix
+    rows: Int64Array
+
+    def search(self, u: Int64Array, total: int, first: int, last: int, gain: Int64Array) -> None:
+        """Write the largest absolute gain of columns ``first:last`` into ``gain``."""
+        search_sorted(self.order, self.is_cut, u, total, first, last, gain)
+
+    def choose(self, m: int, u: Int64Array, total: int, floor: int) -> Cut:
+        """Lowest cut of column ``m`` whose absolute gain reaches ``floor``."""
+        place, gain = choose_sorted(self.order[m], self.is_cut[m], u, total, floor)
+        feature = int(self.features[m])
+        low, high = (
+            float(self.X[self.rows[self.order[m, k]], feature]) for k in (place, place + 1)
+        )
+        above = np.ones(len(u), dtype=bool)
+        above[self.order[m, : place + 1]] = False
+        return Cut(feature, float(midpoint(low, high)), int(gain), above)
+
+
+Columns = BinnedColumns | SortedColumns
+
+
+def bin_columns(
+    X: Matrix, rows: Int64Array, max_bins: int, weight: Float64Array | None
+) -> list[Columns]:
+    """Every column in at most ``max_bins`` bins.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+    rows : ndarray of shape (n_rows,), int64
+        Order of the rows in the columns.
+    max_bins : int in [2, 255]
+    weight : ndarray of shape (n_rows,), optional
+        Repetitions of the rows of ``X``.
+    """
+    codes = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
+    cuts = []
+    for first, block in _dense_blocks(X):
+        bins = find_bins(block, max_bins, weight)
+        unordered, out = bins.codes(block), codes[first : first + block.shape[1]]
+
+        def take(
+            j: int, unordered: NDArray[np.uint8] = unordered, out: NDArray[np.uint8] = out
+        ) -> None:
+            np.take(unordered[j], rows, out=out[j], mode="clip")  # "raise" copies out first
+
+        thread_map(take, range(len(out)))
+        cuts += [bins.of_column(j) for j in range(len(out))]
+    return [BinnedColumns(np.arange(X.shape[1]), codes, cuts)]
+
+
+def sort_columns(X: Matrix, rows: Int64Array) -> list[Columns]:
+    """Every column to be cut between all its values, at most 255 of them in bins.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+    rows : ndarray of shape (n_rows,), int64
+        Order of the rows in the columns.
+    """
+    index = np.int32 if len(rows) < 2**31 else np.int64
+    binned, codes, cuts = [], [], []
+    features, orders, are_cuts = [], [], []
+    for first, block in _dense_blocks(X):
+
+        def sort(j: int, block: FloatArray = block) -> tuple[FloatArray, NDArray, NDArray]:
+            column = block[rows, j]
+            order = np.argsort(column, kind="stable").astype(index)
+            values = column[order]
+            return values, order, np.append(values[1:] > values[:-1], False)
+
+        for j, (values, order, is_cut) in enumerate(thread_map(sort, range(block.shape[1])), first):
+            places = np.flatnonzero(is_cut)
+            if len(places) < MAX_BINS:
+                code = np.empty(len(rows), dtype=np.uint8)
+                code[order] = np.cumsum(is_cut) - is_cut
+                ends = zip(values[places].tolist(), values[places + 1].tolist(), strict=True)
+                binned.append(j)
+                codes.append(code)
+                cuts.append(np.array([midpoint(low, high) for low, high in ends]))
+            else:
+                features.append(j)
+                orders.append(order)
+                are_cuts.append(is_cut)
+    columns: list[Columns] = []
+    if binned:
+        columns.append(BinnedColumns(np.array(binned), np.stack(codes), cuts))
+    if features:
+        order, is_cut = np.stack(orders), np.stack(are_cuts)
+        columns.append(SortedColumns(np.array(features), order, is_cut, X, rows))
+    return columns
+
+
+def _dense_blocks(X: Matrix) -> Iterator[tuple[int, FloatArray]]:
+    """First column and dense values of a few columns at a time."""
+    table = X.tocsc() if sparse.issparse(X) else X
+    for first in range(0, X.shape[1], COLUMNS_AT_ONCE):
+        block = table[:, first : first + COLUMNS_AT_ONCE]
+        yield first, block.toarray() if sparse.issparse(block) else block

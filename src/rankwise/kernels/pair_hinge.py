@@ -1,0 +1,265 @@
+"""Hinge losses over all pairs of unequal grades, from order statistics instead of pairs.
+
+Rows of a query in the order of their keys; the pairs whose slack ``s = margin - (key_i - key_j)``
+is positive (grade of i above that of j) are, for every i, a range of places in that order, and
+its ends only move up from row to row. Sums over the range are kept for each grade. With ``bend``
+the loss is ``curvature s^2`` up to it and continues as a straight line.
+
+A pair of grades a > b weighs ``table[a, b]``, a pair of rows the product of their weights, times
+the scale of the query.
+
+Complexity: O(m log m + m K) for a query of m rows and K grades; nearly sorted rows need no sort.
+
+References
+----------
+.. [1] Lee & Lin, "Large-scale linear RankSVM", Neural Computation 26 (2014): the order statistics.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import njit
+
+_MOVES_PER_ROW = 8  # of an insertion sort, beyond which a merge sort is quicker
+
+
+@njit
+def _sort_rows(order, keys, lo, hi):
+    """Sort ``order[lo:hi]`` by key in place, starting from the order that is there."""
+    moves = _MOVES_PER_ROW * (hi - lo)
+    for place in range(lo + 1, hi):
+        row = order[place]
+        key = keys[row]
+        before = place - 1
+        while before >= lo and keys[order[before]] > key:
+            order[before + 1] = order[before]
+            before -= 1
+        order[before + 1] = row
+        moves -= place - 1 - before
+        if moves < 0:
+            rows = order[lo:hi].copy()
+            by_key = np.argsort(keys[rows], kind="mergesort")
+            for number in range(hi - lo):
+                order[lo + number] = rows[by_key[number]]
+            return
+
+
+@njit
+def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed, out):
+    """Value of the loss of some queries, its gradient, and what :func:`hinge_curvature` needs.
+
+    Parameters
+    ----------
+    keys : float64 (n,)
+    grades : int64 (n,)
+        From 0 to K - 1.
+    weight : float64 (n,)
+    scale : float64 (n_queries,)
+    indptr : int64 (n_queries + 1,)
+    table : float64 (K, K)
+        Weight of a pair of grades, upper grade first.
+    shape : float64 (3,)
+        Margin, bend (infinity: none) and curvature.
+    order : int64 (n,), changed
+        Rows of each query in the order of their keys, at best nearly so.
+    placed : float64 (3, n), written
+        Key, weight and diagonal of the curvature of the row in each place.
+    out : float64 (n,), written
+        Gradient with respect to the keys, in input order.
+
+    Returns
+    -------
+    float
+    """
+    n_grades = table.shape[0]
+    margin, bend, curvature = shape[0], shape[1], shape[2]
+    straight = bend < np.inf
+    below = np.zeros((5, n_grades))  # opponents of lower grade: three sums of the bent, two of the
+    above = np.zeros((5, n_grades))  # straight part; the same for opponents of higher grade
+    value = 0.0
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        if hi - lo < 2:
+            for place in range(lo, hi):
+                placed[0, place], placed[1, place], placed[2, place] = keys[place], 0.0, 0.0
+                out[place] = 0.0
+            continue
+        _sort_rows(order, keys, lo, hi)
+        centre = 0.5 * (keys[order[lo]] + keys[order[hi - 1]])  # sums of squares keep their digits
+        below[:] = 0.0
+        above[:] = 0.0
+        for place in range(lo, hi):
+            row = order[place]
+            key, w, grade = keys[row] - centre, weight[row], grades[row]
+            placed[0, place], placed[1, place] = keys[row], w
+            below[0, grade] += w
+            below[1, grade] += w * key
+            below[2, grade] += w * key * key
+        first_below, first_straight_below = lo, lo
+        end_above, end_straight_above = lo, lo
+        if not straight:
+            first_straight_below = hi
+        else:
+            below[3] = below[0]
+            below[4] = below[1]
+            below[:3] = 0.0
+        for place in range(lo, hi):
+            row = order[place]
+            key, w, grade = placed[0, place], placed[1, place], grades[row]
+            while straight and first_straight_below < hi:
+                other = placed[0, first_straight_below]
+                if other > key - margin + bend:
+                    break
+                g, v = grades[order[first_straight_below]], placed[1, first_straight_below]
+                other -= centre
+                below[3, g] -= v
+                below[4, g] -= v * other
+                below[0, g] += v
+                below[1, g] += v * other
+                below[2, g] += v * other * other
+                first_straight_below += 1
+            while first_below < first_straight_below:
+                other = placed[0, first_below]
+                if other > key - margin:
+                    break
+                g, v = grades[order[first_below]], placed[1, first_below]
+                other -= centre
+                below[0, g] -= v
+                below[1, g] -= v * other
+                below[2, g] -= v * other * other
+                first_below += 1
+            while end_above < hi:
+                other = placed[0, end_above]
+                if other >= key + margin:
+                    break
+                g, v = grades[order[end_above]], placed[1, end_above]
+                above[0, g] += v
+                above[1, g] += v * (other - centre)
+                end_above += 1
+            while straight and end_straight_above < end_above:
+                other = placed[0, end_straight_above]
+                if other >= key + margin - bend:
+                    break
+                g, v = grades[order[end_straight_above]], placed[1, end_straight_above]
+                above[0, g] -= v
+                above[1, g] -= v * (other - centre)
+                above[3, g] += v
+                end_straight_above += 1
+            s0, s1, s2, line0, line1 = 0.0, 0.0, 0.0, 0.0, 0.0
+            for g in range(grade):
+                pair = table[grade, g]
+                s0 += pair * below[0, g]
+                s1 += pair * below[1, g]
+                s2 += pair * below[2, g]
+                if straight:
+                    line0 += pair * below[3, g]
+                    line1 += pair * below[4, g]
+            u0, u1, line_above = 0.0, 0.0, 0.0
+            for g in range(grade + 1, n_grades):
+                pair = table[g, grade]
+                u0 += pair * above[0, g]
+                u1 += pair * above[1, g]
+                if straight:
+                    line_above += pair * above[3, g]
+            key -= centre
+            reach = margin - key
+            slacks = reach * s0 + s1
+            loss = curvature * (reach * reach * s0 + 2.0 * reach * s1 + s2)
+            slope = 2.0 * curvature * ((margin + key) * u0 - u1 - slacks)
+            if straight:
+                start = curvature * bend * bend - 2.0 * curvature * bend * bend
+                loss += 2.0 * curvature * bend * (reach * line0 + line1) + start * line0
+                slope += 2.0 * curvature * bend * (line_above - line0)
+            value += scale[query] * w * loss
+            out[row] = scale[query] * w * slope
+            placed[2, place] = s0 + u0
+    return value
+
+
+@njit
+def hinge_curvature(values, grades, scale, indptr, table, shape, order, placed, out):
+    """Second derivative of the loss at the last :func:`hinge_point`, times ``values``.
+
+    Parameters
+    ----------
+    values : float64 (n,)
+    grades, scale, indptr, table, shape, order, placed
+        As there.
+    out : float64 (n,), written
+    """
+    n_grades = table.shape[0]
+    margin, bend, curvature = shape[0], shape[1], shape[2]
+    below = np.zeros(n_grades)
+    above = np.zeros(n_grades)
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        below[:] = 0.0
+        above[:] = 0.0
+        first_below, end_below, end_above, first_above = lo, lo, lo, lo
+        factor = 2.0 * curvature * scale[query]
+        for place in range(lo, hi):
+            row = order[place]
+            key, grade = placed[0, place], grades[row]
+            while end_below < hi and placed[0, end_below] <= key - margin + bend:
+                other = order[end_below]
+                below[grades[other]] += placed[1, end_below] * values[other]
+                end_below += 1
+            while first_below < end_below and placed[0, first_below] <= key - margin:
+                other = order[first_below]
+                below[grades[other]] -= placed[1, first_below] * values[other]
+                first_below += 1
+            while end_above < hi and placed[0, end_above] < key + margin:
+                other = order[end_above]
+                above[grades[other]] += placed[1, end_above] * values[other]
+                end_above += 1
+            while first_above < end_above and placed[0, first_above] < key + margin - bend:
+                other = order[first_above]
+                above[grades[other]] -= placed[1, first_above] * values[other]
+                first_above += 1
+            opponents = 0.0
+            for g in range(grade):
+                opponents += table[grade, g] * below[g]
+            for g in range(grade + 1, n_grades):
+                opponents += table[g, grade] * above[g]
+            out[row] = factor * placed[1, place] * (placed[2, place] * values[row] - opponents)
+
+
+@njit
+def hinge_sum(keys, grades, weight, scale, indptr, table, margin):
+    """Sum of ``table[a, b] max(0, margin - (key_i - key_j))`` over the pairs of some queries.
+
+    Parameters
+    ----------
+    keys, grades, weight, scale, indptr, table
+        As in :func:`hinge_point`.
+    margin : float
+
+    Returns
+    -------
+    float
+    """
+    n_grades = table.shape[0]
+    sums = np.zeros((2, n_grades))
+    value = 0.0
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        order = np.argsort(keys[lo:hi], kind="mergesort")
+        sums[:] = 0.0
+        first = hi - lo  # of the rows above key - margin, from the top down
+        for place in range(hi - lo - 1, -1, -1):
+            row = lo + order[place]
+            while first > 0 and keys[lo + order[first - 1]] > keys[row] - margin:
+                first -= 1
+                other = lo + order[first]
+                sums[0, grades[other]] += weight[other]
+                sums[1, grades[other]] += weight[other] * (keys[other] - keys[lo + order[0]])
+            reach = margin - (keys[row] - keys[lo + order[0]])
+            for g in range(grades[row]):
+                value += (
+                    scale[query]
+                    * weight[row]
+                    * table[grades[row], g]
+                    * (reach * sums[0, g] + sums[1, g])
+                )
+    return value

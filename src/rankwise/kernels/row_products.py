@@ -1,0 +1,41 @@
+"""Products of a block of rows with a vector, in float64 whatever the type of the block.
+
+On rows in the cache, converting while multiplying costs less than BLAS on a converted copy, and a
+block is read from memory once for a product from the right and one from the left.
+"""
+
+from __future__ import annotations
+
+from rankwise._jit import REASSOCIATE, njit
+
+
+@njit(fastmath=REASSOCIATE)
+def times_vector(X, w, out):
+    """Write ``X w``; X float32 or float64 (n, d), w float64 (d,), out float64 (n,)."""
+    n, d = X.shape
+    for i in range(n):
+        total = 0.0
+        for j in range(d):
+            total += X[i, j] * w[j]
+        out[i] = total
+
+
+@njit(fastmath=REASSOCIATE)
+def add_transposed(X, h, out):
+    """Add ``X' h`` to ``out``; X float32 or float64 (n, d), h float64 (n,), out float64 (d,)."""
+    n, d = X.shape
+    for i in range(n):
+        factor = h[i]
+        for j in range(d):
+            out[j] += factor * X[i, j]
+
+
+@njit(fastmath=REASSOCIATE)
+def add_moments(X, sums, squares):
+    """Add the sums of the columns and of their squares; both float64 (d,)."""
+    n, d = X.shape
+    for i in range(n):
+        for j in range(d):
+            value = float(X[i, j])
+            sums[j] += value
+            squares[j] += value * value

@@ -1,0 +1,129 @@
+"""Hinge loss over the pairs of a query, evaluated from order statistics.
+
+``sum_q c_q sum_{i,j: y_i > y_j} w_i w_j T[y_i, y_j] h(delta_ij - (f_i - f_j))`` with the squared
+hinge ``h(s) = max(0, s)^2``, or the hinge ``max(0, s)``, bent by a parabola up to ``bend``:
+``s^2 / (2 bend)``, then ``s - bend / 2``. The margin ``delta`` is 1, or ``y_i - y_j``, which is the
+margin 0 for the keys ``f - y``.
+
+Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_hinge` does the sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.kernels.pair_hinge import hinge_curvature, hinge_point, hinge_sum
+from rankwise.typing import Float64Array, Int64Array
+
+# The kernel's table of grade pairs: beyond this many grades its rows cost more than a sort.
+LARGEST_TABLE = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class PairwiseHinge:
+    """The loss of some whole queries, rows in group order.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_queries + 1,), int64
+    grades : ndarray of shape (n_samples,), int64
+        Rank of every row's label, from 0.
+    weight : ndarray of shape (n_samples,)
+    scale : ndarray of shape (n_queries,)
+        Weight ``c_q`` of each query.
+    table : ndarray of shape (n_grades, n_grades)
+        Weight of a pair of grades, the upper one first.
+    offset : ndarray of shape (n_samples,)
+        What is taken from the scores to get keys: 0, or the label where it is the margin.
+    margin, bend, curvature : float
+    """
+
+    indptr: Int64Array
+    grades: Int64Array
+    weight: Float64Array
+    scale: Float64Array
+    table: Float64Array
+    offset: Float64Array
+    margin: float = 1.0
+    bend: float = np.inf
+    curvature: float = 1.0
+
+    def part(self, first: int, last: int) -> HingeState:
+        """A state for the queries from ``first`` to before ``last``."""
+        rows = slice(int(self.indptr[first]), int(self.indptr[last]))
+        return HingeState(
+            PairwiseHinge(
+                self.indptr[first : last + 1] - rows.start,
+                self.grades[rows],
+                self.weight[rows],
+                self.scale[first:last],
+                self.table,
+                self.offset[rows],
+                self.margin,
+                self.bend,
+                self.curvature,
+            )
+        )
+
+
+class HingeState:
+    """The loss of a part at the point last visited; keeps the order of the rows there."""
+
+    def __init__(self, loss: PairwiseHinge) -> None:
+        n = len(loss.grades)
+        self._loss = loss
+        self._shape = np.array([loss.margin, loss.bend, loss.curvature])
+        self._order = np.arange(n, dtype=np.int64)
+        self._placed = np.zeros((3, n))
+        self._row_scale = np.repeat(loss.scale, np.diff(loss.indptr))
+
+    def value_grad(self, scores: Float64Array, out: Float64Array) -> float:
+        """Value at the scores; the gradient is written to ``out``. O(m log m + m K) a query."""
+        loss = self._loss
+        return hinge_point(
+            scores - loss.offset,
+            loss.grades,
+            loss.weight,
+            loss.scale,
+            loss.indptr,
+            loss.table,
+            self._shape,
+            self._order,
+            self._placed,
+            out,
+        )
+
+    def curvature(self, step: Float64Array, out: Float64Array) -> None:
+        """Second derivative at the point last visited, times ``step``. O(m K) a query."""
+        loss = self._loss
+        hinge_curvature(
+            step,
+            loss.grades,
+            loss.scale,
+            loss.indptr,
+            loss.table,
+            self._shape,
+            self._order,
+            self._placed,
+            out,
+        )
+
+    def hinge(self, scores: Float64Array) -> float:
+        """Value of the hinge itself, without a bend."""
+        loss = self._loss
+        return hinge_sum(
+            scores - loss.offset,
+            loss.grades,
+            loss.weight,
+            loss.scale,
+            loss.indptr,
+            loss.table,
+            loss.margin,
+        )
+
+    def total_curvature(self) -> float:
+        """Trace of the second derivative at the point last visited."""
+        weighted = 2.0 * self._loss.curvature * self._placed[1] * self._placed[2]
+        return float(weighted @ self._row_scale)

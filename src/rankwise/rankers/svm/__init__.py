@@ -1,0 +1,1 @@
+"""Support vector rankers: hinges over the pairs of a query."""

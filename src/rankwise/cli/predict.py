@@ -47,8 +47,8 @@ def predict(
     With --json they stand in the JSON where there is no --out, else the name of the file.
     """
     from rankwise.cli._data import load_table
-    from rankwise.persistence import load
     from rankwise.metrics.predicting import innermost, scores_of
+    from rankwise.persistence import load
 
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is no model file.")

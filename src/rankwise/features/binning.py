@@ -31,10 +31,14 @@ class Binning:
     cuts : ndarray of shape (indptr[-1],), float64
         Ascending within a column; ``cuts[indptr[j]:indptr[j + 1]]`` are those of column j.
     indptr : ndarray of shape (n_features + 1,), int64
+    below, above : ndarray of shape (indptr[-1],), float64
+        Largest training value up to each cut, and smallest beyond it.
     """
 
     cuts: Float64Array
     indptr: Int64Array
+    below: Float64Array
+    above: Float64Array
 
     @property
     def n_features(self) -> int:
@@ -149,19 +153,27 @@ def find_bins(
         cuts = []
         for j, column in enumerate(block, start=first):
             if nominal[j]:
-                cuts.append(np.arange(nominal[j] - 1) + 0.5)
+                codes = np.arange(float(nominal[j]))
+                cuts.append(np.stack([codes[:-1] + 0.5, codes[:-1], codes[1:]]))
             else:
                 cuts.append(_cuts_of_column(column, weight, max_bins))
         return cuts
 
     blocks = thread_map(cut, range(0, n_features, CHUNK_COLUMNS))
     columns = [cuts for block in blocks for cuts in block]
-    indptr = np.concatenate([[0], np.cumsum([len(cuts) for cuts in columns])]).astype(np.int64)
-    return Binning(np.concatenate([np.empty(0), *columns]), indptr)
+    indptr = np.concatenate([[0], np.cumsum([c.shape[1] for c in columns])]).astype(np.int64)
+    cuts, below, above = np.concatenate([np.empty((3, 0)), *columns], axis=1)
+    return Binning(cuts, indptr, below, above)
+
+
+def midpoints(low: Float64Array, high: Float64Array) -> Float64Array:
+    """Numbers m with ``low <= m < high``, between the two where there is one; inf below inf."""
+    middle = 0.5 * low + 0.5 * high
+    return np.where((low <= middle) & ((middle < high) | np.isinf(high)), middle, low)
 
 
 def _cuts_of_column(column: FloatArray, weight: Float64Array | None, max_bins: int) -> Float64Array:
-    """Cuts of one contiguous column, which may be sorted in place."""
+    """Cuts of one contiguous column, which may be sorted in place, and the values around them."""
     if weight is None:
         column.sort()  # NaN last
         weights = np.empty(0)
@@ -171,4 +183,6 @@ def _cuts_of_column(column: FloatArray, weight: Float64Array | None, max_bins: i
     n_present = len(column) - int(np.count_nonzero(np.isnan(column)))
     out = np.empty(max_bins - 1)
     values = column[:n_present].astype(np.float64, copy=False)
-    return out[: find_cuts(values, weights[:n_present], out)].copy()
+    cuts = out[: find_cuts(values, weights[:n_present], out)]
+    above = np.searchsorted(values, cuts, side="right")
+    return np.stack([cuts, values[above - 1], values[above]])

@@ -35,9 +35,9 @@ def collapse_at(tree: Tree, nodes: NDArray[np.bool_]) -> Tree:
     is_leaf = tree.is_leaf | nodes
     kept = np.zeros(tree.n_nodes, dtype=bool)
     kept[0] = True
-    for node in range(tree.n_nodes):  # children come after their parent
-        if kept[node] and not is_leaf[node]:
-            kept[tree.left[node]] = kept[tree.right[node]] = True
+    for depth in range(int(tree.depth.max())):
+        above = np.flatnonzero(kept & ~is_leaf & (tree.depth == depth))
+        kept[tree.left[above]] = kept[tree.right[above]] = True
     number = np.cumsum(kept, dtype=np.int32) - 1
     cut = is_leaf[kept]
     sizes = np.where(is_leaf, 0, np.diff(tree.category_indptr))[kept]

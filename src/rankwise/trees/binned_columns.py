@@ -1,0 +1,207 @@
+"""Splits between bins: class weights of every bin of every column, counted node by node.
+
+A node of m rows costs O(m) a column to count, at half the rows where it is counted with its
+sibling, and O(bins) to search.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise._threads import thread_map
+from rankwise.features.binning import Binning, find_bins, midpoints
+from rankwise.kernels.tree_rows import part_rows
+from rankwise.kernels.tree_splits import scan_bins
+from rankwise.trees.criterion import Criterion
+from rankwise.trees.frontier import (
+    Frontier,
+    Splits,
+    first_best,
+    in_blocks,
+    labelled_rows,
+    mark_by_codes,
+    over_nodes,
+)
+from rankwise.trees.nominal import NominalColumns
+from rankwise.typing import Float64Array, FloatArray, Int64Array
+
+CHUNK_COLUMNS = 8
+CELLS = 1_000_000  # nodes times columns whose splits are held at a time
+KEEP_ROWS = 1024  # a node of so many rows keeps its histograms for its children ...
+KEEP_BYTES = 256_000_000  # ... of more, where all together would take more memory than this
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedColumns:
+    """Bins of all columns, and the codes of the rows.
+
+    Attributes
+    ----------
+    binning : Binning
+    codes : ndarray of shape (n_features, n_samples), uint8
+    n_categories : ndarray of shape (n_features,), int64
+        0 for ordered columns.
+    """
+
+    binning: Binning
+    codes: NDArray[np.uint8]
+    n_categories: Int64Array
+
+    def rows(
+        self,
+        y: NDArray[Any],
+        weight: Float64Array | None,
+        criterion: Criterion,
+        least: float,
+        max_depth: float,
+    ) -> BinnedRows:
+        """What a tree over these rows is grown from."""
+        return BinnedRows(self, y, weight, criterion, least, max_depth)
+
+
+def bin_columns(
+    X: FloatArray, n_categories: Int64Array, max_bins: int, weight: Float64Array | None
+) -> BinnedColumns:
+    """Bin every column; see :func:`rankwise.features.binning.find_bins`."""
+    binning = find_bins(X, max_bins, weight, n_categories)
+    return BinnedColumns(binning, binning.codes(X), n_categories)
+
+
+class BinnedRows:
+    """Rows of a tree, and histograms of them; see :class:`rankwise.trees.frontier.Rows`."""
+
+    def __init__(
+        self,
+        columns: BinnedColumns,
+        y: NDArray[Any],
+        weight: Float64Array | None,
+        criterion: Criterion,
+        least: float,
+        max_depth: float,
+    ) -> None:
+        self._codes, self._binning = columns.codes, columns.binning
+        self._y = y
+        self._weight = np.empty(0) if weight is None else weight
+        self._criterion = (criterion.kind, criterion.distances, float(least))
+        self._rows = labelled_rows(
+            np.arange(len(y)) if weight is None else np.flatnonzero(weight), y
+        )
+        self._go_left = np.zeros(len(y), dtype=np.uint8)
+        self.n_rows = len(self._rows)
+        ordered = np.flatnonzero(columns.n_categories == 0)
+        nominal = np.flatnonzero(columns.n_categories)
+        self._nominal = NominalColumns(
+            nominal, columns.n_categories[nominal], columns.codes[nominal]
+        )
+        n_cuts = columns.binning.n_cuts[ordered]
+        cells = (n_cuts + 2) * len(criterion.distances)
+        self._n_cells = int(cells.sum())
+        # Line of codes, first cell in a line of histograms, number of cuts.
+        self._ordered = np.column_stack([ordered, np.cumsum(cells) - cells, n_cuts])
+        self._dtype = np.int32 if weight is None else np.float64
+        # Differences of whole numbers are exact; of others, empty bins would keep a remainder.
+        self._subtracts = weight is None or bool((weight == np.floor(weight)).all())
+        whole = len(self._rows) * self._n_cells * np.dtype(self._dtype).itemsize
+        self._keep_rows = max(KEEP_ROWS, math.ceil(whole / KEEP_BYTES))
+        self._max_depth = max_depth
+
+    def find(self, frontier: Frontier, ties: Float64Array, allowed: Any) -> Splits:
+        """Best split of each open node."""
+        lines = np.full(frontier.n_open, -1)
+        if self._subtracts and allowed is None:
+            segments = frontier.segments
+            depth = np.repeat(frontier.depth[:, None], 2, axis=1)[frontier.is_open]
+            large = segments[:, 1] - segments[:, 0] >= self._keep_rows
+            keep = np.flatnonzero(large & (depth + 1 < self._max_depth))
+            lines[keep] = np.arange(len(keep))
+        kept = np.empty((int(lines.max(initial=-1)) + 1, self._n_cells), dtype=self._dtype)
+
+        def find(block: Frontier, nodes: slice) -> Splits:
+            drawn = None if allowed is None else allowed[nodes]
+            return self._find(block, ties[nodes], drawn, lines[nodes], kept)
+
+        return in_blocks(find, frontier, max(1, CELLS // self._codes.shape[0]))
+
+    def _find(
+        self,
+        frontier: Frontier,
+        ties: Float64Array,
+        allowed: Any,
+        lines: Int64Array,
+        kept: NDArray[Any],
+    ) -> Splits:
+        segments, nodes = frontier.segments, np.arange(frontier.n_open)
+        gains = np.zeros((self._codes.shape[0], len(nodes)))
+        found = self._scan(frontier, ties, allowed, lines, kept)
+        gains[self._ordered[:, 0]] = found[:, :, 0].T
+        gains[self._nominal.features], marks = self._nominal.search(
+            self._rows, self._y, self._weight, segments, ties, self._criterion, allowed
+        )
+        feature = first_best(gains, ties)
+        is_nominal, marks, side = self._nominal.winners(feature, marks)
+        place, threshold = np.zeros_like(feature), np.full(len(feature), np.nan)
+        if len(self._ordered):
+            line = np.searchsorted(self._ordered[:, 0], feature).clip(0, len(self._ordered) - 1)
+            place, following, sorted_side = found[nodes, line, 1:].astype(np.int64).T
+            side = np.where(is_nominal, side, sorted_side)
+            threshold = np.where(is_nominal, np.nan, self._thresholds(feature, place, following))
+        return Splits(gains[feature, nodes], feature, threshold, place, side, marks, lines, kept)
+
+    def _scan(
+        self,
+        frontier: Frontier,
+        ties: Float64Array,
+        allowed: Any,
+        lines: Int64Array,
+        kept: NDArray[Any],
+    ) -> Float64Array:
+        """What the kernel finds in ordered columns, shape (n_open, n_ordered, 4)."""
+        n_open, numbers = frontier.n_open, frontier.open_numbers
+        kept_lines = np.where(numbers >= 0, np.append(lines, -1)[numbers], -1)
+        pairs = np.column_stack([frontier.bounds, numbers, frontier.lines, kept_lines])
+        histograms = (kept[:0] if frontier.histograms is None else frontier.histograms, kept)
+        totals = frontier.counts[frontier.is_open]
+
+        def scan(start: int) -> Float64Array:
+            columns = self._ordered[start : start + CHUNK_COLUMNS]
+            found = np.zeros((n_open, len(columns), 4))
+            if allowed is not None:
+                found[:, :, 0] = np.where(allowed[:, columns[:, 0]], 0, -1)
+            scan_bins(
+                self._codes, self._rows, self._weight, pairs, totals, ties, self._criterion,
+                columns, histograms, found,
+            )  # fmt: skip
+            return found
+
+        parts = thread_map(scan, range(0, len(self._ordered), CHUNK_COLUMNS))
+        return np.concatenate([np.empty((n_open, 0, 4)), *parts], axis=1)
+
+    def _thresholds(
+        self, feature: Int64Array, place: Int64Array, following: Int64Array
+    ) -> Float64Array:
+        """Between the values of a bin and the next that the node has rows in; else infinite."""
+        first, binning = self._binning.indptr[feature], self._binning
+        below = np.append(binning.below, np.inf)[np.minimum(first + place, len(binning.below))]
+        above = np.append(binning.above, np.inf)[np.where(following > 0, first + following - 1, -1)]
+        return midpoints(below, above)
+
+    def mark(self, segments: Int64Array, splits: Splits) -> tuple[Int64Array, Float64Array]:
+        """Decide where the rows of nodes go."""
+        missing = self._binning.missing_code[splits.feature]
+        lefts = (np.arange(256) <= splits.place[:, None]).astype(np.uint8)
+        lefts[np.arange(len(lefts)), missing] = splits.side == 1
+        is_nominal = np.isnan(splits.threshold)
+        lefts[is_nominal, : splits.marks.shape[1]] = splits.marks[is_nominal]
+        return mark_by_codes(
+            self._rows, self._codes, self._y, self._weight, segments, splits.feature, lefts,
+            self._go_left, len(self._criterion[1]),
+        )  # fmt: skip
+
+    def part(self, segments: Int64Array) -> None:
+        """Move the rows that go left before the others, in each of the segments."""
+        over_nodes(lambda nodes: part_rows(self._rows, self._go_left, segments[nodes]), segments)

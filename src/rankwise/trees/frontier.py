@@ -1,0 +1,223 @@
+"""Nodes that wait to be split, and the splits that are found for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise._threads import thread_map
+from rankwise.kernels.tree_rows import mark_coded
+from rankwise.typing import Float64Array, Int64Array
+
+CHUNK_ROWS = 32_768  # rows of nodes that one thread takes at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """Pairs of siblings, some of them to be split; the root is the first of a pair of its own.
+
+    Attributes
+    ----------
+    bounds : ndarray of shape (n_pairs, 3), int64
+        Start, border and end of the siblings' rows in the arrays of rows.
+    numbers : ndarray of shape (n_pairs, 2), int64
+        Numbers of the nodes in the tree.
+    is_open : ndarray of shape (n_pairs, 2), bool
+        Which may be split. Arrays "of open nodes" have an entry for each of these, in C order.
+    counts : ndarray of shape (n_pairs, 2, n_classes), float64
+    impurity : ndarray of shape (n_pairs, 2), float64
+    depth : ndarray of shape (n_pairs,), int32
+    keys : ndarray of shape (n_pairs, 2), uint64
+        What the draws of features are made from; a node's depend on its way from the root alone.
+    lines : ndarray of shape (n_pairs,), int64
+        Line of their parent in ``histograms``, or -1.
+    histograms : ndarray or None
+        Those of the parents that are kept, where the grower uses any.
+    """
+
+    bounds: Int64Array
+    numbers: Int64Array
+    is_open: NDArray[np.bool_]
+    counts: Float64Array
+    impurity: Float64Array
+    depth: NDArray[np.int32]
+    keys: NDArray[np.uint64]
+    lines: Int64Array
+    histograms: NDArray[Any] | None
+
+    @property
+    def n_open(self) -> int:
+        """Number of open nodes."""
+        return int(np.count_nonzero(self.is_open))
+
+    @property
+    def segments(self) -> Int64Array:
+        """First row and end of each open node, shape (n_open, 2)."""
+        return np.stack([self.bounds[:, :2], self.bounds[:, 1:]], axis=1)[self.is_open]
+
+    @property
+    def open_numbers(self) -> Int64Array:
+        """Place of each sibling among the open nodes, -1 where it is none, shape (n_pairs, 2)."""
+        places = np.full(self.is_open.shape, -1, dtype=np.int64)
+        places[self.is_open] = np.arange(self.n_open)
+        return places
+
+    def blocks(self, most: int) -> list[Frontier]:
+        """The pairs in consecutive parts of at most ``most`` pairs."""
+        if len(self.bounds) <= most:
+            return [self]
+        starts = range(0, len(self.bounds), most)
+        return [self.take(slice(start, start + most)) for start in starts]
+
+    def take(self, pairs: Any) -> Frontier:
+        """Some of the pairs."""
+        return replace(self, **_part(self, pairs))
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """The best split of each of some nodes.
+
+    Attributes
+    ----------
+    gain : ndarray of shape (n_nodes,), float64
+        0 where no split gains anything; the rest of such a node is undefined.
+    feature : ndarray of shape (n_nodes,), int64
+    threshold : ndarray of shape (n_nodes,), float64
+        NaN for nominal columns.
+    place : ndarray of shape (n_nodes,), int64
+        Where an ordered column is parted: the grower's own measure.
+    side : ndarray of shape (n_nodes,), int64
+        Of missing values: 1 left, 0 right, -1 where the node has none.
+    marks : ndarray of shape (n_nodes, width), uint8
+        For nominal columns, by category: 1 left, 0 right, 2 the node has no such row.
+    lines : ndarray of shape (n_nodes,), int64
+        Line of the node in ``histograms``, or -1.
+    histograms : ndarray or None
+        What the grower keeps for the children.
+    """
+
+    gain: Float64Array
+    feature: Int64Array
+    threshold: Float64Array
+    place: Int64Array
+    side: Int64Array
+    marks: NDArray[np.uint8]
+    lines: Int64Array
+    histograms: NDArray[Any] | None
+
+    def take(self, nodes: Any) -> Splits:
+        """The splits of some of the nodes."""
+        return replace(self, **_part(self, nodes))
+
+    def where(self, nodes: NDArray[np.bool_], others: Splits) -> Splits:
+        """These of ``nodes``, and the others of the rest."""
+        mine = _part(self, nodes)
+        fields = {name: values.copy() for name, values in _part(others, slice(None)).items()}
+        for name, values in fields.items():
+            values[nodes] = mine[name]
+        return replace(others, **fields)
+
+
+class Rows(Protocol):
+    """Training rows in an order that a grower can find splits in and part."""
+
+    n_rows: int
+
+    def find(self, frontier: Frontier, ties: Float64Array, allowed: Any) -> Splits:
+        """Best split of each open node, by the features that ``allowed`` (n_open, d) names."""
+        ...
+
+    def mark(self, segments: Int64Array, splits: Splits) -> tuple[Int64Array, Float64Array]:
+        """Decide where the rows of nodes go.
+
+        Returns
+        -------
+        n_left : ndarray of shape (n_nodes,), int64
+            Number of rows on the left.
+        counts : ndarray of shape (n_nodes, 2, n_classes), float64
+            Class weights of the children.
+        """
+        ...
+
+    def part(self, segments: Int64Array) -> None:
+        """Move the rows that go left before the others, in each of the segments."""
+        ...
+
+
+def _part(values: Frontier | Splits, index: Any) -> dict[str, NDArray[Any]]:
+    """Fields with an entry for each node or pair, at some of these."""
+    names = (name for name in values.__dataclass_fields__ if name != "histograms")
+    return {name: getattr(values, name)[index] for name in names}
+
+
+def first_best(gains: Float64Array, ties: Float64Array) -> Int64Array:
+    """The first column of each node whose gain is the largest, up to the tie.
+
+    Parameters
+    ----------
+    gains : ndarray of shape (n_features, n_nodes)
+    ties : ndarray of shape (n_nodes,)
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,), int64
+    """
+    return np.argmax(gains >= gains.max(axis=0) - ties, axis=0)
+
+
+def over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
+    """Call ``work`` on ranges of nodes that hold some ten thousand rows each, on threads."""
+    if len(segments) == 0:
+        return
+    chunk = np.cumsum(segments[:, 1] - segments[:, 0]) // CHUNK_ROWS
+    starts = [0, *(np.flatnonzero(np.diff(chunk)) + 1), len(segments)]
+    thread_map(work, [slice(a, b) for a, b in pairwise(starts)])
+
+
+def in_blocks(find: Callable[[Frontier, slice], Splits], frontier: Frontier, most: int) -> Splits:
+    """What ``find`` finds for at most ``most`` pairs at a time, and the places of their nodes."""
+    parts, start = [], 0
+    for block in frontier.blocks(most):
+        parts.append(find(block, slice(start, start + block.n_open)))
+        start += block.n_open
+    if len(parts) == 1:
+        return parts[0]
+    every = [_part(part, slice(None)) for part in parts]
+    fields = {name: np.concatenate([part[name] for part in every]) for name in every[0]}
+    return replace(parts[0], **fields)
+
+
+def mark_by_codes(
+    rows: NDArray[np.uint64],
+    codes: NDArray[Any],
+    y: NDArray[Any],
+    weight: Float64Array,
+    segments: Int64Array,
+    lines: Int64Array,
+    lefts: NDArray[np.uint8],
+    go_left: NDArray[np.uint8],
+    n_classes: int,
+) -> tuple[Int64Array, Float64Array]:
+    """Mark where rows go whose nodes are split by codes; see :meth:`Rows.mark`."""
+    n_left = np.empty(len(segments), dtype=np.int64)
+    counts = np.empty((len(segments), 2, n_classes))
+
+    def mark(nodes: slice) -> None:
+        mark_coded(
+            rows, codes, y, weight, segments[nodes], lines[nodes], lefts[nodes], go_left,
+            n_left[nodes], counts[nodes],
+        )  # fmt: skip
+
+    over_nodes(mark, segments)
+    return n_left, counts
+
+
+def labelled_rows(rows: Int64Array, y: NDArray[Any]) -> NDArray[np.uint64]:
+    """Row number in the lower and class in the upper 32 bits."""
+    return rows.astype(np.uint64) | (y[rows].astype(np.uint64) << np.uint64(32))

@@ -1,0 +1,349 @@
+"""Grow a tree: the one loop around both ways of finding splits.
+
+Nodes are split level by level, or, where the number of leaves is limited, the node that gains most
+first. Splits that gain the same up to rounding are decided by the column (the first), then missing
+values (to the left), then the threshold (the lowest); nothing depends on the number of threads.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise._row_hash import scrambled
+from rankwise.kernels.tree_splits import UNSEEN
+from rankwise.trees.binned_columns import BinnedColumns, bin_columns
+from rankwise.trees.criterion import Criterion, make_criterion
+from rankwise.trees.frontier import Frontier, Rows, Splits
+from rankwise.trees.sorted_columns import SortedColumns, sort_columns
+from rankwise.trees.tree import Tree
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, Int64Array
+
+TIE = 1e-12  # of a node's impurity: gains that differ by less are equal
+SIDES = np.array([0x9E3779B97F4A7C15, 0xD1B54A32D192ED03], dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop, and which features each node may be split by.
+
+    Attributes
+    ----------
+    max_depth : int >= 0 or None
+        None: no limit.
+    min_samples_leaf : float
+        Least weight of a child; a weight is a repetition. Up to 1 nothing is asked for, so that
+        weights below 1 can be told apart too.
+    min_samples_split : float
+        Least weight of a node that is split; up to 2 nothing is asked for.
+    min_gain : float >= 0
+        Least gain of a split, not divided by the weight. A split always gains something.
+    max_leaf_nodes : int >= 2 or None
+        Nodes are then split in the order of their gain.
+    max_features : int >= 1 or None
+        Features drawn for each node; where none of them allows a split, all are tried.
+    seed : int in [0, 2^63)
+        Of these draws: the features of a node depend on it and on the way to the node.
+    """
+
+    max_depth: int | None = None
+    min_samples_leaf: float = 1
+    min_samples_split: float = 2
+    min_gain: float = 0.0
+    max_leaf_nodes: int | None = None
+    max_features: int | None = None
+    seed: int = 0
+
+
+def prepare(
+    columns: FloatArray,
+    *,
+    n_categories: ArrayLike | None = None,
+    method: Literal["exact", "histogram"] = "exact",
+    max_bins: int = 255,
+    weight: Float64Array | None = None,
+) -> SortedColumns | BinnedColumns:
+    """Sort or bin the columns, once for any number of trees over the same rows.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_samples, n_features), float32 or float64
+        NaN where missing. A nominal column holds codes ``0 ... n_categories - 1``.
+    n_categories : array-like of shape (n_features,), int, optional
+        0 for ordered columns. None: all are ordered.
+    method : {"exact", "histogram"}, default="exact"
+        Histograms know of an ordered column what :func:`rankwise.features.binning.find_bins`
+        keeps; splits are exact where a column has at most ``max_bins`` values.
+    max_bins : int in [2, 255], default=255
+    weight : ndarray of shape (n_samples,), optional
+        What bins of equal weight go by.
+
+    Returns
+    -------
+    SortedColumns or BinnedColumns
+        For :func:`grow_from`.
+
+    Raises
+    ------
+    ValueError
+        Histograms: where a column has more than 255 categories.
+    """
+    if n_categories is None:
+        sizes = np.zeros(columns.shape[1], dtype=np.int64)
+    else:
+        sizes = np.asarray(n_categories, dtype=np.int64)
+    if method == "exact":
+        return sort_columns(columns, sizes)
+    return bin_columns(columns, sizes, max_bins, weight)
+
+
+def grow(
+    columns: FloatArray,
+    codes: NDArray[Any],
+    n_classes: int,
+    weight: Float64Array | None = None,
+    criterion: str | ArrayLike = "rank",
+    limits: Limits | None = None,
+    *,
+    method: Literal["exact", "histogram"] = "exact",
+    n_categories: ArrayLike | None = None,
+    max_bins: int = 255,
+) -> Tree:
+    """Grow one tree.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_samples, n_features), float32 or float64
+        NaN where missing: every split is tried with missing values on either side, and the split
+        of missing from present values too. A nominal column holds codes ``0 ... n_categories - 1``
+        and is split by subsets: all of them where a node holds at most 8 categories; of more, those
+        that the order of the mean class allows. No infinite values.
+    codes : ndarray of shape (n_samples,), int
+        Class numbers ``0 ... n_classes - 1``.
+    n_classes : int >= 1
+    weight : ndarray of shape (n_samples,), float64 >= 0, optional
+        A weight counts as repetition; rows of weight 0 are left out. None: all 1.
+    criterion : {"rank", "gini", "entropy", "absolute_error"} or array-like, default="rank"
+        An array holds rank distances, see :func:`rankwise.trees.criterion.make_criterion`.
+    limits : Limits, optional
+        None: the tree grows until no split gains anything.
+    method, n_categories, max_bins
+        See :func:`prepare`.
+
+    Returns
+    -------
+    Tree
+
+    Raises
+    ------
+    ValueError
+        Where the criterion is none, or the columns cannot be binned.
+
+    Notes
+    -----
+    For N rows, d columns and depth t: O(N d log N) to sort and O(N d t) to grow, or, with
+    histograms of B bins, O(N d log N) to bin and O((N + n_nodes B) d t); the constant is much
+    smaller. Where all weights are whole numbers the larger of two siblings is counted by
+    subtraction. Histograms of large nodes are kept up to 256 MB.
+
+    The order of the rows, and increasing transformations of ordered columns, change no split but
+    for ties, thresholds (the midpoints of values) and the last digits of sums of broken weights.
+
+    Composition: criterion x splits of sorted or binned columns x order of growth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.trees.growth import grow
+    >>> tree = grow(np.array([[1.0], [2.0], [4.0], [np.nan]]), np.array([0, 0, 2, 1]), 3)
+    >>> tree.threshold
+    array([ 3.,  inf,  nan, nan, nan])
+    >>> tree.gain
+    array([5., 2., 0., 0., 0.])
+    """
+    prepared = prepare(
+        columns, n_categories=n_categories, method=method, max_bins=max_bins, weight=weight
+    )
+    return grow_from(prepared, codes, n_classes, weight, criterion, limits)
+
+
+def grow_from(
+    prepared: SortedColumns | BinnedColumns,
+    codes: NDArray[Any],
+    n_classes: int,
+    weight: Float64Array | None = None,
+    criterion: str | ArrayLike = "rank",
+    limits: Limits | None = None,
+) -> Tree:
+    """Grow one tree on columns that :func:`prepare` has sorted or binned; see :func:`grow`."""
+    limits = Limits() if limits is None else limits
+    rule = make_criterion(criterion, n_classes)
+    y = codes.astype(np.uint16 if n_classes <= 1 << 16 else np.int64)
+    least = limits.min_samples_leaf if limits.min_samples_leaf > 1 else 0.0
+    depth = np.inf if limits.max_depth is None else limits.max_depth
+    if weight is not None:
+        weight = np.ascontiguousarray(weight, dtype=np.float64)
+    rows: Rows = prepared.rows(y, weight, rule, least, depth)
+    grower = _Grower(rows, rule, limits, prepared.n_categories)
+    root = grower.root(np.bincount(y, weight, n_classes).astype(np.float64))
+    if limits.max_leaf_nodes is None:
+        grower.by_levels(root)
+    else:
+        grower.best_first(root, limits.max_leaf_nodes)
+    return grower.tree()
+
+
+@dataclass
+class _Grower:
+    """The nodes of a growing tree."""
+
+    rows: Rows
+    criterion: Criterion
+    limits: Limits
+    n_categories: Int64Array
+    counts: list[Float64Array] = field(default_factory=list)
+    depths: list[NDArray[np.int32]] = field(default_factory=list)
+    n_nodes: int = 0
+    divided: list[_Divided] = field(default_factory=list)
+
+    def root(self, counts: Float64Array) -> Frontier:
+        """The frontier that holds the root alone."""
+        self.counts.append(counts[None])
+        self.depths.append(np.zeros(1, dtype=np.int32))
+        self.n_nodes = 1
+        pair = np.stack([counts, np.zeros_like(counts)])[None]
+        impurity, depth = self.criterion.impurity(pair[0])[None], np.zeros(1, dtype=np.int32)
+        key = scrambled(np.array([[self.limits.seed + 1, 0]], dtype=np.uint64))
+        is_open = self._is_open(pair, impurity, depth)
+        n = self.rows.n_rows
+        return Frontier(
+            np.array([[0, n, n]]), np.array([[0, -1]]), is_open, pair, impurity, depth, key,
+            np.array([-1]), None,
+        )  # fmt: skip
+
+    def by_levels(self, frontier: Frontier) -> None:
+        """Split every node that can be split, a level at a time."""
+        while frontier.n_open:
+            splits = self._find(frontier)
+            frontier = self._divide(frontier, splits, self._accepted(splits))
+
+    def best_first(self, frontier: Frontier, max_leaf_nodes: int) -> None:
+        """Split the node that gains most, until there are enough leaves."""
+        heap: list[tuple[float, int, Frontier, Splits, int]] = []
+        for _ in range(1, max_leaf_nodes):
+            if frontier.n_open:
+                splits, numbers = self._find(frontier), frontier.numbers[frontier.is_open]
+                for i in self._accepted(splits):
+                    entry = (-float(splits.gain[i]), int(numbers[i]), frontier, splits, int(i))
+                    heapq.heappush(heap, entry)
+            if not heap:
+                return
+            _, _, frontier, splits, i = heapq.heappop(heap)
+            frontier = self._divide(frontier, splits, np.array([i]))
+
+    def _find(self, frontier: Frontier) -> Splits:
+        """Best split of every open node, by the features drawn for it."""
+        ties = TIE * frontier.impurity[frontier.is_open]
+        n_features, most = len(self.n_categories), self.limits.max_features
+        if most is None or most >= n_features:
+            return self.rows.find(frontier, ties, None)
+        drawn = _draw(frontier.keys[frontier.is_open], n_features, most)
+        splits = self.rows.find(frontier, ties, drawn)
+        without = splits.gain <= 0
+        if not without.any():
+            return splits
+        others = self.rows.find(frontier, ties, ~drawn & without[:, None])
+        return others.where(without, splits)
+
+    def _accepted(self, splits: Splits) -> Int64Array:
+        """The nodes whose best split gains enough."""
+        return np.flatnonzero((splits.gain > 0) & (splits.gain >= self.limits.min_gain))
+
+    def _divide(self, frontier: Frontier, splits: Splits, nodes: Int64Array) -> Frontier:
+        """Split some of the open nodes; returns those of their children that may be split."""
+        splits, segments = splits.take(nodes), frontier.segments[nodes]
+        n_left, counts = self.rows.mark(segments, splits)
+        pairs, sides = (index[nodes] for index in np.nonzero(frontier.is_open))
+        depth = frontier.depth[pairs] + np.int32(1)
+        numbers = self.n_nodes + np.arange(2 * len(nodes)).reshape(-1, 2)
+        self.n_nodes += 2 * len(nodes)
+        self.counts.append(counts.reshape(-1, counts.shape[2]))
+        self.depths.append(np.repeat(depth, 2))
+        parents = frontier.numbers[pairs, sides]
+        weights = counts.sum(axis=2)
+        to_left = np.where(splits.side >= 0, splits.side == 1, weights[:, 0] >= weights[:, 1])
+        self.divided.append(_Divided(parents, numbers, splits, to_left))
+        impurity = self.criterion.impurity(counts.reshape(-1, counts.shape[2])).reshape(-1, 2)
+        is_open = self._is_open(counts, impurity, depth)
+        going_on = is_open.any(axis=1)
+        self.rows.part(segments[going_on])
+        bounds = np.column_stack([segments[:, 0], segments[:, 0] + n_left, segments[:, 1]])
+        keys = scrambled(frontier.keys[pairs, sides][:, None] ^ SIDES)
+        return Frontier(
+            bounds, numbers, is_open, counts, impurity, depth, keys, splits.lines,
+            splits.histograms,
+        ).take(going_on)  # fmt: skip
+
+    def _is_open(
+        self, counts: Float64Array, impurity: Float64Array, depth: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Which of two siblings may be split at all, shape (n_pairs, 2)."""
+        limits, weights = self.limits, counts.sum(axis=2)
+        is_open = (impurity > 0) & (impurity >= limits.min_gain)
+        if limits.max_depth is not None:
+            is_open &= (depth < limits.max_depth)[:, None]
+        if limits.min_samples_split > 2:
+            is_open &= weights >= limits.min_samples_split
+        if limits.min_samples_leaf > 1:
+            is_open &= weights >= 2 * limits.min_samples_leaf
+        return is_open
+
+    def tree(self) -> Tree:
+        """The grown tree."""
+        n = self.n_nodes
+        feature, left, right = (np.full(n, -1, dtype=np.int32) for _ in range(3))
+        threshold, gain = np.full(n, np.nan), np.zeros(n)
+        missing_left, n_codes = np.zeros(n, dtype=bool), np.zeros(n, dtype=np.int64)
+        by_node: list[tuple[int, NDArray[np.int32]]] = []
+        for done in self.divided:
+            feature[done.parents] = done.splits.feature
+            threshold[done.parents] = done.splits.threshold
+            gain[done.parents] = done.splits.gain
+            left[done.parents], right[done.parents] = done.numbers.T
+            missing_left[done.parents] = done.missing_left
+            for i in np.flatnonzero(np.isnan(done.splits.threshold)):
+                marks = done.splits.marks[i, : self.n_categories[done.splits.feature[i]]]
+                goes_left = (marks == 1) | ((marks == UNSEEN) & done.missing_left[i])
+                codes = np.flatnonzero(goes_left).astype(np.int32)
+                by_node.append((int(done.parents[i]), codes))
+                n_codes[done.parents[i]] = len(codes)
+        by_node.sort(key=lambda entry: entry[0])
+        return Tree(
+            feature, threshold, left, right, missing_left,
+            np.concatenate([[0], np.cumsum(n_codes)]),
+            np.concatenate([np.empty(0, np.int32), *(codes for _, codes in by_node)]),
+            np.concatenate(self.counts), gain, np.concatenate(self.depths),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Divided:
+    """Nodes that were split together: their numbers, those of their children, and how."""
+
+    parents: Int64Array
+    numbers: Int64Array
+    splits: Splits
+    missing_left: NDArray[np.bool_]
+
+
+def _draw(keys: NDArray[np.uint64], n_features: int, most: int) -> NDArray[np.bool_]:
+    """Draw ``most`` features for each node, shape (n_nodes, n_features)."""
+    salts = np.arange(1, n_features + 1, dtype=np.uint64) * SIDES[0]
+    lots = scrambled(keys[:, None] + salts)
+    drawn = np.zeros(lots.shape, dtype=bool)
+    np.put_along_axis(drawn, np.argpartition(lots, most - 1, axis=1)[:, :most], True, axis=1)
+    return drawn

@@ -1,0 +1,107 @@
+"""Nominal columns: their codes by row, and the best subset split of every node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise._threads import thread_map
+from rankwise.kernels.tree_splits import UNSEEN, search_subsets
+from rankwise.typing import Float64Array, FloatArray, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class NominalColumns:
+    """Columns whose values have no order.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_nominal,), int64
+        Their numbers among all columns.
+    n_categories : ndarray of shape (n_nominal,), int64
+    codes : ndarray of shape (n_nominal, n_samples), uint8 or int32
+        ``n_categories`` where missing.
+    """
+
+    features: Int64Array
+    n_categories: Int64Array
+    codes: NDArray[Any]
+
+    @property
+    def width(self) -> int:
+        """Most categories of a column, and one more for missing values; 0 without columns."""
+        return int(self.n_categories.max(initial=-1)) + 1
+
+    def search(
+        self,
+        rows: NDArray[np.uint64],
+        y: NDArray[Any],
+        weight: Float64Array,
+        segments: Int64Array,
+        ties: Float64Array,
+        criterion: tuple[Any, ...],
+        allowed: NDArray[np.bool_] | None,
+    ) -> tuple[Float64Array, NDArray[np.uint8]]:
+        """Best subset split of each node by each column.
+
+        Returns
+        -------
+        gains : ndarray of shape (n_nominal, n_nodes), float64
+            0: no split.
+        marks : ndarray of shape (n_nominal, n_nodes, width), uint8
+            As in :class:`rankwise.trees.frontier.Splits`.
+        """
+        gains = np.zeros((len(self.features), len(segments)))
+        marks = np.zeros((len(self.features), len(segments), self.width), dtype=np.uint8)
+
+        def search(line: int) -> None:
+            nodes = slice(None) if allowed is None else allowed[:, self.features[line]]
+            mine = np.empty((len(segments[nodes]), self.n_categories[line] + 1), dtype=np.uint8)
+            best = np.empty(len(mine))
+            search_subsets(
+                rows, self.codes[line], y, weight, segments[nodes], ties[nodes], criterion,
+                mine, best,
+            )  # fmt: skip
+            gains[line, nodes] = best
+            marks[line, nodes, : mine.shape[1]] = mine
+
+        thread_map(search, range(len(self.features)))
+        return gains, marks
+
+    def winners(
+        self, feature: Int64Array, marks: NDArray[np.uint8]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.uint8], Int64Array]:
+        """What :meth:`search` has found for the column that each node is split by.
+
+        Returns
+        -------
+        is_nominal : ndarray of shape (n_nodes,), bool
+            Whether the column is one of these; the others are undefined where not.
+        marks : ndarray of shape (n_nodes, width), uint8
+        side : ndarray of shape (n_nodes,), int64
+            Of missing values: 1 left, 0 right, -1 none.
+        """
+        if len(self.features) == 0:
+            n = len(feature)
+            return np.zeros(n, bool), np.zeros((n, 0), np.uint8), np.full(n, -1)
+        line, nodes = self.lines(feature), np.arange(len(feature))
+        side = marks[line, nodes, self.n_categories[line]].astype(np.int64)
+        is_nominal = self.features[line] == feature
+        return is_nominal, marks[line, nodes], np.where(side == UNSEEN, -1, side)
+
+    def lines(self, feature: Int64Array) -> Int64Array:
+        """Line of ``codes`` of each of some columns; any line for a column that is not nominal."""
+        return np.searchsorted(self.features, feature).clip(0, len(self.features) - 1)
+
+
+def nominal_columns(X: FloatArray, n_categories: Int64Array) -> NominalColumns:
+    """Codes of the columns of ``X`` that have categories; NaN is missing."""
+    features = np.flatnonzero(n_categories)
+    sizes = n_categories[features]
+    dtype = np.uint8 if sizes.max(initial=0) < 256 else np.int32
+    columns = X[:, features].T
+    codes = np.where(np.isnan(columns), sizes[:, None], columns).astype(dtype)
+    return NominalColumns(features, sizes, codes)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankwise.groups import QueryGroups
     from rankwise.metrics import evaluate
     from rankwise.ordinal.aggregate_prank import AggregatePRank
+    from rankwise.ordinal.orboost import ORBoost
     from rankwise.ordinal.prank import PRank
     from rankwise.ordinal.voted_prank import VotedPRank
     from rankwise.ordinal.widrow_hoff import WidrowHoff
@@ -64,6 +65,7 @@ __all__ = [
     "LinearRegressionRanker",
     "MPRank",
     "Nystroem",
+    "ORBoost",
     "PRank",
     "PairwiseELM",
     "PointwiseELM",

@@ -242,6 +242,14 @@ REGISTRY: dict[str, Entry] = {
         params={"shuffle": True, "random_state": 0},
         space={"tau": [0.3, 0.6, 0.9]},
     ),
+    "orboost": Entry(
+        "rankwise.ordinal.orboost:ORBoost",
+        kind="ordinal",
+        summary="Boosted stumps or perceptrons with exact thresholds (ORBoost-All, ORBoost-LR)",
+        tags=frozenset({"boosting", "validation"}),
+        paper="lin2006",
+        params={"measure": "nDCG@10", "early_stopping_rounds": 100, "random_state": 0},
+    ),
     "nystroem": Entry(
         "rankwise.features.nystroem:Nystroem",
         kind="transformer",

@@ -50,6 +50,8 @@ RESULT_TYPES = (
     "rankwise.groups.QueryGroups",
     "rankwise.metrics.scorer.MeasureScorer",
     "rankwise.ordinal.hypotheses.Hypotheses",
+    "rankwise.ordinal.perceptron_ensemble.PerceptronEnsemble",
+    "rankwise.ordinal.stump_ensemble.StumpEnsemble",
     "rankwise.solvers.design.LinearDesign",
     "rankwise.solvers.design.NodeDesign",
     "rankwise.solvers.design.ShiftedColumns",

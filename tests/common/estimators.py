@@ -19,6 +19,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "lightgbm": {"n_estimators": 10, "min_child_samples": 5, "n_jobs": 1},
     "xgboost": {"n_estimators": 10, "n_jobs": 1},
     "catboost": {"n_estimators": 10, "n_jobs": 1},
+    "orboost": {"n_estimators": 40},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
 ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]

@@ -244,7 +244,7 @@ def test_line_search_is_exact(rng):
         if n > 5:
             s[:4], d[:4] = s[0], d[0]  # crossings at one place
         u = rng.integers(-9, 9, n)
-        step = search_line(s, d, u, np.empty(n, np.int64), np.empty(n))
+        step = search_line(s, d, u, 0, np.empty(n, np.int64), np.empty(n))
         crossings = np.sort(np.unique(-s[d != 0] / d[d != 0]))
         ends = [*(crossings[:1] - 1), *(crossings[-1:] + 1)]
         steps = [0.0, *ends, *((crossings[1:] + crossings[:-1]) / 2)]

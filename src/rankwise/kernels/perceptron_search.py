@@ -12,10 +12,11 @@ from rankwise._jit import REASSOCIATE, njit
 
 
 @njit
-def search_line(s, d, u, order, crossing):
+def search_line(s, d, u, slack, order, crossing):
     """Best multiple of ``d`` to add to ``s``, where rows go up that are above 0.
 
-    Returns the multiple, 0 unless a larger gain than that of ``s`` is found. The sides change
+    Returns the multiple, 0 unless a gain is found that exceeds that of ``s`` by more than
+    ``slack``; gains that differ by no more are equal. The sides change
     where ``s + step d`` crosses 0; steps are tried half-way between crossings, and one before the
     first and beyond the last. ``order`` and ``crossing`` are room for one number a row.
     """
@@ -35,14 +36,14 @@ def search_line(s, d, u, order, crossing):
     rows = order[:n_crossing]
     rows = rows[np.argsort(crossing[rows])]
     best, step = now, 0.0
-    if gain > best:
+    if gain > best + slack:
         best, step = gain, crossing[rows[0]] - 1.0
     for k in range(n_crossing):
         i = rows[k]
         gain += 2 * u[i] if d[i] > 0.0 else -2 * u[i]
         here = crossing[i]
         there = crossing[rows[k + 1]] if k + 1 < n_crossing else here + 2.0
-        if there > here and gain > best:
+        if there > here and gain > best + slack:
             best, step = gain, 0.5 * (here + there)
     return step
 

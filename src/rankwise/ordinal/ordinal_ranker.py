@@ -86,17 +86,7 @@ class OrdinalRanker(ClassifierMixin, BaseEstimator):
             the smaller of the score's distances above the threshold below and below the
             threshold above, negative outside; the largest is that of the predicted class.
         """
-        scores = np.asarray(self.rank_score(X), dtype=np.float64)
-        above = scores[:, None] - self.thresholds_
-        # A score on a threshold belongs to the class above it.
-        tiny = np.finfo(np.float64).tiny
-        if len(self.classes_) == 2:
-            return np.where(above[:, 0] == 0, tiny, above[:, 0])
-        below = np.where(above == 0, -tiny, -above)
-        margins = np.full((len(scores), len(self.classes_)), np.inf)
-        margins[:, 1:] = above
-        margins[:, :-1] = np.minimum(margins[:, :-1], below)
-        return margins if len(self.classes_) > 1 else np.zeros((len(scores), 1))
+        return class_margins(np.asarray(self.rank_score(X), dtype=np.float64), self.thresholds_)
 
     def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
         """1-based rank of every row within its query; ties are broken by input order.
@@ -181,3 +171,17 @@ class OrdinalRanker(ClassifierMixin, BaseEstimator):
         self.classes_ = data.classes
         self.score_name_ = SCORE_NAME
         return data
+
+
+def class_margins(scores: Float64Array, thresholds: Float64Array) -> Float64Array:
+    """Distances of scores from the thresholds, see :meth:`OrdinalRanker.decision_function`."""
+    above = scores[:, None] - thresholds
+    # A score on a threshold belongs to the class above it.
+    tiny = np.finfo(np.float64).tiny
+    if len(thresholds) == 1:
+        return np.where(above[:, 0] == 0, tiny, above[:, 0])
+    below = np.where(above == 0, -tiny, -above)
+    margins = np.full((len(scores), len(thresholds) + 1), np.inf)
+    margins[:, 1:] = above
+    margins[:, :-1] = np.minimum(margins[:, :-1], below)
+    return margins if len(thresholds) else np.zeros((len(scores), 1))

@@ -83,7 +83,10 @@ class MarginBoosting:
 
     def __init__(self, class_ptr: Int64Array, weight: Float64Array, form: str) -> None:
         self._class_ptr, self._form = class_ptr, form
-        self._P, self._Q = weight.copy(), weight.copy()
+        # Weights near 1 leave the exponentials their range; by a power of two no digit changes.
+        self._unit = 2.0 ** math.frexp(float(weight.max(initial=0.0)))[1]
+        weight = weight / self._unit
+        self._P, self._Q = weight, weight.copy()
         self._parts = [
             (start, min(start + ROWS_AT_ONCE, len(weight)))
             for start in range(0, len(weight), ROWS_AT_ONCE)
@@ -103,7 +106,7 @@ class MarginBoosting:
     @property
     def loss(self) -> float:
         """Loss at these thresholds."""
-        return self._best.loss
+        return self._unit * self._best.loss
 
     def run_round(self, search: BaseSearch[B]) -> Stage[B] | None:
         """Add a base learner; None where none is left that lowers the loss."""

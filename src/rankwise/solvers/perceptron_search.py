@@ -89,18 +89,20 @@ class PerceptronSearch:
         total : int
             Sum of ``u``.
         slack : int
+            Gains that differ by no more are equal.
         """
         rng = np.random.default_rng([self._seed, self._round])
         self._round += 1
-        start = self._start(u)
-        found = self._visit(u, start, rng) if self._pocket else self._descend(u, start, rng)
+        start = self._start(u, slack)
+        improve = self._visit if self._pocket else self._descend
+        found = improve(u, start, rng, slack)
         length = float(np.sqrt((found[:-1] ** 2).sum()))
         coef = found / length if length > 0.0 else found
         side = self._side(coef)
         gain = 2 * int(u[side].sum()) - total
         return Perceptron(coef, gain, side) if gain > slack else None
 
-    def _start(self, u: Int64Array) -> Float64Array:
+    def _start(self, u: Int64Array, slack: int) -> Float64Array:
         """Difference of the weighted means of the rows to go up and down; the best intercept."""
         coef = np.zeros(self._Z.shape[1] + 1)
         weighted_sums(self._Zt, u, coef[:-1])
@@ -108,34 +110,41 @@ class PerceptronSearch:
         if length > 0.0:
             coef /= length
         projected = self._project(coef)
-        coef[-1] = self._line(projected, np.ones(len(u)), u)
+        coef[-1] = self._line(projected, np.ones(len(u)), u, slack)
         return coef
 
-    def _descend(self, u: Int64Array, coef: Float64Array, rng: np.random.Generator) -> Float64Array:
+    def _descend(
+        self, u: Int64Array, coef: Float64Array, rng: np.random.Generator, slack: int
+    ) -> Float64Array:
         projected, ones = self._project(coef), np.ones(len(u))
         n_features = len(self._Zt)
         for j in rng.integers(0, n_features + 1, self._n_iter).tolist():
             direction = ones if j == n_features else self._Zt[j]
-            step = self._line(projected, direction, u)
+            step = self._line(projected, direction, u, slack)
             if step:
                 coef[j] += step
                 projected += step * direction
         return coef
 
-    def _visit(self, u: Int64Array, coef: Float64Array, rng: np.random.Generator) -> Float64Array:
+    def _visit(
+        self, u: Int64Array, coef: Float64Array, rng: np.random.Generator, slack: int
+    ) -> Float64Array:
         kept = coef.copy()
         most = self._gain(u, kept)
-        ends = np.cumsum(np.abs(u))
-        for _ in range(self._n_iter if ends[-1] > 0 else 0):
-            drawn = np.searchsorted(ends, rng.integers(0, ends[-1], len(u)), side="right")
+        ends = np.cumsum(np.abs(u)).astype(np.float64)
+        for _ in range(self._n_iter if ends[-1] > 0.0 else 0):
+            # Uniform numbers, not integers up to a sum: these hang on its last digit.
+            drawn = np.searchsorted(ends, ends[-1] * rng.random(len(u)), side="right")
             run_pass(self._Z, u, drawn, coef)
             gain = self._gain(u, coef)
-            if gain > most:
+            if gain > most + slack:
                 most, kept = gain, coef.copy()
         return kept
 
-    def _line(self, projected: Float64Array, direction: Float64Array, u: Int64Array) -> float:
-        return search_line(projected, direction, u, self._order, self._crossing)
+    def _line(
+        self, projected: Float64Array, direction: Float64Array, u: Int64Array, slack: int
+    ) -> float:
+        return search_line(projected, direction, u, slack, self._order, self._crossing)
 
     def _project(self, coef: Float64Array) -> Float64Array:
         projected = np.full(len(self._Z), coef[-1])

@@ -1,0 +1,62 @@
+"""A measure on validation rows after every stage of an ensemble."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.metrics.measure import Measure
+from rankwise.typing import Float64Array
+from rankwise.validation import FitData
+
+
+class StagedMeasure:
+    """Follows the scores of validation rows.
+
+    Parameters
+    ----------
+    measure : Measure
+        Gets the class numbers predicted where it reads labels, else the scores.
+    rows : FitData
+        Validation rows; ``y`` holds class numbers.
+
+    Attributes
+    ----------
+    values : list of float
+        What the measure gave so far; NaN where it scores no query.
+    """
+
+    def __init__(self, measure: Measure, rows: FitData) -> None:
+        self._measure, self._groups = measure, rows.groups
+        # A label below all classes of the fit, -1, is one without gain.
+        self._y = rows.y if measure.reads_labels else np.maximum(rows.y, 0.0)
+        self._scores = np.zeros(len(rows.y))
+        self.values: list[float] = []
+        places = np.arange(len(rows.y), dtype=np.float64)
+        if np.isnan(measure.mean(self._y, places, self._groups)):
+            raise ValueError(
+                f"measure {str(measure)!r} must score at least one query of X_val, got none. "
+                "Pass validation queries that have relevant rows, or another measure."
+            )
+
+    def add(self, change: Float64Array, thresholds: Float64Array) -> None:
+        """Measure the rows after a stage has changed their scores."""
+        self._scores += change
+        values = self._scores
+        if self._measure.reads_labels:
+            values = np.searchsorted(thresholds, values, side="right").astype(np.float64)
+        self.values.append(self._measure.mean(self._y, values, self._groups))
+
+    @property
+    def best(self) -> int:
+        """1-based number of the first best stage; 0 before the first."""
+        return 1 + int(np.argmax(self._ascending())) if self.values else 0
+
+    @property
+    def stages_since_best(self) -> int:
+        """Stages after the best."""
+        return len(self.values) - self.best
+
+    def _ascending(self) -> Float64Array:
+        values = np.array(self.values)
+        values = values if self._measure.greater_is_better else -values
+        return np.where(np.isnan(values), -np.inf, values)

@@ -1,0 +1,115 @@
+"""Weighted decision stumps: their sum, quickly, and stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise._threads import available_threads, thread_map
+from rankwise.kernels.stump_search import add_stumps
+from rankwise.solvers.stump_search import Stump
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+ROWS_AT_ONCE = 4096
+SMALL = 20_000  # rows times columns, up to which one thread is quicker
+
+
+@dataclass(frozen=True, eq=False)
+class StumpEnsemble:
+    """Stumps in the order in which they were found.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_rounds,), int64
+    thresholds : ndarray of shape (n_rounds,), float64
+    directions : ndarray of shape (n_rounds,), int8
+        1: rows whose value is above the threshold go up, -1: down.
+    steps : ndarray of shape (n_rounds,), float64
+        How far rows go up or down, > 0.
+    """
+
+    features: Int64Array
+    thresholds: Float64Array
+    directions: NDArray[np.int8]
+    steps: Float64Array
+
+    @classmethod
+    def empty(cls) -> StumpEnsemble:
+        """No stumps."""
+        none = np.empty(0)
+        return cls(none.astype(np.int64), none, none.astype(np.int8), none)
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def part(self, start: int, stop: int) -> StumpEnsemble:
+        """The stumps of some rounds."""
+        rounds = slice(start, stop)
+        return StumpEnsemble(
+            self.features[rounds],
+            self.thresholds[rounds],
+            self.directions[rounds],
+            self.steps[rounds],
+        )
+
+    def score(self, X: Matrix) -> Float64Array:
+        """Sum over all stumps, ``step`` where a row goes up and ``-step`` where down.
+
+        The stumps of a column add up to a piecewise constant function: O(log n_rounds) a row and
+        column, where the sum over stages takes O(n_rounds) a row.
+        """
+        used, indptr, thresholds, values = self._pieces()
+        out = np.zeros(X.shape[0])
+
+        def add(start: int) -> None:
+            rows = slice(start, start + ROWS_AT_ONCE)
+            block = X[rows].toarray() if sparse.issparse(X) else X[rows]
+            add_stumps(block, used, indptr, thresholds, values, out[rows])
+
+        n_threads = 1 if X.shape[0] * len(used) < SMALL else available_threads()
+        thread_map(add, range(0, X.shape[0], ROWS_AT_ONCE), n_threads)
+        return out
+
+    def extended(self, stumps: Sequence[Stump], steps: Sequence[float]) -> StumpEnsemble:
+        """The ensemble with more stumps at its end."""
+        return StumpEnsemble(
+            np.append(self.features, np.array([s.feature for s in stumps], dtype=np.int64)),
+            np.append(self.thresholds, [s.threshold for s in stumps]),
+            np.append(self.directions, np.array([s.direction for s in stumps], dtype=np.int8)),
+            np.append(self.steps, steps),
+        )
+
+    def prepare(self, X: Matrix) -> Matrix:
+        """Rows as ``sides`` takes them."""
+        return X.tocsc() if sparse.issparse(X) else X
+
+    def sides(self, prepared: Matrix) -> Iterator[NDArray[np.bool_]]:
+        """Rows that go up, stump by stump."""
+        used, place = np.unique(self.features, return_inverse=True)
+        table = prepared[:, used]
+        columns = np.ascontiguousarray((table.toarray() if sparse.issparse(table) else table).T)
+        for m, threshold, direction in zip(place, self.thresholds, self.directions, strict=True):
+            above = columns[m] > threshold
+            yield above if direction > 0 else ~above
+
+    def importances(self, n_features: int) -> Float64Array:
+        """Share of each feature in the sum of all steps; 0 without stumps."""
+        totals = np.bincount(self.features, self.steps, minlength=n_features)
+        return totals / (totals.sum() or 1.0)
+
+    def _pieces(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
+        """Features used, and the thresholds and values of their functions as ``add_stumps`` reads
+        them."""
+        order = np.lexsort((self.thresholds, self.features))
+        used, counts = np.unique(self.features, return_counts=True)
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        thresholds, steps = self.thresholds[order], (self.directions * self.steps)[order]
+        pieces = [
+            np.concatenate([[0.0], 2.0 * np.cumsum(mine)]) - mine.sum()
+            for mine in np.split(steps, indptr[1:-1])
+        ]
+        return used, indptr, thresholds, np.concatenate([np.empty(0), *pieces])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rankwise.ordinal.aggregate_prank import AggregatePRank
     from rankwise.ordinal.orboost import ORBoost
     from rankwise.ordinal.prank import PRank
+    from rankwise.ordinal.ranking_forest import RankingForest
+    from rankwise.ordinal.ranking_tree import RankingTree
     from rankwise.ordinal.voted_prank import VotedPRank
     from rankwise.ordinal.widrow_hoff import WidrowHoff
     from rankwise.persistence import load, save
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.kernel.svr import SVRRanker
     from rankwise.rankers.kernel.svrank import SVRank
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
+    from rankwise.rankers.linear.rank_lr import RankLR
     from rankwise.rankers.linear.ridge import RidgeRanker
     from rankwise.rankers.stream_scores import evaluate_stream
     from rankwise.rankers.svm.rank_svm import RankSVM
@@ -72,9 +75,12 @@ __all__ = [
     "QueryGroups",
     "RandomFourier",
     "RandomNodes",
+    "RankLR",
     "RankRLS",
     "RankSVM",
     "RankingData",
+    "RankingForest",
+    "RankingTree",
     "RidgeRanker",
     "SVRRanker",
     "SVRank",

@@ -170,6 +170,14 @@ REGISTRY: dict[str, Entry] = {
         paper="joachims2002",
         params={"C": "val"},
     ),
+    "rank_lr": Entry(
+        "rankwise.rankers.linear.rank_lr:RankLR",
+        kind="ranker",
+        summary="Logistic regression on the pairs of each query (RankLR)",
+        tags=frozenset({"pairwise", "linear", "kernel", "path", "validation"}),
+        paper="sculley2009",
+        params={"C": "val"},
+    ),
     "lightgbm": Entry(
         "rankwise.rankers.adapters.lightgbm:LightGBMRanker",
         kind="ranker",
@@ -241,6 +249,23 @@ REGISTRY: dict[str, Entry] = {
         paper="harrington2003",
         params={"shuffle": True, "random_state": 0},
         space={"tau": [0.3, 0.6, 0.9]},
+    ),
+    "ranking_tree": Entry(
+        "rankwise.ordinal.ranking_tree:RankingTree",
+        kind="ordinal",
+        summary="Decision tree by rank impurity, categories and missing values (ranking tree)",
+        tags=frozenset({"trees", "path", "validation", "own-rule", "deterministic"}),
+        paper="liu2007",
+        params={"max_depth": "val"},
+    ),
+    "ranking_forest": Entry(
+        "rankwise.ordinal.ranking_forest:RankingForest",
+        kind="ordinal",
+        summary="Mean of ranking trees on bags of rows or queries (ranking forest)",
+        tags=frozenset({"trees", "own-rule"}),
+        paper="liu2007",
+        params={"n_estimators": 200, "random_state": 0},
+        space={"min_samples_leaf": [1, 5, 20]},
     ),
     "orboost": Entry(
         "rankwise.ordinal.orboost:ORBoost",

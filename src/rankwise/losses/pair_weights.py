@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankwise.typing import Float64Array
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.typing import Float64Array, Int64Array
 
 PAIR_WEIGHTS = ("difference", "gain", "power", "product")
 PairWeight: TypeAlias = str | Callable[[Float64Array, Float64Array], Any] | None
@@ -69,3 +70,14 @@ def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
     table = np.zeros((len(grades), len(grades)))
     table[upper, lower] = weights
     return table
+
+
+def query_scale(
+    indptr: Int64Array, weight: Float64Array, query_weight: QueryWeight
+) -> Float64Array:
+    """Weight ``c_q`` of every query: 1, one over its weight, or one over its square."""
+    sizes = np.diff(indptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    totals = np.bincount(query, weights=weight, minlength=len(sizes))
+    power = {"pair": 0.0, "document": -1.0, "query": -2.0}[query_weight]
+    return np.where(totals > 0, np.where(totals > 0, totals, 1.0) ** power, 0.0)

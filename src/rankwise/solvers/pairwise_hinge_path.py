@@ -9,7 +9,7 @@ import numpy as np
 
 from rankwise._threads import single_threaded_blas
 from rankwise.losses.laplacian import QueryWeight
-from rankwise.losses.pair_weights import PairWeight, pair_table
+from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.solvers.score_newton import LinearRows, ScoreNewton, ScoreResult
 from rankwise.typing import Float64Array, Int64Array
@@ -45,9 +45,7 @@ class HingeProblem:
     def loss(self, indptr: Int64Array, y: Float64Array, weight: Float64Array) -> PairwiseHinge:
         """The loss of whole queries; squared, or with the first bend."""
         grades, codes = np.unique(y, return_inverse=True)
-        totals = np.add.reduceat(np.append(weight, 0.0), indptr[:-1]) * (np.diff(indptr) > 0)
-        power = {"pair": 0.0, "document": -1.0, "query": -2.0}[self.query_weight]
-        scale = np.where(totals > 0, np.where(totals > 0, totals, 1.0) ** power, 0.0)
+        scale = query_scale(indptr, weight, self.query_weight)
         loss = PairwiseHinge(
             indptr,
             codes.astype(np.int64),

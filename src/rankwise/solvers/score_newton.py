@@ -173,7 +173,7 @@ class LinearRows:
         self, X: Matrix, bounds: Sequence[tuple[int, int]], losses: Sequence[ScoreLoss]
     ) -> None:
         self.n_samples, self.n_features = X.shape
-        self.bounds = bounds
+        self.X, self.bounds = X, bounds
         self._parts = [
             (slice(lo, hi), X[lo:hi], loss) for (lo, hi), loss in zip(bounds, losses, strict=True)
         ]

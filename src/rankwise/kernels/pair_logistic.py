@@ -1,0 +1,195 @@
+"""Logistic loss over all pairs of unequal grades of a query: ``log(1 + exp(-(f_i - f_j)))``.
+
+Rows of a query in the order of their grades, so that the opponents of a row are a range without
+gaps. ``exp(f_j - f_i)`` is a product of one number per row, so a pair costs a division and no
+exponential, and sums of logarithms are logarithms of products.
+
+Complexity: O(pairs).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import REASSOCIATE, njit
+
+_LARGEST = 600.0  # difference of scores: products of their exponentials are finite
+_FULL = 1e30  # a product that takes one more factor up to exp(600)
+
+
+@njit
+def raise_scores(scores, order, indptr, grow):
+    """Write exp of every score less the middle of its query's, in the given order.
+
+    Parameters
+    ----------
+    scores : float64 (n,)
+    order : int64 (n,)
+    indptr : int64 (n_queries + 1,)
+    grow : float64 (n,), written
+
+    Returns
+    -------
+    bool
+        Whether all differences within queries are at most 600; if not, ``grow`` is of no use.
+    """
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        if hi == lo:
+            continue
+        low = high = scores[order[lo]]
+        for place in range(lo + 1, hi):
+            low = min(low, scores[order[place]])
+            high = max(high, scores[order[place]])
+        if not high - low <= _LARGEST:
+            return False
+        middle = 0.5 * (low + high)
+        for place in range(lo, hi):
+            grow[place] = np.exp(scores[order[place]] - middle)
+    return True
+
+
+@njit
+def _logarithms(grow, shrink, weight, first, last):
+    """Sum of ``weight log(1 + grow shrink)`` over the range."""
+    total, product = 0.0, 1.0
+    for place in range(first, last):
+        factor = 1.0 + grow[place] * shrink
+        if weight[place] == 1.0:
+            product *= factor
+            if product > _FULL:
+                total += np.log(product)
+                product = 1.0
+        else:
+            total += weight[place] * np.log(factor)
+    return total + np.log(product)
+
+
+@njit(fastmath=REASSOCIATE)
+def _slopes(grow, shrink, weight, pair, first, last, gradient):
+    """Slopes of one row against a range of opponents: added to theirs, and their sum; and the sum
+    of the curvatures."""
+    total, bends = 0.0, 0.0
+    for place in range(first, last):
+        ratio = grow[place] * shrink
+        share = ratio / (1.0 + ratio)
+        slope = pair * weight[place] * share
+        total += slope
+        bends += slope * (1.0 - share)
+        gradient[place] += slope
+    return total, bends
+
+
+@njit(fastmath=REASSOCIATE)
+def _bends(grow, shrink, weight, pair, first, last, own, values, out):
+    """Curvatures of one row against a range times differences of ``values``: taken from the
+    opponents' ``out``, and their sum."""
+    total = 0.0
+    for place in range(first, last):
+        ratio = grow[place] * shrink
+        lower = 1.0 / (1.0 + ratio)
+        bend = pair * weight[place] * ratio * lower * lower * (own - values[place])
+        total += bend
+        out[place] -= bend
+    return total
+
+
+@njit
+def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
+    """Value of the loss of some queries, its gradient, and the trace of its second derivative.
+
+    Parameters
+    ----------
+    grow : float64 (n,)
+        See :func:`raise_scores`. Everything is in the order of the grades within queries.
+    grades : int64 (n,)
+    ends : int64 (n,)
+        First place of the query with a higher grade.
+    weight : float64 (n,)
+    scale : float64 (n_queries,)
+    indptr : int64 (n_queries + 1,)
+    table : float64 (K, K)
+        Weight of a pair of grades, upper grade first.
+    gradient : float64 (n,), written
+
+    Returns
+    -------
+    float, float
+    """
+    value, trace = 0.0, 0.0
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        gradient[lo:hi] = 0.0
+        for place in range(lo, hi):
+            shrink = 1.0 / grow[place]
+            first = lo
+            while grades[first] < grades[place]:
+                last = ends[first]
+                pair = scale[query] * weight[place] * table[grades[place], grades[first]]
+                value += pair * _logarithms(grow, shrink, weight, first, last)
+                slope, bend = _slopes(grow, shrink, weight, pair, first, last, gradient)
+                gradient[place] -= slope
+                trace += 2.0 * bend
+                first = last
+    return value, trace
+
+
+@njit
+def logistic_curvature(values, grow, grades, ends, weight, scale, indptr, table, out):
+    """Second derivative of the loss times ``values``; all arrays in the order of the grades.
+
+    Parameters
+    ----------
+    values : float64 (n,)
+    grow, grades, ends, weight, scale, indptr, table
+        As in :func:`logistic_point`.
+    out : float64 (n,), written
+    """
+    for query in range(len(indptr) - 1):
+        lo, hi = indptr[query], indptr[query + 1]
+        out[lo:hi] = 0.0
+        for place in range(lo, hi):
+            shrink = 1.0 / grow[place]
+            first = lo
+            while grades[first] < grades[place]:
+                last = ends[first]
+                pair = scale[query] * weight[place] * table[grades[place], grades[first]]
+                out[place] += _bends(
+                    grow, shrink, weight, pair, first, last, values[place], values, out
+                )
+                first = last
+
+
+@njit
+def descend_pairs(X, upper, lower, first_step, decay, w, mean):
+    """Stochastic gradient steps on ``decay |w|^2 / 2 + log(1 + exp(-w'(x_i - x_j)))``, one a pair.
+
+    Step t has length ``1 / (decay t)``, at most 1 over the squared length of the pair's difference.
+
+    Parameters
+    ----------
+    X : float32 or float64 (n, d)
+    upper, lower : int64 (n_steps,)
+        Rows of each pair.
+    first_step : int
+        t of the first pair here, from 1.
+    decay : float
+    w : float64 (d,), changed
+    mean : float64 (d,), changed
+        The sum of the iterates is added.
+    """
+    d = X.shape[1]
+    for number in range(len(upper)):
+        i, j = upper[number], lower[number]
+        score, square = 0.0, 0.0
+        for k in range(d):
+            gap = float(X[i, k]) - float(X[j, k])
+            score += w[k] * gap
+            square += gap * gap
+        length = 1.0 / (decay * (first_step + number))
+        length = min(length, 1.0 / max(square, 1e-300))
+        push = length / (1.0 + np.exp(min(score, _LARGEST)))
+        keep = max(0.0, 1.0 - length * decay)
+        for k in range(d):
+            w[k] = keep * w[k] + push * (float(X[i, k]) - float(X[j, k]))
+            mean[k] += w[k]

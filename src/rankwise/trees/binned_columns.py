@@ -185,10 +185,10 @@ class BinnedRows:
         self, feature: Int64Array, place: Int64Array, following: Int64Array
     ) -> Float64Array:
         """Between the values of a bin and the next that the node has rows in; else infinite."""
-        first, binning = self._binning.indptr[feature], self._binning
-        below = np.append(binning.below, np.inf)[np.minimum(first + place, len(binning.below))]
-        above = np.append(binning.above, np.inf)[np.where(following > 0, first + following - 1, -1)]
-        return midpoints(below, above)
+        first, n_cuts = self._binning.indptr[feature], len(self._binning.cuts)
+        below = np.append(self._binning.below, np.inf)[np.minimum(first + place, n_cuts)]
+        cut = np.where(following > 0, np.minimum(first + following - 1, n_cuts), n_cuts)
+        return midpoints(below, np.append(self._binning.above, np.inf)[cut])
 
     def mark(self, segments: Int64Array, splits: Splits) -> tuple[Int64Array, Float64Array]:
         """Decide where the rows of nodes go."""

@@ -161,9 +161,9 @@ def grow(
     >>> from rankwise.trees.growth import grow
     >>> tree = grow(np.array([[1.0], [2.0], [4.0], [np.nan]]), np.array([0, 0, 2, 1]), 3)
     >>> tree.threshold
-    array([ 3.,  inf,  nan, nan, nan])
+    array([ 3., nan, inf, nan, nan])
     >>> tree.gain
-    array([5., 2., 0., 0., 0.])
+    array([6., 0., 1., 0., 0.])
     """
     prepared = prepare(
         columns, n_categories=n_categories, method=method, max_bins=max_bins, weight=weight

@@ -24,6 +24,7 @@ from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
 from rankwise.rankers.streamed import check_rereadable, fit_stream, read_head
 from rankwise.solvers.design import Design, LinearDesign
+from rankwise.solvers.folds import DEFAULT_FOLDS, row_splits
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
 from rankwise.solvers.held_out import mean_defined
 from rankwise.solvers.path_selection import (
@@ -38,14 +39,13 @@ from rankwise.solvers.path_selection import (
 )
 from rankwise.solvers.penalty import Penalties, Scale, inverse
 from rankwise.solvers.streaming import RunningGram
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 # Zong & Huang's grid: 2^-30, 2^-28, ..., 2^20.
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
 # Penalties against a mean over pairs: 10^2, 10^1.5, ..., 10^-8.
 MEAN_GRID = 10.0 ** np.arange(2, -8.5, -0.5)
-DEFAULT_FOLDS = 5
 WAYS = ("cv", "loqo", "lpo", "val")
 PENALTY_CONSTRAINT: list[Any] = [
     Interval(Real, 0, np.inf, closed="right"),
@@ -395,23 +395,3 @@ def linear_model(design: LinearDesign, coefs: Sequence[Float64Array]) -> tuple[F
     d = len(design.columns.shift)
     constant = raw[d] if design.columns.ones else 0.0
     return raw[:d].copy(), float(constant - design.columns.shift @ raw[:d])
-
-
-def row_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
-    """(train rows, test rows) of a scikit-learn splitter or an iterable of index pairs.
-
-    A splitter gets the queries as ``groups``. Indices of an iterable count the rows passed to
-    ``fit``; those of zero weight are left out.
-    """
-    if hasattr(cv, "split"):
-        return list(cv.split(data.X, data.y, groups=data.groups.codes()))
-    kept = data.kept
-    if kept is None:
-        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
-    position = np.cumsum(kept) - 1
-
-    def left(rows: ArrayLike) -> Int64Array:
-        rows = np.asarray(rows)
-        return position[rows[kept[rows]]]
-
-    return [(left(train), left(test)) for train, test in cv]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from rankwise._row_hash import row_hashes
 from rankwise.groups import QueryGroups
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix
+from rankwise.validation import FitData
 
+DEFAULT_FOLDS = 5
 _SEED = 0  # folds are part of the method: the same for every random_state
 
 
@@ -58,6 +61,35 @@ def fold_splits(
         folds = [groups.rows(fold) for fold in query_folds(groups, n_folds)]
     every = np.arange(len(y))
     return [(np.setdiff1d(every, fold), np.sort(fold)) for fold in folds]
+
+
+def cv_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+    """(train rows, test rows) of a number of folds (None: 5), see :func:`fold_splits`, or of a
+    splitter or index pairs, see :func:`row_splits`.
+    """
+    if cv is None or isinstance(cv, Integral):
+        return fold_splits(data.X, data.y, data.groups, int(cv or DEFAULT_FOLDS))
+    return row_splits(cv, data)
+
+
+def row_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+    """(train rows, test rows) of a scikit-learn splitter or an iterable of index pairs.
+
+    A splitter gets the queries as ``groups``. Indices of an iterable count the rows passed to
+    ``fit``; those of zero weight are left out.
+    """
+    if hasattr(cv, "split"):
+        return list(cv.split(data.X, data.y, groups=data.groups.codes()))
+    kept = data.kept
+    if kept is None:
+        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    position = np.cumsum(kept) - 1
+
+    def left(rows: ArrayLike) -> Int64Array:
+        rows = np.asarray(rows)
+        return position[rows[kept[rows]]]
+
+    return [(left(train), left(test)) for train, test in cv]
 
 
 def _sorted_by_id(ids: np.ndarray[Any, Any]) -> Int64Array:

@@ -36,12 +36,11 @@ from rankwise.features.random_nodes import (
 )
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.checked_stream import StreamData
-from rankwise.rankers.closed_form import row_splits
 from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
 from rankwise.rankers.streamed import check_rereadable, read_head, stream_folds, stream_grams
 from rankwise.solvers.complex_path import C_GRID, LAM_GRID, complex_penalties
 from rankwise.solvers.design import NodeDesign
-from rankwise.solvers.folds import content_folds, query_folds
+from rankwise.solvers.folds import content_folds, query_folds, row_splits
 from rankwise.solvers.gram import CHUNK_ROWS, Problem
 from rankwise.solvers.stabilised import (
     StabilisedFit,

@@ -24,10 +24,10 @@ from rankwise.rankers.closed_form import (
     SELECTION_CONSTRAINTS,
     ClosedFormRanker,
     linear_model,
-    row_splits,
 )
 from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
 from rankwise.solvers.expansion import LEAVE_OUT_MATRICES, MATRICES, Expansion, Penalise
+from rankwise.solvers.folds import row_splits
 from rankwise.solvers.gram import CHUNK_ROWS, Problem
 from rankwise.solvers.held_out import mean_defined, per_query
 from rankwise.solvers.path import NotSemidefiniteError

@@ -12,9 +12,9 @@ from sklearn.utils.metaestimators import available_if
 from rankwise.datasets.row_stream import RowStream
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.closed_form import DEFAULT_FOLDS, row_splits
+from rankwise.rankers.closed_form import DEFAULT_FOLDS
 from rankwise.rankers.kernel.kernel_model import KernelModel
-from rankwise.solvers.folds import fold_splits
+from rankwise.solvers.folds import fold_splits, row_splits
 from rankwise.solvers.gram import Problem
 from rankwise.solvers.held_out import mean_defined, per_query
 from rankwise.solvers.pairwise_absolute_path import SolvedPath

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.features.kernel import Kernel
-from rankwise.kernels.quadratic import expand_csr, expand_rows
+from rankwise.kernels.quadratic import append_one, expand_csr, expand_rows
 from rankwise.typing import Matrix
 
 
@@ -95,14 +95,14 @@ class AffinePowers:
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
+        if self.degree == 1 and not self.constant:
+            return X
+        sizes = np.diff(X.indptr).astype(np.int64)
         if self.degree == 2:
-            sizes = np.diff(X.indptr).astype(np.int64)
-            n_entries = int(((sizes + 1) * (sizes + 2) // 2).sum())
-            data, indices = np.empty(n_entries), np.empty(n_entries, dtype=np.int64)
-            indptr = np.empty(X.shape[0] + 1, dtype=np.int64)
-            expand_csr(X.data, X.indices, X.indptr, X.shape[1], data, indices, indptr)
-            return sparse.csr_array((data, indices, indptr), (X.shape[0], self.n_features_out))
-        if self.constant:
-            ones = np.ones((X.shape[0], 1))
-            return sparse.csr_array(sparse.hstack([X, ones], format="csr"))
-        return X
+            expand, sizes = expand_csr, (sizes + 1) * (sizes + 2) // 2
+        else:
+            expand, sizes = append_one, sizes + 1
+        data, indices = np.empty(sizes.sum()), np.empty(sizes.sum(), dtype=np.int64)
+        indptr = np.empty(X.shape[0] + 1, dtype=np.int64)
+        expand(X.data, X.indices, X.indptr, X.shape[1], data, indices, indptr)
+        return sparse.csr_array((data, indices, indptr), (X.shape[0], self.n_features_out))

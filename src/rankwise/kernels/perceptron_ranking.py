@@ -20,6 +20,13 @@ SURVIVAL, MISTAKES, LOSS = 0, 1, 2
 
 
 @njit
+def add_scaled(out, factor, row):
+    """``out += factor * row``."""
+    for p in range(len(out)):
+        out[p] += factor * row[p]
+
+
+@njit
 def class_of(score, thresholds):
     """Number of thresholds that the score reaches."""
     number = 0
@@ -91,14 +98,12 @@ def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
         for j in range(X.shape[1]):
             x = X[i, j]
             if x != 0.0:
-                for p in range(hi - lo):
-                    scores[p] += x * weights[j, lo + p]
+                add_scaled(scores, x, weights[j, lo:hi])
         if move_all(scores, codes[i], coins[i], thresholds, tallies, moves[i], lo, steps):
             for j in range(X.shape[1]):
                 x = X[i, j]
                 if x != 0.0:
-                    for p in range(hi - lo):
-                        weights[j, lo + p] += x * steps[p]
+                    add_scaled(weights[j, lo:hi], x, steps)
 
 
 @njit
@@ -110,13 +115,11 @@ def prank_csr(data, indices, indptr, codes, coins, weights, thresholds, tallies,
         scores[:] = 0.0
         for entry in range(indptr[i], indptr[i + 1]):
             j, x = indices[entry], data[entry]
-            for p in range(hi - lo):
-                scores[p] += x * weights[j, lo + p]
+            add_scaled(scores, x, weights[j, lo:hi])
         if move_all(scores, codes[i], coins[i], thresholds, tallies, moves[i], lo, steps):
             for entry in range(indptr[i], indptr[i + 1]):
                 j, x = indices[entry], data[entry]
-                for p in range(hi - lo):
-                    weights[j, lo + p] += x * steps[p]
+                add_scaled(weights[j, lo:hi], x, steps)
 
 
 @njit
@@ -129,8 +132,7 @@ def prank_value(values, code, coins, weights, thresholds, tallies, moves):
     n_support = len(values) - 1
     scores = np.zeros(weights.shape[1])
     for m in range(n_support):
-        for p in range(len(scores)):
-            scores[p] += values[m] * weights[m, p]
+        add_scaled(scores, values[m], weights[m])
     return move_all(scores, code, coins, thresholds, tallies, moves, 0, weights[n_support])
 
 

@@ -52,3 +52,15 @@ def expand_csr(data, indices, indptr, d, out_data, out_indices, out_indptr):
         out_data[entry], out_indices[entry] = 1.0, pairs + d
         entry += 1
         out_indptr[row + 1] = entry
+
+
+@njit
+def append_one(data, indices, indptr, d, out_data, out_indices, out_indptr):
+    """CSR rows of d columns with a 1 as the last column."""
+    out_indptr[0] = 0
+    for row in range(len(indptr) - 1):
+        for a in range(indptr[row], indptr[row + 1]):
+            out_data[a + row], out_indices[a + row] = data[a], indices[a]
+        end = indptr[row + 1] + row
+        out_data[end], out_indices[end] = 1.0, d
+        out_indptr[row + 1] = end + 1

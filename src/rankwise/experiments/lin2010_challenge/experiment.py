@@ -1,0 +1,29 @@
+"""The ordinal methods of the Yahoo! learning to rank challenge on open sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from rankwise.datasets import fetch
+from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments.lin2010_challenge import plan
+from rankwise.experiments.lin2010_challenge.fits import compute
+from rankwise.experiments.lin2010_challenge.tables import tables
+
+
+class ChallengeOrdinal(Experiment):
+    """ORSVM, Poly-ORSVM and ORBoost in the layout of the report's tables."""
+
+    def data(self) -> dict[str, FindFiles]:
+        return {name: partial(fetch, name) for name in plan.FOLDS}
+
+    def cells(self, quick: bool) -> Sequence[Cell]:
+        return list(plan.cells(quick))
+
+    def run(self, cell: Cell) -> Any:
+        return compute(cell)
+
+    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+        return tables(self, results, quick)

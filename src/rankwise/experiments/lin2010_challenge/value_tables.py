@@ -1,0 +1,68 @@
+"""Values of the tables: ours on the open sets, the report's in columns of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rankwise.experiments.base import Value
+from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
+
+Published = dict[tuple[str, str, str], dict[str, str]]
+TITLES = {"mq2008": "MQ2008", "ohsumed": "OHSUMED", "mslr-slices": "MSLR slices"}
+YAHOO = "Yahoo!"
+CLOSED = (
+    "Yahoo!'s set of the challenge is closed, its terms forbid to pass it on: no value of ours is "
+    "on the same rows."
+)
+OTHER_DATA = (
+    "The published difference is that of two values on Yahoo!'s closed set; what can be compared "
+    "is its sign."
+)
+ABSENT = "Its cells have not run: the data or the estimator are not there."
+DIGIT = 0.5e-4
+SCHEMES = {
+    "none": "no weights",
+    "rank": "by rank, y + 1 (w1)",
+    "query": "by query, 1 / m_q",
+    "rank_query": "by both, (y + 1) / m_q",
+    "gain": "by gain, 2^y",
+}
+
+
+def on_sets(
+    sets: dict[str, Chosen], label: str, method: str, wanted: Sequence[tuple[str, str]]
+) -> list[Value]:
+    """A method's values on every set: mean and spread over folds."""
+    shown = {"ERR": "ERR", "nDCG": "nDCG@10"}
+    names = {"vali": "validation ", "test": "test " if any(p == "vali" for p, _ in wanted) else ""}
+    values = []
+    for data, chosen in sets.items():
+        found = chosen.at(method)
+        for part, measure in wanted:
+            mean, spread = over_folds(found, part, measure)
+            column = f"{TITLES[data]} {names[part]}{shown[measure]}"
+            values.append(Value(label, column, mean, spread, note="" if found else ABSENT))
+    return values
+
+
+def difference(label: str, column: str, pair: tuple[Any, Any], paper: float | None) -> Value:
+    mean, error = paired(*pair)
+    return Value(
+        label, column, mean, error, paper, source="differences of Tables 3, 4 and 7",
+        tolerance=None if paper is None else DIGIT,
+        not_evidence="" if paper is None else OTHER_DATA,
+        note="" if mean is not None else ABSENT,
+    )  # fmt: skip
+
+
+def yahoo(label: str, row: dict[str, str] | None, names: Sequence[str]) -> list[Value]:
+    """Published values in columns of their own, where there are any."""
+    published = {name: row["ndcg" if name.startswith("nDCG") else "err"] for name in names if row}
+    return [paper_only(label, f"{YAHOO} {name}", value) for name, value in published.items()]
+
+
+def paper_only(label: str, column: str, published: str) -> Value:
+    return Value(
+        label, column, paper=float(published), tolerance=DIGIT, source="report", note=CLOSED
+    )

@@ -39,6 +39,7 @@ MODULES = {
     "rankwise.experiments": "Published experiments",
     "rankwise.features.kernels": "Kernels",
     "rankwise.features.nystroem": "Landmarks",
+    "rankwise.trees": "Trees",
 }
 
 

@@ -59,6 +59,8 @@ RESULT_TYPES = (
     "rankwise.solvers.statistics.GramSum",
     "rankwise.solvers.statistics.OpenQuery",
     "rankwise.solvers.streaming.RunningGram",
+    "rankwise.trees.columns.ColumnTable",
+    "rankwise.trees.tree.Tree",
 )
 PLAIN_TYPES = ("numpy.dtype",)  # kept by scikit-learn's imputer; not on skops' own list
 TRUSTED_TYPES = (

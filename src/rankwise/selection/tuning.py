@@ -17,9 +17,15 @@ from rankwise.metrics.predicting import predictions
 from rankwise.selection.edges import edge_notes
 from rankwise.selection.fitting import fit, takes_validation
 
-_PATH_PARAMETERS = ("C", "alpha", "lam")
+_PATH_PARAMETERS = ("C", "alpha", "lam", "max_depth")
 # Fitted attribute → the parameter whose chosen value it holds.
-_CHOSEN = {"C_": "C", "alpha_": "alpha", "lam_": "lam", "best_iteration_": "n_estimators"}
+_CHOSEN = {
+    "C_": "C",
+    "alpha_": "alpha",
+    "lam_": "lam",
+    "best_iteration_": "n_estimators",
+    "max_depth_": "max_depth",
+}
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,17 @@ from rankwise._row_hash import distinct_rows
 from rankwise.features.distances import absolute_distances_to, squared_distances_to
 from rankwise.features.kernel import Kernel
 from rankwise.typing import Float64Array, Matrix
+from rankwise.validation import FitData
 
-__all__ = ["Kernel", "default_gamma", "gamma_grid", "median_gamma", "resolve_kernel"]
+__all__ = [
+    "Kernel",
+    "default_gamma",
+    "gamma_candidates",
+    "gamma_grid",
+    "median_gamma",
+    "resolve_kernel",
+    "resolve_kernel_of_fit",
+]
 
 # What each kernel takes besides gamma.
 _PARAMS: dict[str, dict[str, float | None]] = {
@@ -165,6 +174,51 @@ def gamma_grid(X: Matrix, kernel: str = "rbf", n: int = 7) -> Float64Array:
     """
     step = 4.0 if kernel == "rbf" else 2.0
     return default_gamma(X, kernel) * step ** (np.arange(n) - n // 2)
+
+
+def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[float | None]:
+    """Widths that an estimator's parameter ``gamma`` stands for: a number, a list or "grid".
+
+    Raises
+    ------
+    ValueError
+        Where a list holds no numbers > 0, or "grid" meets a kernel without a gamma.
+    """
+    if isinstance(gamma, str):
+        if kernel not in WITH_GAMMA:
+            raise ValueError(
+                f'gamma="grid" needs a kernel with a gamma ({", ".join(WITH_GAMMA)}), got '
+                f"kernel={kernel!r}. Drop it."
+            )
+        return [float(value) for value in gamma_grid(X, kernel)]
+    if np.ndim(gamma) == 0:
+        return [gamma]
+    try:
+        gammas = np.asarray(gamma, dtype=np.float64)
+    except (TypeError, ValueError):
+        gammas = np.zeros(0)
+    if gammas.ndim != 1 or not gammas.size or not (gammas > 0).all():
+        raise ValueError(f"gamma must be a number > 0 or a list of them, got {gamma!r}.")
+    return [float(value) for value in gammas]
+
+
+def resolve_kernel_of_fit(
+    kernel: Any, data: FitData, gamma: float | None, params: Mapping[str, Any] | None
+) -> Kernel:
+    """Like :func:`resolve_kernel` for the checked rows of a fit.
+
+    A precomputed kernel has a column for every row passed to ``fit``, those of zero weight too.
+    """
+    if kernel == "precomputed":
+        n_columns = data.X.shape[0] if data.kept is None else len(data.kept)
+        if data.X.shape[1] != n_columns:
+            raise ValueError(
+                'kernel="precomputed" needs X of shape (n_samples, n_samples) in fit, got '
+                f"{(n_columns, data.X.shape[1])}. Pass the kernel between all training rows."
+            )
+        if gamma is None and not params:
+            return Kernel("precomputed")
+    return resolve_kernel(kernel, data.X, gamma, params)
 
 
 # Checks and defaults ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.datasets.row_stream import RowStream
 from rankwise.features.kernel import Kernel, check_symmetric
-from rankwise.features.kernels import KERNELS, WITH_GAMMA, gamma_grid, resolve_kernel
+from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit
 from rankwise.metrics import parse
 from rankwise.rankers.closed_form import (
     DEFAULT_FOLDS,
@@ -180,22 +180,7 @@ class KernelModel(ClosedFormRanker):
 
     def _gammas(self, data: FitData) -> list[float | None]:
         """Widths to choose from."""
-        if isinstance(self.gamma, str):
-            if self.kernel not in WITH_GAMMA:
-                raise ValueError(
-                    f'gamma="grid" needs a kernel with a gamma ({", ".join(WITH_GAMMA)}), got '
-                    f"kernel={self.kernel!r}. Drop it."
-                )
-            return [float(gamma) for gamma in gamma_grid(data.X, self.kernel)]
-        if np.ndim(self.gamma) == 0:
-            return [self.gamma]
-        try:
-            gammas = np.asarray(self.gamma, dtype=np.float64)
-        except (TypeError, ValueError):
-            gammas = np.zeros(0)
-        if gammas.ndim != 1 or not gammas.size or not (gammas > 0).all():
-            raise ValueError(f"gamma must be a number > 0 or a list of them, got {self.gamma!r}.")
-        return [float(gamma) for gamma in gammas]
+        return gamma_candidates(data.X, self.kernel, self.gamma)
 
     def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
         kernel = self._resolve(data, gamma)
@@ -204,16 +189,7 @@ class KernelModel(ClosedFormRanker):
         return self._expansion(data, kernel)
 
     def _resolve(self, data: FitData, gamma: float | None) -> Kernel:
-        if self.kernel == "precomputed":
-            n_columns = data.X.shape[0] if data.kept is None else len(data.kept)
-            if data.X.shape[1] != n_columns:
-                raise ValueError(
-                    'kernel="precomputed" needs X of shape (n_samples, n_samples) in fit, got '
-                    f"{(n_columns, data.X.shape[1])}. Pass the kernel between all training rows."
-                )
-            if gamma is None and not self.kernel_params:
-                return Kernel("precomputed")
-        return resolve_kernel(self.kernel, data.X, gamma, self.kernel_params)
+        return resolve_kernel_of_fit(self.kernel, data, gamma, self.kernel_params)
 
     def _expansion(self, data: FitData, kernel: Kernel) -> KernelDesign:
         n = data.X.shape[0]

@@ -83,4 +83,16 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Tsai et al. and Lin (2010), Tables 3, 4 and 7; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "mslr-slices"),
     ),
+    "ranking-tree-cystic-fibrosis": Entry(
+        "rankwise.experiments.liu2007_ratings.experiment:CysticFibrosis",
+        title="Ranking tree, Gini tree and perceptrons: one rater's grades from three others'",
+        paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007); it prints no number",
+        data=("cystic-fibrosis",),
+    ),
+    "ranking-tree-movielens": Entry(
+        "rankwise.experiments.liu2007_ratings.experiment:MovieLens",
+        title="Ranking tree, Gini tree and perceptrons: one user's ratings from a panel's",
+        paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007); it prints no number",
+        data=("movielens-1m",),
+    ),
 }

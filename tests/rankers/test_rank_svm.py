@@ -157,7 +157,7 @@ def test_hinge_is_libsvm_on_differences(C, judged):
     D = X[upper] - X[lower]
     both, sign = np.vstack([D, -D]), np.repeat([1, -1], len(D))
     peer = SVC(C=C / 2, kernel="linear", tol=1e-8).fit(both, sign).coef_[0]
-    ranker = RankSVM(C=C, loss="hinge").fit(X, y, qid=qid)
+    ranker = RankSVM(C=C, loss="hinge", tol=1e-6).fit(X, y, qid=qid)
     got = objective(X @ ranker.coef_, ranker.coef_ @ ranker.coef_, C, y, qid, power=1)
     assert ranker.objective_ == pytest.approx(got, rel=1e-12)
     assert got == pytest.approx(objective(X @ peer, peer @ peer, C, y, qid, power=1), rel=2e-6)
@@ -226,7 +226,7 @@ def test_pair_weights(pair_weight, judged):
 def test_margin_of_label_differences(loss, judged, rng):
     X, _, qid = judged
     y = X[:, 0] + 0.3 * rng.normal(size=60)
-    ranker = RankSVM(margin="difference", loss=loss).fit(X, y, qid=qid)
+    ranker = RankSVM(margin="difference", loss=loss, tol=1e-6).fit(X, y, qid=qid)
     power = 2 if loss == "squared_hinge" else 1
 
     def value(w):

@@ -46,7 +46,7 @@ def _sort_rows(order, keys, lo, hi):
 
 
 @njit
-def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed, out):
+def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed, ranges, out):
     """Value of the loss of some queries, its gradient, and what :func:`hinge_curvature` needs.
 
     Parameters
@@ -65,6 +65,9 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
         Rows of each query in the order of their keys, at best nearly so.
     placed : float64 (3, n), written
         Key, weight and diagonal of the curvature of the row in each place.
+    ranges : int32 (5, n), written
+        For the row in each place: first place and end, within the query, of its opponents of lower
+        and of those of higher grade on the bent part; its grade.
     out : float64 (n,), written
         Gradient with respect to the keys, in input order.
 
@@ -83,6 +86,7 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
         if hi - lo < 2:
             for place in range(lo, hi):
                 placed[0, place], placed[1, place], placed[2, place] = keys[place], 0.0, 0.0
+                ranges[:, place] = 0
                 out[place] = 0.0
             continue
         _sort_rows(order, keys, lo, hi)
@@ -174,54 +178,49 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
             value += scale[query] * w * loss
             out[row] = scale[query] * w * slope
             placed[2, place] = s0 + u0
+            ranges[0, place] = first_below - lo
+            ranges[1, place] = first_straight_below - lo
+            ranges[2, place] = end_straight_above - lo
+            ranges[3, place] = end_above - lo
+            ranges[4, place] = grade
     return value
 
 
 @njit
-def hinge_curvature(values, grades, scale, indptr, table, shape, order, placed, out):
+def hinge_curvature(values, scale, indptr, table, curvature, order, placed, ranges, out):
     """Second derivative of the loss at the last :func:`hinge_point`, times ``values``.
 
     Parameters
     ----------
     values : float64 (n,)
-    grades, scale, indptr, table, shape, order, placed
+    scale, indptr, table, order, placed, ranges
         As there.
+    curvature : float
     out : float64 (n,), written
     """
     n_grades = table.shape[0]
-    margin, bend, curvature = shape[0], shape[1], shape[2]
-    below = np.zeros(n_grades)
-    above = np.zeros(n_grades)
+    most = 0
+    for query in range(len(indptr) - 1):
+        most = max(most, indptr[query + 1] - indptr[query])
+    sums = np.zeros((most + 1, n_grades))  # of the values of each grade before a place
     for query in range(len(indptr) - 1):
         lo, hi = indptr[query], indptr[query + 1]
-        below[:] = 0.0
-        above[:] = 0.0
-        first_below, end_below, end_above, first_above = lo, lo, lo, lo
         factor = 2.0 * curvature * scale[query]
         for place in range(lo, hi):
-            row = order[place]
-            key, grade = placed[0, place], grades[row]
-            while end_below < hi and placed[0, end_below] <= key - margin + bend:
-                other = order[end_below]
-                below[grades[other]] += placed[1, end_below] * values[other]
-                end_below += 1
-            while first_below < end_below and placed[0, first_below] <= key - margin:
-                other = order[first_below]
-                below[grades[other]] -= placed[1, first_below] * values[other]
-                first_below += 1
-            while end_above < hi and placed[0, end_above] < key + margin:
-                other = order[end_above]
-                above[grades[other]] += placed[1, end_above] * values[other]
-                end_above += 1
-            while first_above < end_above and placed[0, first_above] < key + margin - bend:
-                other = order[first_above]
-                above[grades[other]] -= placed[1, first_above] * values[other]
-                first_above += 1
+            before, after = sums[place - lo], sums[place - lo + 1]
+            for g in range(n_grades):
+                after[g] = before[g]
+            after[ranges[4, place]] += placed[1, place] * values[order[place]]
+        for place in range(lo, hi):
+            grade = ranges[4, place]
+            start, end = sums[ranges[0, place]], sums[ranges[1, place]]
             opponents = 0.0
             for g in range(grade):
-                opponents += table[grade, g] * below[g]
+                opponents += table[grade, g] * (end[g] - start[g])
+            start, end = sums[ranges[2, place]], sums[ranges[3, place]]
             for g in range(grade + 1, n_grades):
-                opponents += table[g, grade] * above[g]
+                opponents += table[g, grade] * (end[g] - start[g])
+            row = order[place]
             out[row] = factor * placed[1, place] * (placed[2, place] * values[row] - opponents)
 
 

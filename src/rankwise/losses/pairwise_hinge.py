@@ -77,6 +77,7 @@ class HingeState:
         self._shape = np.array([loss.margin, loss.bend, loss.curvature])
         self._order = np.arange(n, dtype=np.int64)
         self._placed = np.zeros((3, n))
+        self._ranges = np.zeros((5, n), dtype=np.int32)
         self._row_scale = np.repeat(loss.scale, np.diff(loss.indptr))
 
     def value_grad(self, scores: Float64Array, out: Float64Array) -> float:
@@ -92,6 +93,7 @@ class HingeState:
             self._shape,
             self._order,
             self._placed,
+            self._ranges,
             out,
         )
 
@@ -100,13 +102,13 @@ class HingeState:
         loss = self._loss
         hinge_curvature(
             step,
-            loss.grades,
             loss.scale,
             loss.indptr,
             loss.table,
-            self._shape,
+            loss.curvature,
             self._order,
             self._placed,
+            self._ranges,
             out,
         )
 

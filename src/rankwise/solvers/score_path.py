@@ -110,12 +110,11 @@ class ScorePath:
         return coefs, results
 
     def _take(self, rows: Int64Array) -> Taken:
-        groups = self.groups.take(rows)
+        groups = self.groups if len(rows) == len(self.y) else self.groups.take(rows)
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        X = self.X[rows]
-        size = X.nnz if sparse.issparse(X) else X.size
-        if size <= LARGEST_MERGED or self.is_kernel:
-            merged = merge_rows(X, self.y[rows], groups, weight)
+        size = self.X.nnz if sparse.issparse(self.X) else self.X.size
+        if size * (len(rows) / max(1, len(self.y))) <= LARGEST_MERGED or self.is_kernel:
+            merged = merge_rows(self.X[rows], self.y[rows], groups, weight)
             return Taken(
                 rows[merged.rows], merged.indptr, merged.weight, merged.position, merged.share
             )

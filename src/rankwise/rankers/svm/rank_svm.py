@@ -64,7 +64,7 @@ class RankSVM(PairRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         A number of folds of queries (over rows where there are fewer queries); a scikit-learn
         splitter gets the queries as ``groups``.
-    tol : float > 0, default=1e-6
+    tol : float > 0, default=1e-4
         Largest duality gap as a share of the objective.
     max_iter : int, default=1000
         Newton steps for each C.
@@ -150,7 +150,7 @@ class RankSVM(PairRanker):
         max_bytes: int = DEFAULT_MAX_BYTES,
         measure: str = "nDCG@10",
         cv: Any = 5,
-        tol: float = 1e-6,
+        tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:

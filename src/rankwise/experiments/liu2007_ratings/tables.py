@@ -16,8 +16,8 @@ from rankwise.typing import Float64Array
 
 LEAST = "best rule of the columns"
 CORRECTED = (
-    "p: paired t over the draws, with the variance that draws of halves of the same rows have "
-    "(Nadeau and Bengio 2003), Holm-corrected."
+    "p: paired t over the draws around each rater's mean, with the variance that draws of halves "
+    "of the same rows have (Nadeau and Bengio 2003), Holm-corrected."
 )
 PLAIN = "p: paired t over the draws, which are of different users, Holm-corrected."
 
@@ -72,20 +72,21 @@ def _losses(
     }
     n_train = np.concatenate([of["n_train"] for of in cells]) if cells else np.empty(0)
     names = [name for name in METHODS if name != RANKING]
-    p = holm([_p_value(columns[name], columns[RANKING], shares_rows) for name in names])
-    p_of = dict(zip(names, p.tolist(), strict=True))
+    targets = np.concatenate([of["targets"] for of in cells]) if cells else np.empty(0)
+    p = [_p_value(columns[name] - columns[RANKING], targets, shares_rows) for name in names]
+    p_of = dict(zip(names, holm(p).tolist(), strict=True))
     values = []
     for name, column in columns.items():
         difference = column - columns[RANKING]
         values.append(_value(name, "loss", column))
         if name != RANKING:
             values.append(_value(name, "minus the ranking tree's", difference))
-            values.append(Value(name, "p", ours=p_of[name] if len(column) > 1 else None))
+            values.append(_p(name, p_of[name]))
             share = float(np.mean(difference > 0)) if len(column) else None
             values.append(Value(name, "draws it loses", ours=share))
     if least is not None and cells:
-        targets = np.concatenate([of["targets"] for of in cells]).tolist()
-        values.append(_value(LEAST, "loss", np.array([least(target) for target in targets])))
+        known = [least(int(target)) for target in targets]
+        values.append(_value(LEAST, "loss", np.array(known)))
     return Table(
         "losses",
         "Mean absolute rank loss on the other half",
@@ -111,8 +112,7 @@ def _curve_differences(results: Results, sizes: Sequence[int], shares_rows: bool
         if found:
             ranking, gini = found[RANKING][:, place], found[GINI][:, place]
             values.append(_value(row, "Gini minus ranking", gini - ranking))
-            p = _p_value(gini, ranking, shares_rows=False)
-            values.append(Value(row, "p", ours=None if math.isnan(p) else p))
+            values.append(_p(row, paired_test(gini, ranking).p_value))
     overlap = " They are too small where most of the rows are in every half." if shares_rows else ""
     return Table(
         "convergence",
@@ -141,23 +141,37 @@ def _value(row: str, column: str, values: Float64Array) -> Value:
     return Value(row, column, ours=float(values.mean()), error=spread)
 
 
-def _p_value(a: Float64Array, b: Float64Array, shares_rows: bool) -> float:
-    if not shares_rows or len(a) < 2:
-        return paired_test(a, b).p_value if len(a) else math.nan
-    return resampled_p_value(a - b, test_per_train=1.0)
+def _p(row: str, p: float) -> Value:
+    return Value(row, "p", ours=None if math.isnan(p) else p)
 
 
-def resampled_p_value(differences: Float64Array, test_per_train: float) -> float:
+def _p_value(difference: Float64Array, targets: Float64Array, shares_rows: bool) -> float:
+    if not len(difference):
+        return math.nan
+    if shares_rows:
+        return resampled_p_value(difference, targets, test_per_train=1.0)
+    return paired_test(difference, np.zeros(len(difference))).p_value
+
+
+def resampled_p_value(
+    differences: Float64Array, strata: Sequence[int] | Float64Array, test_per_train: float
+) -> float:
     """Two-sided p of the mean difference over random splits of the same rows.
 
     The variance of the mean is ``(1 / J + test_per_train)`` times that of the J differences, as
-    Nadeau and Bengio, Machine Learning 52 (2003) 239-281, correct it for shared rows.
+    Nadeau and Bengio, Machine Learning 52 (2003) 239-281, correct it for shared rows. The
+    differences vary around the means of their strata, which are taken as they are.
     """
-    J = len(differences)
-    variance = differences.var(ddof=1) * (1 / J + test_per_train)
+    known, codes = np.unique(strata, return_inverse=True)
+    J, freedom = len(differences), len(differences) - len(known)
+    if freedom < 1:
+        return math.nan
+    means = np.bincount(codes, weights=differences) / np.bincount(codes)
+    within = float(np.sum((differences - means[codes]) ** 2)) / freedom
+    variance = within * (1 / J + test_per_train)
     if variance == 0:
         return 1.0 if differences.mean() == 0 else 0.0
-    return float(2 * stdtr(J - 1, -abs(differences.mean()) / math.sqrt(variance)))
+    return float(2 * stdtr(freedom, -abs(differences.mean()) / math.sqrt(variance)))
 
 
 def _errors(losses: Float64Array) -> Any:

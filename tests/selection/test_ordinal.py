@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rankwise
-from rankwise import compare, evaluate
+from rankwise import ORBoost, RankingTree, compare, evaluate
 from rankwise.metrics import confusion, make_scorer, parse
 from rankwise.metrics.predicting import predictions, scores_of
 from rankwise.selection import Leaderboard
@@ -150,3 +150,28 @@ def test_a_search_with_a_scorer_of_ranks_is_kept_in_a_file(rng, tmp_path):
     again = rankwise.load(rankwise.save(search, tmp_path / "search"), trusted=[KFold])
     assert again.scoring.measure == search.scoring.measure
     assert again.score(data.X, data.y) == search.score(data.X, data.y)
+
+
+def test_a_path_by_a_criterion_of_its_own_is_told(rng):
+    fold = one_fold(rng)
+    tuned = tune(RankingTree(max_depth="val"), fold.train, fold.vali, parse("nDCG@5"))
+    losses = [-setting["score"] for setting in tuned.search]
+    assert tuned.chosen == {
+        "max_depth": tuned.search[int(np.argmin(losses))]["params"]["max_depth"]
+    }
+    assert tuned.notes == ["max_depth chosen by its own criterion, not by nDCG"]
+    assert tune(RankingTree(max_depth=2), fold.train, fold.vali, parse("MAE")).notes == []
+    within = tune(RankingTree(max_depth="val"), fold.train, None, parse("MAE"))
+    assert within.notes[0].startswith("no validation part: max_depth by cross-validation")
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "MAE"])
+def test_early_stopping_follows_the_measure(rng, measure):
+    fold = one_fold(rng)
+    booster = ORBoost(n_estimators=60, early_stopping_rounds=10)
+    tuned = tune(booster, fold.train, fold.vali, parse(measure))
+    told = predictions(tuned.estimator, fold.vali.X).read_by(parse(measure))
+    best = tuned.estimator.validation_scores_[tuned.estimator.n_estimators_ - 1]
+    assert best == pytest.approx(measured(fold.vali, told, [measure])[0])
+    assert tuned.chosen == {"n_estimators": tuned.estimator.n_estimators_}
+    assert tuned.notes == []

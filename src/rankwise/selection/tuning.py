@@ -18,11 +18,12 @@ from rankwise.selection.edges import edge_notes
 from rankwise.selection.fitting import fit, takes_validation
 
 _PATH_PARAMETERS = ("C", "alpha", "lam", "max_depth")
-# Fitted attribute → the parameter whose chosen value it holds.
+# Fitted attribute → the parameter whose chosen value it holds; a later one has precedence.
 _CHOSEN = {
     "C_": "C",
     "alpha_": "alpha",
     "lam_": "lam",
+    "n_estimators_": "n_estimators",
     "best_iteration_": "n_estimators",
     "max_depth_": "max_depth",
 }
@@ -93,7 +94,8 @@ def tune(
     Notes
     -----
     Without ``space``, an estimator whose ``fit`` takes ``X_val`` gets the validation part and
-    chooses by itself (a path, early stopping). One with neither is fitted as it is. A number
+    chooses by itself (a path, early stopping), by ``select`` where it has a parameter ``measure``
+    and else by a criterion of its own. One with neither is fitted as it is. A number
     that was chosen at an end of five or more values tried is remarked in ``notes``.
     """
     estimator = prepare(estimator, select, random_state)
@@ -104,7 +106,12 @@ def tune(
         notes = _choose_within_train_inplace(estimator)
     notes += fit(estimator, train, vali)
     chosen, search = _chosen(estimator), _own_search(estimator)
-    is_good = select.greater_is_better or hasattr(estimator, "best_params_")
+    is_by_select = any(
+        name.rpartition("__")[2] == "measure" for name in estimator.get_params(deep=True)
+    )
+    if search and chosen and not is_by_select and not hasattr(estimator, "best_params_"):
+        notes.append(f"{', '.join(chosen)} chosen by its own criterion, not by {select.name}")
+    is_good = select.greater_is_better or not is_by_select
     notes += edge_notes(chosen, search, greater_is_better=is_good)
     return Tuned(estimator, chosen, search, notes)
 
@@ -175,14 +182,14 @@ def _chosen(estimator: Any) -> dict[str, Any]:
     """What a fitted estimator says it chose by itself."""
     params = estimator.get_params(deep=False)
     fitted = {
-        name: _plain(getattr(estimator, attribute, None)) for attribute, name in _CHOSEN.items()
+        name: _plain(getattr(estimator, attribute))
+        for attribute, name in _CHOSEN.items()
+        if getattr(estimator, attribute, None) is not None
     }
     chosen = {
         name: value
         for name, value in fitted.items()
-        if name in params
-        and value is not None
-        and not (np.isscalar(params[name]) and value == params[name])
+        if name in params and not (np.isscalar(params[name]) and value == params[name])
     }
     if "gamma" in getattr(estimator, "cv_results_", {}):
         chosen["gamma"] = estimator.gamma_

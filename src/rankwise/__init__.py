@@ -12,12 +12,15 @@ from rankwise._registry import BY_CLASS_NAME as _BY_CLASS_NAME
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData, stream
     from rankwise.features.nystroem import Nystroem
+    from rankwise.features.polynomial_terms import PolynomialTerms
     from rankwise.features.random_fourier import RandomFourier
     from rankwise.features.random_nodes import RandomNodes
     from rankwise.groups import QueryGroups
     from rankwise.metrics import evaluate
     from rankwise.ordinal.aggregate_prank import AggregatePRank
     from rankwise.ordinal.orboost import ORBoost
+    from rankwise.ordinal.ordinal_svm import OrdinalSVM
+    from rankwise.ordinal.poly_ordinal_svm import PolyOrdinalSVM
     from rankwise.ordinal.prank import PRank
     from rankwise.ordinal.ranking_forest import RankingForest
     from rankwise.ordinal.ranking_tree import RankingTree
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.linear.rank_lr import RankLR
     from rankwise.rankers.linear.ridge import RidgeRanker
     from rankwise.rankers.stream_scores import evaluate_stream
+    from rankwise.rankers.svm.pruned_rank_svm import PrunedRankSVM
     from rankwise.rankers.svm.rank_svm import RankSVM
     from rankwise.selection import compare
 
@@ -69,9 +73,13 @@ __all__ = [
     "MPRank",
     "Nystroem",
     "ORBoost",
+    "OrdinalSVM",
     "PRank",
+    "PolyOrdinalSVM",
+    "PolynomialTerms",
     "PairwiseELM",
     "PointwiseELM",
+    "PrunedRankSVM",
     "QueryGroups",
     "RandomFourier",
     "RandomNodes",

@@ -170,6 +170,14 @@ REGISTRY: dict[str, Entry] = {
         paper="joachims2002",
         params={"C": "val"},
     ),
+    "pruned_rank_svm": Entry(
+        "rankwise.rankers.svm.pruned_rank_svm:PrunedRankSVM",
+        kind="ranker",
+        summary="RankSVM on the informative pairs only (Pruned RankSVM)",
+        tags=frozenset({"pairwise", "linear", "kernel", "path", "validation"}),
+        paper="lin2010",
+        params={"C": "val", "random_state": 0},
+    ),
     "rank_lr": Entry(
         "rankwise.rankers.linear.rank_lr:RankLR",
         kind="ranker",
@@ -275,6 +283,22 @@ REGISTRY: dict[str, Entry] = {
         paper="lin2006",
         params={"measure": "nDCG@10", "early_stopping_rounds": 100, "random_state": 0},
     ),
+    "ordinal_svm": Entry(
+        "rankwise.ordinal.ordinal_svm:OrdinalSVM",
+        kind="ordinal",
+        summary="Support vector machine for ordered classes, with a kernel (ORSVM, REDSVM)",
+        tags=frozenset({"kernel", "path", "validation", "deterministic"}),
+        paper="li2007",
+        params={"C": "val"},
+    ),
+    "poly_ordinal_svm": Entry(
+        "rankwise.ordinal.poly_ordinal_svm:PolyOrdinalSVM",
+        kind="ordinal",
+        summary="Linear machine for ordered classes on powers of the features (Poly-ORSVM)",
+        tags=frozenset({"linear", "path", "validation", "deterministic"}),
+        paper="tsai2010",
+        params={"C": "val"},
+    ),
     "nystroem": Entry(
         "rankwise.features.nystroem:Nystroem",
         kind="transformer",
@@ -288,6 +312,13 @@ REGISTRY: dict[str, Entry] = {
         summary="Random Fourier features of the rbf and laplacian kernels",
         tags=frozenset({"kernel"}),
         paper="rahimi2007",
+    ),
+    "polynomial_terms": Entry(
+        "rankwise.features.polynomial_terms:PolynomialTerms",
+        kind="transformer",
+        summary="Powers of features, or products of several, all or drawn at random",
+        tags=frozenset({"polynomial"}),
+        paper="tsai2010",
     ),
     "random_nodes": Entry(
         "rankwise.features.random_nodes:RandomNodes",

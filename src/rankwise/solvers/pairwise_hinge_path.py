@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
-from rankwise._threads import single_threaded_blas
+from rankwise._threads import query_chunks, single_threaded_blas
 from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.listed_hinge import ListedHinge
 from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
 from rankwise.losses.pairwise_hinge import PairwiseHinge
+from rankwise.solvers.gram import CHUNK_ROWS
+from rankwise.solvers.pair_selectors import PairSelector
 from rankwise.solvers.score_newton import LinearRows, ScoreNewton, ScoreResult
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, Matrix
 
+PILOT_C = 1.0
 FIRST_BEND = 0.5  # of the margin (or the spread of the labels)
 SHARPER = 0.2  # next bend
 MOST_BENDS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class PrunedHinge(ListedHinge):
+    """Kept pairs, and how many there are in all."""
+
+    n_all: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,9 @@ class HingeProblem:
     tol: float
     max_iter: int
 
-    def loss(self, indptr: Int64Array, y: Float64Array, weight: Float64Array) -> PairwiseHinge:
+    def loss(
+        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
+    ) -> Any:
         """The loss of whole queries; squared, or with the first bend."""
         grades, codes = np.unique(y, return_inverse=True)
         scale = query_scale(indptr, weight, self.query_weight)
@@ -55,6 +69,9 @@ class HingeProblem:
             y if self.by_difference else np.zeros(len(y)),
             0.0 if self.by_difference else 1.0,
         )
+        return self._first(loss, grades)
+
+    def _first(self, loss: Any, grades: Float64Array) -> Any:
         if self.squared:
             return loss
         reach = float(np.ptp(grades)) if self.by_difference and len(grades) else 1.0
@@ -62,7 +79,7 @@ class HingeProblem:
 
     def path(
         self,
-        loss: PairwiseHinge,
+        loss: Any,
         rows: LinearRows,
         queries: Sequence[tuple[int, int]],
         Cs: Float64Array,
@@ -81,7 +98,7 @@ class HingeProblem:
 
     def _sharpen(
         self,
-        loss: PairwiseHinge,
+        loss: Any,
         rows: LinearRows,
         queries: Sequence[tuple[int, int]],
         C: float,
@@ -111,5 +128,55 @@ class HingeProblem:
             loss = _bent(loss, SHARPER * loss.bend)
 
 
-def _bent(loss: PairwiseHinge, bend: float) -> PairwiseHinge:
+@dataclass(frozen=True)
+class PrunedProblem(HingeProblem):
+    """The same over the pairs that a selector keeps.
+
+    Attributes
+    ----------
+    selector : PairSelector
+    """
+
+    selector: PairSelector
+
+    def loss(
+        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
+    ) -> PrunedHinge:
+        """The loss of the kept pairs; squared, or with the first bend."""
+        grades, codes = np.unique(y, return_inverse=True)
+        slack = self._pilot(values, indptr, y, weight) if self.selector.rule == "pilot" else None
+        upper, lower, pair_ptr, n_all = self.selector.select(values, indptr, codes, slack)
+        table = pair_table(self.pair_weight, grades)
+        scale = np.repeat(query_scale(indptr, weight, self.query_weight), np.diff(pair_ptr))
+        pairs = scale * weight[upper] * weight[lower] * table[codes[upper], codes[lower]]
+        loss = PrunedHinge(
+            indptr,
+            upper,
+            lower,
+            pairs,
+            pair_ptr,
+            y if self.by_difference else np.zeros(len(y)),
+            0.0 if self.by_difference else 1.0,
+            n_all=n_all,
+        )
+        return self._first(loss, grades)
+
+    def _pilot(
+        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
+    ) -> Callable[[Int64Array, Int64Array], Float64Array]:
+        """Slacks under the first Newton step on all pairs: pairwise least squares."""
+        every = replace(
+            HingeProblem(*[getattr(self, f.name) for f in fields(HingeProblem)]), squared=True
+        )
+        loss = every.loss(values, indptr, y, weight)
+        chunks = query_chunks(indptr, CHUNK_ROWS)
+        bounds = [(int(indptr[a]), int(indptr[b])) for a, b in chunks]
+        rows = LinearRows(values, bounds, [loss.part(a, b) for a, b in chunks])
+        with single_threaded_blas():
+            w = ScoreNewton(self.tol, 1).solve(rows, PILOT_C, np.zeros(rows.n_features)).x
+            keys = rows.scores(w) - loss.offset
+        return lambda upper, lower: loss.margin - (keys[upper] - keys[lower])
+
+
+def _bent(loss: Any, bend: float) -> PairwiseHinge:
     return replace(loss, bend=bend, curvature=0.5 / bend)

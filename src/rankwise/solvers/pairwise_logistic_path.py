@@ -13,7 +13,7 @@ from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
 from rankwise.losses.pairwise_logistic import PairwiseLogistic
 from rankwise.solvers.score_newton import LinearRows, ScoreNewton, ScoreResult
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, Matrix
 
 BLOCK = 65536  # pairs drawn at a time
 
@@ -35,7 +35,9 @@ class LogisticProblem:
     tol: float
     max_iter: int
 
-    def loss(self, indptr: Int64Array, y: Float64Array, weight: Float64Array) -> PairwiseLogistic:
+    def loss(
+        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
+    ) -> PairwiseLogistic:
         """The loss of whole queries."""
         grades, codes = np.unique(y, return_inverse=True)
         scale = query_scale(indptr, weight, self.query_weight)

@@ -36,11 +36,20 @@ class Loss(Protocol):
 class ScoreProblem(Protocol):
     """A loss before the rows are known, and its solver."""
 
-    def loss(self, indptr: Int64Array, y: Float64Array, weight: Float64Array) -> Loss: ...
+    def loss(
+        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
+    ) -> Any: ...
 
     def path(
-        self, loss: Loss, rows: LinearRows, queries: Sequence[tuple[int, int]], Cs: Float64Array
+        self, loss: Any, rows: LinearRows, queries: Sequence[tuple[int, int]], Cs: Float64Array
     ) -> list[ScoreResult]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreFit(SolvedPath):
+    """Solutions on all rows, and the loss that they minimise."""
+
+    loss: Loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +79,10 @@ class ScorePath:
     Cs: Float64Array
     problem: ScoreProblem
 
-    def fit(self) -> SolvedPath:
+    def fit(self) -> ScoreFit:
         """Coefficients of the columns (or of the rows) for every C, from all rows."""
-        coefs, results = self._solve(np.arange(len(self.y)))
-        return SolvedPath([coefs], None, None, results)
+        coefs, results, loss = self._solve(np.arange(len(self.y)))
+        return ScoreFit([coefs], None, None, results, loss)
 
     def split_scores(
         self, measure: Measure, splits: Sequence[tuple[Int64Array, Int64Array]]
@@ -89,25 +98,25 @@ class ScorePath:
         n_threads = None if len(self.y) > 500 else 1
         return np.stack(list(thread_imap(held_out, splits, n_threads)))
 
-    def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[ScoreResult]]:
+    def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[ScoreResult], Loss]:
         taken = self._take(rows)
-        loss = self.problem.loss(taken.indptr, self.y[taken.rows], taken.weight)
         if self.is_kernel:
             values = kernel_factor(kernel_products(self.values, taken.indptr, taken.rows).K)
         elif len(taken.rows) == len(self.y) and (np.diff(taken.rows) == 1).all():
             values = self.values
         else:
             values = self.values[taken.rows]
+        loss: Loss = self.problem.loss(values, taken.indptr, self.y[taken.rows], taken.weight)
         chunks = query_chunks(taken.indptr, CHUNK_ROWS)
         bounds = [(int(taken.indptr[a]), int(taken.indptr[b])) for a, b in chunks]
         linear = LinearRows(values, bounds, [loss.part(a, b) for a, b in chunks])
         results = self.problem.path(loss, linear, chunks, self.Cs)
         if not self.is_kernel:
-            return np.stack([result.x for result in results]), results
+            return np.stack([result.x for result in results]), results, loss
         coefs = np.zeros((len(self.Cs), len(self.y)))
         dual = np.stack([result.dual for result in results])
         coefs[:, rows] = dual[:, taken.position] * taken.share
-        return coefs, results
+        return coefs, results, loss
 
     def _take(self, rows: Int64Array) -> Taken:
         groups = self.groups if len(rows) == len(self.y) else self.groups.take(rows)

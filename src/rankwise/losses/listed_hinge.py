@@ -1,0 +1,89 @@
+"""Hinge loss over some of the pairs of a query, listed one by one.
+
+Composition: chosen pairs x hinge; see :mod:`rankwise.losses.pairwise_hinge` for all pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rankwise.kernels.pair_list import listed_curvature, listed_point, listed_sum
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class ListedHinge:
+    """The loss of some whole queries, rows in group order.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_queries + 1,), int64
+    upper, lower : ndarray of shape (n_pairs,), int64
+        Rows of each pair, pairs of a query together.
+    weight : ndarray of shape (n_pairs,)
+    pair_ptr : ndarray of shape (n_queries + 1,), int64
+        Pairs of each query.
+    offset : ndarray of shape (n_samples,)
+        What is taken from the scores to get keys: 0, or the label where it is the margin.
+    margin, bend, curvature : float
+    """
+
+    indptr: Int64Array
+    upper: Int64Array
+    lower: Int64Array
+    weight: Float64Array
+    pair_ptr: Int64Array
+    offset: Float64Array
+    margin: float = 1.0
+    bend: float = np.inf
+    curvature: float = 1.0
+
+    def part(self, first: int, last: int) -> ListedState:
+        """A state for the queries from ``first`` to before ``last``."""
+        start = int(self.indptr[first])
+        rows = slice(start, int(self.indptr[last]))
+        pairs = slice(int(self.pair_ptr[first]), int(self.pair_ptr[last]))
+        return ListedState(
+            replace(
+                self,
+                indptr=self.indptr[first : last + 1] - start,
+                upper=self.upper[pairs] - start,
+                lower=self.lower[pairs] - start,
+                weight=self.weight[pairs],
+                pair_ptr=self.pair_ptr[first : last + 1] - pairs.start,
+                offset=self.offset[rows],
+            )
+        )
+
+
+class ListedState:
+    """The loss of a part at the point last visited."""
+
+    def __init__(self, loss: ListedHinge) -> None:
+        self._loss = loss
+        self._pairs = (loss.upper, loss.lower, loss.weight)
+        self._shape = (loss.margin, loss.bend, loss.curvature)
+        self._keys = -loss.offset
+        self._trace = 0.0
+
+    def value_grad(self, scores: Float64Array, out: Float64Array) -> float:
+        """Value at the scores; the gradient is written to ``out``."""
+        self._keys = scores - self._loss.offset
+        out[:] = 0.0
+        value, self._trace = listed_point(self._keys, *self._pairs, *self._shape, out)
+        return value
+
+    def curvature(self, step: Float64Array, out: Float64Array) -> None:
+        """Second derivative at the point last visited, times ``step``."""
+        out[:] = 0.0
+        listed_curvature(step, self._keys, *self._pairs, *self._shape, out)
+
+    def total_curvature(self) -> float:
+        """Trace of the second derivative at the point last visited."""
+        return self._trace
+
+    def hinge(self, scores: Float64Array) -> float:
+        """Value of the hinge itself, without a bend."""
+        return listed_sum(scores - self._loss.offset, *self._pairs, self._loss.margin)

@@ -1,0 +1,131 @@
+"""Which pairs of a query to train on: rules that keep the informative ones.
+
+All rules take one query: rows of the feature (or kernel) space, grades, and return the kept pairs
+among all pairs of distinct grades. They are deterministic given the generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+SELECTORS = ("adjacent", "nearest", "pilot", "random")
+SLICE_ROWS = 512
+
+Pairs = tuple[Int64Array, Int64Array]
+
+
+@dataclass(frozen=True)
+class PairSelector:
+    """A rule and its parameters.
+
+    Attributes
+    ----------
+    rule : str
+        "adjacent": grades next to each other among those of the query. "nearest": for every row
+        its ``n_opponents`` nearest rows of another grade. "pilot": pairs that a pilot's scores
+        leave within the margin. "random": a ``share`` of all pairs.
+    n_opponents : int
+    share : float
+    seed : int
+    """
+
+    rule: str
+    n_opponents: int
+    share: float
+    seed: int
+
+    def select(
+        self,
+        values: Matrix,
+        indptr: Int64Array,
+        grades: Int64Array,
+        slack: Callable[[Int64Array, Int64Array], Float64Array] | None,
+    ) -> tuple[Int64Array, Int64Array, Int64Array, int]:
+        """Kept pairs of all queries.
+
+        Parameters
+        ----------
+        values : ndarray or CSR of shape (n_samples, n_columns)
+        indptr : ndarray of shape (n_queries + 1,)
+        grades : ndarray of shape (n_samples,), int64
+        slack : callable
+            Slack of pairs (upper rows, lower rows) under the pilot; needed for "pilot".
+
+        Returns
+        -------
+        upper, lower : ndarray of shape (n_pairs,), int64
+            Query by query.
+        pair_ptr : ndarray of shape (n_queries + 1,), int64
+        n_all : int
+            Number of all pairs of distinct grades.
+        """
+        random = np.random.RandomState(self.seed)
+        uppers, lowers, sizes, n_all = [], [], [0], 0
+        for lo, hi in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True):
+            g = grades[lo:hi]
+            counts = np.unique(g, return_counts=True)[1]
+            n_pairs = ((hi - lo) ** 2 - int((counts**2).sum())) // 2
+            n_all += n_pairs
+            if self.rule == "adjacent":
+                upper, lower = _adjacent(g)
+            elif self.rule == "nearest":
+                upper, lower = _nearest(values[lo:hi], g, self.n_opponents)
+            elif self.rule == "random":
+                upper, lower = _every(g)
+                n_kept = int(np.ceil(self.share * n_pairs))
+                kept = np.sort(random.permutation(n_pairs)[:n_kept])
+                upper, lower = upper[kept], lower[kept]
+            else:
+                assert slack is not None
+                upper, lower = _every(g)
+                within = slack(upper + lo, lower + lo) > 0
+                upper, lower = upper[within], lower[within]
+            uppers.append(upper + lo)
+            lowers.append(lower + lo)
+            sizes.append(len(upper))
+        ptr = np.cumsum(sizes).astype(np.int64)
+        return _joined(uppers), _joined(lowers), ptr, n_all
+
+
+def _every(grades: Int64Array) -> Pairs:
+    """All pairs of distinct grades, the upper row first."""
+    upper, lower = np.nonzero(grades[:, None] > grades)
+    return upper, lower
+
+
+def _adjacent(grades: Int64Array) -> Pairs:
+    level = np.unique(grades, return_inverse=True)[1]
+    upper, lower = np.nonzero(level[:, None] == level + 1)
+    return upper, lower
+
+
+def _nearest(values: Matrix, grades: Int64Array, n_opponents: int) -> Pairs:
+    """Pairs of every row with its nearest rows of other grades; equal distances by place."""
+    rows: Any = values.toarray() if sparse.issparse(values) else values
+    rows = rows.astype(np.float64, copy=False)
+    norms = np.einsum("ij,ij->i", rows, rows)
+    found = []
+    for start in range(0, len(rows), SLICE_ROWS):
+        part = slice(start, start + SLICE_ROWS)
+        distances = norms[part, None] - 2.0 * (rows[part] @ rows.T) + norms
+        distances[grades[part, None] == grades] = np.inf
+        order = np.argsort(distances, axis=1, kind="stable")[:, :n_opponents]
+        near = np.take_along_axis(distances, order, axis=1) < np.inf
+        place = np.broadcast_to(np.arange(start, start + len(order))[:, None], order.shape)
+        found.append(np.stack([place[near], order[near]], axis=1))
+    pairs = np.concatenate(found) if found else np.zeros((0, 2), dtype=np.int64)
+    swap = grades[pairs[:, 0]] < grades[pairs[:, 1]]
+    pairs[swap] = pairs[swap][:, ::-1]
+    pairs = np.unique(pairs, axis=0)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _joined(parts: list[Int64Array]) -> Int64Array:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *parts]).astype(np.int64)

@@ -95,4 +95,9 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007); it prints no number",
         data=("movielens-1m",),
     ),
+    "ranking-tree-synthetic": Entry(
+        "rankwise.experiments.liu2007_synthetic.experiment:SyntheticRanks",
+        title="Ranking tree, Gini tree and twelve online perceptrons on drawn points",
+        paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007), Table 1",
+    ),
 }

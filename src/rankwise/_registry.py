@@ -295,7 +295,7 @@ REGISTRY: dict[str, Entry] = {
         "rankwise.ordinal.poly_ordinal_svm:PolyOrdinalSVM",
         kind="ordinal",
         summary="Linear machine for ordered classes on powers of the features (Poly-ORSVM)",
-        tags=frozenset({"linear", "path", "validation", "deterministic"}),
+        tags=frozenset({"linear", "path", "validation"}),
         paper="tsai2010",
         params={"C": "val"},
     ),

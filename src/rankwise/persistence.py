@@ -45,6 +45,7 @@ HEADER = "rankwise.json"
 RESULT_TYPES = (
     "rankwise.features.kernel.Kernel",
     "rankwise.features.nystroem_map.NystroemMap",
+    "rankwise.features.polynomial_terms.TermMap",
     "rankwise.features.random_fourier.FourierMap",
     "rankwise.features.random_nodes.NodeMap",
     "rankwise.groups.QueryGroups",

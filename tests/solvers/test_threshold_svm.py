@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,13 +44,14 @@ def expansion(Z, codes, weight):
 def liblinear(Z, loss, C):
     rows, labels, weight = expansion(Z, loss.codes, loss.weight)
     kept = weight > 0
+    dual: Any = not loss.squared
     machine = LinearSVC(
         loss="squared_hinge" if loss.squared else "hinge",
         C=C,
         fit_intercept=False,
         tol=1e-10,
         max_iter=10**5,
-        dual=not loss.squared,
+        dual=dual,
         random_state=0,
     )
     with warnings.catch_warnings():
@@ -69,8 +71,8 @@ def test_products_are_those_of_the_powers(degree, dtype):
     Z = powers(X[which] * inverse, degree)
     w, factors = rng.normal(size=7 * degree), rng.normal(size=40)
     factors[::3] = 0.0
-    for given in (X, np.asfortranarray(X), sparse.csr_array(X)):
-        rows = PowerRows(given, degree, inverse, which)
+    for stored in (X, np.asfortranarray(X), sparse.csr_array(X)):
+        rows = PowerRows(stored, degree, inverse, which)
         assert rows.n_columns == Z.shape[1]
         np.testing.assert_allclose(rows.scores(w), Z @ w, rtol=1e-10, atol=1e-10)
         np.testing.assert_allclose(rows.transposed(factors), Z.T @ factors, rtol=1e-10, atol=1e-10)
@@ -85,7 +87,7 @@ def test_a_row_is_solved_at_once(seed, squared, K):
     X = rng.choice([0.0, 0.1, 1.0, 10.0], (1, 2))
     weight = rng.choice([0.0, 0.01, 1.0, 100.0], (1, K - 1))
     codes = rng.integers(0, K, 1)
-    rows, loss = PowerRows(X, 2), ThresholdHinge(codes, weight, squared)
+    rows = PowerRows(X, 2)
     table = rows.table(rng.normal(size=rows.n_columns))
     theta = rng.normal(size=K - 1)
     alpha = weight * rng.choice([0.0, 0.5, 1.0], weight.shape)

@@ -60,9 +60,8 @@ def solution_of(
     norm = 0.5 * float(w @ w + theta @ theta)
     objective = norm + loss.value(rows.scores(w), theta)
     gap = objective + norm - loss.dual_sum(alpha)
-    return ThresholdSolution(
-        w, n_iter, gap <= tol * objective, gap / objective, [], theta, alpha, objective, gap
-    )
+    share = gap / objective if objective > 0 else 0.0
+    return ThresholdSolution(w, n_iter, share <= tol, share, [], theta, alpha, objective, gap)
 
 
 @dataclass(frozen=True)

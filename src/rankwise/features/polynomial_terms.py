@@ -1,0 +1,228 @@
+"""Powers and products of features: the columns of a polynomial, all or some of them.
+
+Composition: features x powers, products of several features drawn at random, or all products.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from math import comb
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+
+from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix
+from rankwise.validation import check_rows
+
+TERMS = ("powers", "random", "cross")
+SLICE_ROWS = 512
+# Terms are listed and drawn from the list where there are no more than so many for each wanted.
+_LISTED = 4
+
+
+@dataclass(frozen=True, eq=False)
+class TermMap:
+    """Products of features, callable on rows.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_terms, degree), int64
+        Features of each term in ascending order, then -1; terms of few factors first.
+    """
+
+    factors: Int64Array
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Terms of shape (n_rows, n_terms), in the type of ``X``; CSR of CSR."""
+        blocks = self._by_size()
+        if sparse.issparse(X):
+            columns = sparse.csc_array(X)
+            parts = []
+            for factors in blocks:
+                part = columns[:, factors[:, 0]]
+                for place in range(1, factors.shape[1]):
+                    part = part.multiply(columns[:, factors[:, place]])
+                parts.append(part)
+            return sparse.csr_array(sparse.hstack(parts, format="csr"))
+        out = np.empty((X.shape[0], len(self.factors)), dtype=X.dtype)
+        for lo in range(0, X.shape[0], SLICE_ROWS):
+            rows, start = X[lo : lo + SLICE_ROWS], 0
+            for factors in blocks:
+                part = out[lo : lo + SLICE_ROWS, start : start + len(factors)]
+                np.take(rows, factors[:, 0], axis=1, out=part)
+                for place in range(1, factors.shape[1]):
+                    part *= rows[:, factors[:, place]]
+                start += len(factors)
+        return out
+
+    def _by_size(self) -> list[Int64Array]:
+        """The factors of the terms of one, two, ... factors."""
+        sizes = (self.factors >= 0).sum(axis=1)
+        return [self.factors[sizes == size, :size] for size in np.unique(sizes)]
+
+
+def draw_terms(
+    n_features: int,
+    degree: int,
+    terms: str,
+    n_terms: int | None,
+    random_state: np.random.RandomState,
+) -> TermMap:
+    """The features and their powers, random cross terms or all products; see the transformer."""
+    blocks = [np.arange(n_features)[:, None]]
+    for size in range(2, degree + 1):
+        if terms == "powers":
+            blocks.append(np.repeat(blocks[0], size, axis=1))
+        elif terms == "cross":
+            blocks.append(_all_products(n_features, size))
+        else:
+            wanted = n_features if n_terms is None else n_terms
+            blocks.append(_random_products(n_features, size, wanted, random_state))
+    padded = [
+        np.pad(block, ((0, 0), (0, degree - block.shape[1])), constant_values=-1)
+        for block in blocks
+    ]
+    return TermMap(np.concatenate(padded).astype(np.int64))
+
+
+class PolynomialTerms(TransformerMixin, BaseEstimator):
+    """Terms of a polynomial of the features, without the constant.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        >= 1.
+    terms : {"powers", "random", "cross"}, default="powers"
+        Beside the features: "powers", the 2nd to ``degree``-th power of each; "random", products of
+        2 to ``degree`` factors, not all the same feature, drawn with equal chances and no term
+        twice; "cross", all products.
+    n_terms : int or None, default=None
+        "random": >= 0, terms of each degree above 1, all where there are fewer. None: as many as
+        features, so that there are as many terms as powers.
+    random_state : int, RandomState or None, default=None
+        For "random".
+
+    Attributes
+    ----------
+    factors_ : ndarray of shape (n_terms, degree), int64
+        Features whose product each term is, then -1. The features come first, in their order, then
+        the terms of two factors, and so on.
+
+    Notes
+    -----
+    O(degree) a value. Sparse rows stay sparse: a term of zeros is zero. Features are taken as they
+    are: large ones overflow, and float32 keeps seven digits.
+
+    References
+    ----------
+    .. [1] Tsai, Chen, Chen, Ferng, Wang, Wen & Lin, "An ensemble ranking solution to the Yahoo!
+       Learning to Rank Challenge", technical report, National Taiwan University (2010), section 3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import PolynomialTerms
+    >>> PolynomialTerms(degree=3).fit_transform(np.array([[2.0, 3.0]]))
+    array([[ 2.,  3.,  4.,  9.,  8., 27.]])
+    >>> PolynomialTerms(terms="cross").fit(np.zeros((1, 2))).get_feature_names_out()
+    array(['x0', 'x1', 'x0^2', 'x0 x1', 'x1^2'], dtype=object)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "terms": [StrOptions(set(TERMS))],
+        "n_terms": [Interval(Integral, 0, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        degree: int = 2,
+        terms: Literal["powers", "random", "cross"] = "powers",
+        n_terms: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.degree = degree
+        self.terms = terms
+        self.n_terms = n_terms
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> PolynomialTerms:
+        """Choose the terms for the width of ``X``; its values and ``y`` are not used."""
+        self._validate_params()
+        X = check_rows(self, X, reset=True)
+        drawn = draw_terms(
+            X.shape[1],
+            self.degree,
+            self.terms,
+            self.n_terms,
+            check_random_state(self.random_state),
+        )
+        self.factors_ = drawn.factors
+        return self
+
+    def transform(self, X: FrameLike) -> Matrix:
+        """Terms of shape (n_samples, n_terms), in the precision of ``X``; CSR of CSR."""
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        return TermMap(self.factors_)(X)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+        """Names such as ``"x0^2 x1"``.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features_in_,), optional
+            None: those of the fit, or x0, x1, ...
+        """
+        check_is_fitted(self)
+        names: Any = _check_feature_names_in(self, input_features)
+        return np.array([_name(row[row >= 0], names) for row in self.factors_], dtype=object)
+
+
+def _name(factors: Int64Array, names: NDArray[Any]) -> str:
+    features, powers = np.unique(factors, return_counts=True)
+    return " ".join(
+        str(names[j]) + (f"^{power}" if power > 1 else "")
+        for j, power in zip(features.tolist(), powers.tolist(), strict=True)
+    )
+
+
+def _all_products(n_features: int, size: int) -> Int64Array:
+    products = itertools.combinations_with_replacement(range(n_features), size)
+    return np.array(list(products), dtype=np.int64).reshape(-1, size)
+
+
+def _random_products(
+    n_features: int, size: int, wanted: int, random_state: np.random.RandomState
+) -> Int64Array:
+    """Distinct products of ``size`` factors that are no powers, sorted."""
+    n_products = comb(n_features + size - 1, size) - n_features
+    wanted = min(wanted, n_products)
+    if n_products <= _LISTED * wanted:
+        listed = _all_products(n_features, size)
+        listed = listed[listed[:, 0] != listed[:, -1]]
+        return listed[np.sort(random_state.permutation(n_products)[:wanted])]
+    found = np.empty((0, size), dtype=np.int64)
+    while len(found) < wanted:
+        # Increasing numbers less their places are non-decreasing, one to one: all alike likely.
+        drawn = np.sort(random_state.randint(0, n_features + size - 1, (2 * wanted, size)), axis=1)
+        drawn = drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)] - np.arange(size)
+        drawn = drawn[drawn[:, 0] != drawn[:, -1]]
+        _, first = np.unique(np.concatenate([found, drawn]), axis=0, return_index=True)
+        found = np.concatenate([found, drawn])[np.sort(first)][:wanted]
+    return found[np.lexsort(found.T[::-1])]

@@ -1,0 +1,140 @@
+"""Fitted trees in words."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rankwise import RankingTree
+from rankwise.trees import export_text
+from rankwise.trees.columns import ColumnTable
+from rankwise.trees.tree import Tree
+
+
+@pytest.fixture
+def mixed():
+    """Four kinds of splits: text, ordered categories, a number, missing against present."""
+    pd = pytest.importorskip("pandas")
+    n = 64
+    bits = np.arange(n)[:, None] >> np.arange(4) & 1
+    frame = pd.DataFrame({
+        "colour": np.where(bits[:, 0], np.where(np.arange(n) % 3, "red", "blue"), "green"),
+        "size": pd.Categorical(
+            np.where(bits[:, 1], "large", np.where(np.arange(n) % 3, "small", "mid")),
+            categories=["small", "mid", "large"], ordered=True,
+        ),
+        "weight": np.where(bits[:, 2], 2.0, -1.0) + 0.001 * np.arange(n) / n,
+        "age": np.where(bits[:, 3], np.nan, np.arange(n) % 5),
+    })  # fmt: skip
+    y = bits @ [8, 4, 2, 1]
+    return frame, y
+
+
+def test_words_of_every_kind_of_split(mixed):
+    frame, y = mixed
+    tree = RankingTree().fit(frame, y)
+    assert tree.score(frame, y) == 0
+    text = export_text(tree)
+    lines = text.splitlines()
+    assert lines[0] in ("colour in {blue, red}", "colour in {green}")
+    assert sum(line.endswith("size <= mid") for line in lines) == 2
+    assert sum(line.endswith("size > mid") for line in lines) == 2
+    assert sum("weight <= 0.50" in line for line in lines) == 4
+    assert sum(line.endswith("age is present") for line in lines) == 8
+    assert sum(line.endswith("age is missing") for line in lines) == 8
+    assert sum("class " in line for line in lines) == tree.get_n_leaves() == 16
+    assert len(lines) == tree.tree_.n_nodes - 1 + 16
+
+
+def test_every_row_follows_the_words(mixed):
+    """The leaf that the conditions lead to, read from the text, is what predict says."""
+    frame, y = mixed
+    frame = frame.assign(age=frame["age"].where(np.arange(64) % 4 > 0, 1.0))
+    tree = RankingTree(max_depth=3).fit(frame, y)
+    lines = export_text(tree, digits=12).splitlines()
+    order = {"small": 0, "mid": 1, "large": 2}
+
+    def holds(condition, row):
+        missing_too = condition.endswith(" or missing")
+        name, _, rest = condition.removesuffix(" or missing").partition(" ")
+        value = row[name]
+        absent = value is None or value != value
+        if rest in ("is missing", "is present"):
+            return absent == (rest == "is missing")
+        if absent:
+            return missing_too
+        if "{" in rest:
+            inside = value in rest[rest.index("{") + 1 : -1].split(", ")
+            return inside != rest.startswith("not")
+        kind, bound = rest.split(" ")
+        if name == "size":
+            value, bound = order[value], order[bound]
+        return (value <= float(bound)) == (kind == "<=")
+
+    for row, predicted in zip(frame.to_dict("records"), tree.predict(frame), strict=True):
+        depth, at = 0, 0
+        while True:
+            level = lines[at].count("|   ")
+            text = lines[at].replace("|   ", "")
+            if level == depth and text.startswith("class "):
+                assert text == f"class {predicted}"
+                break
+            if level == depth and holds(text, row):
+                depth += 1
+            at += 1
+
+
+def test_missing_is_named_where_fit_had_some():
+    X = np.array([[0.0, 1], [1, 2], [np.nan, 3], [np.nan, 3]])
+    text = export_text(RankingTree(max_depth=1).fit(X, [0, 1, 1, 1]))
+    assert text.splitlines() == ["x0 <= 0.5", "|   class 0", "x0 > 0.5 or missing", "|   class 1"]
+    text = export_text(RankingTree(max_depth=1).fit(X[:2], [0, 1]))
+    assert "missing" not in text
+
+
+def test_names_digits_depth_and_weights(rng):
+    X = rng.normal(size=(100, 2)) * 1e-5
+    y = np.digitize(X[:, 0], [-1e-5, 0, 1e-5])
+    tree = RankingTree().fit(X, y, sample_weight=np.full(100, 0.5))
+    names = {"feature_names": ["left", "right"], "class_names": ["a", "b", "c", "d"]}
+    text = export_text(tree, **names, digits=2, show_weights=True)
+    assert text.startswith("left <= ")
+    assert "e-0" in text
+    assert "x0" not in text
+    assert f"class a (a {np.sum(y == 0) / 2:g}, b 0, c 0, d 0)" in text
+    short = export_text(tree, max_depth=1)
+    assert short.count("... 2 leaves") == 2
+    assert "class" not in short
+    assert export_text(tree, max_depth=0) == "... 4 leaves"
+    assert export_text(RankingTree().fit(X, y * 0)) == "class 0"
+    with pytest.raises(ValueError, match="feature_names must hold 2 names, got 1"):
+        export_text(tree, feature_names=["left"])
+    with pytest.raises(ValueError, match="class_names must hold 4 names, got 2"):
+        export_text(tree, class_names=["a", "b"])
+
+
+def test_trees_deeper_than_recursion_goes():
+    n = 3001
+    inner = np.arange(n) % 2 == 0  # node 2 t has the leaf 2 t + 1 and the node 2 t + 2
+    inner[-1] = False
+    chain = Tree(
+        feature=np.where(inner, 0, -1).astype(np.int32),
+        threshold=np.where(inner, np.arange(n) / 2.0, np.nan),
+        left=np.where(inner, np.arange(n) + 1, -1).astype(np.int32),
+        right=np.where(inner, np.arange(n) + 2, -1).astype(np.int32),
+        missing_left=np.zeros(n, dtype=bool),
+        category_indptr=np.zeros(n + 1, dtype=np.int64),
+        categories=np.zeros(0, dtype=np.int32),
+        counts=np.ones((n, 2)),
+        gain=inner * 1.0,
+        depth=((np.arange(n) + 1) // 2).astype(np.int32),
+    )
+    fitted = SimpleNamespace(
+        tree_=chain, columns_=ColumnTable({}, {}), classes_=np.array([0, 1]),
+        node_classes_=np.arange(n) % 2, has_missing_=np.array([False]),
+    )  # fmt: skip
+    lines = export_text(fitted).splitlines()
+    assert lines[:4] == ["x0 <= 0", "|   class 1", "x0 > 0", "|   x0 <= 1"]
+    assert len(lines) == 1501 + 3000

@@ -187,6 +187,28 @@ def test_a_constant_in_the_kernel_changes_nothing():
     np.testing.assert_allclose(shifted.theta, plain.theta, atol=1e-7)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_convex_costs_order_the_thresholds(intercept, seed):
+    """|c_k - c_{k+1}| that do not fall with the distance from the class: Li & Lin's theorem."""
+    X, y = graded(80, 5, seed)
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(80) < 0.4, rng.integers(0, 5, 80), y)
+    distance = np.abs(np.arange(4) + 0.5 - y[:, None])
+    for weights in (np.ones((80, 4)), distance, distance**3 * rng.uniform(0.1, 1, (80, 1))):
+        result = OrdinalSMO(1e-8, intercept).solve(kernel_rows(RBF, X, PLENTY), y, 3.0 * weights)
+        assert (np.diff(result.x.theta) <= 1e-7).all()
+
+
+def test_costs_that_are_only_v_shaped_do_not():
+    """Counter-example: zero-one costs, a rare middle class, and rows that tell nothing."""
+    y = np.repeat([0, 1, 2], [10, 1, 10])
+    weights = (np.abs(np.arange(2) + 0.5 - y[:, None]) < 1).astype(float)
+    rows = kernel_rows(RBF, np.zeros((21, 1)), PLENTY)
+    result = OrdinalSMO(1e-8).solve(rows, y, weights)
+    assert np.diff(result.x.theta) > 1.9
+
+
 @pytest.mark.parametrize("present", [[0], [2], [3], [0, 3], [1, 2]])
 def test_classes_without_rows(present):
     X, y = graded(40, len(present), seed=10)

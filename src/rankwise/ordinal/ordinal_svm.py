@@ -40,6 +40,7 @@ from rankwise.solvers.kernel_rows import kernel_rows
 from rankwise.solvers.ordinal_path import OrdinalFit, OrdinalPath, OrdinalRows, measure_scores
 from rankwise.solvers.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.solvers.path_selection import PathFit
+from rankwise.solvers.penalty import grid_of_C
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 from rankwise.validation import FitData, check_rows, check_validation
 
@@ -243,7 +244,7 @@ class OrdinalSVM(OrdinalRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
-    ) -> Any:
+    ) -> OrdinalSVM:
         """Train on rows of ordered classes.
 
         Parameters
@@ -303,23 +304,12 @@ class OrdinalSVM(OrdinalRanker):
         return expansion.scores(X, self.dual_coef_[:, None])[:, 0] + self.intercept_
 
     def _search_way(self, *, has_validation: bool) -> tuple[str, Float64Array]:
-        """How C is chosen ("fixed", "cv" or "val") and the grid, ascending."""
-        if isinstance(self.C, str):
-            if self.C == "val" and not has_validation:
-                raise ValueError(
-                    'C="val" needs validation data, got X_val=None. Pass X_val, y_val and qid_val '
-                    'to fit, or use C="cv".'
-                )
-            return self.C, GRID
-        grid = np.unique(np.asarray(self.C, dtype=np.float64))
-        if np.ndim(self.C) > 1 or not grid.size or not (np.isfinite(grid) & (grid > 0)).all():
-            raise ValueError(
-                f"C must be a finite number > 0, a list of them, or one of cv, val; got {self.C!r}."
-            )
+        """How C and gamma are chosen ("fixed", "cv" or "val") and the grid of C, ascending."""
+        way, grid = grid_of_C(self.C, GRID, has_validation=has_validation)
         gamma: Any = self.gamma
-        if np.ndim(self.C) == 0 and np.ndim(gamma) == 0 and not isinstance(gamma, str):
-            return "fixed", grid
-        return ("val" if has_validation else "cv"), grid
+        if way == "fixed" and (np.ndim(gamma) or isinstance(gamma, str)):
+            way = "val" if has_validation else "cv"
+        return way, grid
 
     def _resolve(self, data: FitData, gamma: float | None) -> Kernel:
         kernel = resolve_kernel_of_fit(self.kernel, data, gamma, self.kernel_params)

@@ -43,6 +43,17 @@ def test_loss_never_rises_and_bounds_the_errors(form, base, judged):
     assert (np.abs(median - y) if form == "all" else median != y).sum() <= losses[0]
 
 
+@pytest.mark.parametrize("form", ["all", "lr"])
+def test_rounds_end_where_the_loss_has_no_digit_left_to_lose(form, rng):
+    X = rng.integers(0, 4, (300, 2)).astype(float)
+    y = np.clip(X.sum(1) + rng.integers(-1, 2, 300), 0, 5).astype(int)
+    fitted = booster(form, n_estimators=20_000).fit(X, y)
+    losses = fitted.loss_curve_
+    assert 20 < fitted.n_estimators_ < 20_000
+    assert (np.diff(losses) < 0).all()
+    assert losses[-2] - losses[-1] < 1e-12 * losses[-1]
+
+
 @FORM_AND_BASE
 def test_loss_is_that_of_the_scores_at_the_thresholds(form, base, judged):
     X, y, _ = judged

@@ -5,8 +5,8 @@ Rows lie in order of their class: class y holds rows ``class_ptr[y]:class_ptr[y 
 learner with values -1 and 1 multiplies P and Q by constants, and the loss, the thresholds and the
 next step need only sums of P and Q over classes: no exponential is taken row by row.
 
-Sums are over integers: every term is cut to a multiple of 2^-60 of a bound of the sum, so that they
-are the same for any order of the rows and any division among threads.
+Sums are over integers: every term is rounded to a multiple of 2^-60 of a bound of the sum, so that
+they are the same for any order of the rows and any division among threads.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def advance_rows(P, Q, side, step, class_ptr, sums, start, stop, totals):
             p = P[i] * (grow if side[i] else shrink)
             q = Q[i] * (shrink if side[i] else grow)
             P[i], Q[i] = p, q
-            p_total += np.int64(p * p_scale)
-            q_total += np.int64(q * q_scale)
+            p_total += np.int64(np.rint(p * p_scale))
+            q_total += np.int64(np.rint(q * q_scale))
         totals[0, y] += p_total
         totals[1, y] += q_total
 
@@ -142,7 +142,7 @@ def write_weights(P, Q, class_ptr, up, down, loss, start, stop, u):
         low, high = max(start, class_ptr[y]), min(stop, class_ptr[y + 1])
         a, b = up[y] * scale, down[y] * scale
         for i in range(np.uint64(max(low, 0)), np.uint64(max(high, low, 0))):
-            weight = np.int64(Q[i] * a - P[i] * b)
+            weight = np.int64(np.rint(Q[i] * a - P[i] * b))
             u[i] = weight
             total += weight
     return total

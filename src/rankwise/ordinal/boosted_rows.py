@@ -28,7 +28,6 @@ class BoostedRows:
     Attributes
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
-        Prepared for the ensemble's ``sides``.
     rows : ndarray of shape (n_rows,), int64
         Row of ``X`` of every weight.
     class_ptr : ndarray of shape (n_classes + 1,), int64
@@ -71,7 +70,7 @@ def stump_rows(
     rows, class_ptr = class_order(data.y, len(data.classes))
     search = StumpSearch(data.X, rows, max_bins, data.sample_weight)
     ensemble = StumpEnsemble.empty() if earlier is None else earlier
-    return BoostedRows(ensemble.prepare(data.X), rows, class_ptr, weight[rows], search, ensemble)
+    return BoostedRows(data.X, rows, class_ptr, weight[rows], search, ensemble)
 
 
 def perceptron_rows(
@@ -93,6 +92,7 @@ def perceptron_rows(
     order, class_ptr = class_order(y, len(data.classes))
     X, weight = X[order], merged.weight[order]
     ensemble = PerceptronEnsemble.empty(X, weight) if earlier is None else earlier
-    Z = ensemble.prepare(X)
-    search = PerceptronSearch(Z, pocket=pocket, n_iter=n_iter, seed=seed, first_round=len(ensemble))
-    return BoostedRows(Z, np.arange(len(Z)), class_ptr, weight, search, ensemble)
+    search = PerceptronSearch(
+        ensemble.prepare(X), pocket=pocket, n_iter=n_iter, seed=seed, first_round=len(ensemble)
+    )
+    return BoostedRows(X, np.arange(len(y)), class_ptr, weight, search, ensemble)

@@ -69,7 +69,8 @@ class ORBoost(OrdinalRanker):
         nDCG and ERR.
     measure : str, default="MAE"
         Taken on X_val after every round, see :func:`rankwise.metrics.parse`. Measures of predicted
-        labels get class numbers, the others the scores.
+        labels get class numbers, the others the scores; all are means over the queries of
+        ``qid_val``.
     early_stopping_rounds : int >= 1, optional
         Used only where ``fit`` receives X_val: stop after this many rounds without improvement
         and keep the rounds up to the best.
@@ -117,9 +118,9 @@ class ORBoost(OrdinalRanker):
     integers, so that the order of the rows and the number of threads do not change a bit.
     ``rank_score`` merges the stumps of a feature into one piecewise constant function.
 
-    Training stops early where no base learner lowers the loss; where a base learner makes no
-    mistake at all, after it, with a step of 14; and where an exponential of a score would leave
-    the range of numbers.
+    Training stops early where no base learner lowers the loss, to the digits of a float; where one
+    makes no mistake at all, after it, with a step of 14; and where an exponential of a score would
+    leave the range of numbers.
 
     Differs from the authors' program: it writes thresholds of classes without rows as numbers,
     ends after a stump without mistakes with a finite step, and bins features of many values.
@@ -333,9 +334,10 @@ class ORBoost(OrdinalRanker):
             if monitor is not None:
                 monitor.add(next(_changes(added, prepared)), thresholds[-1])
 
-        for number, side in enumerate(ensemble.sides(train.X)):
-            boosting.add(side[train.rows], float(ensemble.steps[number]))
-            record(ensemble.part(number, number + 1))
+        if len(ensemble):
+            for number, side in enumerate(ensemble.sides(ensemble.prepare(train.X))):
+                boosting.add(side[train.rows], float(ensemble.steps[number]))
+                record(ensemble.part(number, number + 1))
         stages: list[Stage[Any]] = []
         patience = self.early_stopping_rounds if monitor is not None else None
         while len(losses) <= self.n_estimators:

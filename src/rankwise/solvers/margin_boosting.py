@@ -27,9 +27,12 @@ from rankwise.losses.ordinal_exponential import BestThresholds, best_thresholds
 from rankwise.typing import Float64Array, Int64Array
 
 ROWS_AT_ONCE = 131_072
-# Share of the loss that is rounding: gains that differ by it are equal, and one of the whole loss
-# up to it leaves nothing to gain.
+# Share of the loss that is rounding: gains that differ by it are equal, and a base learner that
+# disagrees with no more makes no mistake.
 SLACK = 2.0**-40
+# A gain of this share of the loss lowers it by half the square of this share, some units of its
+# last digit: smaller ones could let it rise.
+LEAST_GAIN = 2.0**-24
 # Of P and Q, weights of 1 times exp of a score: near the end of the numbers.
 LARGEST = 1e290
 
@@ -116,7 +119,7 @@ class MarginBoosting:
         total = self._weigh()
         whole = loss * unit_scale(loss)
         base = search.best(self._u, total, int(SLACK * whole))
-        if base is None:
+        if base is None or base.gain < LEAST_GAIN * whole:
             return None
         edge = min(base.gain / whole, 1.0 - SLACK)  # finite steps where nothing disagrees
         step = 0.5 * math.log((1.0 + edge) / (1.0 - edge))

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from rankwise.datasets import RankingData, stream
     from rankwise.features.nystroem import Nystroem
     from rankwise.features.polynomial_terms import PolynomialTerms
+    from rankwise.features.query_scaling import QueryScaler
     from rankwise.features.random_fourier import RandomFourier
     from rankwise.features.random_nodes import RandomNodes
+    from rankwise.features.random_perceptrons import RandomPerceptrons
     from rankwise.groups import QueryGroups
     from rankwise.metrics import evaluate
     from rankwise.ordinal.aggregate_prank import AggregatePRank
@@ -81,8 +83,10 @@ __all__ = [
     "PolynomialTerms",
     "PrunedRankSVM",
     "QueryGroups",
+    "QueryScaler",
     "RandomFourier",
     "RandomNodes",
+    "RandomPerceptrons",
     "RankLR",
     "RankRLS",
     "RankSVM",

@@ -306,6 +306,13 @@ REGISTRY: dict[str, Entry] = {
         tags=frozenset({"kernel"}),
         paper="williams2001",
     ),
+    "query_scaling": Entry(
+        "rankwise.features.query_scaling:QueryScaler",
+        kind="transformer",
+        summary="Min-max or standard scaling of the features within each query",
+        tags=frozenset({"deterministic"}),
+        paper="lin2010",
+    ),
     "random_fourier": Entry(
         "rankwise.features.random_fourier:RandomFourier",
         kind="transformer",
@@ -319,6 +326,13 @@ REGISTRY: dict[str, Entry] = {
         summary="Powers of features, or products of several, all or drawn at random",
         tags=frozenset({"polynomial"}),
         paper="tsai2010",
+    ),
+    "random_perceptrons": Entry(
+        "rankwise.features.random_perceptrons:RandomPerceptrons",
+        kind="transformer",
+        summary="Random perceptrons and stumps whose products estimate their kernels",
+        tags=frozenset({"kernel"}),
+        paper="lin2008",
     ),
     "random_nodes": Entry(
         "rankwise.features.random_nodes:RandomNodes",

@@ -1,0 +1,142 @@
+"""Scaling of the features within each query.
+
+Pairs are compared within a query, where a feature's level says nothing and its spread differs
+from query to query.
+
+References
+----------
+.. [1] Lin, "Ranking algorithms", project report, 2010, Table 8: RankSVM with query-level
+   normalisation is ahead of overall normalisation.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.groups import QueryGroups
+from rankwise.typing import ArrayLike, FloatArray, FrameLike
+from rankwise.validation import check_rows
+
+
+class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Scale every feature within every query.
+
+    Parameters
+    ----------
+    method : {"minmax", "standard"}, default="minmax"
+        "minmax": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. A
+        feature without spread in a query is 0 there.
+
+    Attributes
+    ----------
+    shift_, scale_ : ndarray of shape (n_features_in_,)
+        Of all rows of ``fit`` as one query, ``(x - shift) / scale``: for rows without ids.
+    n_features_in_ : int
+
+    Notes
+    -----
+    O(n_samples n_features). The query ids of the rows to transform are what counts, in a pipeline
+    ``predict(X, qid=qid)`` with metadata routing switched on; rows without ids are scaled as the
+    rows of ``fit``, taken for one query. Sparse rows are not taken: scaling would fill them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import QueryScaler
+    >>> X = np.array([[1.0], [3.0], [10.0], [30.0], [20.0]])
+    >>> QueryScaler().fit_transform(X, qid=["a", "a", "b", "b", "b"]).ravel()
+    array([0. , 1. , 0. , 1. , 0.5])
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
+    __metadata_request__transform: ClassVar[dict[str, Any]] = {"qid": True}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "method": [StrOptions({"minmax", "standard"})],
+    }
+
+    def __init__(self, method: Literal["minmax", "standard"] = "minmax") -> None:
+        self.method = method
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(
+        self, X: FrameLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+    ) -> QueryScaler:
+        """Learn how rows without ids are scaled; ids are checked."""
+        self._validate_params()
+        X = check_rows(self, X, accept_sparse=False, reset=True)
+        QueryGroups.from_qid(qid, X.shape[0])
+        rows = X.astype(np.float64)
+        shift, scale = _SHIFTS[self.method](rows, np.array([0, len(rows)]))
+        self.shift_, self.scale_ = shift[0], scale[0]
+        return self
+
+    def fit_transform(
+        self, X: FrameLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+    ) -> FloatArray:
+        """:meth:`fit` and :meth:`transform` of the same rows."""
+        return self.fit(X, y, qid=qid).transform(X, qid=qid)
+
+    def transform(self, X: FrameLike, *, qid: ArrayLike | None = None) -> FloatArray:
+        """Scaled rows, in the precision of ``X``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        qid : array-like of shape (n_samples,), optional
+            None: as the rows of ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X, accept_sparse=False)
+        if qid is None:
+            rows = X.astype(np.float64) - self.shift_
+            return _divided(rows, self.scale_).astype(X.dtype, copy=False)
+        groups = QueryGroups.from_qid(qid, X.shape[0])
+        rows = groups.sort(X).astype(np.float64)
+        shift, scale = _SHIFTS[self.method](rows, groups.indptr)
+        return groups.unsort(_divided(rows - shift, scale)).astype(X.dtype, copy=False)
+
+
+def _minmax(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
+    """Least value and range of each row's query."""
+    low = _per_query(np.minimum, rows, indptr)
+    return low, _per_query(np.maximum, rows, indptr) - low
+
+
+def _standard(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each row's query."""
+    sizes = np.diff(indptr)
+    count = np.repeat(sizes, sizes)[:, None]
+    # Of values less the least, so that a constant column has no spread by rounding.
+    low = _per_query(np.minimum, rows, indptr)
+    above = rows - low
+    mean = _per_query(np.add, above, indptr) / count
+    spread = np.sqrt(_per_query(np.add, (above - mean) ** 2, indptr) / count)
+    return low + mean, spread
+
+
+_SHIFTS = {"minmax": _minmax, "standard": _standard}
+
+
+def _per_query(reduce: np.ufunc, rows: FloatArray, indptr: Any) -> FloatArray:
+    """A reduction within each query, repeated for its rows."""
+    sizes = np.diff(indptr)
+    return np.repeat(reduce.reduceat(rows, indptr[:-1][sizes > 0], axis=0), sizes[sizes > 0], 0)
+
+
+def _divided(rows: FloatArray, spread: FloatArray) -> FloatArray:
+    return np.divide(
+        rows, spread, out=np.zeros_like(rows), where=np.broadcast_to(spread > 0, rows.shape)
+    )

@@ -20,16 +20,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._classes import declared_classes
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import KERNELS, resolve_kernel
 from rankwise.groups import QueryGroups
+from rankwise.ordinal.declared_labels import declare, numbers_of
 from rankwise.ordinal.hypotheses import Hypotheses
 from rankwise.ordinal.ordinal_ranker import SCORE_NAME, OrdinalRanker
 from rankwise.ordinal.support_rows import SupportRows
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
-from rankwise.validation import FitData, check_fit, check_rows
+from rankwise.validation import check_fit, check_rows
 
 BLOCK_VALUES, BLOCK_ROWS = 2**19, 8192  # features at a time
 SUPPORT_BLOCK = 1024
@@ -139,9 +139,9 @@ class OnlineRanker(OrdinalRanker):
         first = not hasattr(self, "hypotheses_")
         data = check_fit(self, X, y, qid, reset=first, ordered=True)
         known = None if first else self.classes_
-        self.classes_ = _declared(classes, y, known)
+        self.classes_ = declare(classes, y, known)
         self.score_name_ = SCORE_NAME
-        codes = _codes(data, self.classes_)
+        codes = numbers_of(data, self.classes_)
         if first:
             self._start(data.X, check_random_state(self.random_state), streams=True)
         else:
@@ -197,10 +197,13 @@ class OnlineRanker(OrdinalRanker):
             self._check_no_kernel_params()
             n_columns = self._features().n_features_out
             if n_columns * self._n_hypotheses > MAX_WEIGHTS:
+                fix = 'kernel="linear"'
+                if self.degree == 2:
+                    fix = 'kernel="polynomial", gamma=1.0, kernel_params={"degree": 2}'
                 raise ValueError(
-                    f"degree=2 of {X.shape[1]} columns needs {n_columns} weights for each of "
-                    f"{self._n_hypotheses} hypotheses, more than {MAX_WEIGHTS} in all. Use "
-                    'kernel="polynomial", gamma=1.0, kernel_params={"degree": 2}.'
+                    f"degree={self.degree} of {X.shape[1]} columns needs {n_columns} weights for "
+                    f"each of {self._n_hypotheses} hypotheses, more than {MAX_WEIGHTS} in all. "
+                    f"Use {fix}, which keeps rows and no weights of columns."
                 )
             self.X_fit_ = None
         else:
@@ -288,47 +291,3 @@ class OnlineRanker(OrdinalRanker):
 
 def _slices(n: int, size: int) -> list[slice]:
     return [slice(lo, min(lo + size, n)) for lo in range(0, n, size)]
-
-
-def _declared(classes: ArrayLike | None, y: ArrayLike, known: NDArray[Any] | None) -> NDArray[Any]:
-    """All classes in ascending order, from ``classes``, the type of y, or the calls before."""
-    of_y = declared_classes(y)
-    given = of_y if classes is None else np.asarray(classes)
-    if given is None and known is None:
-        raise ValueError(
-            "classes must be given in the first call of partial_fit, got None. Pass all classes in "
-            "ascending order, or y as an ordered categorical."
-        )
-    if given is None:
-        assert known is not None
-        return known
-    if given.ndim != 1 or len(given) == 0 or len(set(given.tolist())) < len(given):
-        raise ValueError(
-            f"classes must be one-dimensional, distinct and not empty, got {given.tolist()}."
-        )
-    if given.dtype.kind in "biuf" and (given[1:] <= given[:-1]).any():
-        raise ValueError(f"classes must ascend where they are numbers, got {given.tolist()}.")
-    for other in (of_y, known):
-        if other is not None and other.tolist() != given.tolist():
-            raise ValueError(
-                f"classes must stay {other.tolist()}, got {given.tolist()}. Other classes need a "
-                "new estimator."
-            )
-    return given
-
-
-def _codes(data: FitData, classes: NDArray[Any]) -> Int64Array:
-    """Number of every row's class among the declared ones."""
-    assert data.classes is not None
-    number_of = {value: number for number, value in enumerate(classes.tolist())}
-    present = data.y.astype(np.int64)
-    numbers = np.array([number_of.get(value, -1) for value in data.classes.tolist()])
-    codes = numbers[present]
-    if (codes < 0).any():
-        row = int(np.argmax(codes < 0))
-        raise ValueError(
-            f"y must hold declared classes, got {data.classes.tolist()[present[row]]!r} at row "
-            f"{row}. Classes: {classes.tolist()}. Declare all of them in the first call of "
-            "partial_fit."
-        )
-    return codes

@@ -18,6 +18,7 @@ from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_rows
 
 SLICE_VALUES = 2**21  # kernel values at a time
+PIECES = 8  # of a slice, over threads
 
 
 class VotedPRank(VotingRanker):
@@ -148,18 +149,19 @@ class VotedPRank(VotingRanker):
         check_is_fitted(self)
         X = check_rows(self, X)
         votes = np.zeros((X.shape[0], len(self.classes_)))
-        voices = self.survival_.astype(np.float64)
         size = max(1, SLICE_VALUES // (self.n_mistakes_ + 1))
         for lo in range(0, X.shape[0], size):
-            values = self._values(X[lo : lo + size])
-
-            def replay(rows: slice, values: Float64Array = values, lo: int = lo) -> None:
-                block = votes[lo : lo + size][rows]
-                replay_votes(values[rows], self.dual_coef_, self.threshold_path_, voices, block)
-
-            step = -(-len(values) // 8)
-            thread_map(replay, [slice(at, at + step) for at in range(0, len(values), step)])
+            self._replay(self._values(X[lo : lo + size]), votes[lo : lo + size])
         return votes
+
+    def _replay(self, values: Float64Array, votes: Float64Array) -> None:
+        """Add the votes of every hypothesis to ``votes``, in place."""
+        history = (self.dual_coef_, self.threshold_path_, self.survival_.astype(np.float64))
+        step = max(1, -(-len(values) // PIECES))
+        thread_map(
+            lambda lo: replay_votes(values[lo : lo + step], *history, votes[lo : lo + step]),
+            range(0, len(values), step),
+        )
 
     def _values(self, X: Matrix) -> Float64Array:
         """Kernel values with the rows of the mistakes, (n_rows, n_mistakes_)."""

@@ -38,7 +38,7 @@ def test_words_of_every_kind_of_split(mixed):
     assert tree.score(frame, y) == 0
     text = export_text(tree)
     lines = text.splitlines()
-    assert lines[0] in ("colour in {blue, red}", "colour in {green}")
+    assert lines[0] in ("colour not in {green}", "colour in {green}")
     assert sum(line.endswith("size <= mid") for line in lines) == 2
     assert sum(line.endswith("size > mid") for line in lines) == 2
     assert sum("weight <= 0.50" in line for line in lines) == 4
@@ -84,6 +84,25 @@ def test_every_row_follows_the_words(mixed):
             if level == depth and holds(text, row):
                 depth += 1
             at += 1
+
+
+def test_categories_and_missing_values_are_those_that_reach_a_node():
+    X = np.array([[0.0], [1], [2], [3], [np.nan]] * 4)
+    tree = RankingTree(categorical_features=[0]).fit(X, [0, 1, 2, 3, 3] * 4)
+    assert export_text(tree).splitlines() == [
+        "x0 in {0, 1}",
+        "|   x0 in {0}",
+        "|   |   class 0",
+        "|   x0 not in {0}",
+        "|   |   class 1",
+        "x0 not in {0, 1} or missing",
+        "|   x0 in {2}",
+        "|   |   class 2",
+        "|   x0 not in {2} or missing",
+        "|   |   class 3",
+    ]
+    one = RankingTree(categorical_features=[0]).fit([[5.0], [np.nan], [6.0]], [0, 1, 0])
+    assert export_text(one).splitlines()[0] in ("x0 in {5, 6}", "x0 is present")
 
 
 def test_missing_is_named_where_fit_had_some():

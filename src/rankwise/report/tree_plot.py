@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 
 from rankwise.report.axes import FONT
 from rankwise.report.colours import light
-from rankwise.trees.text import FittedTree, TreeNames, conditions
+from rankwise.trees.text import FittedTree, TreeReader
 from rankwise.trees.tree import Tree
 from rankwise.typing import Float64Array
 
@@ -56,7 +56,7 @@ def plot_tree(
         Rows for which the condition under a node holds go left; a bar has the shares of the
         classes, from the lowest one, light, to the highest, dark.
     """
-    names = TreeNames.of(estimator, feature_names, class_names, digits)
+    reader = TreeReader.of(estimator, feature_names, class_names, digits)
     tree = estimator.tree_
     deepest = int(tree.depth.max()) if max_depth is None else min(max_depth, int(tree.depth.max()))
     place = _places(tree, deepest)
@@ -72,20 +72,20 @@ def plot_tree(
         is_last = tree.depth[node] == deepest
         if tree.feature[node] >= 0 and not is_last:
             for child in (tree.left[node], tree.right[node]):
-                ends = [x, float(place[child])], [y - 0.3, y - 1 + _BAR_HEIGHT]
+                ends = [x, float(place[child])], [y - 0.3, y - 1 + _BAR_HEIGHT + 0.17]
                 axes.plot(*ends, color=light("muted"), linewidth=0.8, zorder=1)
-            text = _broken(conditions(estimator, node, names)[0])
+            text = _broken(reader.conditions(node)[0])
         elif tree.feature[node] >= 0:
             text = "..."
         else:
-            text = names.classes[estimator.node_classes_[node]]
+            text = reader.classes[estimator.node_classes_[node]]
         _draw_node(axes, x, y, text, tree.counts[node], colours, is_leaf=tree.feature[node] < 0)
     axes.set_xlim(-0.6, n_columns - 0.4)
     axes.set_ylim(-deepest - 0.6, 0.35)
     axes.axis("off")
     handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in colours]
     figure.legend(
-        handles, names.classes, loc="outside lower center", ncols=len(colours), frameon=False,
+        handles, reader.classes, loc="outside lower center", ncols=len(colours), frameon=False,
         fontsize=FONT - 1, handlelength=1.0,
     )  # fmt: skip
     return figure

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.trees.columns import ColumnTable
 from rankwise.trees.tree import Tree
+from rankwise.typing import Int64Array
 
 
 class FittedTree(Protocol):
@@ -24,19 +25,24 @@ class FittedTree(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TreeNames:
-    """Names of the columns and classes of a tree, and how its numbers are printed.
+class TreeReader:
+    """A fitted tree with names for its columns and classes.
 
     Attributes
     ----------
+    estimator : FittedTree
     features, classes : list of str
     digits : int
         Significant digits of thresholds.
+    parent : ndarray of shape (n_nodes,), int64
+        -1 at the root.
     """
 
+    estimator: FittedTree
     features: list[str]
     classes: list[str]
     digits: int
+    parent: Int64Array
 
     @classmethod
     def of(
@@ -45,8 +51,8 @@ class TreeNames:
         feature_names: Sequence[str] | None,
         class_names: Sequence[str] | None,
         digits: int,
-    ) -> TreeNames:
-        """Names as given, else those of the fit, else ``x0``, ``x1``, ...
+    ) -> TreeReader:
+        """With names as given, else those of the fit, else ``x0``, ``x1``, ...
 
         Raises
         ------
@@ -59,35 +65,77 @@ class TreeNames:
             features = [f"x{column}" for column in range(n_features)]
         features = _checked("feature_names", feature_names, features)
         classes = _checked("class_names", class_names, estimator.classes_.tolist())
-        return cls(features, classes, digits)
+        return cls(estimator, features, classes, digits, estimator.tree_.parent)
 
+    def conditions(self, node: int) -> tuple[str, str]:
+        """What holds for the rows that go left and right at an inner node.
 
-def conditions(estimator: FittedTree, node: int, names: TreeNames) -> tuple[str, str]:
-    """What holds for the rows that go left and right at an inner node.
-
-    Missing values are named where the column had some in fit. Categories that go left are listed;
-    those that the fit has not seen count as missing.
-    """
-    tree, table = estimator.tree_, estimator.columns_
-    column, threshold = int(tree.feature[node]), float(tree.threshold[node])
-    name = names.features[column]
-    if threshold == np.inf:
-        return f"{name} is present", f"{name} is missing"
-    if column in table.nominal:
-        codes = tree.categories[tree.category_indptr[node] : tree.category_indptr[node + 1]]
-        inside = ", ".join(str(table.nominal[column][code]) for code in codes)
-        left, right = f"{name} in {{{inside}}}", f"{name} not in {{{inside}}}"
-    else:
-        value = f"{threshold:.{names.digits}g}"
-        if column in table.ordered:
-            value = str(table.ordered[column][int(np.floor(threshold))])
-        left, right = f"{name} <= {value}", f"{name} > {value}"
-    if estimator.has_missing_[column]:
-        if tree.missing_left[node]:
-            left += " or missing"
+        Missing values are named where the column had some in fit. Of the categories that can
+        reach the node those of the shorter list are named; any that the fit has not seen count as
+        missing.
+        """
+        tree, table = self.estimator.tree_, self.estimator.columns_
+        column, threshold = int(tree.feature[node]), float(tree.threshold[node])
+        name = self.features[column]
+        if column in table.nominal:
+            left, right = self._subsets(node, column)
+        elif threshold == np.inf:
+            left, right = "is present", "is missing"
         else:
-            right += " or missing"
-    return left, right
+            value = f"{threshold:.{self.digits}g}"
+            if column in table.ordered:
+                value = str(table.ordered[column][int(np.floor(threshold))])
+            left, right = f"<= {value}", f"> {value}"
+        if left not in ("is present", "is missing") and self._missing_reaches(node, column):
+            if tree.missing_left[node]:
+                left += " or missing"
+            else:
+                right += " or missing"
+        return f"{name} {left}", f"{name} {right}"
+
+    def _subsets(self, node: int, column: int) -> tuple[str, str]:
+        """Which categories of a nominal column go left, and which right."""
+        names = self.estimator.columns_.nominal[column]
+        inside = self._codes(node)
+        reach = self._reaching(node, column)
+        left = [_word(name) for code, name in enumerate(names) if code in reach & inside]
+        right = [_word(name) for code, name in enumerate(names) if code in reach - inside]
+        if not right:
+            return "is present", "is missing"
+        if not left:
+            return "is missing", "is present"
+        if len(right) < len(left):
+            return f"not in {{{', '.join(right)}}}", f"in {{{', '.join(right)}}}"
+        return f"in {{{', '.join(left)}}}", f"not in {{{', '.join(left)}}}"
+
+    def _reaching(self, node: int, column: int) -> set[int]:
+        """Codes of a nominal column that the splits above let through."""
+        tree = self.estimator.tree_
+        reach = set(range(len(self.estimator.columns_.nominal[column])))
+        while node:
+            above = int(self.parent[node])
+            if tree.feature[above] == column:
+                inside = self._codes(above)
+                reach = reach & inside if tree.left[above] == node else reach - inside
+            node = above
+        return reach
+
+    def _missing_reaches(self, node: int, column: int) -> bool:
+        """Whether the column had missing values in fit and no split above sends them elsewhere."""
+        tree = self.estimator.tree_
+        reaches = bool(self.estimator.has_missing_[column])
+        while node:
+            above = int(self.parent[node])
+            if tree.feature[above] == column:
+                reaches &= bool(tree.missing_left[above]) == (tree.left[above] == node)
+            node = above
+        return reaches
+
+    def _codes(self, node: int) -> set[int]:
+        """Codes that go left at a nominal node."""
+        tree = self.estimator.tree_
+        of_node = slice(tree.category_indptr[node], tree.category_indptr[node + 1])
+        return set(tree.categories[of_node].tolist())
 
 
 def export_text(
@@ -138,8 +186,8 @@ def export_text(
     |   clicks > 5.5
     |   |   class good
     """
-    names = TreeNames.of(estimator, feature_names, class_names, digits)
-    tree = estimator.tree_
+    reader = TreeReader.of(estimator, feature_names, class_names, digits)
+    tree, names = estimator.tree_, reader.classes
     below = _leaves_below(tree)
     lines: list[str] = []
     todo: list[tuple[int, str]] = [(0, "")]  # nodes to write, each with its condition
@@ -149,15 +197,15 @@ def export_text(
         if condition:
             lines.append("|   " * (depth - 1) + condition)
         if tree.feature[node] < 0:
-            leaf = f"class {names.classes[estimator.node_classes_[node]]}"
+            leaf = f"class {names[estimator.node_classes_[node]]}"
             if show_weights:
-                weights = zip(names.classes, tree.counts[node].tolist(), strict=True)
+                weights = zip(names, tree.counts[node].tolist(), strict=True)
                 leaf += f" ({', '.join(f'{name} {weight:g}' for name, weight in weights)})"
             lines.append("|   " * depth + leaf)
         elif max_depth is not None and depth >= max_depth:
             lines.append("|   " * depth + f"... {below[node]} leaves")
         else:
-            left, right = conditions(estimator, node, names)
+            left, right = reader.conditions(node)
             todo += [(int(tree.right[node]), right), (int(tree.left[node]), left)]
     return "\n".join(lines)
 
@@ -167,6 +215,10 @@ def _leaves_below(tree: Tree) -> list[int]:
     for node in range(tree.n_nodes - 1, 0, -1):
         leaves[parent[node]] += leaves[node]
     return leaves
+
+
+def _word(category: Any) -> str:
+    return f"{category:g}" if isinstance(category, float) else str(category)
 
 
 def _checked(argument: str, given: Sequence[str] | None, own: Sequence[Any]) -> list[str]:

@@ -8,16 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.experiments.base import Results
-from rankwise.experiments.lin2010_challenge.plan import (
-    DEGREES,
-    FOLDS,
-    QUICK_SMALL_SETS,
-    ROUNDS,
-    SMALL_SETS,
-    WEIGHTS,
-    name_of,
-    seeds,
-)
+from rankwise.experiments.lin2010_challenge.plan import COSTS, ROUNDS, Extent, cell_name
 from rankwise.typing import Float64Array
 
 Setting = Mapping[str, Any]
@@ -28,50 +19,70 @@ class Chosen:
     """What counts on the folds of one data set, by method; None where a cell is missing.
 
     Every choice is by ERR on the validation part, the first of the best.
+
+    Parameters
+    ----------
+    results : mapping from cell name to its value
+    data : str
+    extent : Extent
+        Of the run that the tables are for.
     """
 
-    def __init__(self, results: Results, data: str, quick: bool) -> None:
-        self._results, self._data, self._quick = results, data, quick
+    def __init__(self, results: Results, data: str, extent: Extent) -> None:
+        self._results, self._data, self._extent = results, data, extent
 
     def at(self, method: str) -> list[Setting] | None:
-        """One setting a fold."""
+        """One setting a fold.
+
+        Parameters
+        ----------
+        method : str
+            The last part of a cell's name; or "orsvm/small": the C that is best for the small
+            sets, "powers/err" and "powers/absolute": the best degree, "cross": the mean over its
+            draws, "orboost": the best weights.
+        """
+        of = self._extent
         pick: dict[str, Callable[[int], Setting | None]] = {
-            "orsvm-small": self._by_small_sets,
-            "poly": lambda fold: self._best(fold, [f"powers{k}" for k in DEGREES]),
-            "orboost": lambda fold: self._best(fold, [f"orboost/{weight}" for weight in WEIGHTS]),
+            "orsvm/small": self._by_small_sets,
+            "orboost": lambda fold: self._best(fold, [f"orboost/{w}" for w in of.weights]),
             "cross": self._cross,
         }
+        for costs in COSTS:
+            powers = [f"powers{degree}/{costs}" for degree in of.degrees]
+            pick[f"powers/{costs}"] = lambda fold, powers=powers: self._best(fold, powers)
         choose = pick.get(method, lambda fold: self._best(fold, [method]))
-        found = [choose(fold) for fold in range(1, FOLDS[self._data] + 1)]
-        known = [one for one in found if one is not None]
-        return known if len(known) == len(found) else None
+        return _all_or_none([choose(fold) for fold in self._folds])
 
     def rounds(self, weight: str, rounds: int) -> list[Setting] | None:
         """One weighting of ORBoost after so many rounds."""
-        cells = [self._cell(fold, f"orboost/{weight}") for fold in range(1, FOLDS[self._data] + 1)]
+        cells = _all_or_none([self._cell(fold, f"orboost/{weight}") for fold in self._folds])
         place = ROUNDS.index(rounds)
-        return None if any(cell is None for cell in cells) else [c[place] for c in cells if c]
+        return None if cells is None else [cell[place] for cell in cells]
+
+    @property
+    def _folds(self) -> range:
+        return range(1, self._extent.folds[self._data] + 1)
 
     def _cell(self, fold: int, method: str) -> Any:
-        return self._results.get(name_of(self._data, fold, method))
+        return self._results.get(cell_name(self._data, fold, method))
 
     def _best(self, fold: int, methods: Sequence[str]) -> Setting | None:
-        cells = [self._cell(fold, method) for method in methods]
-        if any(cell is None for cell in cells):
+        cells = _all_or_none([self._cell(fold, method) for method in methods])
+        if cells is None:
             return None
         return max((of for cell in cells for of in cell), key=lambda of: of["vali"]["ERR"])
 
     def _by_small_sets(self, fold: int) -> Setting | None:
         """The fit on the whole training part with the C that is best for the small sets."""
-        n_sets = QUICK_SMALL_SETS if self._quick else SMALL_SETS
-        small, fits = self._cell(fold, f"orsvm-small{n_sets}"), self._cell(fold, "orsvm")
+        small = self._cell(fold, f"orsvm/small{self._extent.n_small_sets}")
+        fits = self._cell(fold, "orsvm/err")
         return None if small is None or fits is None else fits[int(np.argmax(small))]
 
     def _cross(self, fold: int) -> Setting | None:
         """The mean over the draws of the terms, each with the C of its own."""
-        draws = [self._best(fold, [f"cross/seed{seed}"]) for seed in seeds(self._quick)]
-        known = [draw for draw in draws if draw is not None]
-        if len(known) < len(draws):
+        draws = [self._best(fold, [f"cross/seed{seed}"]) for seed in self._extent.seeds]
+        known = _all_or_none(draws)
+        if known is None:
             return None
         mean: dict[str, Any] = {
             part: {name: float(np.mean([d[part][name] for d in known])) for name in ("ERR", "nDCG")}
@@ -80,6 +91,10 @@ class Chosen:
         for name in ("queries", "seconds", "C"):
             mean[name] = np.mean([draw[name] for draw in known], axis=0).tolist()
         return mean
+
+
+def _all_or_none(found: Sequence[Any]) -> list[Any] | None:
+    return None if any(one is None for one in found) else list(found)
 
 
 def over_folds(found: Sequence[Setting] | None, part: str, measure: str) -> tuple[Any, Any]:

@@ -36,15 +36,14 @@ def _svm(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _powers(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
     """A fit for every C on the powers of the features."""
-    settings = {"degree": params["degree"], "costs": "err"}
+    settings = {"degree": params["degree"], "costs": params["costs"]}
     return [_fitted(data, fold, params, {**settings, "C": C}) for C in params["C"]]
 
 
 def _cross(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
     """A fit for every C on as many random products of two features as there are squares."""
-    settings = {
-        "degree": 2, "terms": "random", "costs": "err", "random_state": params["seed"],
-    }  # fmt: skip
+    settings = {"degree": 2, "terms": "random", "costs": params["costs"]}
+    settings["random_state"] = params["seed"]
     return [_fitted(data, fold, params, {**settings, "C": C}) for C in params["C"]]
 
 
@@ -56,7 +55,7 @@ def _small(data: str, fold: Fold, params: dict[str, Any]) -> list[float]:
     found = np.empty((len(sets), len(params["C"])))
     for row, train in enumerate(sets):
         for column, C in enumerate(params["C"]):
-            estimator = _make(params, {"kernel": "perceptron", "costs": "err", "C": C})
+            estimator = _make(params, {"kernel": "perceptron", "costs": params["costs"], "C": C})
             estimator.fit(train.X, train.y, qid=train.qid)
             found[row, column] = measure.mean(vali.y, scores_of(estimator, vali.X), vali.groups)
     return found.mean(axis=0).tolist()

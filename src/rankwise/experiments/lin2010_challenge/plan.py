@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from rankwise._registry import REGISTRY
 from rankwise.experiments.base import Cell
@@ -10,16 +12,14 @@ from rankwise.experiments.base import Cell
 # Data set → number of folds.
 FOLDS = {"mq2008": 5, "ohsumed": 5, "mslr-slices": 3}
 HIGHEST_GRADE = {"mq2008": 2, "ohsumed": 2, "mslr-slices": 4}
-QUICK = ("mslr-slices",)
 WEIGHTS = ("none", "rank", "query", "rank_query", "gain")
 # The report has 1000 and 5000; sets as small as ours need fewer.
 ROUNDS = (100, 1000, 5000)
 DEGREES = (1, 2, 3, 4)
-SEEDS, QUICK_SEEDS = range(3), range(1)
-KERNEL_C = [10.0**k for k in range(-1, 4)]
-LINEAR_C = [10.0**k for k in range(-2, 4)]
-# The report's own sizes of its 100 small sets are not in the text at hand.
-SMALL_SETS, QUICK_SMALL_SETS, SMALL_ROWS = 100, 10, 500
+COSTS = ("err", "absolute")
+# ERR-oriented costs are hundredths of absolute ones, the less the longer the query.
+GRIDS = {"err": [10.0**k for k in range(-1, 7)], "absolute": [10.0**k for k in range(-3, 2)]}
+SMALL_ROWS = 500  # the report's own size is not in the text at hand
 RANKERS = {
     "orsvm": "ordinal_svm",
     "small": "ordinal_svm",
@@ -30,38 +30,71 @@ RANKERS = {
 }
 
 
-def name_of(data: str, fold: int, method: str) -> str:
+@dataclass(frozen=True)
+class Extent:
+    """How much is run.
+
+    Attributes
+    ----------
+    folds : dict of str to int
+        Number of folds of every data set.
+    n_small_sets : int
+    seeds : range
+        Draws of random terms.
+    degrees, costs, weights : tuple
+        Of the powers, with each degree; of ORBoost's rows.
+    """
+
+    folds: dict[str, int]
+    n_small_sets: int
+    seeds: range
+    degrees: tuple[int, ...]
+    costs: tuple[str, ...]
+    weights: tuple[str, ...]
+
+
+FULL = Extent(FOLDS, 100, range(3), DEGREES, COSTS, WEIGHTS)
+QUICK = Extent({"mslr-slices": 1}, 10, range(1), (1, 4), ("err",), WEIGHTS[:2])
+
+
+def extent(quick: bool) -> Extent:
+    """That of a full or of a quick run."""
+    return QUICK if quick else FULL
+
+
+def cell_name(data: str, fold: int, method: str) -> str:
     """Name of a cell."""
     return f"{data}/fold{fold}/{method}"
 
 
-def seeds(quick: bool) -> range:
-    """Draws of random terms."""
-    return QUICK_SEEDS if quick else SEEDS
-
-
-def methods(quick: bool) -> dict[str, dict[str, object]]:
+def methods(extent: Extent) -> dict[str, dict[str, Any]]:
     """What a cell computes, by the last part of its name."""
-    n_sets = QUICK_SMALL_SETS if quick else SMALL_SETS
-    small = {"kind": "small", "C": KERNEL_C, "n_sets": n_sets, "n_rows": SMALL_ROWS}
+    n_sets, err = extent.n_small_sets, {"costs": "err", "C": GRIDS["err"]}
+    small = {"kind": "small", "n_sets": n_sets, "n_rows": SMALL_ROWS, **err}
     return {
-        "orsvm": {"kind": "orsvm", "C": KERNEL_C, "costs": "err"},
-        "orsvm-absolute": {"kind": "orsvm", "C": KERNEL_C, "costs": "absolute"},
-        f"orsvm-small{n_sets}": small,
-        **{f"powers{k}": {"kind": "powers", "C": LINEAR_C, "degree": k} for k in DEGREES},
-        **{f"cross/seed{s}": {"kind": "cross", "C": LINEAR_C, "seed": s} for s in seeds(quick)},
+        **{f"orsvm/{c}": {"kind": "orsvm", "costs": c, "C": GRIDS[c]} for c in COSTS},
+        f"orsvm/small{n_sets}": small,
+        **{
+            f"powers{degree}/{costs}": {
+                "kind": "powers", "degree": degree, "costs": costs, "C": GRIDS[costs],
+            }
+            for costs in extent.costs
+            for degree in extent.degrees
+        },
+        **{f"cross/seed{seed}": {"kind": "cross", "seed": seed, **err} for seed in extent.seeds},
         **{
             f"orboost/{weight}": {"kind": "boost", "weight": weight, "rounds": list(ROUNDS)}
-            for weight in WEIGHTS
+            for weight in extent.weights
         },
         "ridge": {"kind": "ridge"},
-    }
+    }  # fmt: skip
 
 
 def cells(quick: bool) -> Iterator[Cell]:
-    """All cells whose estimator there is; a quick run has the smallest set only."""
-    for data in QUICK if quick else FOLDS:
-        for fold in range(1, FOLDS[data] + 1):
-            for method, params in methods(quick).items():
-                if RANKERS[str(params["kind"])] in REGISTRY:
-                    yield Cell(name_of(data, fold, method), {"fold": fold, **params}, data)
+    """All cells whose estimator there is."""
+    wanted = extent(quick)
+    for data, n_folds in wanted.folds.items():
+        for fold in range(1, n_folds + 1):
+            for method, params in methods(wanted).items():
+                if RANKERS[params["kind"]] in REGISTRY:
+                    yield Cell(cell_name(data, fold, method), {"fold": fold, **params}, data)

@@ -19,7 +19,10 @@ OTHER_DATA = (
     "The published difference is that of two values on Yahoo!'s closed set; what can be compared "
     "is its sign."
 )
-ABSENT = "Its cells have not run: the data or the estimator are not there."
+ABSENT = (
+    "Its cells have not run: they are no part of a quick run, or the data or the estimator are not "
+    "there."
+)
 DIGIT = 0.5e-4
 SCHEMES = {
     "none": "no weights",

@@ -16,6 +16,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "random_nodes": {"n_nodes": 40},
     "nystroem": {"n_landmarks": 20},
     "random_fourier": {"n_frequencies": 20},
+    "random_perceptrons": {"n_nodes": 40},
     "lightgbm": {"n_estimators": 10, "min_child_samples": 5, "n_jobs": 1},
     "xgboost": {"n_estimators": 10, "n_jobs": 1},
     "catboost": {"n_estimators": 10, "n_jobs": 1},

@@ -1,0 +1,1 @@
+"""Every ordinal estimator here on thirty sets, beside mord, statsmodels and LightGBM."""

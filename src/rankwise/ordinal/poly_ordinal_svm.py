@@ -90,7 +90,7 @@ class PolyOrdinalSVM(OrdinalRanker):
     tol : float > 0, default=1e-4
         Duality gap to reach, as a share of the minimised sum.
     max_iter : int, default=1000
-        >= 1, passes of descent, and Newton steps, for each value of C.
+        >= 1, passes of descent, and Newton steps, for each value of C and each one on the way.
     random_state : int, RandomState or None, default=None
         For ``terms="random"``.
 

@@ -37,13 +37,13 @@ class Chosen:
         Parameters
         ----------
         method : str
-            The last part of a cell's name; or "orsvm/small": the C that is best for the small
-            sets, "powers/err" and "powers/absolute": the best degree, "cross": the mean over its
-            draws, "orboost": the best weights.
+            The last part of a cell's name; or "orsvm/small": C by small sets, "powers/err" and
+            "powers/absolute": the best degree, "cross": the mean over its draws, "orboost": the
+            best weights.
         """
         of = self._extent
         pick: dict[str, Callable[[int], Setting | None]] = {
-            "orsvm/small": self._by_small_sets,
+            "orsvm/small": lambda fold: self._best(fold, [f"orsvm/small{of.n_small_sets}"]),
             "orboost": lambda fold: self._best(fold, [f"orboost/{w}" for w in of.weights]),
             "cross": self._cross,
         }
@@ -71,12 +71,6 @@ class Chosen:
         if cells is None:
             return None
         return max((of for cell in cells for of in cell), key=lambda of: of["vali"]["ERR"])
-
-    def _by_small_sets(self, fold: int) -> Setting | None:
-        """The fit on the whole training part with the C that is best for the small sets."""
-        small = self._cell(fold, f"orsvm/small{self._extent.n_small_sets}")
-        fits = self._cell(fold, "orsvm/err")
-        return None if small is None or fits is None else fits[int(np.argmax(small))]
 
     def _cross(self, fold: int) -> Setting | None:
         """The mean over the draws of the terms, each with the C of its own."""

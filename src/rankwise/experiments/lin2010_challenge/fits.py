@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise._registry import REGISTRY
-from rankwise.datasets import Fold
+from rankwise.datasets import Fold, RankingData
 from rankwise.experiments.base import Cell
 from rankwise.experiments.lin2010_challenge.parts import (
     all_scores,
@@ -18,8 +18,6 @@ from rankwise.experiments.lin2010_challenge.parts import (
     small_sets,
 )
 from rankwise.experiments.lin2010_challenge.plan import RANKERS
-from rankwise.metrics import parse
-from rankwise.metrics.predicting import scores_of
 
 
 def compute(cell: Cell) -> Any:
@@ -29,36 +27,30 @@ def compute(cell: Cell) -> Any:
 
 
 def _svm(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
-    """A fit for every C."""
-    settings = {"kernel": "perceptron", "costs": params["costs"]}
-    return [_fitted(data, fold, params, {**settings, "C": C}) for C in params["C"]]
+    """The kernel machine."""
+    return _chosen(data, fold, params, {"kernel": "perceptron", "costs": params["costs"]})
 
 
 def _powers(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
-    """A fit for every C on the powers of the features."""
-    settings = {"degree": params["degree"], "costs": params["costs"]}
-    return [_fitted(data, fold, params, {**settings, "C": C}) for C in params["C"]]
+    """The linear machine on the powers of the features."""
+    return _chosen(data, fold, params, {"degree": params["degree"], "costs": params["costs"]})
 
 
 def _cross(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
-    """A fit for every C on as many random products of two features as there are squares."""
-    settings = {"degree": 2, "terms": "random", "costs": params["costs"]}
-    settings["random_state"] = params["seed"]
-    return [_fitted(data, fold, params, {**settings, "C": C}) for C in params["C"]]
+    """The linear machine on as many random products of two features as there are squares."""
+    settings = {"degree": 2, "terms": "random", "random_state": params["seed"]}
+    return _chosen(data, fold, params, {**settings, "costs": params["costs"]})
 
 
-def _small(data: str, fold: Fold, params: dict[str, Any]) -> list[float]:
-    """Mean ERR on the validation part for every C, over models of many small training sets."""
-    vali, measure = fold.vali, parse(measures(data)["ERR"])
-    assert vali is not None
+def _small(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
+    """The kernel machine with the C of the best mean over models of many small training sets."""
+    settings = {"kernel": "perceptron", "costs": params["costs"]}
     sets = small_sets(fold.train, params["n_sets"], params["n_rows"], seed=params["fold"])
-    found = np.empty((len(sets), len(params["C"])))
-    for row, train in enumerate(sets):
-        for column, C in enumerate(params["C"]):
-            estimator = _make(params, {"kernel": "perceptron", "costs": params["costs"], "C": C})
-            estimator.fit(train.X, train.y, qid=train.qid)
-            found[row, column] = measure.mean(vali.y, scores_of(estimator, vali.X), vali.groups)
-    return found.mean(axis=0).tolist()
+    searches = [_search(data, train, fold.vali, params, settings) for train in sets]
+    mean = np.mean([search["ERR"] for search in searches], axis=0)
+    search = {"C": params["C"], "ERR": mean.tolist()}
+    C = params["C"][int(np.argmax(mean))]
+    return [{"search": search, **_fitted(data, fold, params, {**settings, "C": C})}]
 
 
 def _boost(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
@@ -86,6 +78,32 @@ def _ridge(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]
     )  # fmt: skip
     seconds = time.perf_counter() - start
     return [{"seconds": seconds, **measured(data, fold, all_scores(estimator, fold))}]
+
+
+def _chosen(
+    data: str, fold: Fold, params: dict[str, Any], settings: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The C of the largest ERR on the validation part, then a fit of its own, which is timed."""
+    search = _search(data, fold.train, fold.vali, params, settings)
+    C = search["C"][int(np.argmax(search["ERR"]))]
+    return [{"search": search, **_fitted(data, fold, params, {**settings, "C": C})}]
+
+
+def _search(
+    data: str,
+    train: RankingData,
+    vali: RankingData | None,
+    params: dict[str, Any],
+    settings: dict[str, Any],
+) -> dict[str, list[float]]:
+    """ERR on the validation part along the path of C."""
+    assert vali is not None
+    estimator = _make(params, {**settings, "C": params["C"], "measure": measures(data)["ERR"]})
+    estimator.fit(
+        train.X, train.y, qid=train.qid, X_val=vali.X, y_val=vali.y, qid_val=vali.qid
+    )  # fmt: skip
+    results = estimator.cv_results_
+    return {"C": list(results["C"]), "ERR": np.asarray(results["mean_test_score"]).tolist()}
 
 
 def _fitted(

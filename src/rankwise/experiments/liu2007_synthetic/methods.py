@@ -9,11 +9,13 @@ import numpy as np
 
 from rankwise import AggregatePRank, PRank, RankingTree, VotedPRank, WidrowHoff
 from rankwise.datasets import make_ordinal_square, ordinal_square_ranks
+from rankwise.features.affine_powers import AffinePowers
 from rankwise.typing import Float64Array, Int64Array
 
 N_TRAIN, N_TEST = 50_000, 1000
 TAUS = (0.3, 0.6, 0.9)
 N_PRANK = 100
+AVERAGED = "PRank, mean of all hypotheses"
 DEPTHS = tuple(range(1, 15))
 TABLE_DEPTH = 9
 RULES = ("mode", "median", "mean")
@@ -44,7 +46,7 @@ def perceptrons(data: Points, seed: int) -> dict[str, dict[str, float]]:
     """Losses of the twelve online methods after one pass, by vote rule.
 
     "one" where there are no votes; else "unrounded", the mean vote against the rank, and the
-    classes by "mode", "median" and "mean", the rounded mean vote.
+    classes by "mode", "median" and "mean", the rounded mean vote. ``AVERAGED`` is beside them.
     """
     losses: dict[str, dict[str, float]] = {}
     for name, learner in (
@@ -52,7 +54,9 @@ def perceptrons(data: Points, seed: int) -> dict[str, dict[str, float]]:
         ("PRank", PRank(degree=2)),
     ):
         losses[name] = {"one": data.loss(learner.fit(data.X, data.y).predict(data.X_test))}
-    losses["PRank-VP"] = _by_rule(VotedPRank(degree=2), data)
+    voted = VotedPRank(degree=2)
+    losses["PRank-VP"] = _by_rule(voted, data)
+    losses[AVERAGED] = {"one": data.loss(mean_hypothesis(voted, data.X_test))}
     for tau in TAUS:
         for letters, combine in (("VP", "vote"), ("BPM", "bpm"), ("Bagg", "bag")):
             learner = AggregatePRank(combine, tau, N_PRANK, degree=2, random_state=seed)
@@ -62,6 +66,18 @@ def perceptrons(data: Points, seed: int) -> dict[str, dict[str, float]]:
             else:
                 losses[name] = _by_rule(learner, data)
     return losses
+
+
+def mean_hypothesis(voted: VotedPRank, X: Float64Array) -> Int64Array:
+    """Ranks by the mean of all weights and thresholds that PRank held, as long as it held them.
+
+    A step counts in all hypotheses that come after it.
+    """
+    shares = voted.survival_ / voted.n_seen_
+    after = np.cumsum(shares[:0:-1])[::-1]
+    kernel = AffinePowers(X.shape[1], degree=2).kernel
+    scores = kernel(X, voted.X_fit_) @ (after * voted.dual_coef_)
+    return 1 + np.searchsorted(shares @ voted.threshold_path_, scores, side="right")
 
 
 def _by_rule(learner: VotedPRank | AggregatePRank, data: Points) -> dict[str, float]:

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import rankwise
 from rankwise import ORBoost, RankingTree, compare, evaluate
+from rankwise._registry import REGISTRY
 from rankwise.metrics import confusion, make_scorer, parse
 from rankwise.metrics.predicting import predictions, scores_of
 from rankwise.selection import Leaderboard
@@ -175,3 +176,17 @@ def test_early_stopping_follows_the_measure(rng, measure):
     assert best == pytest.approx(measured(fold.vali, told, [measure])[0])
     assert tuned.chosen == {"n_estimators": tuned.estimator.n_estimators_}
     assert tuned.notes == []
+
+
+@pytest.mark.parametrize("key", [k for k, entry in REGISTRY.items() if entry.kind == "ordinal"])
+def test_every_ordinal_estimator_is_compared_by_its_key(rng, key):
+    """Float grades are classes; what ``compare`` tunes is chosen; the cell has its ranks."""
+    fold = one_fold(rng)
+    board = compare(key, fold, measures=["MAE", "nDCG@5"])
+    cell = board.cells[0]
+    assert cell.status == "done", cell.message
+    assert cell.ranks["classes"] == [0.0, 1.0, 2.0]
+    assert np.sum(cell.ranks["counts"]) == fold.test.n_samples
+    majority = np.abs(fold.test.y - np.median(fold.train.y)).mean()
+    assert board.rows()[0]["mean"] < majority
+    assert (cell.chosen != {}) == bool(cell.search) or key == "orboost"

@@ -30,7 +30,8 @@ def evaluate(
     y : array-like of shape (n_samples,)
         Relevance grades or real-valued targets, larger is better.
     scores : array-like of shape (n_samples,)
-        Finite numbers; a higher score ranks higher within its query.
+        Finite numbers; a higher score ranks higher within its query. For measures of predicted
+        ranks (MAE, ZeroOne, MacroMAE, Within, Kappa) the predicted labels.
     qid : array-like of shape (n_samples,) or QueryGroups, optional
         Query of each row: any dtype, in any order. None: all rows are one query. Groups that
         are at hand already are taken as they are, which saves grouping again.

@@ -93,6 +93,10 @@ def compare(
 
     Notes
     -----
+    Measures of rankings take an ordinal estimator's ``rank_score``; those of predicted ranks (MAE,
+    ZeroOne, MacroMAE, Within, Kappa) take its classes, and the scores of a ranker that predicts
+    none, which its notes then say.
+
     The test part is seen by ``predict`` and the measures only. Seconds are wall time, a fit's
     include its whole search; a class's first fit in a process may compile or load kernels, so
     tables show medians over folds. BLAS runs on one thread in every cell, since another number

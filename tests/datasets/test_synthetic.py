@@ -40,6 +40,17 @@ def test_points_and_ranks_are_those_of_the_text():
     assert np.abs(y - ordinal_square_ranks(X)).mean() == pytest.approx(loss, abs=0.004)
 
 
+def test_published_noise_is_a_standard_deviation():
+    """Read as a variance, even the best rule loses more than twice what the paper's tree does."""
+    side = (np.arange(400) + 0.5) / 400 - 0.5
+    heights = 10 * side[:, None] * side
+    noise = np.sqrt(0.125)
+    loss = sum(ndtr(-abs(b - heights) / noise).mean() for b in SQUARE_THRESHOLDS)
+    assert loss == pytest.approx(0.404, abs=5e-4)
+    X, y = make_ordinal_square(100_000, noise=noise, random_state=0)
+    assert np.abs(y - ordinal_square_ranks(X)).mean() == pytest.approx(loss, abs=0.01)
+
+
 def test_same_seed_same_rows():
     first, second = (make_ordinal_square(50, random_state=7) for _ in range(2))
     np.testing.assert_array_equal(first[0], second[0])

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rankwise
-from rankwise import ORBoost, RankingTree, compare, evaluate
+from rankwise import ORBoost, RankingTree, RidgeRanker, compare, evaluate
 from rankwise._registry import REGISTRY
 from rankwise.metrics import confusion, make_scorer, parse
 from rankwise.metrics.predicting import predictions, scores_of
@@ -190,3 +190,18 @@ def test_every_ordinal_estimator_is_compared_by_its_key(rng, key):
     majority = np.abs(fold.test.y - np.median(fold.train.y)).mean()
     assert board.rows()[0]["mean"] < majority
     assert (cell.chosen != {}) == bool(cell.search) or key == "orboost"
+
+
+@pytest.mark.parametrize("measure", ["MAE", "Kappa"])
+def test_a_path_of_scores_without_classes_follows_m1d(rng, measure):
+    """Its held-out scores lack the intercept, so that the rank loss would choose at random."""
+    fold = one_fold(rng)
+    tuned = tune(RidgeRanker(alpha="val"), fold.train, fold.vali, parse(measure))
+    alone = tune(RidgeRanker(alpha="val"), fold.train, fold.vali, parse("M1D"))
+    assert (tuned.chosen, tuned.search) == (alone.chosen, alone.search)
+    assert f"alpha chosen by M1D, not by {measure}" in tuned.notes
+    assert set(tuned.notes) - set(alone.notes) == {f"alpha chosen by M1D, not by {measure}"}
+    pipeline = make_pipeline(StandardScaler(), ORBoost(n_estimators=5))
+    assert tune(pipeline, fold.train, fold.vali, parse(measure)).notes == []
+    params = tune(pipeline, fold.train, None, parse(measure)).estimator.get_params()
+    assert params["orboost__measure"] == str(parse(measure))

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import RankingData
-from rankwise.metrics import Measure
+from rankwise.metrics import Measure, parse
 from rankwise.metrics.predicting import predictions
 from rankwise.selection.edges import edge_notes
 from rankwise.selection.fitting import fit, takes_validation
 
+# The measure of scores, free of a constant, that stands for the mean absolute rank loss.
+_WITHOUT_CLASSES = "M1D"
 _PATH_PARAMETERS = ("C", "alpha", "lam", "max_depth")
 # Fitted attribute → the parameter whose chosen value it holds; a later one has precedence.
 _CHOSEN = {
@@ -95,10 +97,15 @@ def tune(
     -----
     Without ``space``, an estimator whose ``fit`` takes ``X_val`` gets the validation part and
     chooses by itself (a path, early stopping), by ``select`` where it has a parameter ``measure``
-    and else by a criterion of its own. One with neither is fitted as it is. A number
-    that was chosen at an end of five or more values tried is remarked in ``notes``.
+    and else by a criterion of its own. One with neither is fitted as it is. A measure of predicted
+    ranks gives way to M1D where no classes are predicted, for the scores of a path are known but
+    for a constant. A number that was chosen at an end of five or more values tried is remarked in
+    ``notes``.
     """
-    estimator = prepare(estimator, select, random_state)
+    followed = select
+    if select.reads_labels and not is_classifier(estimator):
+        followed = parse(_WITHOUT_CLASSES)
+    estimator = prepare(estimator, followed, random_state)
     if space:
         return _search(estimator, train, vali, select, space, random_state)
     notes: list[str] = []
@@ -109,9 +116,11 @@ def tune(
     is_by_select = any(
         name.rpartition("__")[2] == "measure" for name in estimator.get_params(deep=True)
     )
-    if search and chosen and not is_by_select and not hasattr(estimator, "best_params_"):
-        notes.append(f"{', '.join(chosen)} chosen by its own criterion, not by {select.name}")
-    is_good = select.greater_is_better or not is_by_select
+    if search and chosen and not hasattr(estimator, "best_params_"):
+        by = followed.name if is_by_select else "its own criterion"
+        if by != select.name:
+            notes.append(f"{', '.join(chosen)} chosen by {by}, not by {select.name}")
+    is_good = followed.greater_is_better or not is_by_select
     notes += edge_notes(chosen, search, greater_is_better=is_good)
     return Tuned(estimator, chosen, search, notes)
 

@@ -82,18 +82,18 @@ def _ranks(
     best = int(ranks.mean(axis=0).argmin()) if counted else 0
     p = _against(means, best)
     values = []
-    columns = ("mean rank", "best on", "p against the best")
     for method in methods:
-        column = run.index(method) if method in run and counted else None
-        note = "" if column is not None else _why_not(None, method)
-        entries: dict[str, float | None] = {}
-        if column is not None:
-            entries["mean rank"] = float(ranks[:, column].mean())
-            entries["best on"] = float((ranks[:, column] == ranks.min(axis=1)).sum())
-            entries["p against the best"] = None if column == best else float(p[column])
-            if column == best:
-                note = "The least mean rank; chosen by the same data as the tests against it."
-        values += [Value(method, of, ours=entries.get(of), note=note) for of in columns]
+        if method not in run or not counted:
+            values.append(Value(method, "mean rank", note=_why_not(None, method)))
+            continue
+        column = run.index(method)
+        is_best = column == best
+        wins = float((ranks[:, column] == ranks.min(axis=1)).sum())
+        note = "The tests are against this one, which the same data chose." if is_best else ""
+        values.append(Value(method, "mean rank", ours=float(ranks[:, column].mean()), note=note))
+        values.append(Value(method, "best on", ours=wins))
+        if not is_best:
+            values.append(Value(method, "p against the best", ours=float(p[column])))
     return Table(
         f"ranks-{error}",
         f"Ranks by {ERRORS[error].lower()} over {len(counted)} data sets",

@@ -35,56 +35,82 @@ KEY_STEPS = 2.0**30  # mean ranks that agree to so fine steps are equal
 
 
 @njit
-def split_gain(kind, D, left, total, n_left, n):
-    """What is gained by moving the class weights ``left`` out of ``total``."""
-    n_classes = len(total)
+def one_gain(kind, total, left, i, n_left, n):
+    """What is gained by moving the class weights ``left[:, i]`` out of ``total``; no distances."""
     n_right = n - n_left
-    gain = 0.0
-    if kind == RANKS:
-        below_left = 0.0
-        below_right = 0.0
-        for k in range(n_classes - 1):
-            below_left += left[k]
-            below_right += total[k] - left[k]
-            gain += below_left * (n_right - below_right) + below_right * (n_left - below_left)
-    elif kind == DISTANCES:
-        for i in range(n_classes):
-            if left[i] != 0:
-                for j in range(n_classes):
-                    gain += left[i] * D[i, j] * (total[j] - left[j])
-    elif kind == GINI:
-        square = 0.0
-        square_left = 0.0
-        square_right = 0.0
-        for k in range(n_classes):
-            right = total[k] - left[k]
-            square += total[k] * total[k]
-            square_left += left[k] * left[k]
-            square_right += right * right
-        gain = square_left / n_left + square_right / n_right - square / n
-    elif kind == ENTROPY:
-        inside = 0.0
-        outside = 0.0
-        whole = 0.0
-        for k in range(n_classes):
-            right = total[k] - left[k]
-            if left[k] > 0:
-                inside += left[k] * np.log2(left[k] / n_left)
-            if right > 0:
-                outside += right * np.log2(right / n_right)
-            if total[k] > 0:
-                whole += total[k] * np.log2(total[k] / n)
-        gain = (inside + outside) - whole
-    else:
-        below_left = 0.0
-        below_right = 0.0
-        for k in range(n_classes - 1):
-            below_left += left[k]
-            below_right += total[k] - left[k]
-            below = below_left + below_right
-            gain += min(below, n - below)
-            gain -= min(below_left, n_left - below_left) + min(below_right, n_right - below_right)
-    return gain
+    own, mine, others = 0.0, 0.0, 0.0  # impurity of the node, its left and right child
+    below, below_left = 0.0, 0.0
+    for k in range(len(total)):
+        right = total[k] - left[k, i]
+        if kind == GINI:
+            own -= total[k] * total[k]
+            mine -= left[k, i] * left[k, i]
+            others -= right * right
+        elif kind == ENTROPY:
+            own -= total[k] * np.log2(total[k] / n) if total[k] > 0 else 0.0
+            mine -= left[k, i] * np.log2(left[k, i] / n_left) if left[k, i] > 0 else 0.0
+            others -= right * np.log2(right / n_right) if right > 0 else 0.0
+        else:
+            below += total[k]
+            below_left += left[k, i]
+            below_right = below - below_left
+            own += min(below, n - below)
+            mine += min(below_left, n_left - below_left)
+            others += min(below_right, n_right - below_right)
+    if kind == GINI:
+        return own / n - (mine / n_left + others / n_right)
+    return own - (mine + others)
+
+
+@njit
+def write_gains(criterion, total, left, room, m):
+    """Write into ``room[2]`` what each of m splits of a node gains.
+
+    Split i moves the class weights ``left[:, i]`` out of ``total``, ``room[0, i]`` together;
+    ``room[1]`` is overwritten. A split whose children must not be gains 0.
+    """
+    kind, D, least = criterion
+    n_classes = len(total)
+    n_left, below, gains = room[0, :m], room[1, :m], room[2, :m]
+    n = 0.0
+    for k in range(n_classes):
+        n += total[k]
+    for i in range(len(gains)):
+        below[i] = 0.0
+        gains[i] = 0.0
+    whole = 0.0
+    for k in range(n_classes if kind <= DISTANCES else 0):
+        mine = left[k, :m]
+        whole += total[k]
+        if kind == RANKS:
+            for i in range(len(gains)):
+                below[i] += mine[i]
+                beside = whole - below[i]
+                gains[i] += below[i] * (n - n_left[i] - beside) + beside * (n_left[i] - below[i])
+        else:
+            for j in range(n_classes):
+                others, distance = left[j, :m], D[k, j]
+                for i in range(len(gains)):
+                    gains[i] += mine[i] * distance * (total[j] - others[i])
+    for i in range(len(gains)):
+        n_right = n - n_left[i]
+        if not (n_left[i] >= least and n_right >= least and n_left[i] > 0 and n_right > 0):
+            gains[i] = 0.0
+        elif kind > DISTANCES:
+            gains[i] = one_gain(kind, total, left, i, n_left[i], n)
+
+
+@njit
+def first_best(gains, m, tie):
+    """The first of m gains that is the largest up to the tie; -1 where none is above the tie."""
+    best = tie
+    for i in range(m):
+        best = max(best, gains[i])
+    if best > tie:
+        for i in range(m):
+            if gains[i] >= best - tie:
+                return i
+    return -1
 
 
 @njit
@@ -97,7 +123,7 @@ def scan_sorted(order, y, weight, segments, totals, ties, criterion, found):
     """
     kind, D, least = criterion
     n_classes = totals.shape[1]
-    left = np.empty(n_classes)
+    left = np.empty((n_classes, 1))
     pull = np.empty(n_classes)  # what a row of class k adds to the gain by moving to the left
     for a in range(len(segments)):
         lo, hi = segments[a, 0], segments[a, 1]
@@ -114,23 +140,20 @@ def scan_sorted(order, y, weight, segments, totals, ties, criterion, found):
             if missing_left:
                 for i in range(end, hi):
                     row = order[i] & ROW
-                    left[y[row]] += weight[row] if len(weight) > 0 else 1.0
+                    left[y[row], 0] += weight[row] if len(weight) > 0 else 1.0
             n_left = left.sum()
             gain = 0.0
             square = 0.0
             square_left = 0.0
             square_right = 0.0
             for k in range(n_classes):
-                right = total[k] - left[k]
                 square += total[k] * total[k]
-                square_left += left[k] * left[k]
-                square_right += right * right
-            if kind <= DISTANCES:
-                for k in range(n_classes):
-                    pull[k] = 0.0
-                    for j in range(n_classes):
-                        pull[k] += D[k, j] * (total[j] - 2 * left[j])
-                gain = split_gain(DISTANCES, D, left, total, n_left, n)
+                square_left += left[k, 0] * left[k, 0]
+                square_right += (total[k] - left[k, 0]) * (total[k] - left[k, 0])
+                pull[k] = 0.0
+                for j in range(n_classes):
+                    gain += left[k, 0] * D[k, j] * (total[j] - left[j, 0])
+                    pull[k] += D[k, j] * (total[j] - 2 * left[j, 0])
             stop = end if end < hi and not missing_left else end - 1
             for i in range(lo, stop):
                 row = order[i] & ROW
@@ -141,16 +164,16 @@ def scan_sorted(order, y, weight, segments, totals, ties, criterion, found):
                     for k in range(n_classes):
                         pull[k] -= 2 * w * D[c, k]
                 elif kind == GINI:
-                    square_left += w * (2 * left[c] + w)
-                    square_right += w * (w - 2 * (total[c] - left[c]))
-                left[c] += w
+                    square_left += w * (2 * left[c, 0] + w)
+                    square_right += w * (w - 2 * (total[c] - left[c, 0]))
+                left[c, 0] += w
                 n_left += w
                 n_right = n - n_left
                 if order[i + 1] & NEW and n_left >= least and n_right >= least and n_right > 0:
                     if kind == GINI:
                         gain = square_left / n_left + square_right / n_right - square / n
                     elif kind > GINI:
-                        gain = split_gain(kind, D, left, total, n_left, n)
+                        gain = one_gain(kind, total, left, 0, n_left, n)
                     if gain > best + ties[a]:
                         best = gain
                         place = i
@@ -171,86 +194,86 @@ def search_subsets(rows, codes, y, weight, segments, ties, criterion, marks, gai
     of more, the first few against the others, as if ordered, with missing values on either side.
     ``rows`` hold row numbers in their lower 32 bits.
     """
-    kind, D, least = criterion
     n_categories = marks.shape[1] - 1
-    n_classes = D.shape[0]
+    n_classes = len(criterion[1])
+    most = max(1 << EXHAUSTIVE, n_categories + 1)
     table = np.empty((n_categories + 1, n_classes))
+    total = np.empty(n_classes)
     key = np.empty(n_categories, np.int64)
     item = np.empty(n_categories + 1, np.int64)
-    subsets = np.empty((1 << EXHAUSTIVE, n_classes))
-    total = np.empty(n_classes)
+    left = np.empty((n_classes, most))
+    room = np.empty((3, most))
     for a in range(len(segments)):
-        table[:] = 0.0
-        seen = np.zeros(n_categories + 1, np.uint8)
+        for c in range(n_categories + 1):
+            marks[a, c] = UNSEEN
+            for k in range(n_classes):
+                table[c, k] = 0.0
         for i in range(segments[a, 0], segments[a, 1]):
             row = rows[i] & np.uint64(0xFFFFFFFF)
             table[codes[row], y[row]] += weight[row] if len(weight) > 0 else 1.0
-            seen[codes[row]] = 1
-        n_items = 0
-        total[:] = table[n_categories]
+            marks[a, codes[row]] = 0
+        for k in range(n_classes):
+            total[k] = table[n_categories, k]
+        n_present = 0
         for c in range(n_categories):
-            if seen[c] == 0:
+            if marks[a, c] == UNSEEN:
                 continue
-            total += table[c]
-            mean = 0.0
+            n = 0.0
+            moment = 0.0
             for k in range(n_classes):
-                mean += k * table[c, k]
-            key[c] = np.int64(KEY_STEPS * (mean / table[c].sum()))
-            place = n_items
+                total[k] += table[c, k]
+                n += table[c, k]
+                moment += k * table[c, k]
+            key[c] = np.int64(KEY_STEPS * (moment / n))
+            place = n_present
             while place > 0 and key[item[place - 1]] > key[c]:
                 item[place] = item[place - 1]
                 place -= 1
             item[place] = c
-            n_items += 1
-        n = total.sum()
-        n_present = n_items
-        if seen[n_categories]:
-            item[n_items] = n_categories
-            n_items += 1
-        marks[a] = UNSEEN
+            n_present += 1
+        misses = marks[a, n_categories] != UNSEEN
         best = 0.0
-        if n_present == 0:
-            pass
-        elif n_present <= EXHAUSTIVE:
-            subsets[0] = table[item[0]]
-            best_set = 0
-            for b in range(1, n_items):
-                half = 1 << (b - 1)
-                for s in range(half):
-                    for k in range(n_classes):
-                        subsets[half + s, k] = subsets[s, k] + table[item[b], k]
-            for s in range((1 << (n_items - 1)) - 1):
-                n_left = subsets[s].sum()
-                if n_left >= least and n - n_left >= least and n > n_left:
-                    gain = split_gain(kind, D, subsets[s], total, n_left, n)
-                    if gain > best + ties[a]:
-                        best = gain
-                        best_set = s
+        for missing_left in (True, False):
+            exhaustive = n_present <= EXHAUSTIVE
+            if n_present == 0 or (missing_left and (exhaustive or not misses)):
+                continue
+            # Columns of left: subset s holds the first item and those at the bits of s, or else
+            # the first s + 1 items.
+            n_items = n_present
+            if exhaustive:
+                if misses:
+                    item[n_items] = n_categories
+                    n_items += 1
+                m = (1 << (n_items - 1)) - 1
+            else:
+                m = n_items if misses and not missing_left else n_items - 1
+            for k in range(n_classes):
+                left[k, 0] = table[item[0], k]
+                if exhaustive:
+                    for b in range(1, n_items):
+                        half = 1 << (b - 1)
+                        for s in range(min(half, m - half)):
+                            left[k, half + s] = left[k, s] + table[item[b], k]
+                else:
+                    left[k, 0] += table[n_categories, k] if missing_left else 0.0
+                    for s in range(1, m):
+                        left[k, s] = left[k, s - 1] + table[item[s], k]
+            for s in range(m):
+                room[0, s] = 0.0
+                for k in range(n_classes):
+                    room[0, s] += left[k, s]
+            write_gains(criterion, total, left, room, m)
+            s = first_best(room[2], m, ties[a])
+            if s < 0 or room[2, s] <= best + ties[a]:
+                continue
+            best = room[2, s]
             for b in range(n_items):
-                marks[a, item[b]] = 1 if b == 0 or (best_set >> (b - 1)) & 1 else 0
-        else:
-            left = subsets[0]
-            best_length, best_side = 0, 0
-            for missing_left in (True, False):
-                if missing_left and n_items == n_present:
-                    continue
-                left[:] = 0.0
-                if missing_left:
-                    left += table[n_categories]
-                stop = n_present if n_items > n_present and not missing_left else n_present - 1
-                for b in range(stop):
-                    left += table[item[b]]
-                    n_left = left.sum()
-                    if n_left >= least and n - n_left >= least and n > n_left:
-                        gain = split_gain(kind, D, left, total, n_left, n)
-                        if gain > best + ties[a]:
-                            best = gain
-                            best_length = b + 1
-                            best_side = int(missing_left)
-            for b in range(n_present):
-                marks[a, item[b]] = b < best_length
-            if n_items > n_present:
-                marks[a, n_categories] = best_side
+                if exhaustive:
+                    marks[a, item[b]] = b == 0 or (s >> (b - 1)) & 1
+                else:
+                    marks[a, item[b]] = b <= s
+            if misses and not exhaustive:
+                marks[a, n_categories] = missing_left
         gains[a] = best
 
 
@@ -273,13 +296,15 @@ def scan_bins(codes, rows, weight, pairs, totals, ties, criterion, columns, hist
     most = 0
     for j in range(len(columns)):
         most = max(most, columns[j, 2] + 2)
-    left = np.empty(n_classes)
+    left = np.empty((n_classes, most))
+    room = np.empty((3, most))
     both = np.empty((2, most * n_classes), kept.dtype)
     for p in range(len(pairs)):
         pair = pairs[p]
         smaller = np.int64(pair[1] - pair[0] > pair[2] - pair[1])
         for j in range(len(columns)):
-            n_cells = (columns[j, 2] + 2) * n_classes
+            n_bins = columns[j, 2] + 2
+            n_cells = n_bins * n_classes
             first = columns[j, 1]
             mine = codes[columns[j, 0]]
             wanted = (
@@ -290,8 +315,9 @@ def scan_bins(codes, rows, weight, pairs, totals, ties, criterion, columns, hist
             for s in range(2):
                 if (s == smaller) if from_parent else wanted[s]:
                     cells = both[s, :n_cells]
-                    cells[:] = 0
-                    _count_rows(rows[pair[s] : pair[s + 1]], mine, weight, n_classes, cells)
+                    for i in range(n_cells):
+                        cells[i] = 0
+                    _count_rows(rows[pair[s] : pair[s + 1]], mine, weight, n_bins, cells)
             if from_parent:
                 parent = parents[pair[5], first : first + n_cells]
                 small = both[smaller, :n_cells]
@@ -302,75 +328,65 @@ def scan_bins(codes, rows, weight, pairs, totals, ties, criterion, columns, hist
                 if wanted[s]:
                     a = pair[3 + s]
                     cells = both[s, :n_cells]
-                    _scan_cells(cells, totals[a], ties[a], criterion, left, found[a, j])
+                    _scan_cells(cells, totals[a], ties[a], criterion, left, room, found[a, j])
                     if pair[6 + s] >= 0:
-                        kept[pair[6 + s], first : first + n_cells] = cells
+                        line = kept[pair[6 + s], first : first + n_cells]
+                        for i in range(n_cells):
+                            line[i] = cells[i]
 
 
 @njit
-def _count_rows(rows, codes, weight, n_classes, cells):
-    """Add the rows to a histogram: a cell for each bin and class."""
-    step = np.uint64(n_classes)
+def _count_rows(rows, codes, weight, n_bins, cells):
+    """Add the rows to a histogram: the bins of one class, then those of the next."""
+    step = np.uint64(n_bins)
     if len(weight) > 0:
         for entry in rows:
             row = entry & np.uint64(0xFFFFFFFF)
-            cells[codes[row] * step + (entry >> np.uint64(32))] += weight[row]
+            cells[codes[row] + (entry >> np.uint64(32)) * step] += weight[row]
     else:
         for entry in rows:
             row = entry & np.uint64(0xFFFFFFFF)
-            cells[codes[row] * step + (entry >> np.uint64(32))] += 1
+            cells[codes[row] + (entry >> np.uint64(32)) * step] += 1
 
 
 @njit
-def _scan_cells(cells, total, tie, criterion, left, found):
+def _scan_cells(cells, total, tie, criterion, left, room, found):
     """Best split of one node by one histogram, whose last bin is that of missing values."""
-    kind, D, least = criterion
     n_classes = len(total)
-    n = total.sum()
-    last_bin = len(cells) // n_classes - 1
+    n_bins = len(cells) // n_classes
+    m = n_bins - 1
     n_missing = 0.0
     for k in range(n_classes):
-        n_missing += cells[last_bin * n_classes + k]
-    last = last_bin - 1
-    while last >= 0:
-        weight = 0.0
-        for k in range(n_classes):
-            weight += cells[last * n_classes + k]
-        if weight != 0:
-            break
-        last -= 1
+        n_missing += cells[k * n_bins + m]
     best, place, following, side = 0.0, -1, -1, -1
     for missing_left in (True, False):
-        if last < 0 or (missing_left and n_missing == 0):
+        if missing_left and n_missing == 0:
             continue
-        n_left = 0.0
+        for b in range(m):
+            room[0, b] = 0.0
         for k in range(n_classes):
-            left[k] = cells[last_bin * n_classes + k] if missing_left else 0.0
-            n_left += left[k]
-        awaited = False  # the next bin with rows after the best place
-        for b in range(last + 1 if n_missing != 0 and not missing_left else last):
-            weight = 0.0
-            for k in range(n_classes):
-                cell = cells[b * n_classes + k]
-                left[k] += cell
-                weight += cell
-            if weight == 0:
-                continue
-            if awaited:
-                following = b
-                awaited = False
-            n_left += weight
-            n_right = n - n_left
-            if n_left >= least and n_right >= least and n_right > 0:
-                gain = split_gain(kind, D, left, total, n_left, n)
-                if gain > best + tie:
-                    best = gain
-                    place = b
-                    following = -1
-                    awaited = True
-                    side = -1 if n_missing == 0 else int(missing_left)
-        if awaited and place < last:
-            following = last
+            so_far = 0 * cells[0]
+            if missing_left:
+                so_far += cells[k * n_bins + m]
+            for b in range(m):
+                so_far += cells[k * n_bins + b]
+                left[k, b] = so_far
+            for b in range(m):
+                room[0, b] += left[k, b]
+        for b in range(m if missing_left else 0):
+            if room[0, b] == n_missing:  # missing rows alone are tried on the right
+                room[0, b] = 0.0
+        write_gains(criterion, total, left, room, m)
+        b = first_best(room[2], m, tie)
+        if b < 0 or room[2, b] <= best + tie:
+            continue
+        best = room[2, b]
+        place = b
+        side = -1 if n_missing == 0 else int(missing_left)
+        following = -1
+        for c in range(m - 1, b, -1):
+            if room[0, c] > room[0, c - 1]:
+                following = c
     found[0] = best
     found[1] = place
     found[2] = following

@@ -6,7 +6,6 @@ sibling, and O(bins) to search.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +31,7 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 CHUNK_COLUMNS = 8
 CELLS = 1_000_000  # nodes times columns whose splits are held at a time
-KEEP_ROWS = 1024  # a node of so many rows keeps its histograms for its children ...
+KEEP_ROWS = 4  # times the cells of a column: nodes of so many rows keep their histograms ...
 KEEP_BYTES = 256_000_000  # ... of more, where all together would take more memory than this
 
 
@@ -107,7 +106,8 @@ class BinnedRows:
         # Differences of whole numbers are exact; of others, empty bins would keep a remainder.
         self._subtracts = weight is None or bool((weight == np.floor(weight)).all())
         whole = len(self._rows) * self._n_cells * np.dtype(self._dtype).itemsize
-        self._keep_rows = max(KEEP_ROWS, math.ceil(whole / KEEP_BYTES))
+        per_column = self._n_cells / max(1, len(ordered))
+        self._keep_rows = max(KEEP_ROWS * per_column, whole / KEEP_BYTES)
         self._max_depth = max_depth
 
     def find(self, frontier: Frontier, ties: Float64Array, allowed: Any) -> Splits:

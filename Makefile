@@ -27,7 +27,7 @@ demo: $(VENV)/.demo
 run-demo:
 	@mkdir -p $(OUT)
 	@$(RANKWISE) compare lambdarank \
-		--rankers linear_regression,ridge,pairwise_elm,ranking_tree,orboost,lightgbm,xgboost \
+		--rankers linear_regression,ridge,pointwise_elm,pairwise_elm,ranking_tree,orboost,lightgbm,xgboost \
 		--report $(OUT)/lambdarank.html
 
 # Compiled kernels start from an empty cache: numba does not see edits in other files.

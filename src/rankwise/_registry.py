@@ -272,7 +272,7 @@ REGISTRY: dict[str, Entry] = {
         summary="Mean of ranking trees on bags of rows or queries (ranking forest)",
         tags=frozenset({"trees", "own-rule"}),
         paper="liu2007",
-        params={"n_estimators": 200, "random_state": 0},
+        params={"n_estimators": 100, "random_state": 0},
         space={"min_samples_leaf": [1, 5, 20]},
     ),
     "orboost": Entry(

@@ -44,7 +44,7 @@ class RankingForest(TreeRanker):
     n_estimators : int >= 1, default=100
         Number of trees.
     criterion : {"rank", "gini", "entropy", "absolute_error"}, default="rank"
-        See :class:`RankingTree`, also for the following ones.
+        See :class:`~rankwise.RankingTree`, also for the parameters below.
     leaf : {"median", "mode", "mean", "probabilities"}, default="median"
         Rule that names a class from the mean of the leaves' class shares.
     max_features : {"sqrt", "log2"}, int >= 1, float in (0, 1] or None, default="sqrt"
@@ -86,7 +86,7 @@ class RankingForest(TreeRanker):
     thresholds_ : ndarray of shape (n_classes - 1,)
         0.5, 1.5, ...: the classes nearest to ``rank_score``. ``predict`` follows the leaf rule.
     columns_, has_missing_, distance_
-        As in :class:`RankingTree`.
+        As in :class:`~rankwise.RankingTree`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has column names.
@@ -94,13 +94,14 @@ class RankingForest(TreeRanker):
 
     Notes
     -----
-    Columns are sorted or binned once for all trees: O(n d log n), then O(n m) a level and tree for
-    n rows, d columns and m drawn ones. Bags are drawn over rows in an order of their content, so
-    the order of the rows changes nothing. ``sample_weight`` is not accepted: a bag draws rows, and
-    a row of weight 2 is not drawn as two rows are.
+    Columns are sorted or binned once for all trees: O(n d log n) for n rows and d columns. A level
+    of a tree costs O(n d) where columns are sorted (each stays sorted within the nodes), and O(n m)
+    for m drawn columns where they are binned. Bags are drawn over rows in an order of their
+    content, so the order of the rows changes nothing. ``sample_weight`` is not accepted: a bag
+    draws rows, and a row of weight 2 is not drawn as two rows are.
 
     ``rank_score`` is the mean class number, missing values and sparse rows are those of
-    :class:`RankingTree`.
+    :class:`~rankwise.RankingTree`.
 
     References
     ----------
@@ -235,6 +236,11 @@ class RankingForest(TreeRanker):
         if self.oob_score:
             self._set_out_of_bag(data, bags, order)
         return self
+
+    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
+        """The trees and the mean class number of each of their nodes, divided by their number."""
+        check_is_fitted(self)
+        return [(tree, mean_ranks(tree.counts) / len(self.trees_)) for tree in self.trees_]
 
     def _class_weights(self, X: FloatArray) -> Float64Array:
         shares = np.zeros((len(X), len(self.classes_)))

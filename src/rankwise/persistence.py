@@ -52,7 +52,6 @@ RESULT_TYPES = (
     "rankwise.metrics.scorer.MeasureScorer",
     "rankwise.ordinal.hypotheses.Hypotheses",
     "rankwise.ordinal.perceptron_ensemble.PerceptronEnsemble",
-    "rankwise.ordinal.stump_ensemble.StumpEnsemble",
     "rankwise.solvers.design.LinearDesign",
     "rankwise.solvers.design.NodeDesign",
     "rankwise.solvers.design.ShiftedColumns",
@@ -60,6 +59,7 @@ RESULT_TYPES = (
     "rankwise.solvers.statistics.GramSum",
     "rankwise.solvers.statistics.OpenQuery",
     "rankwise.solvers.streaming.RunningGram",
+    "rankwise.solvers.stump_ensemble.StumpEnsemble",
     "rankwise.trees.columns.ColumnTable",
     "rankwise.trees.tree.Tree",
 )

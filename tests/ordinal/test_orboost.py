@@ -9,7 +9,7 @@ from scipy import sparse
 import rankwise
 from rankwise import ORBoost, evaluate
 from rankwise.ordinal.boosted_rows import row_weights
-from rankwise.ordinal.stump_ensemble import StumpEnsemble
+from rankwise.solvers.stump_ensemble import StumpEnsemble
 from rankwise.validation import FitData, QueryGroups
 
 BASES = ["stump", "perceptron", "pocket"]
@@ -91,6 +91,7 @@ def test_scores_of_many_stumps_are_their_sum(rng):
         rng.integers(0, 50, rounds) + rng.choice([0.0, 0.5], rounds),
         rng.choice(np.array([-1, 1], np.int8), rounds),
         rng.uniform(0.01, 0.5, rounds),
+        rng.integers(-1, 2, rounds).astype(np.int8),
     )
     expected = np.zeros(n)
     for side, step in zip(ensemble.sides(X), ensemble.steps, strict=True):

@@ -2,8 +2,9 @@
 
 Weights are signed integers u whose absolute values add up to less than 2^62: a stump that says 1
 above a cut and -1 below gains ``sum(u above) - sum(u below)``, and sums of integers do not depend
-on the order of their terms. Four columns at a time share a read of u, and their additions do not
-wait for each other where most rows fall into one bin.
+on the order of their terms. Rows without a value all go to the side that their sum prefers, which
+adds its absolute value to the gain. Four columns at a time share a read of u, and their additions
+do not wait for each other where most rows fall into one bin.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ BLOCK = 16384  # rows, whose weights stay in a core's cache
 def search_bins(codes, u, n_cuts, total, first, last, histogram, gain):
     """Write the largest absolute gain of columns ``first:last`` over all cuts between bins.
 
-    ``codes`` holds the uint8 bins of column j in row j; ``histogram[j]`` becomes the sums of u by
-    bin, which ``choose_bin`` reads.
+    ``codes`` holds the uint8 bins of column j in row j, ``n_cuts[j] + 1`` where the value is
+    missing; ``histogram[j]`` becomes the sums of u by bin, which ``choose_bin`` reads.
     """
     n_rows = len(u)
     histogram[first:last] = 0
@@ -45,62 +46,84 @@ def search_bins(codes, u, n_cuts, total, first, last, histogram, gain):
             j += 1
     for j in range(first, last):
         best, below = np.int64(0), np.int64(0)
+        missing = histogram[j, n_cuts[j] + 1]
         for c in range(n_cuts[j]):
             below += histogram[j, c]
-            best = max(best, abs(total - 2 * below))
+            best = max(best, abs(total - missing - 2 * below) + abs(missing))
         gain[j] = best
 
 
 @njit
 def choose_bin(sums, n_cuts, total, floor):
-    """First cut whose absolute gain reaches ``floor``, and its gain; ``sums``: u by bin."""
+    """First cut whose gain reaches ``floor``, its signed gain, that of missing values.
+
+    ``sums``: u by bin.
+    """
+    missing = sums[n_cuts + 1]
     below = np.int64(0)
     for c in range(n_cuts):
         below += sums[c]
-        if abs(total - 2 * below) >= floor:
-            return c, total - 2 * below
-    return -1, np.int64(0)
+        gain = total - missing - 2 * below
+        if abs(gain) + abs(missing) >= floor:
+            return c, gain, missing
+    return -1, np.int64(0), missing
 
 
 @njit
-def search_sorted(order, is_cut, u, total, first, last, gain):
+def search_sorted(order, is_cut, n_present, u, total, first, last, gain):
     """Write the largest absolute gain of columns ``first:last`` over all cuts between values.
 
-    ``order[j]`` holds the rows by ascending value, ``is_cut[j, i]`` tells whether the value after
-    place i is larger.
+    ``order[j]`` holds the rows by ascending value, the last ones without a value, from place
+    ``n_present[j]`` on; ``is_cut[j, i]`` tells whether the value after place i is larger.
     """
     for j in range(first, last):
         rows, cuts = order[j], is_cut[j]
+        missing = _sum_from(rows, u, n_present[j])
         best, below = np.int64(0), np.int64(0)
-        for i in range(np.uint64(len(rows))):
+        for i in range(np.uint64(n_present[j])):
             below += u[rows[i]]
             if cuts[i]:
-                best = max(best, abs(total - 2 * below))
+                best = max(best, abs(total - missing - 2 * below) + abs(missing))
         gain[j] = best
 
 
 @njit
-def choose_sorted(order, is_cut, u, total, floor):
-    """First place whose absolute gain reaches ``floor``, and its gain, in one column."""
+def choose_sorted(order, is_cut, n_present, u, total, floor):
+    """First place whose gain reaches ``floor``, and as of ``choose_bin``, in one column."""
+    missing = _sum_from(order, u, n_present)
     below = np.int64(0)
-    for i in range(len(order)):
+    for i in range(n_present):
         below += u[order[i]]
-        if is_cut[i] and abs(total - 2 * below) >= floor:
-            return i, total - 2 * below
-    return -1, np.int64(0)
+        gain = total - missing - 2 * below
+        if is_cut[i] and abs(gain) + abs(missing) >= floor:
+            return i, gain, missing
+    return -1, np.int64(0), missing
 
 
 @njit
-def add_stumps(X, features, indptr, thresholds, values, out):
+def _sum_from(rows, u, start):
+    """Sum of u over the rows from place ``start`` on."""
+    total = np.int64(0)
+    for i in range(np.uint64(start), np.uint64(len(rows))):
+        total += u[rows[i]]
+    return total
+
+
+@njit
+def add_stumps(X, features, indptr, thresholds, values, missing, out):
     """Add piecewise constant functions of single columns to ``out``, one number a row.
 
     ``features[m]`` has the ascending ``thresholds[indptr[m]:indptr[m + 1]]``, and one value more
-    than thresholds, from ``values[indptr[m] + m]`` on; value k holds where k thresholds are below.
+    than thresholds, from ``values[indptr[m] + m]`` on; value k holds where k thresholds are below,
+    and ``missing[m]`` where there is no value.
     """
     for i in range(X.shape[0]):
         total = 0.0
         for m in range(len(features)):
             x = X[i, features[m]]
+            if x != x:
+                total += missing[m]
+                continue
             low, high = indptr[m], indptr[m + 1]
             while low < high:
                 middle = (low + high) // 2

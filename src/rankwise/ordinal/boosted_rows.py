@@ -9,10 +9,10 @@ import numpy as np
 
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.perceptron_ensemble import PerceptronEnsemble
-from rankwise.ordinal.stump_ensemble import StumpEnsemble
 from rankwise.solvers.margin_boosting import class_order
 from rankwise.solvers.merged_rows import merge_rows
 from rankwise.solvers.perceptron_search import PerceptronSearch
+from rankwise.solvers.stump_ensemble import StumpEnsemble
 from rankwise.solvers.stump_search import StumpSearch
 from rankwise.typing import Float64Array, Int64Array, Matrix
 from rankwise.validation import FitData

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
 from rankwise.ordinal.boosted_rows import (
     ROW_WEIGHTS,
     BoostedRows,
@@ -30,9 +31,9 @@ from rankwise.ordinal.boosted_rows import (
 )
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, class_margins
 from rankwise.ordinal.perceptron_ensemble import PerceptronEnsemble
-from rankwise.ordinal.staged_measure import StagedMeasure
-from rankwise.ordinal.stump_ensemble import StumpEnsemble
 from rankwise.solvers.margin_boosting import MarginBoosting, Stage
+from rankwise.solvers.staged_measure import StagedMeasure
+from rankwise.solvers.stump_ensemble import StumpEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import FitData, check_rows, check_validation
 
@@ -234,7 +235,7 @@ class ORBoost(OrdinalRanker):
         if earlier is None:
             self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
         train = self._training_rows(data, earlier)
-        monitor = None if valid is None else StagedMeasure(measure, valid)
+        monitor = None if valid is None else _monitor(measure, valid)
         self._boost(train, monitor, None if valid is None else valid.X)
         return self
 
@@ -253,7 +254,7 @@ class ORBoost(OrdinalRanker):
         check_is_fitted(self)
         X = check_rows(self, X)
         scores = np.zeros(X.shape[0])
-        for change in _changes(self.ensemble_, self.ensemble_.prepare(X)):
+        for change in self.ensemble_.changes(self.ensemble_.prepare(X)):
             scores = scores + change
             yield scores
 
@@ -276,6 +277,11 @@ class ORBoost(OrdinalRanker):
         """
         for thresholds, scores in self._stages(X):
             yield class_margins(scores, thresholds)
+
+    @property
+    def additive_scores(self) -> bool:
+        """Whether scores are sums of functions of single features: with stumps."""
+        return self.base == "stump"
 
     @property
     def feature_importances_(self) -> Float64Array:
@@ -324,7 +330,7 @@ class ORBoost(OrdinalRanker):
     def _boost(self, train: BoostedRows, monitor: StagedMeasure | None, X_val: Matrix) -> None:
         """Run the rounds, first those of an earlier fit again, and set what is fitted."""
         ensemble: Any = train.ensemble
-        prepared = None if X_val is None else ensemble.prepare(X_val)
+        prepared: Any = None if X_val is None else ensemble.prepare(X_val)
         boosting = MarginBoosting(train.class_ptr, train.weight, self.form)
         losses, thresholds = [boosting.loss], [boosting.thresholds]
 
@@ -332,7 +338,7 @@ class ORBoost(OrdinalRanker):
             losses.append(boosting.loss)
             thresholds.append(boosting.thresholds)
             if monitor is not None:
-                monitor.add(next(_changes(added, prepared)), thresholds[-1])
+                monitor.add(next(added.changes(prepared)), thresholds[-1])
 
         if len(ensemble):
             for number, side in enumerate(ensemble.sides(ensemble.prepare(train.X))):
@@ -359,7 +365,8 @@ class ORBoost(OrdinalRanker):
             self.validation_scores_ = np.array(monitor.values)
 
 
-def _changes(ensemble: Ensemble, prepared: Matrix) -> Iterator[Float64Array]:
-    """What every stage adds to the scores of rows prepared by the ensemble."""
-    for side, step in zip(ensemble.sides(prepared), ensemble.steps.tolist(), strict=True):
-        yield np.where(side, step, -step)
+def _monitor(measure: Measure, valid: FitData) -> StagedMeasure:
+    """Follows validation rows, whose ``y`` holds class numbers."""
+    # A label below all classes of the fit, -1, is one without gain.
+    y = valid.y if measure.reads_labels else np.maximum(valid.y, 0.0)
+    return StagedMeasure(measure, y, valid.groups)

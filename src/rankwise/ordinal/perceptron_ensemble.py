@@ -98,6 +98,11 @@ class PerceptronEnsemble:
             write_sides(prepared, coefs, sides)
             yield from sides
 
+    def changes(self, prepared: Float64Array) -> Iterator[Float64Array]:
+        """What every perceptron adds to the score of the rows."""
+        for side, step in zip(self.sides(prepared), self.steps.tolist(), strict=True):
+            yield np.where(side, step, -step)
+
     def importances(self, n_features: int) -> Float64Array:
         """Share of each feature in the steps, each divided by the sizes of its weights."""
         sizes = np.abs(self.coefs[:, :n_features])

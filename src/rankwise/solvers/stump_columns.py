@@ -2,6 +2,7 @@
 
 A column becomes bins of one byte a row, or, where it is to be cut between all of more than 255
 values, row numbers by ascending value. Both give the gain of their best cut and then the cut.
+Missing values have a bin of their own, or the last places.
 """
 
 from __future__ import annotations
@@ -33,13 +34,19 @@ class Cut:
     gain : int
         Sum of the weights of the rows above less the sum of those below.
     above : ndarray of shape (n_rows,), bool
-        Rows whose value is above the threshold.
+        Rows whose value is above the threshold; any where it is missing.
+    missing_gain : int
+        Sum of the weights of the rows without a value.
+    missing : ndarray of shape (n_rows,), bool, or None
+        These rows; None where there are none.
     """
 
     feature: int
     threshold: float
     gain: int
     above: NDArray[np.bool_]
+    missing_gain: int
+    missing: NDArray[np.bool_] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +57,8 @@ class BinnedColumns:
     ----------
     features : ndarray of shape (n_columns,), int64
     codes : ndarray of shape (n_columns, n_rows), uint8
-        ``code <= c`` exactly where the value is at most ``cuts[c]``.
+        ``code <= c`` exactly where the value is at most ``cuts[c]``; one more than the last
+        where it is missing.
     cuts : list of ndarray
     """
 
@@ -71,9 +79,13 @@ class BinnedColumns:
 
     def choose(self, m: int, u: Int64Array, total: int, floor: int) -> Cut:
         """Lowest cut of column ``m`` whose absolute gain in the last search reached ``floor``."""
-        code, gain = choose_bin(self._histogram[m], self._n_cuts[m], total, floor)
-        threshold = float(self.cuts[m][code])
-        return Cut(int(self.features[m]), threshold, int(gain), self.codes[m] > code)
+        n_cuts = self._n_cuts[m]
+        code, gain, missing_gain = choose_bin(self._histogram[m], n_cuts, total, floor)
+        codes, threshold = self.codes[m], float(self.cuts[m][code])
+        missing = _any_of(codes > n_cuts)
+        return Cut(
+            int(self.features[m]), threshold, int(gain), codes > code, int(missing_gain), missing
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +98,8 @@ class SortedColumns:
     order : ndarray of shape (n_columns, n_rows), int32 or int64
     is_cut : ndarray of shape (n_columns, n_rows), bool
         Whether the value at the next place is larger.
+    n_present : ndarray of shape (n_columns,), int64
+        Rows with a value; those without come after them.
     X : ndarray or CSR of shape (n_rows, n_features)
     rows : ndarray of shape (n_rows,), int64
         Row of ``X`` of every row number.
@@ -94,23 +108,30 @@ class SortedColumns:
     features: Int64Array
     order: NDArray[np.integer]
     is_cut: NDArray[np.bool_]
+    n_present: Int64Array
     X: Matrix
     rows: Int64Array
 
     def search(self, u: Int64Array, total: int, first: int, last: int, gain: Int64Array) -> None:
         """Write the largest absolute gain of columns ``first:last`` into ``gain``."""
-        search_sorted(self.order, self.is_cut, u, total, first, last, gain)
+        search_sorted(self.order, self.is_cut, self.n_present, u, total, first, last, gain)
 
     def choose(self, m: int, u: Int64Array, total: int, floor: int) -> Cut:
         """Lowest cut of column ``m`` whose absolute gain reaches ``floor``."""
-        place, gain = choose_sorted(self.order[m], self.is_cut[m], u, total, floor)
+        n_present = self.n_present[m]
+        place, gain, missing_gain = choose_sorted(
+            self.order[m], self.is_cut[m], n_present, u, total, floor
+        )
         feature = int(self.features[m])
         low, high = (
             float(self.X[self.rows[self.order[m, k]], feature]) for k in (place, place + 1)
         )
         above = np.ones(len(u), dtype=bool)
         above[self.order[m, : place + 1]] = False
-        return Cut(feature, float(midpoint(low, high)), int(gain), above)
+        missing = np.zeros(len(u), dtype=bool)
+        missing[self.order[m, n_present:]] = True
+        threshold = float(midpoint(low, high))
+        return Cut(feature, threshold, int(gain), above, int(missing_gain), _any_of(missing))
 
 
 Columns = BinnedColumns | SortedColumns
@@ -157,20 +178,22 @@ def sort_columns(X: Matrix, rows: Int64Array) -> list[Columns]:
     """
     index = np.int32 if len(rows) < 2**31 else np.int64
     binned, codes, cuts = [], [], []
-    features, orders, are_cuts = [], [], []
+    features, orders, are_cuts, counts = [], [], [], []
     for first, block in _dense_blocks(X):
 
         def sort(j: int, block: FloatArray = block) -> tuple[FloatArray, NDArray, NDArray]:
             column = block[rows, j]
             order = np.argsort(column, kind="stable").astype(index)
             values = column[order]
-            return values, order, np.append(values[1:] > values[:-1], False)
+            return values, order, np.append(values[1:] > values[:-1], False)  # NaN is last
 
         for j, (values, order, is_cut) in enumerate(thread_map(sort, range(block.shape[1])), first):
             places = np.flatnonzero(is_cut)
+            n_present = len(values) - int(np.count_nonzero(np.isnan(values)))
             if len(places) < MAX_BINS:
                 code = np.empty(len(rows), dtype=np.uint8)
                 code[order] = np.cumsum(is_cut) - is_cut
+                code[order[n_present:]] = len(places) + 1
                 ends = zip(values[places].tolist(), values[places + 1].tolist(), strict=True)
                 binned.append(j)
                 codes.append(code)
@@ -179,13 +202,18 @@ def sort_columns(X: Matrix, rows: Int64Array) -> list[Columns]:
                 features.append(j)
                 orders.append(order)
                 are_cuts.append(is_cut)
+                counts.append(n_present)
     columns: list[Columns] = []
     if binned:
         columns.append(BinnedColumns(np.array(binned), np.stack(codes), cuts))
     if features:
-        order, is_cut = np.stack(orders), np.stack(are_cuts)
-        columns.append(SortedColumns(np.array(features), order, is_cut, X, rows))
+        order, is_cut, n_present = np.stack(orders), np.stack(are_cuts), np.array(counts)
+        columns.append(SortedColumns(np.array(features), order, is_cut, n_present, X, rows))
     return columns
+
+
+def _any_of(rows: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    return rows if rows.any() else None
 
 
 def _dense_blocks(X: Matrix) -> Iterator[tuple[int, FloatArray]]:

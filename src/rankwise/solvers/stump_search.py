@@ -34,6 +34,8 @@ class Stump:
         Weight that agrees less weight that does not, in units of the weights, > 0.
     side : ndarray of shape (n_rows,), bool
         Rows that go up.
+    missing : int, default=0
+        1 where rows without a value go up, -1: down, 0: there are none.
     """
 
     feature: int
@@ -41,6 +43,7 @@ class Stump:
     direction: int
     gain: int
     side: NDArray[np.bool_]
+    missing: int = 0
 
 
 class StumpSearch:
@@ -49,6 +52,7 @@ class StumpSearch:
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
+        NaN where missing.
     rows : ndarray of shape (n_rows,), int64
         Rows of ``X`` in the order of the weights and sides.
     max_bins : int in [2, 255] or None
@@ -107,7 +111,12 @@ class StumpSearch:
         )
         cut = self._columns[k].choose(m, u, total, floor)
         side = cut.above if cut.gain > 0 else ~cut.above
-        return Stump(feature, cut.threshold, 1 if cut.gain > 0 else -1, abs(cut.gain), side)
+        direction, missing = 1 if cut.gain > 0 else -1, 0
+        if cut.missing is not None:
+            missing = 1 if cut.missing_gain > 0 else -1
+            side = np.where(cut.missing, missing > 0, side)
+        gain = abs(cut.gain) + abs(cut.missing_gain)
+        return Stump(feature, cut.threshold, direction, gain, side, missing)
 
     def _step(self, n_columns: int) -> int:
         """Columns of a part: a multiple of what the kernel takes together."""

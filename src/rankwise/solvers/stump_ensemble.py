@@ -30,18 +30,21 @@ class StumpEnsemble:
         1: rows whose value is above the threshold go up, -1: down.
     steps : ndarray of shape (n_rounds,), float64
         How far rows go up or down, > 0.
+    missing : ndarray of shape (n_rounds,), int8
+        1: rows without a value go up, -1: down, 0: neither.
     """
 
     features: Int64Array
     thresholds: Float64Array
     directions: NDArray[np.int8]
     steps: Float64Array
+    missing: NDArray[np.int8]
 
     @classmethod
     def empty(cls) -> StumpEnsemble:
         """No stumps."""
         none = np.empty(0)
-        return cls(none.astype(np.int64), none, none.astype(np.int8), none)
+        return cls(none.astype(np.int64), none, none.astype(np.int8), none, none.astype(np.int8))
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -54,6 +57,7 @@ class StumpEnsemble:
             self.thresholds[rounds],
             self.directions[rounds],
             self.steps[rounds],
+            self.missing[rounds],
         )
 
     def score(self, X: Matrix) -> Float64Array:
@@ -62,13 +66,13 @@ class StumpEnsemble:
         The stumps of a column add up to a piecewise constant function: O(log n_rounds) a row and
         column, where the sum over stages takes O(n_rounds) a row.
         """
-        used, indptr, thresholds, values = self._pieces()
+        used, indptr, thresholds, values, missing = self._pieces()
         out = np.zeros(X.shape[0])
 
         def add(start: int) -> None:
             rows = slice(start, start + ROWS_AT_ONCE)
             block = X[rows].toarray() if sparse.issparse(X) else X[rows]
-            add_stumps(block, used, indptr, thresholds, values, out[rows])
+            add_stumps(block, used, indptr, thresholds, values, missing, out[rows])
 
         n_threads = 1 if X.shape[0] * len(used) < SMALL else available_threads()
         thread_map(add, range(0, X.shape[0], ROWS_AT_ONCE), n_threads)
@@ -81,6 +85,7 @@ class StumpEnsemble:
             np.append(self.thresholds, [s.threshold for s in stumps]),
             np.append(self.directions, np.array([s.direction for s in stumps], dtype=np.int8)),
             np.append(self.steps, steps),
+            np.append(self.missing, np.array([s.missing for s in stumps], dtype=np.int8)),
         )
 
     def prepare(self, X: Matrix) -> Matrix:
@@ -88,28 +93,43 @@ class StumpEnsemble:
         return X.tocsc() if sparse.issparse(X) else X
 
     def sides(self, prepared: Matrix) -> Iterator[NDArray[np.bool_]]:
-        """Rows that go up, stump by stump."""
+        """Rows that go up, stump by stump; values may be missing where they were in training."""
+        for change in self._directions(prepared):
+            yield change > 0
+
+    def changes(self, prepared: Matrix) -> Iterator[Float64Array]:
+        """What every stump adds to the score of the rows."""
+        for direction, step in zip(self._directions(prepared), self.steps.tolist(), strict=True):
+            yield step * direction
+
+    def _directions(self, prepared: Matrix) -> Iterator[NDArray[np.int8]]:
+        """1 for rows that go up, -1 for those that go down, stump by stump."""
         used, place = np.unique(self.features, return_inverse=True)
         table = prepared[:, used]
         columns = np.ascontiguousarray((table.toarray() if sparse.issparse(table) else table).T)
-        for m, threshold, direction in zip(place, self.thresholds, self.directions, strict=True):
-            above = columns[m] > threshold
-            yield above if direction > 0 else ~above
+        holes = [np.flatnonzero(np.isnan(column)) for column in columns]
+        for m, threshold, up, missing in zip(
+            place, self.thresholds, self.directions, self.missing, strict=True
+        ):
+            direction = np.where(columns[m] > threshold, up, -up)
+            direction[holes[m]] = missing
+            yield direction
 
     def importances(self, n_features: int) -> Float64Array:
         """Share of each feature in the sum of all steps; 0 without stumps."""
         totals = np.bincount(self.features, self.steps, minlength=n_features)
         return totals / (totals.sum() or 1.0)
 
-    def _pieces(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array]:
+    def _pieces(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array, Float64Array]:
         """Features used, and the thresholds and values of their functions as ``add_stumps`` reads
         them."""
         order = np.lexsort((self.thresholds, self.features))
-        used, counts = np.unique(self.features, return_counts=True)
+        used, place, counts = np.unique(self.features, return_inverse=True, return_counts=True)
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         thresholds, steps = self.thresholds[order], (self.directions * self.steps)[order]
         pieces = [
             np.concatenate([[0.0], 2.0 * np.cumsum(mine)]) - mine.sum()
             for mine in np.split(steps, indptr[1:-1])
         ]
-        return used, indptr, thresholds, np.concatenate([np.empty(0), *pieces])
+        missing = np.bincount(place, self.missing * self.steps, minlength=len(used))
+        return used, indptr, thresholds, np.concatenate([np.empty(0), *pieces]), missing

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.typing import Float64Array
-from rankwise.validation import FitData
 
 
 class StagedMeasure:
@@ -15,9 +15,9 @@ class StagedMeasure:
     Parameters
     ----------
     measure : Measure
-        Gets the class numbers predicted where it reads labels, else the scores.
-    rows : FitData
-        Validation rows; ``y`` holds class numbers.
+    y : ndarray of shape (n_samples,)
+        Labels as the measure takes them.
+    groups : QueryGroups
 
     Attributes
     ----------
@@ -25,24 +25,25 @@ class StagedMeasure:
         What the measure gave so far; NaN where it scores no query.
     """
 
-    def __init__(self, measure: Measure, rows: FitData) -> None:
-        self._measure, self._groups = measure, rows.groups
-        # A label below all classes of the fit, -1, is one without gain.
-        self._y = rows.y if measure.reads_labels else np.maximum(rows.y, 0.0)
-        self._scores = np.zeros(len(rows.y))
+    def __init__(self, measure: Measure, y: Float64Array, groups: QueryGroups) -> None:
+        self._measure, self._y, self._groups = measure, y, groups
+        self._scores = np.zeros(len(y))
         self.values: list[float] = []
-        places = np.arange(len(rows.y), dtype=np.float64)
-        if np.isnan(measure.mean(self._y, places, self._groups)):
+        places = np.arange(len(y), dtype=np.float64)
+        if np.isnan(measure.mean(y, places, groups)):
             raise ValueError(
                 f"measure {str(measure)!r} must score at least one query of X_val, got none. "
                 "Pass validation queries that have relevant rows, or another measure."
             )
 
-    def add(self, change: Float64Array, thresholds: Float64Array) -> None:
-        """Measure the rows after a stage has changed their scores."""
+    def add(self, change: Float64Array, thresholds: Float64Array | None = None) -> None:
+        """Measure the rows after a stage has changed their scores.
+
+        With ``thresholds``, a measure that reads labels gets class numbers.
+        """
         self._scores += change
         values = self._scores
-        if self._measure.reads_labels:
+        if thresholds is not None and self._measure.reads_labels:
             values = np.searchsorted(thresholds, values, side="right").astype(np.float64)
         self.values.append(self._measure.mean(self._y, values, self._groups))
 

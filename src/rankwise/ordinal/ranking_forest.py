@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise._row_hash import canonical_order
 from rankwise._threads import available_threads, thread_map
@@ -27,7 +28,7 @@ from rankwise.ordinal.tree_ranker import (
     take_rows,
 )
 from rankwise.trees.columns import FROM_DTYPE
-from rankwise.trees.leaves import LeafRule, leaf_classes
+from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
 from rankwise.trees.pruning import prune
 from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array

@@ -32,7 +32,7 @@ from rankwise.ordinal.tree_ranker import (
 from rankwise.solvers.folds import cv_splits
 from rankwise.trees.columns import FROM_DTYPE, as_dense
 from rankwise.trees.criterion import make_criterion
-from rankwise.trees.leaves import LeafRule, leaf_classes
+from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
 from rankwise.trees.pruning import cut_at_depth, prune, pruning_path
 from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
@@ -117,7 +117,9 @@ class RankingTree(TreeRanker):
     -----
     ``rank_score`` is the mean class number in the leaf. Missing values (NaN, None, NA) go to the
     side where the split gains more, or with the heavier child where a node has none; so do
-    categories that it has not seen. Sparse rows are made dense: a split looks at whole columns.
+    categories that it has not seen. Of up to 8 categories in a node all subsets are tried, of more
+    those that the order of their mean class allows; a column of many categories has many splits,
+    and gains by chance. Sparse rows are made dense: a split looks at whole columns.
 
     Exact: O(n d log n) to sort and O(n d K) a level of the tree, n rows, d columns, K classes;
     histogram: O(n d) a level. Weights are repetition. The queries only make the folds. Monotone
@@ -280,6 +282,11 @@ class RankingTree(TreeRanker):
         alphas, lost = pruning_path(tree)
         left = criterion.impurity(tree.counts)[tree.is_leaf].sum()
         return Bunch(ccp_alphas=alphas, impurities=left + lost)
+
+    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
+        """The tree and the mean class number of each of its nodes."""
+        check_is_fitted(self)
+        return [(self.tree_, mean_ranks(self.tree_.counts))]
 
     def _class_weights(self, X: FloatArray) -> Float64Array:
         return self.tree_.counts[self.tree_.apply(X)]

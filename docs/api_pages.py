@@ -34,6 +34,7 @@ MODULES = {
     "rankwise.metrics.significance": "Significance",
     "rankwise.datasets": "Data",
     "rankwise.selection": "Comparison",
+    "rankwise.explain": "Explanations",
     "rankwise.report": "Report",
     "rankwise.distributed": "Clusters",
     "rankwise.experiments": "Published experiments",

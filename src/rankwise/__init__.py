@@ -11,6 +11,7 @@ from rankwise._registry import BY_CLASS_NAME as _BY_CLASS_NAME
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData, stream
+    from rankwise.explain import explain_pair, explain_ranking
     from rankwise.features.nystroem import Nystroem
     from rankwise.features.polynomial_terms import PolynomialTerms
     from rankwise.features.query_scaling import QueryScaler
@@ -58,6 +59,8 @@ _FUNCTIONS = {
     "compare": "rankwise.selection",
     "evaluate": "rankwise.metrics",
     "evaluate_stream": "rankwise.rankers.stream_scores",
+    "explain_pair": "rankwise.explain",
+    "explain_ranking": "rankwise.explain",
     "load": "rankwise.persistence",
     "save": "rankwise.persistence",
     "stream": "rankwise.datasets",
@@ -102,6 +105,8 @@ __all__ = [
     "compare",
     "evaluate",
     "evaluate_stream",
+    "explain_pair",
+    "explain_ranking",
     "load",
     "save",
     "stream",

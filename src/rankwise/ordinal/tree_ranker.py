@@ -137,6 +137,28 @@ class TreeRanker(OrdinalRanker):
         margins = self._margins(X)
         return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins
 
+    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
+        """Trees, and scores of their nodes whose sums over a row's leaves are its ``rank_score``.
+
+        Returns
+        -------
+        list of (Tree, ndarray of shape (n_nodes,))
+        """
+        raise TypeError(f"{type(self).__name__} must define score_trees.")
+
+    def encoded_rows(self, X: FrameLike) -> FloatArray:
+        """Rows as the trees take them: codes for categories, NaN where missing.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float32 or float64
+        """
+        return self._check_rows(X)
+
     def _prepare(self, data: FitData) -> SortedColumns | BinnedColumns:
         """Sorted or binned columns to grow from."""
         n_categories = self.columns_.n_categories(self.n_features_in_)

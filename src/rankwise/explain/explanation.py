@@ -1,0 +1,140 @@
+"""Contributions of features, as text and bars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.groups import QueryGroups
+from rankwise.typing import Float64Array
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, eq=False)
+class PairExplanation:
+    """The difference of two scores shared out among the features.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Of the features.
+    values : ndarray of shape (n_features,), float64
+        Contributions to ``score_a - score_b``, whose sum it is.
+    score_a, score_b : float
+    row_a, row_b : sequence
+        Values of the features.
+    error : ndarray of shape (n_features,), or None
+        Standard errors of sampled contributions; None: exact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RidgeRanker
+    >>> from rankwise.explain import explain_pair
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 2.0]])
+    >>> ranker = RidgeRanker(alpha=1e-9).fit(X, [1, 4, 6, 2])
+    >>> print(explain_pair(ranker, X[2], X[0]))
+    score 6 against 1: 5 above
+    feature   contribution     A     B
+    x0                  +3     1     0
+    x1                  +2     3     1
+    """
+
+    names: Sequence[str]
+    values: Float64Array
+    score_a: float
+    score_b: float
+    row_a: Sequence[Any]
+    row_b: Sequence[Any]
+    error: Float64Array | None = None
+
+    def order(self) -> Any:
+        """Features by the size of their contribution, largest first."""
+        return np.argsort(-np.abs(self.values), kind="stable")
+
+    def text(self, most: int = SHOWN) -> str:
+        """A table of the ``most`` largest contributions."""
+        difference = self.score_a - self.score_b
+        side = "above" if difference >= 0 else "below"
+        lines = [
+            f"score {self.score_a:.4g} against {self.score_b:.4g}: {abs(difference):.4g} {side}"
+        ]
+        order = [j for j in self.order().tolist() if self.values[j] != 0]
+        width = max([len("feature"), *(len(self.names[j]) for j in order[:most])])
+        sampled = "" if self.error is None else "        ±"
+        lines.append(f"{'feature':<{width}}   contribution{sampled}     A     B")
+        for j in order[:most]:
+            error = "" if self.error is None else f" {self.error[j]:8.2g}"
+            lines.append(
+                f"{self.names[j]:<{width}} {self.values[j]:>+14.4g}{error}"
+                f" {_shown(self.row_a[j]):>5} {_shown(self.row_b[j]):>5}"
+            )
+        rest = order[most:]
+        if rest:
+            lines.append(f"{len(rest)} others {self.values[rest].sum():+.4g}")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+@dataclass(frozen=True, eq=False)
+class RankingExplanation:
+    """What each feature does to the scores of the rows of each query.
+
+    Attributes
+    ----------
+    names : sequence of str
+    values : ndarray of shape (n_samples, n_features), float64
+        Contributions to a row's score less the mean score of its query.
+    scores : ndarray of shape (n_samples,)
+    groups : QueryGroups
+    exact : bool
+        Whether the contributions are exact; else they are from some of the query's rows, or
+        sampled.
+    """
+
+    names: Sequence[str]
+    values: Float64Array
+    scores: Float64Array
+    groups: QueryGroups
+    exact: bool
+
+    def ranks(self) -> Any:
+        """1-based rank of every row within its query."""
+        return self.groups.ranks(self.scores)
+
+    def importances(self) -> Float64Array:
+        """Mean size of every feature's contributions, shape (n_features,)."""
+        return np.abs(self.values).mean(axis=0)
+
+    def text(self, rows: int = SHOWN, features: int = 3) -> str:
+        """The first ``rows`` of every query, each with its largest contributions."""
+        ranks = self.ranks()
+        lines = []
+        for query in range(self.groups.n_queries):
+            members = self.groups.rows([query])
+            lines.append(f"query {self.groups.ids[query]}")
+            for row in members[np.argsort(ranks[members])][:rows].tolist():
+                largest = np.argsort(-np.abs(self.values[row]), kind="stable")[:features].tolist()
+                parts = [
+                    f"{self.names[j]} {self.values[row, j]:+.3g}"
+                    for j in largest
+                    if self.values[row, j] != 0
+                ]
+                lines.append(
+                    f"  {ranks[row]:>3}  row {row}  score {self.scores[row]:.4g}  "
+                    + ", ".join(parts)
+                )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,62 @@
+"""Bars of the contributions of features to scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from rankwise.explain import PairExplanation, RankingExplanation
+from rankwise.report.axes import FONT, panels, style
+from rankwise.report.colours import light
+from rankwise.typing import Float64Array
+
+_BAR = 0.26  # inches
+
+
+def plot_contributions(explanation: PairExplanation | RankingExplanation, most: int = 15) -> Figure:
+    """Bars of the features with the largest contributions.
+
+    Parameters
+    ----------
+    explanation : PairExplanation or RankingExplanation
+        Of a pair: what each feature gives to A (right) or to B (left), sampled ones with their
+        standard error. Of a ranking: the mean size of each feature's contributions.
+    most : int, default=15
+        Features shown; the others of a pair are summed in a last bar.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    if isinstance(explanation, RankingExplanation):
+        values = explanation.importances()
+        order = np.argsort(-values, kind="stable")[:most]
+        names = [str(explanation.names[j]) for j in order]
+        return _bars(names, values[order], None, "mean size of the contribution to the score")
+    order = explanation.order()
+    shown, rest = order[:most], order[most:]
+    values, error = explanation.values[shown], explanation.error
+    names = [str(explanation.names[j]) for j in shown]
+    errors = None if error is None else error[shown]
+    if len(rest):
+        names.append(f"{len(rest)} others")
+        values = np.append(values, explanation.values[rest].sum())
+        errors = None if errors is None else np.append(errors, 0.0)
+    label = f"contribution to {explanation.score_a:.4g} less {explanation.score_b:.4g}"
+    return _bars(names, values, errors, label)
+
+
+def _bars(
+    names: list[str], values: Float64Array, errors: Float64Array | None, label: str
+) -> Figure:
+    figure, (axes,) = panels(1, 0.6 + _BAR * len(names), most=1)
+    places = np.arange(len(names))[::-1]
+    colours = [light("better" if value >= 0 else "worse") for value in values]
+    axes.barh(places, values, 0.7, color=colours, xerr=errors, ecolor=light("ink"))
+    style(axes)
+    axes.grid(False, axis="y")
+    axes.grid(True, axis="x", color=light("rule"), linewidth=0.8)
+    axes.axvline(0.0, color=light("ink"), linewidth=0.8)
+    axes.set_yticks(places, names, fontsize=FONT - 1)
+    axes.set_xlabel(label)
+    return figure

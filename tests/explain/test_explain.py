@@ -1,0 +1,180 @@
+"""Explanations: properties of Shapley values, exact models against enumeration, frames."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import ORBoost, PairwiseELM, RankingForest, RankingTree, RankSVM, RidgeRanker
+from rankwise.explain import explain_pair, explain_ranking
+from rankwise.explain.games import enumerated, sampled, single
+from rankwise.metrics.predicting import scores_of
+
+
+@pytest.fixture
+def judged(rng):
+    X = rng.normal(size=(150, 4))
+    y = np.clip(np.round(X[:, 0] + X[:, 1] * X[:, 2] + 1.5), 0, 3).astype(int)
+    return X, y, rng.integers(0, 10, 150)
+
+
+def by_orders(estimator, a, b):
+    """Mean gain of every feature over all orders."""
+    d = len(a)
+    orders = list(itertools.permutations(range(d)))
+    rows = np.tile(b, (len(orders), d + 1, 1))
+    for number, order in enumerate(orders):
+        for step, j in enumerate(order):
+            rows[number, step + 1 :, j] = a[j]
+    gains = np.diff(scores_of(estimator, rows.reshape(-1, d)).reshape(len(orders), d + 1))
+    values = np.zeros(d)
+    for number, order in enumerate(orders):
+        values[list(order)] += gains[number]
+    return values / math.factorial(d)
+
+
+def models():
+    return [
+        RidgeRanker(alpha=0.1),
+        RankSVM(C=0.1),
+        PairwiseELM(n_nodes=20, activation="linear", random_state=0),
+        PairwiseELM(n_nodes=20, random_state=0),
+        ORBoost(n_estimators=30),
+        ORBoost(n_estimators=5, base="perceptron", random_state=0),
+        RankingTree(max_depth=4),
+        RankingForest(n_estimators=5, random_state=0),
+        make_pipeline(StandardScaler(), RidgeRanker()),
+    ]
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda m: type(m).__name__)
+def test_values_are_means_over_all_orders(model, judged):
+    X, y, _ = judged
+    model.fit(X, y)
+    for a, b in ((0, 1), (5, 17), (30, 31)):
+        explained = explain_pair(model, X[a], X[b])
+        np.testing.assert_allclose(explained.values, by_orders(model, X[a], X[b]), atol=1e-9)
+        difference = scores_of(model, X[[a]])[0] - scores_of(model, X[[b]])[0]
+        assert explained.values.sum() == pytest.approx(difference, abs=1e-9)
+        assert explained.error is None
+        assert explained.score_a - explained.score_b == pytest.approx(difference)
+
+
+def test_linear_values_are_weights_times_differences(judged):
+    X, y, _ = judged
+    ranker = RidgeRanker().fit(X, y)
+    explained = explain_pair(ranker, X[0], X[1])
+    np.testing.assert_allclose(explained.values, ranker.coef_ * (X[0] - X[1]), atol=1e-12)
+
+
+def test_features_that_are_equal_get_nothing(judged):
+    X, y, _ = judged
+    model = RankingForest(n_estimators=5, random_state=0).fit(X, y)
+    b = X[0].copy()
+    b[2] += 1.0
+    explained = explain_pair(model, X[0], b)
+    assert not explained.values[[0, 1, 3]].any()
+
+
+def test_sampled_values_come_near_and_add_up(rng):
+    X = rng.normal(size=(200, 14))
+    y = X[:, 0] * X[:, 1] + X[:, 2]
+    forest = RandomForestRegressor(10, random_state=0).fit(X, y)
+    explained = explain_pair(forest, X[0], X[1], n_orders=60)
+    assert explained.error is not None
+    difference = explained.score_a - explained.score_b
+    assert explained.values.sum() == pytest.approx(difference, abs=1e-9)
+    more = explain_pair(forest, X[0], X[1], n_orders=60, random_state=1)
+    spread = np.hypot(explained.error, more.error)
+    assert (np.abs(explained.values - more.values) <= 5 * spread + 1e-12).all()
+
+
+def test_sampling_a_pipeline_of_an_additive_model_is_exact(rng):
+    X = rng.normal(size=(60, 12)) * np.arange(1, 13)
+    y = np.clip(np.round(X[:, 0] + 1), 0, 2)
+    pipeline = make_pipeline(StandardScaler(), RidgeRanker()).fit(X, y)
+    explained = explain_pair(pipeline, X[0], X[1], n_orders=3)
+    weights = pipeline[-1].coef_ / pipeline[0].scale_
+    np.testing.assert_allclose(explained.values, weights * (X[0] - X[1]), atol=1e-10)
+    np.testing.assert_allclose(explained.error, 0, atol=1e-10)
+
+
+def test_games(rng):
+    worth = rng.normal(size=16)
+
+    def score(sets):
+        return worth[(sets * (1 << np.arange(4))).sum(axis=1)]
+
+    exact = enumerated(score, 4)
+    near, errors = sampled(score, 4, 4000, np.random.RandomState(0))
+    assert (np.abs(near - exact) <= 5 * errors).all()
+    assert exact.sum() == pytest.approx(worth[15] - worth[0])
+    parts = rng.normal(size=4)
+    np.testing.assert_allclose(single(lambda sets: sets @ parts + 3, 4), parts)
+
+
+def test_frames_with_categories_and_missing_values(rng):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({
+        "maker": pd.Categorical(rng.choice(["a", "b", "c"], 200)),
+        "age": np.where(rng.random(200) < 0.2, np.nan, rng.integers(0, 9, 200)),
+        "price": rng.random(200),
+    })  # fmt: skip
+    y = (frame["maker"] == "b").astype(int) + (frame["age"].fillna(9) > 4)
+    tree = RankingTree(max_depth=4).fit(frame, y)
+    explained = explain_pair(tree, frame.iloc[[0]], frame.iloc[[1]])
+    difference = tree.rank_score(frame.iloc[[0]])[0] - tree.rank_score(frame.iloc[[1]])[0]
+    assert explained.values.sum() == pytest.approx(difference, abs=1e-12)
+    assert explained.names == ["maker", "age", "price"]
+    ranking = explain_ranking(tree, frame.iloc[:20], n_others=20)
+    scores = tree.rank_score(frame.iloc[:20])
+    np.testing.assert_allclose(ranking.values.sum(axis=1), scores - scores.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("model", models()[:8:2], ids=lambda m: type(m).__name__)
+def test_rankings_are_means_of_pairs(model, judged):
+    X, y, qid = judged
+    X, y, qid = X[:15], y[:15], qid[:15] % 2
+    model.fit(X, y, qid=qid)
+    explained = explain_ranking(model, X, qid, n_others=15)
+    assert explained.exact
+    scores = scores_of(model, X)
+    for query in np.unique(qid):
+        rows = np.flatnonzero(qid == query)
+        above = scores[rows] - scores[rows].mean()
+        np.testing.assert_allclose(explained.values[rows].sum(axis=1), above, atol=1e-9)
+    row = 5
+    pairs = [explain_pair(model, X[row], X[b]).values for b in np.flatnonzero(qid == qid[row])]
+    np.testing.assert_allclose(explained.values[row], np.mean(pairs, axis=0), atol=1e-9)
+
+
+def test_few_others_are_said_not_to_be_exact(judged):
+    X, y, qid = judged
+    tree = RankingTree(max_depth=3).fit(X, y)
+    assert not explain_ranking(tree, X, qid, n_others=3).exact
+
+
+def test_text_names_what_matters(judged):
+    X, y, qid = judged
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["bm25", "length", "rank", "age"])
+    ranker = RidgeRanker().fit(frame, y)
+    text = str(explain_pair(ranker, frame.iloc[[0]], frame.iloc[[1]]))
+    assert text.splitlines()[0].startswith("score ")
+    assert {"bm25", "length", "rank", "age"} <= set(text.split())
+    ranking = explain_ranking(ranker, frame, qid)
+    assert ranking.importances().argmax() == 0
+    assert f"query {qid[0]}" in str(ranking)
+
+
+def test_one_row_is_asked_for(judged):
+    X, y, _ = judged
+    ranker = RidgeRanker().fit(X, y)
+    with pytest.raises(ValueError, match=r"xb must be one row, got shape \(2, 4\)"):
+        explain_pair(ranker, X[0], X[:2])

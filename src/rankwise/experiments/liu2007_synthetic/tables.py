@@ -173,9 +173,9 @@ def _votes(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
         "Predictions that are ranks: votes rounded to a class, at both sizes",
         values,
         caption=(
-            "The comparison on equal terms. Voted PRank, and the mean of all hypotheses that PRank "
-            "held, beat the ranking tree at both sizes, and at 50,000 points come close to the "
-            "ranks without noise, which no rule beats in expectation: their features hold the "
+            "The comparison on equal terms. Voted PRank beats the ranking tree at both sizes, the "
+            "mean of all hypotheses that PRank held at 50,000 points; there both come close to "
+            "the ranks without noise, which no rule beats in expectation: their features hold the "
             "function that drew the ranks, a tree's splits do not. So the paper's finding that "
             "trees beat perceptron ranking holds for the last hypothesis and for the aggregates "
             "of last hypotheses (OAP), not for votes or means over all of them."

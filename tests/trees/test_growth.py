@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankwise.trees import binned_columns, sorted_columns
 from rankwise.trees.criterion import make_criterion
 from rankwise.trees.growth import Limits, grow, grow_from, prepare
 from tests.oracles_trees import best_split, impurity
@@ -112,7 +113,8 @@ def test_every_split_is_the_first_best_of_brute_force(method, criterion):
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("weighted", [None, "whole", "broken"])
-def test_histograms_of_exact_bins_grow_the_exact_tree(rng, criterion, weighted):
+def test_histograms_of_exact_bins_grow_the_exact_tree(rng, monkeypatch, criterion, weighted):
+    monkeypatch.setattr(binned_columns, "KEEP_ROWS", 0.1)  # most nodes keep their histograms
     n = 4000
     X = np.column_stack([rng.integers(0, 250, (n, 4)), rng.integers(0, 30, n)]).astype(float)
     X[rng.random(X.shape) < 0.05] = np.nan
@@ -196,6 +198,47 @@ def test_thread_counts_change_no_bit(rng, monkeypatch, method, limits):
         )
     same(trees[0], trees[1])
     same(trees[0], trees[2])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_held_at_a_time_changes_no_bit(rng, monkeypatch, method):
+    X = np.column_stack([rng.integers(0, 90, (3000, 5)), rng.integers(0, 12, 3000)]).astype(float)
+    y = np.digitize(X[:, 0] * X[:, 1] + X[:, -1] % 3, [1000, 3000])
+    n_categories = [0] * 5 + [12]
+    trees = [grow(X, y, 3, method=method, n_categories=n_categories)]
+    for module in (binned_columns, sorted_columns):
+        monkeypatch.setattr(module, "CELLS", 40)
+    monkeypatch.setattr(binned_columns, "KEEP_BYTES", 1e6)
+    trees.append(grow(X, y, 3, method=method, n_categories=n_categories))
+    same(*trees)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_level_costs_a_visit_of_each_row(rng, monkeypatch, method):
+    visits = {"find": [], "part": []}
+    kind = {"exact": sorted_columns.SortedRows, "histogram": binned_columns.BinnedRows}[method]
+    find, part = kind.find, kind.part
+
+    def count_find(self, frontier, ties, allowed):
+        visits["find"].append(int(np.diff(frontier.segments).sum()))
+        return find(self, frontier, ties, allowed)
+
+    def count_part(self, segments):
+        visits["part"].append(int(np.diff(segments).sum()))
+        return part(self, segments)
+
+    monkeypatch.setattr(kind, "find", count_find)
+    monkeypatch.setattr(kind, "part", count_part)
+    X = rng.random((20_000, 2))
+    y = np.digitize(X[:, 0] * X[:, 1], [0.1, 0.2, 0.5])
+    for n in (5_000, 20_000):
+        visits["find"].clear()
+        visits["part"].clear()
+        grow(X[:n], y[:n], 4, limits=Limits(max_depth=6), method=method)
+        assert 4 <= len(visits["find"]) <= 6
+        assert max(visits["find"]) == n
+        assert max(visits["part"]) <= n
+        assert len(visits["part"]) <= 6
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -103,5 +103,6 @@ def nominal_columns(X: FloatArray, n_categories: Int64Array) -> NominalColumns:
     sizes = n_categories[features]
     dtype = np.uint8 if sizes.max(initial=0) < 256 else np.int32
     columns = X[:, features].T
+    assert np.all((columns >= 0) & (columns < sizes[:, None]) | np.isnan(columns))
     codes = np.where(np.isnan(columns), sizes[:, None], columns).astype(dtype)
     return NominalColumns(features, sizes, codes)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.adapters.catboost import CatBoostRanker
     from rankwise.rankers.adapters.lightgbm import LightGBMRanker
     from rankwise.rankers.adapters.xgboost import XGBoostRanker
+    from rankwise.rankers.boosting.rank_boost import RankBoost
     from rankwise.rankers.elm.elmrank import ELMRank
     from rankwise.rankers.elm.pairwise_elm import PairwiseELM
     from rankwise.rankers.elm.pointwise_elm import PointwiseELM
@@ -90,6 +91,7 @@ __all__ = [
     "RandomFourier",
     "RandomNodes",
     "RandomPerceptrons",
+    "RankBoost",
     "RankLR",
     "RankRLS",
     "RankSVM",

@@ -186,6 +186,14 @@ REGISTRY: dict[str, Entry] = {
         paper="sculley2009",
         params={"C": "val"},
     ),
+    "rank_boost": Entry(
+        "rankwise.rankers.boosting.rank_boost:RankBoost",
+        kind="ranker",
+        summary="Boosted thresholds on features for the pairs of each query (RankBoost)",
+        tags=frozenset({"pairwise", "boosting", "validation", "deterministic"}),
+        paper="freund2003",
+        params={"n_estimators": 1000, "early_stopping_rounds": 100},
+    ),
     "lightgbm": Entry(
         "rankwise.rankers.adapters.lightgbm:LightGBMRanker",
         kind="ranker",

@@ -21,6 +21,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "xgboost": {"n_estimators": 10, "n_jobs": 1},
     "catboost": {"n_estimators": 10, "n_jobs": 1},
     "orboost": {"n_estimators": 40},
+    "rank_boost": {"n_estimators": 40},
     "ranking_forest": {"n_estimators": 10, "n_jobs": 1},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]

@@ -1,0 +1,99 @@
+"""Rows of queries in layers of equal grade, where every pair of two layers is a preference.
+
+Sums over layers then stand for sums over pairs: ``sum_i sum_{j: y_j < y_i} Q_i P_j`` is a sum over
+the layers of ``Q`` over a layer times ``P`` over the layers below, O(rows + layers).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise._row_hash import canonical_order
+from rankwise._threads import query_chunks
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
+from rankwise.typing import Float64Array, Int64Array
+from rankwise.validation import FitData
+
+ROWS_AT_ONCE = 131_072
+LARGEST_TABLE = 4096  # distinct labels
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredPairs:
+    """Rows by query and ascending grade, equal rows side by side, whatever their input order.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows,), int64
+        Input row of each row.
+    layer_ptr : ndarray of shape (n_layers + 1,), int64
+        Layer k holds rows ``layer_ptr[k]:layer_ptr[k + 1]``.
+    query_ptr : ndarray of shape (n_queries + 1,), int64
+        Query q holds layers ``query_ptr[q]:query_ptr[q + 1]``.
+    grades : ndarray of shape (n_layers,), int64
+        Rank of the label of each layer among all distinct ones.
+    table : ndarray of shape (n_grades, n_grades)
+        Weight of a pair of grades, the upper one first; of shape (0, 0) where all are 1.
+    weight : ndarray of shape (n_rows,)
+    scale : ndarray of shape (n_queries,)
+        Weight of the pairs of each query.
+    """
+
+    rows: Int64Array
+    layer_ptr: Int64Array
+    query_ptr: Int64Array
+    grades: Int64Array
+    table: Float64Array
+    weight: Float64Array
+    scale: Float64Array
+
+    @property
+    def row_ptr(self) -> Int64Array:
+        """First row of each query, and the number of rows, shape (n_queries + 1,)."""
+        return self.layer_ptr[self.query_ptr]
+
+    def parts(self) -> list[tuple[int, int]]:
+        """Ranges of queries for one thread each."""
+        return query_chunks(self.row_ptr, ROWS_AT_ONCE)
+
+
+def layer_pairs(data: FitData, pair_weight: PairWeight, query_weight: QueryWeight) -> LayeredPairs:
+    """Layers of the checked rows; O(N d + N log N).
+
+    Raises
+    ------
+    ValueError
+        For ``pair_weight`` with more than 4096 distinct labels, or weights that are no weights.
+    """
+    order, sizes = canonical_order(data.X, data.y, data.groups)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    labels, codes = np.unique(data.y, return_inverse=True)
+    by_grade = np.lexsort((codes[order], query))  # queries are in order already
+    rows, query = order[by_grade], query[by_grade]
+    codes = codes[rows]
+    is_new = np.ones(len(rows), dtype=bool)
+    is_new[1:] = (np.diff(query) != 0) | (np.diff(codes) != 0)
+    starts = np.flatnonzero(is_new)
+    table = np.zeros((0, 0))
+    if pair_weight is not None:
+        if len(labels) > LARGEST_TABLE:
+            raise ValueError(
+                f"pair_weight takes at most {LARGEST_TABLE} distinct labels, got {len(labels)}. "
+                "Use pair_weight=None, or round the labels."
+            )
+        table = pair_table(pair_weight, labels)
+    weight = np.ones(len(rows)) if data.sample_weight is None else data.sample_weight[rows]
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    n_layers = np.bincount(query[starts], minlength=len(sizes))
+    return LayeredPairs(
+        rows,
+        np.append(starts, len(rows)).astype(np.int64),
+        np.concatenate([[0], np.cumsum(n_layers)]).astype(np.int64),
+        codes[starts].astype(np.int64),
+        table,
+        weight,
+        query_scale(indptr, weight, query_weight),
+    )

@@ -1,0 +1,1 @@
+"""Boosting and direct optimisation of measures."""

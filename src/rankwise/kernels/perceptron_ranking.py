@@ -95,15 +95,15 @@ def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
     scores, steps = np.empty(hi - lo), np.empty(hi - lo)
     for i in range(X.shape[0]):
         scores[:] = 0.0
-        for j in range(X.shape[1]):
-            x = X[i, j]
-            if x != 0.0:
-                add_scaled(scores, x, weights[j, lo:hi])
+        if hi - lo == 1:  # no slices of one weight
+            for j in range(X.shape[1]):
+                scores[0] += X[i, j] * weights[j, lo]
+        else:
+            for j in range(X.shape[1]):
+                add_scaled(scores, X[i, j], weights[j, lo:hi])
         if move_all(scores, codes[i], coins[i], thresholds, tallies, moves[i], lo, steps):
             for j in range(X.shape[1]):
-                x = X[i, j]
-                if x != 0.0:
-                    add_scaled(weights[j, lo:hi], x, steps)
+                add_scaled(weights[j, lo:hi], X[i, j], steps)
 
 
 @njit

@@ -66,7 +66,7 @@ class StumpEnsemble:
         The stumps of a column add up to a piecewise constant function: O(log n_rounds) a row and
         column, where the sum over stages takes O(n_rounds) a row.
         """
-        used, indptr, thresholds, values, missing = self._pieces()
+        used, indptr, thresholds, values, missing = self.pieces()
         out = np.zeros(X.shape[0])
 
         def add(start: int) -> None:
@@ -120,9 +120,21 @@ class StumpEnsemble:
         totals = np.bincount(self.features, self.steps, minlength=n_features)
         return totals / (totals.sum() or 1.0)
 
-    def _pieces(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array, Float64Array]:
-        """Features used, and the thresholds and values of their functions as ``add_stumps`` reads
-        them."""
+    def pieces(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array, Float64Array]:
+        """The piecewise constant functions of single features that the stumps add up to.
+
+        Returns
+        -------
+        features : ndarray of shape (n_used,), int64
+            Those that a stump asks for, ascending.
+        indptr : ndarray of shape (n_used + 1,), int64
+        thresholds : ndarray of shape (indptr[-1],), float64
+            Ascending within a feature: ``thresholds[indptr[m]:indptr[m + 1]]`` of feature m.
+        values : ndarray of shape (indptr[-1] + n_used,), float64
+            From ``indptr[m] + m`` on those of feature m; value k where k thresholds are below.
+        missing : ndarray of shape (n_used,), float64
+            Value where there is none in the row.
+        """
         order = np.lexsort((self.thresholds, self.features))
         used, place, counts = np.unique(self.features, return_inverse=True, return_counts=True)
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

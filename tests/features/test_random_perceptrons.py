@@ -44,7 +44,6 @@ def test_products_are_unbiased(kernel, d, rng):
     assert judged.sum() > 60
     z = (drawn.mean(axis=0) / (drawn.std(axis=0) / 20 + 1e-300))[judged]
     assert np.abs(z).max() < 4.5
-    assert np.abs(z).mean() < 1.2
 
 
 @pytest.mark.parametrize("kernel", ["perceptron", "stump"])
@@ -58,6 +57,18 @@ def test_error_falls_with_the_root_of_the_nodes(kernel, rng):
     ]
     slope = np.polyfit(np.log(sizes), 0.5 * np.log(mean_squares), 1)[0]
     assert slope == pytest.approx(-0.5, abs=0.05)
+
+
+def test_thresholds_among_the_rows_leave_less_error(rng):
+    """Uniform ones have the variance ``distance (range - distance) / n`` on one feature."""
+    X = np.exp(1.5 * rng.normal(size=(60, 1)))
+    off = np.triu_indices(60, 1)
+    found = np.mean([errors("stump", X, 100, seed)[off] ** 2 for seed in range(200)], axis=0)
+    distances = cdist(X, X)[off]
+    uniform = distances * (np.ptp(X) - distances) / 100
+    near = distances < np.median(distances)
+    assert found[near].mean() < 0.5 * uniform[near].mean()
+    assert (found / distances**2).mean() < 0.5 * (uniform / distances**2).mean()
 
 
 @pytest.mark.parametrize("kernel", ["perceptron", "stump"])

@@ -1,15 +1,16 @@
 """Random perceptrons and stumps: features of -1 and 1 whose inner products estimate a distance.
 
-For a direction u the product of the signs of ``u.x - b`` and ``u.z - b`` is -1 where b lies between
-the two projections: over an interval of length R that holds both it integrates to
-``R - 2 |u.x - u.z|``. Over directions on the sphere ``|u.(x - z)|`` has the mean
-``kappa |x - z|_2`` with ``kappa = Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2))``, over coordinates
-``|x - z|_1 / d``. So with n perceptrons ``sqrt(R / (2 kappa n)) sign(u.x - b)`` the inner product
-has the mean ``delta - |x - z|_2``, the perceptron kernel, and with stumps drawn in proportion to
-the ranges of their features ``delta - |x - z|_1``, the stump kernel [1]_. Its error is of order
-``1 / sqrt(n)``.
+For a direction u the signs of ``u.x - b`` and ``u.z - b`` differ where b lies between the two
+projections. With b drawn from a density q that covers them, ``1 / q(b)`` times that event has the
+mean ``|u.x - u.z|``; over directions on the sphere this has the mean ``kappa |x - z|_2`` with
+``kappa = Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2))``, over coordinates drawn with chances pi and
+divided by these ``|x - z|_1``. So n perceptrons of size ``(2 kappa n q(b))^(-1/2)`` have inner
+products with the mean ``delta - |x - z|_2``, the perceptron kernel, and n stumps of size
+``(2 pi n q(b))^(-1/2)`` with the mean ``delta - |x - z|_1``, the stump kernel [1]_. The error is of
+order ``1 / sqrt(n)``; least where thresholds are dense among the rows, so half of q is uniform over
+the range of the training rows and half follows their quantiles.
 
-Composition: random directions or features x random thresholds within the training rows x signs.
+Composition: random directions or features x random thresholds among the training rows x signs.
 
 References
 ----------
@@ -30,11 +31,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._row_hash import distinct_rows
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
 from rankwise.validation import check_rows
 
 SIGN_KERNELS = ("perceptron", "stump")
 SLICE_ROWS = 512
+# Distinct rows from which quantiles are taken, and how many parts of equal mass there are.
+QUANTILE_ROWS, N_PARTS = 1000, 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +98,7 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     weights_ : ndarray of shape (n_features_in_, n_nodes), or int64 (n_nodes,)
         Directions of length 1, or the features of stumps.
     biases_ : ndarray of shape (n_nodes,)
-        Thresholds, uniform between the least and the largest projection of the training rows.
+        Thresholds, between the least and the largest projection of the training rows.
     sizes_ : ndarray of shape (n_nodes,)
         Magnitude of each node's output; the sign is that of ``projection - bias``.
     delta_ : float
@@ -106,9 +110,10 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     Fit and transform cost O(n_samples n_features n_nodes), stumps O(n_samples n_nodes). The mean of
     an inner product over the draws is the kernel for rows whose projections lie within those of
     the training rows, and its error falls as ``n_nodes^(-1/2)``; rows further out are taken to the
-    edge. Thresholds within the projected rows, not within a ball around them, leave less error.
-    Nyström features of the same kernel need fewer columns on few rows. Features are not scaled
-    before: the kernel is one of distances.
+    edge. Half of the thresholds are uniform between the ends, half follow the quantiles of 1,000
+    rows, and sizes make up for it. The order of the rows does not matter. Nyström features of the
+    same kernel need fewer columns on few rows. Features are not scaled before: the kernel is one
+    of distances.
 
     References
     ----------
@@ -154,20 +159,20 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self._validate_params()
         X = check_rows(self, X, reset=True)
         random = check_random_state(self.random_state)
+        sample = X[distinct_rows(X, QUANTILE_ROWS)].astype(np.float64)
         if self.kernel == "perceptron":
             directions = random.standard_normal((X.shape[1], self.n_nodes))
             self.weights_ = directions / np.linalg.norm(directions, axis=0)
-            low, high = _range_of_projections(X, self.weights_)
-            halves = (high - low) / (2.0 * mean_projection(X.shape[1]))
+            parts = _parts(X, sample, self.weights_)
+            chance = np.full(self.n_nodes, mean_projection(X.shape[1]))
         else:
-            least, most = _range_of_projections(X, np.arange(X.shape[1]))
-            total = float((most - least).sum())
-            shares = (most - least) / total if total > 0 else None
-            self.weights_ = random.choice(X.shape[1], self.n_nodes, p=shares)
-            low, high = least[self.weights_], most[self.weights_]
-            halves = np.full(self.n_nodes, 0.5 * total)
-        self.biases_ = low + (high - low) * random.uniform(size=self.n_nodes)
-        self.sizes_ = np.sqrt(halves / self.n_nodes)
+            features = np.arange(X.shape[1])
+            parts = _parts(X, sample, features)
+            chances = _chances_of_features(parts)
+            self.weights_ = random.choice(features, self.n_nodes, p=chances)
+            parts, chance = parts[:, self.weights_], chances[self.weights_]
+        self.biases_, spread = _draw_thresholds(parts, random)
+        self.sizes_ = np.sqrt(spread / (2.0 * chance * self.n_nodes))
         self.delta_ = float(self.sizes_ @ self.sizes_)
         self._n_features_out = self.n_nodes
         return self
@@ -179,12 +184,47 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return SignMap(self.weights_, self.biases_, self.sizes_)(X)
 
 
-def _range_of_projections(X: Matrix, weights: FloatArray) -> tuple[Float64Array, Float64Array]:
-    """Least and largest projection of the rows on every direction."""
-    n_nodes = weights.shape[-1]
-    low, high = np.full(n_nodes, np.inf), np.full(n_nodes, -np.inf)
+def _parts(X: Matrix, sample: Matrix, weights: FloatArray) -> Float64Array:
+    """Ends of parts of about equal mass of each projection, shape (N_PARTS + 1, n_nodes).
+
+    The outer ones are those of all rows.
+    """
+    ends = np.quantile(project(sample, weights), np.linspace(0, 1, N_PARTS + 1), axis=0)
     for lo in range(0, X.shape[0], SLICE_ROWS):
         projections = project(X[lo : lo + SLICE_ROWS], weights)
-        np.minimum(low, projections.min(axis=0), out=low)
-        np.maximum(high, projections.max(axis=0), out=high)
-    return low, high
+        np.minimum(ends[0], projections.min(axis=0), out=ends[0])
+        np.maximum(ends[-1], projections.max(axis=0), out=ends[-1])
+    return ends
+
+
+def _chances_of_features(parts: Float64Array) -> Float64Array:
+    """Chances of the features of stumps: half by range, half by distance between quantiles."""
+    ranges = parts[-1] - parts[0]
+    if not ranges.any():
+        return np.full(len(ranges), 1.0 / len(ranges))
+    # Of two rows drawn at random, over the parts between them.
+    below = np.arange(1, N_PARTS)[:, None] / N_PARTS
+    distances = (np.diff(0.5 * (parts[1:] + parts[:-1]), axis=0) * below * (1 - below)).sum(axis=0)
+    return 0.5 * (ranges / ranges.sum() + distances / distances.sum())
+
+
+def _draw_thresholds(
+    parts: Float64Array, random: np.random.RandomState
+) -> tuple[Float64Array, Float64Array]:
+    """A threshold for each column of parts, and one over its density; 0 where all rows are one."""
+    n_nodes = parts.shape[1]
+    by_part, place = random.uniform(size=n_nodes) < 0.5, random.uniform(size=n_nodes)
+    number = random.uniform(size=n_nodes)
+    widths = np.diff(parts, axis=0)
+    filled = np.cumsum(widths > 0, axis=0)  # parts without width hold no threshold
+    nodes, n_filled = np.arange(n_nodes), np.maximum(filled[-1], 1)
+    chosen = np.argmax(filled > number * n_filled, axis=0)
+    within = parts[chosen, nodes] + place * widths[chosen, nodes]
+    ranges = parts[-1] - parts[0]
+    biases = np.where(by_part, within, parts[0] + place * ranges)
+    inside = np.minimum((parts[1:-1] <= biases).sum(axis=0), N_PARTS - 1)
+    width = widths[inside, nodes]
+    known = width > 0
+    density = 0.5 / np.where(known, ranges, 1.0)
+    density += 0.5 / (n_filled * np.where(known, width, 1.0))
+    return biases, np.where(known, 1.0 / density, 0.0)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.adapters.catboost import CatBoostRanker
     from rankwise.rankers.adapters.lightgbm import LightGBMRanker
     from rankwise.rankers.adapters.xgboost import XGBoostRanker
+    from rankwise.rankers.boosting.ada_rank import AdaRank
     from rankwise.rankers.boosting.rank_boost import RankBoost
     from rankwise.rankers.elm.elmrank import ELMRank
     from rankwise.rankers.elm.pairwise_elm import PairwiseELM
@@ -68,6 +69,7 @@ _FUNCTIONS = {
 }
 
 __all__ = [
+    "AdaRank",
     "AggregatePRank",
     "CLSRRank",
     "CatBoostRanker",

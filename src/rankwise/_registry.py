@@ -194,6 +194,14 @@ REGISTRY: dict[str, Entry] = {
         paper="freund2003",
         params={"n_estimators": 1000, "early_stopping_rounds": 100},
     ),
+    "ada_rank": Entry(
+        "rankwise.rankers.boosting.ada_rank:AdaRank",
+        kind="ranker",
+        summary="Boosting of single features over queries by any measure (AdaRank)",
+        tags=frozenset({"listwise", "linear", "boosting", "validation", "deterministic"}),
+        paper="xu2007",
+        params={"early_stopping_rounds": 50},
+    ),
     "lightgbm": Entry(
         "rankwise.rankers.adapters.lightgbm:LightGBMRanker",
         kind="ranker",

@@ -24,6 +24,8 @@ from rankwise.typing import Float64Array, Int64Array
 # Work that takes less than this on one thread is not worth waiting for another.
 SMALL_NANOSECONDS = 2e6
 BLOCKS_PER_THREAD = 2
+# Cached properties of labels and sizes alone.
+_BY_LABELS = {"sizes", "largest", "lowest_grade", "highest_grade", "integral"}
 
 
 class GroupMeasure(Protocol):
@@ -99,6 +101,15 @@ class ScoredGroups:
             and self.highest_grade <= LARGEST_GRADE
             and bool(np.array_equal(np.rint(self.y), self.y))
         )
+
+    def with_scores(self, scores: Float64Array) -> ScoredGroups:
+        """The same rows under other scores; what labels alone decide is not computed again."""
+        other = ScoredGroups(self.y, scores, self.indptr)
+        other._depth, other._tops = self._depth, self._tops
+        other._ranked = {what: self._ranked[what] for what in self._ranked if what == "ideal"}
+        for name in _BY_LABELS & self.__dict__.keys():
+            other.__dict__[name] = self.__dict__[name]
+        return other
 
     def need(self, what: str, depth: int | None) -> None:
         """Announce to what depth (None: all) a tie rule's ranking, or "ideal", will be read."""

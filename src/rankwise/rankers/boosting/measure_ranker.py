@@ -1,0 +1,89 @@
+"""What linear rankers share that optimise a measure itself."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.base import Ranker
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
+from rankwise.solvers.measured_rows import MeasuredRows
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.validation import FitData, check_fit, check_rows, check_validation
+
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+
+
+class MeasureRanker(Ranker):
+    """A weighted sum of features, found by a measure of the training queries.
+
+    Subclasses have the parameter ``measure`` and define ``_learn``, which sets ``coef_``.
+    """
+
+    # A repeated row would take two ranks in its query's measure: no weight stands for that.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+
+    coef_: Float64Array
+    measure: str
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Any:
+        """Train on judged rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Any finite numbers, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, any dtype and order; None: all rows are one query.
+        X_val, y_val, qid_val : optional
+            Validation rows, on which ``measure`` is taken too.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it; for a measure that cannot be optimised.
+        """
+        data = check_fit(self, X, y, qid)
+        valid = check_validation(self, data, X_val, y_val, qid_val)
+        self._validate_params()
+        measure = self._check_measure(parse(self.measure))
+        self._set_score_name(data.y)
+        self._learn(MeasuredRows(data, measure), valid, measure)
+        return self
+
+    def predict(self, X: FrameLike) -> Float64Array:
+        """Score of every row, shape (n_samples,), float64; higher ranks higher."""
+        check_is_fitted(self)
+        return np.asarray(check_rows(self, X) @ self.coef_, dtype=np.float64)
+
+    def _check_measure(self, measure: Measure) -> Measure:
+        if measure.reads_labels:
+            raise ValueError(
+                f"measure must read scores, got {str(measure)!r}, which reads predicted labels. "
+                "Use a measure of rankings, such as 'nDCG@10'."
+            )
+        return measure
+
+    def _learn(self, rows: MeasuredRows, valid: FitData | None, measure: Measure) -> None:
+        raise TypeError(f"{type(self).__name__} must define _learn.")

@@ -30,8 +30,8 @@ DEGREES = (1, 2)
 MOST_COLUMNS = 60  # with which their products are tried
 ETAS = (0.01, 0.1, 0.5)
 SVM_C = (0.03, 0.3, 3.0, 30.0)
-WIDTHS = (0.1, 0.5, 2.0)  # gamma times the number of columns
-POLY_C = (0.01, 0.1, 1.0, 10.0)
+WIDTHS = (0.02, 0.1, 0.5, 2.0)  # gamma times the number of columns
+POLY_C = (0.1, 1.0, 10.0, 100.0)
 POWERS = (1, 2, 3, 4)
 
 Rows = Callable[[Task, Int64Array], Float64Array]

@@ -16,8 +16,8 @@ from rankwise.experiments.ordinal_benchmark.sets import Task
 from rankwise.experiments.ordinal_benchmark.tuning import Method
 from rankwise.typing import Float64Array, Int64Array
 
-ALPHAS = tuple(10.0 ** np.arange(-2, 3))
-TREES = (10, 20, 40, 80)
+ALPHAS = tuple(10.0 ** np.arange(-3, 3))
+TREES = (10, 20, 40, 80, 160)
 LEAVES = (4, 15)
 MAX_ITER = 200
 

@@ -79,8 +79,8 @@ class PolyOrdinalSVM(OrdinalRanker):
         unscaled features differ by orders of magnitude, and so would the weights that one C
         penalises.
     solver : {"auto", "descent", "newton"}, default="auto"
-        Dual coordinate descent; proximal Newton steps, O(D^3) for D columns; "auto": descent for
-        30 passes, then Newton steps where there are at most 2,000 columns.
+        Dual coordinate descent; proximal Newton steps, O(D^3) and 8 D^2 bytes for D columns;
+        "auto": descent for 30 passes, then Newton steps where there are at most 2,000 columns.
     measure : str, default="MAE"
         What the search optimises, see :func:`rankwise.metrics.parse`. Measures of predicted
         labels get class numbers, the others the scores.

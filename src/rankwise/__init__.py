@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.adapters.lightgbm import LightGBMRanker
     from rankwise.rankers.adapters.xgboost import XGBoostRanker
     from rankwise.rankers.boosting.ada_rank import AdaRank
+    from rankwise.rankers.boosting.coordinate_ascent import CoordinateAscent
     from rankwise.rankers.boosting.rank_boost import RankBoost
     from rankwise.rankers.elm.elmrank import ELMRank
     from rankwise.rankers.elm.pairwise_elm import PairwiseELM
@@ -73,6 +74,7 @@ __all__ = [
     "AggregatePRank",
     "CLSRRank",
     "CatBoostRanker",
+    "CoordinateAscent",
     "ELMRank",
     "LSRRank",
     "LSSVRanker",

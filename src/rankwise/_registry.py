@@ -202,6 +202,14 @@ REGISTRY: dict[str, Entry] = {
         paper="xu2007",
         params={"early_stopping_rounds": 50},
     ),
+    "coordinate_ascent": Entry(
+        "rankwise.rankers.boosting.coordinate_ascent:CoordinateAscent",
+        kind="ranker",
+        summary="Linear ranker whose weights are searched one by one on the measure",
+        tags=frozenset({"listwise", "linear", "validation"}),
+        paper="metzler2007",
+        params={"random_state": 0},
+    ),
     "lightgbm": Entry(
         "rankwise.rankers.adapters.lightgbm:LightGBMRanker",
         kind="ranker",

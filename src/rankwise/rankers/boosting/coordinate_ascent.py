@@ -1,0 +1,144 @@
+"""Coordinate ascent on the measure itself, for linear rankers [1]_.
+
+References
+----------
+.. [1] Metzler & Croft, "Linear feature-based models for information retrieval", Information
+   Retrieval 10 (2007).
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval
+
+from rankwise.metrics.measure import Measure
+from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
+from rankwise.solvers.coordinate_search import CoordinateSearch, Sweep
+from rankwise.solvers.measured_rows import MeasuredRows
+from rankwise.typing import Float64Array
+from rankwise.validation import FitData
+
+
+class CoordinateAscent(MeasureRanker):
+    """Linear ranker whose weights are searched one by one on the measure (coordinate ascent).
+
+    Parameters
+    ----------
+    measure : str, default="nDCG@10"
+        What is optimised: any measure of rankings, see :func:`rankwise.metrics.parse`. Labels that
+        are no whole grades from 0 to 30 are spread over 0 to 4 for measures of a ranked list.
+    n_restarts : int >= 0, default=2
+        Further starts at random weights.
+    max_iter : int >= 1, default=25
+        Most sweeps over the features of a start.
+    tol : float >= 0, default=1e-3
+        A start ends after a sweep that raises the measure by no more.
+    random_state : int, RandomState or None, default=None
+        Draws the order of the features in each sweep, and the random weights.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features_in_,)
+        Weights of the features.
+    measure_curve_ : ndarray of shape (n_iter_ + 1,)
+        The measure on the training queries before the first sweep of the chosen start and after
+        each up to the chosen one; it never gets worse.
+    n_iter_ : int
+        Sweeps of the chosen start up to the chosen one.
+    start_values_ : ndarray of shape (n_restarts + 1,)
+        What each start has reached: the measure on X_val where it was given, else on X.
+    score_name_ : str
+
+    Notes
+    -----
+    The first start weighs every feature by how much better it ranks ascending than descending, the
+    others by normal draws. Features are divided by their standard deviations. A line search tries
+    changes of 0.01, 0.02, 0.04, ... 5.12 times the largest weight either way, and a weight of 0,
+    and takes the best, the smallest of equal ones, where it raises the measure. Scores change by a
+    multiple of one column, so a trial costs O(N) and a ranking; trials run on threads. Rows of
+    equal score are ranked in an order of their content, unless the measure has another rule.
+
+    With X_val the weights are those after the sweep, of any start, that are best on it.
+
+    Differs from [1]_: begins at the features' own measures in place of equal weights.
+
+    Composition: columns of X x any measure x line searches.
+
+    References
+    ----------
+    .. [1] Metzler & Croft, "Linear feature-based models for information retrieval", Information
+       Retrieval 10 (2007).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import CoordinateAscent
+    >>> X = np.array([[3.0, 1.0], [2.0, 5.0], [1.0, 2.0], [1.0, 8.0], [2.0, 7.0], [4.0, 7.0]])
+    >>> ranker = CoordinateAscent(random_state=0).fit(X, [0, 1, 2, 1, 0, 0], qid=[1, 1, 1, 2, 2, 2])
+    >>> ranker.measure_curve_[-1]
+    np.float64(1.0)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "measure": [str],
+        "n_restarts": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [AT_LEAST_ONE],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        measure: str = "nDCG@10",
+        n_restarts: int = 2,
+        *,
+        max_iter: int = 25,
+        tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.measure = measure
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _learn(self, rows: MeasuredRows, valid: FitData | None, measure: Measure) -> None:
+        rng = check_random_state(self.random_state)
+        search = CoordinateSearch(rows, self.tol, self.max_iter)
+        y_val = None if valid is None else rows.labels(valid.y)
+
+        def judge(sweep: Sweep) -> float:
+            if valid is None or y_val is None:
+                return sweep.value
+            scores = np.asarray(valid.X @ search.coef(sweep.weights), dtype=np.float64)
+            value = measure.mean(y_val, scores, valid.groups)
+            value = value if measure.greater_is_better else -value
+            return -np.inf if np.isnan(value) else value
+
+        best: tuple[float, list[Sweep]] | None = None
+        reached: list[float] = []
+        for start in range(self.n_restarts + 1):
+            weights: Float64Array = (
+                search.preferences()
+                if start == 0
+                else rng.normal(size=rows.n_columns) * (rows.spread > 0)
+            )
+            sweeps = list(search.run(weights, rng))
+            values = [judge(sweep) for sweep in sweeps]
+            if valid is None:
+                kept = len(values) - 1
+            else:
+                kept = int(np.argmax(values))
+            reached.append(values[kept])
+            if best is None or values[kept] > best[0]:
+                best = values[kept], sweeps[: kept + 1]
+        assert best is not None
+        sign = 1.0 if measure.greater_is_better else -1.0
+        self.coef_ = search.coef(best[1][-1].weights)
+        self.measure_curve_ = sign * np.array([sweep.value for sweep in best[1]])
+        self.n_iter_ = len(best[1]) - 1
+        self.start_values_ = sign * np.array(reached)

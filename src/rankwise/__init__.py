@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
     from rankwise.rankers.linear.rank_lr import RankLR
     from rankwise.rankers.linear.ridge import RidgeRanker
+    from rankwise.rankers.neural.lambda_rank import LambdaRank
+    from rankwise.rankers.neural.list_mle import ListMLE
+    from rankwise.rankers.neural.list_net import ListNet
+    from rankwise.rankers.neural.rank_net import RankNet
     from rankwise.rankers.stream_scores import evaluate_stream
     from rankwise.rankers.svm.pruned_rank_svm import PrunedRankSVM
     from rankwise.rankers.svm.rank_svm import RankSVM
@@ -78,8 +82,11 @@ __all__ = [
     "ELMRank",
     "LSRRank",
     "LSSVRanker",
+    "LambdaRank",
     "LightGBMRanker",
     "LinearRegressionRanker",
+    "ListMLE",
+    "ListNet",
     "MPRank",
     "Nystroem",
     "ORBoost",
@@ -97,6 +104,7 @@ __all__ = [
     "RandomPerceptrons",
     "RankBoost",
     "RankLR",
+    "RankNet",
     "RankRLS",
     "RankSVM",
     "RankingData",

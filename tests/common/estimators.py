@@ -9,6 +9,7 @@ import pytest
 
 from rankwise._registry import REGISTRY
 
+_NETWORK = {"hidden_layer_sizes": (8,), "n_epochs": 10, "learning_rate": 0.03, "batch_size": 8}
 SMALL: dict[str, dict[str, Any]] = {
     "pointwise_elm": {"n_nodes": 40},
     "pairwise_elm": {"n_nodes": 40},
@@ -23,6 +24,10 @@ SMALL: dict[str, dict[str, Any]] = {
     "orboost": {"n_estimators": 40},
     "rank_boost": {"n_estimators": 40},
     "ranking_forest": {"n_estimators": 10, "n_jobs": 1},
+    "rank_net": {**_NETWORK},
+    "list_net": {**_NETWORK},
+    "list_mle": {**_NETWORK},
+    "lambda_rank": {**_NETWORK},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
 ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]
@@ -40,7 +45,12 @@ def load_class(key: str) -> type:
 
 
 def small(key: str, **params: Any) -> Any:
-    """A quick estimator of a registry entry with a fixed seed where it draws."""
+    """A quick estimator of a registry entry with a fixed seed where it draws.
+
+    Skips where what its ``fit`` needs is not installed.
+    """
+    if REGISTRY[key].extra == "neural":
+        pytest.importorskip("torch", reason="needs rankwise[neural]")
     cls = load_class(key)
     names = inspect.signature(cls).parameters
     seed = {"random_state": 0} if "random_state" in names else {}

@@ -149,9 +149,9 @@ def test_docstring_names_every_parameter(key):
         assert f"\n{heading}\n---" in doc
 
 
-def test_small_estimators_are_the_registered_ones():
-    for key in REGISTRY:
-        assert type(small(key)) is load_class(key)
+@EVERY
+def test_small_estimator_is_the_registered_one(key):
+    assert type(small(key)) is load_class(key)
 
 
 def test_scikit_learn_that_routes_is_required():

@@ -1,0 +1,237 @@
+"""Base of the neural rankers: parameters, row order, validation, scores without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise._row_hash import canonical_order
+from rankwise.base import Ranker
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.rankers.neural.network import ACTIVATIONS, first_layers, outputs
+from rankwise.solvers.staged_measure import StagedMeasure
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.validation import check_fit, check_rows, check_validation
+
+if TYPE_CHECKING:
+    from rankwise.rankers.neural.trainer import Batch, Objective
+
+Loss = Callable[[Any, Any, Int64Array], Any]  # scores, labels and indptr to a value per query
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+LARGEST_GRADE = 30
+LABEL_SPAN = 4.0
+_CHUNK = 4096  # rows
+
+
+class NeuralRanker(Ranker):
+    """Base of the rankers that score a row by a network of its own features.
+
+    A subclass defines ``_loss``, or changes ``_first_weights``, ``_objective`` and ``_scores``.
+    """
+
+    # A weight would have to be a repetition of the row, and with it of its pairs and its ranks.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "hidden_layer_sizes": ["array-like", AT_LEAST_ONE],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+        "n_epochs": [AT_LEAST_ONE],
+        "batch_size": [AT_LEAST_ONE],
+        "optimizer": [StrOptions({"adam", "sgd"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "standardize": ["boolean"],
+        "measure": [str],
+        "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "device": [str],
+        "random_state": ["random_state"],
+    }
+    n_features_in_: int
+    weights_: list[Float64Array]
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Sequence[int] | int = (32,),
+        *,
+        activation: str = "relu",
+        n_epochs: int = 50,
+        batch_size: int = 16,
+        optimizer: str = "adam",
+        learning_rate: float = 0.01,
+        alpha: float = 1e-4,
+        standardize: bool = True,
+        measure: str = "nDCG@10",
+        early_stopping_rounds: int | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.alpha = alpha
+        self.standardize = standardize
+        self.measure = measure
+        self.early_stopping_rounds = early_stopping_rounds
+        self.device = device
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Any:
+        """Train on judged rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Any finite numbers, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, any dtype and order; None: all rows are one query.
+        X_val, y_val, qid_val : optional
+            Validation rows: ``measure`` is taken on them after every epoch.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            Where torch is not installed.
+        ValueError
+            For wrong input, naming it; where the loss is no longer finite.
+        """
+        data = check_fit(self, X, y, qid)
+        valid = check_validation(self, data, X_val, y_val, qid_val)
+        self._validate_params()
+        measure = parse(self.measure)
+        sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)).tolist()
+        if any(not isinstance(size, Integral) or size < 1 for size in sizes):
+            raise ValueError(
+                f"hidden_layer_sizes must hold integers >= 1, got {self.hidden_layer_sizes!r}. "
+                "Pass () for a linear function."
+            )
+        from rankwise.rankers.neural import trainer  # loads torch
+
+        self._set_score_name(data.y)
+        rng = check_random_state(self.random_state)
+        order, counts = canonical_order(data.X, data.y, data.groups)
+        labels, graded = spread_labels(data.y)
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        X, labels = data.X[order], labels[order]
+        self._set_input(X, labels, indptr)
+        monitor = None
+        if valid is not None:
+            staged = StagedMeasure(measure, valid.y, valid.groups)
+            monitor = trainer.Monitor(staged, partial(self._scores, valid.X, valid.groups))
+        trained = trainer.train(
+            self._objective(graded, rng),
+            self._first_weights([int(size) for size in sizes], rng),
+            trainer.JudgedRows(X, labels, indptr, self._prepare),
+            trainer.Schedule(
+                self.n_epochs,
+                self.batch_size,
+                self.optimizer,
+                float(self.learning_rate),
+                float(self.alpha),
+                self.early_stopping_rounds,
+                self.device,
+            ),
+            rng,
+            monitor,
+        )
+        self.weights_ = trained.weights
+        self.loss_curve_ = np.array(trained.losses)
+        self.n_epochs_ = trained.n_epochs
+        if monitor is not None:
+            self.validation_scores_ = np.array(monitor.staged.values)
+        return self
+
+    def predict(self, X: FrameLike) -> Float64Array:
+        """Score of every row, shape (n_samples,), float64; higher ranks higher."""
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        return self._scores(X, QueryGroups.single(X.shape[0]), self.weights_)
+
+    def _loss(self, graded: bool) -> Loss:
+        """The loss; ``graded``: labels are whole grades from 0 to 30."""
+        raise NotImplementedError
+
+    def _objective(self, graded: bool, rng: np.random.RandomState) -> Objective:
+        """Weights and a batch to the loss of every query."""
+        from rankwise.rankers.neural._torch import torch
+
+        loss, activation = self._loss(graded), getattr(torch, self.activation)
+
+        def value(weights: list[Any], batch: Batch) -> Any:
+            return loss(outputs(batch.X, weights, activation), batch.labels, batch.indptr)
+
+        return value
+
+    def _first_weights(self, sizes: list[int], rng: np.random.RandomState) -> list[Float64Array]:
+        return first_layers([self.n_features_in_, *sizes, 1], rng)
+
+    def _set_input(self, X: Matrix, labels: Float64Array, indptr: Int64Array) -> None:
+        """Mean and spread of the features, in chunks of rows."""
+        self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
+        if self.standardize:
+            chunks = [slice(lo, lo + _CHUNK) for lo in range(0, X.shape[0], _CHUNK)]
+            self.shift_ = sum(_dense(X[rows]).sum(0) for rows in chunks) / X.shape[0]
+            square = sum(((_dense(X[rows]) - self.shift_) ** 2).sum(0) for rows in chunks)
+            spread = np.sqrt(square / X.shape[0])
+            varies = spread > 1e-12 * np.abs(self.shift_)
+            self.scale_ = np.where(varies, spread, 1.0)
+
+    def _prepare(self, X: Matrix) -> Float64Array:
+        """What the network reads, shape (n_samples, n_inputs)."""
+        return (_dense(X) - self.shift_) / self.scale_
+
+    def _scores(
+        self, X: Matrix, groups: QueryGroups, weights: Sequence[Float64Array]
+    ) -> Float64Array:
+        """Scores of checked rows, in input order."""
+        activation = ACTIVATIONS[self.activation]
+        parts = [
+            outputs(self._prepare(X[lo : lo + _CHUNK]), weights, activation)
+            for lo in range(0, X.shape[0], _CHUNK)
+        ]
+        return np.concatenate(parts)
+
+
+def spread_labels(y: Float64Array) -> tuple[Float64Array, bool]:
+    """Whole grades from 0 to 30 as they are, all other labels mapped linearly onto 0 to 4.
+
+    Returns
+    -------
+    labels : ndarray of shape (n_samples,), float64
+    graded : bool
+        Whether they are whole grades.
+    """
+    if (y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE:
+        return y, True
+    y = y / np.abs(y).max()  # the span of huge labels would overflow
+    y = y - y.min()
+    return y * (LABEL_SPAN / (y.max() or 1.0)), False
+
+
+def _dense(X: Matrix) -> Float64Array:
+    return (X.toarray() if sparse.issparse(X) else X).astype(np.float64)

@@ -1,0 +1,206 @@
+"""The trainer of all networks: batches of whole queries, one optimiser step each.
+
+Everything random comes from NumPy. On the CPU torch works on one thread meanwhile, so that a seed
+gives the same bits anywhere the same library is; on CUDA sums come in no fixed order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rankwise.rankers.neural._torch import torch
+from rankwise.rankers.neural.segments import Tensor
+from rankwise.solvers.staged_measure import StagedMeasure
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+
+@dataclass(frozen=True)
+class JudgedRows:
+    """Training rows, whole queries one after the other.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    labels : ndarray of shape (n_samples,), float64
+    indptr : ndarray of shape (n_queries + 1,), int64
+    prepare : callable
+        Rows of X to what the network reads, float64.
+    """
+
+    X: Matrix
+    labels: Float64Array
+    indptr: Int64Array
+    prepare: Callable[[Matrix], Float64Array]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows of some queries as tensors on the device."""
+
+    X: Tensor
+    labels: Tensor
+    indptr: Int64Array
+
+
+Objective = Callable[[list[Tensor], Batch], Tensor]  # weights and a batch to a loss per query
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how training goes on; as the rankers' parameters say."""
+
+    n_epochs: int
+    batch_size: int
+    optimizer: str
+    learning_rate: float
+    alpha: float
+    early_stopping_rounds: int | None
+    device: str
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """Validation rows and the measure on them.
+
+    Attributes
+    ----------
+    staged : StagedMeasure
+    scores : callable
+        Weights to the scores of the validation rows.
+    """
+
+    staged: StagedMeasure
+    scores: Callable[[list[Float64Array]], Float64Array]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Trained weights.
+
+    Attributes
+    ----------
+    weights : list of ndarray, float64
+    losses : list of float
+        Mean loss of the queries in every epoch, each batch before its step.
+    n_epochs : int
+        Epochs whose weights are kept.
+    """
+
+    weights: list[Float64Array]
+    losses: list[float] = field(default_factory=list)
+    n_epochs: int = 0
+
+
+def train(
+    objective: Objective,
+    weights: Sequence[Float64Array],
+    rows: JudgedRows,
+    schedule: Schedule,
+    rng: np.random.RandomState,
+    monitor: Monitor | None = None,
+) -> Training:
+    """Minimise the mean of ``objective`` over the queries, from ``weights``.
+
+    Stops ``early_stopping_rounds`` epochs after the best on the monitor and takes that back.
+
+    Raises
+    ------
+    ValueError
+        Where there is no such device, or the loss is no longer finite.
+    """
+    _check_device(schedule.device)
+    patience = schedule.early_stopping_rounds if monitor is not None else None
+    with _one_thread():
+        tensors = [torch.tensor(w, device=schedule.device, requires_grad=True) for w in weights]
+        optimizer = _optimizer(tensors, schedule)
+        losses: list[float] = []
+        kept, n_kept = list(weights), 0
+        previous = 0.0
+        for epoch in range(1, schedule.n_epochs + 1):
+            losses.append(_one_epoch(objective, tensors, optimizer, rows, schedule, rng))
+            if not np.isfinite(losses[-1]) or not all(torch.isfinite(w).all() for w in tensors):
+                raise ValueError(
+                    f"learning_rate must be small enough to converge, got "
+                    f"{schedule.learning_rate}: the loss was {losses[-1]} in epoch {epoch}. "
+                    "Lower it, or scale the features."
+                )
+            now = [w.detach().cpu().numpy().copy() for w in tensors]
+            if monitor is not None:
+                scores = monitor.scores(now)
+                monitor.staged.add(scores - previous)
+                previous = scores
+            if patience is None or monitor is None or monitor.staged.best == epoch:
+                kept, n_kept = now, epoch
+            elif monitor.staged.stages_since_best >= patience:
+                break
+    return Training(kept, losses, n_kept)
+
+
+def _one_epoch(
+    objective: Objective,
+    tensors: list[Tensor],
+    optimizer: torch.optim.Optimizer,
+    rows: JudgedRows,
+    schedule: Schedule,
+    rng: np.random.RandomState,
+) -> float:
+    """Every query once, in a new order; mean loss."""
+    n_queries = len(rows.indptr) - 1
+    order = rng.permutation(n_queries)
+    total = 0.0
+    for first in range(0, n_queries, schedule.batch_size):
+        queries = order[first : first + schedule.batch_size]
+        values = objective(tensors, batch_of(rows, queries, schedule.device))
+        loss = values.mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += float(values.detach().sum())
+    return total / n_queries
+
+
+def batch_of(rows: JudgedRows, queries: Int64Array, device: str = "cpu") -> Batch:
+    """The rows of some queries, one query after the other."""
+    starts, sizes = rows.indptr[queries], rows.indptr[queries + 1] - rows.indptr[queries]
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    places = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
+    X = rows.prepare(rows.X[places])
+    return Batch(
+        torch.tensor(X, device=device), torch.tensor(rows.labels[places], device=device), indptr
+    )
+
+
+def _optimizer(tensors: list[Tensor], schedule: Schedule) -> torch.optim.Optimizer:
+    """The optimiser; the penalty is on weights, not on intercepts."""
+    groups = [
+        {"params": [w for w in tensors if w.ndim > 1], "weight_decay": schedule.alpha},
+        {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
+    ]
+    kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
+    return kinds[schedule.optimizer](groups, lr=schedule.learning_rate)
+
+
+def _check_device(device: str) -> None:
+    """Raise where torch cannot compute there."""
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ValueError(
+            f"device must be one that torch can use here, got {device!r} "
+            f"({str(error).splitlines()[0]}). Use device='cpu'."
+        ) from None
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Torch on one thread: batches are small, and bits do not depend on the number of CPUs."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

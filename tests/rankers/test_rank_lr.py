@@ -154,3 +154,17 @@ def test_what_does_not_go_together_is_said(judged):
         RankLR(solver="sgd").fit(sparse.csr_array(X), y, qid=qid)
     with pytest.raises(ValueError, match="max_bytes=100 is less than the 6720 bytes"):
         RankLR(degree=2, max_bytes=100).fit(X, y, qid=qid)
+
+
+def test_real_targets_have_as_many_labels_as_rows(rng):
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] + rng.normal(size=200)
+    D = differences(X, y, np.zeros(200))
+    ranker = RankLR(C=1e-3, tol=1e-10).fit(X, y)
+    w = ranker.coef_
+    expected = 0.5 * w @ w + 1e-3 * np.logaddexp(0, -D @ w).sum()
+    assert ranker.objective_ == pytest.approx(expected, rel=1e-10)
+    gradient = w - 1e-3 * D.T @ (1 / (1 + np.exp(D @ w)))
+    np.testing.assert_allclose(gradient, 0, atol=1e-4)
+    drawn = RankLR(C=1e-3, solver="sgd", n_steps=100_000, random_state=0).fit(X, y)
+    assert drawn.objective_ < ranker.objective_ * 1.001

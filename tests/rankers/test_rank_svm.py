@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
 from rankwise import RankSVM
-from rankwise.losses.pair_weights import PAIR_WEIGHTS, pair_table
+from rankwise.losses.pair_weights import PAIR_WEIGHTS, label_codes, pair_table
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.solvers.score_path import kernel_factor
 
@@ -304,3 +306,61 @@ def test_factor_of_a_kernel_has_its_rank(rng):
     U = kernel_factor(A @ A.T)
     assert U.shape == (30, 4)
     np.testing.assert_allclose(U @ U.T, A @ A.T, atol=1e-10)
+
+
+# Many labels -------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.lists(st.integers(0, 9), min_size=1, max_size=4),
+    st.sampled_from([np.inf, 0.5, 2.0]),
+    st.sampled_from([0.0, 1.0]),
+)
+def test_trees_of_sums_give_the_loss_of_the_table(seed, sizes, bend, margin):
+    rng = np.random.default_rng(seed)
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    n = int(indptr[-1])
+    y, scores, step = rng.integers(0, 5, n).astype(float), rng.normal(size=n), rng.normal(size=n)
+    rest = (rng.random(n), rng.random(len(sizes)))
+    shape = (rng.normal(size=n), margin, bend, 1.0 if np.isinf(bend) else 0.5 / bend)
+    table = np.tril(np.ones((5, 5)), -1)
+    few = PairwiseHinge(indptr, y.astype(np.int64), *rest, table, *shape).part(0, len(sizes))
+    codes = label_codes(y, indptr, None)
+    for lo, hi in itertools.pairwise(indptr):
+        expected = np.unique(y[lo:hi], return_inverse=True)[1]
+        assert codes[lo:hi].tolist() == expected.tolist()
+    many = PairwiseHinge(indptr, codes, *rest, None, *shape).part(0, len(sizes))
+    got, expected = np.empty(n), np.empty(n)
+    value = few.value_grad(scores, expected)
+    assert many.value_grad(scores, got) == pytest.approx(value, rel=1e-9, abs=1e-9)
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
+    few.curvature(step, expected)
+    many.curvature(step, got)
+    np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-9)
+    assert many.hinge(scores) == pytest.approx(few.hinge(scores), rel=1e-9, abs=1e-9)
+    assert many.total_curvature() == pytest.approx(few.total_curvature(), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_real_targets_have_as_many_labels_as_rows(loss, rng):
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + rng.normal(size=300)
+    ranker = RankSVM(C=1e-3, loss=loss, tol=1e-6).fit(X, y)
+    qid, power = np.zeros(300), 2 if loss == "squared_hinge" else 1
+
+    def value(w):
+        return objective(X @ w, w @ w, 1e-3, y, qid, power=power)
+
+    assert ranker.objective_ == pytest.approx(value(ranker.coef_), rel=1e-9)
+    best = minimize(value, ranker.coef_, method="Nelder-Mead", tol=1e-9).fun
+    assert ranker.objective_ <= best * (1 + 3e-6)
+
+
+def test_memory_does_not_grow_with_the_pairs(rng):
+    X = rng.normal(size=(20_000, 2))
+    ranker = RankSVM(C=1e-6).fit(X, X[:, 0] + rng.normal(size=20_000))  # 200 million pairs
+    assert ranker.coef_[0] > 20 * abs(ranker.coef_[1])
+    with pytest.raises(ValueError, match="takes at most 4096 distinct labels, got 20000"):
+        RankSVM(pair_weight="difference").fit(X, rng.normal(size=20_000))

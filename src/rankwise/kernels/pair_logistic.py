@@ -109,14 +109,14 @@ def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
     scale : float64 (n_queries,)
     indptr : int64 (n_queries + 1,)
     table : float64 (K, K)
-        Weight of a pair of grades, upper grade first.
+        Weight of a pair of grades, upper grade first; (1, 1): of all pairs.
     gradient : float64 (n,), written
 
     Returns
     -------
     float, float
     """
-    value, trace = 0.0, 0.0
+    value, trace, top = 0.0, 0.0, len(table) - 1
     for query in range(len(indptr) - 1):
         lo, hi = indptr[query], indptr[query + 1]
         gradient[lo:hi] = 0.0
@@ -125,7 +125,8 @@ def logistic_point(grow, grades, ends, weight, scale, indptr, table, gradient):
             first = lo
             while grades[first] < grades[place]:
                 last = ends[first]
-                pair = scale[query] * weight[place] * table[grades[place], grades[first]]
+                pair = table[min(grades[place], top), min(grades[first], top)]
+                pair *= scale[query] * weight[place]
                 value += pair * _logarithms(grow, shrink, weight, first, last)
                 slope, bend = _slopes(grow, shrink, weight, pair, first, last, gradient)
                 gradient[place] -= slope
@@ -145,6 +146,7 @@ def logistic_curvature(values, grow, grades, ends, weight, scale, indptr, table,
         As in :func:`logistic_point`.
     out : float64 (n,), written
     """
+    top = len(table) - 1
     for query in range(len(indptr) - 1):
         lo, hi = indptr[query], indptr[query + 1]
         out[lo:hi] = 0.0
@@ -153,7 +155,8 @@ def logistic_curvature(values, grow, grades, ends, weight, scale, indptr, table,
             first = lo
             while grades[first] < grades[place]:
                 last = ends[first]
-                pair = scale[query] * weight[place] * table[grades[place], grades[first]]
+                pair = table[min(grades[place], top), min(grades[first], top)]
+                pair *= scale[query] * weight[place]
                 out[place] += _bends(
                     grow, shrink, weight, pair, first, last, values[place], values, out
                 )

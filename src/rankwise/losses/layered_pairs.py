@@ -18,7 +18,6 @@ from rankwise.typing import Float64Array, Int64Array
 from rankwise.validation import FitData
 
 ROWS_AT_ONCE = 131_072
-LARGEST_TABLE = 4096  # distinct labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +78,6 @@ def layer_pairs(data: FitData, pair_weight: PairWeight, query_weight: QueryWeigh
     starts = np.flatnonzero(is_new)
     table = np.zeros((0, 0))
     if pair_weight is not None:
-        if len(labels) > LARGEST_TABLE:
-            raise ValueError(
-                f"pair_weight takes at most {LARGEST_TABLE} distinct labels, got {len(labels)}. "
-                "Use pair_weight=None, or round the labels."
-            )
         table = pair_table(pair_weight, labels)
     weight = np.ones(len(rows)) if data.sample_weight is None else data.sample_weight[rows]
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -10,25 +10,22 @@ import numpy as np
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.typing import Float64Array, Int64Array
 
+FEW_GRADES = 48  # for which sums are kept one by one
+LARGEST_TABLE = 4096
 PAIR_WEIGHTS = ("difference", "gain", "power", "product")
 PairWeight: TypeAlias = str | Callable[[Float64Array, Float64Array], Any] | None
 
 
-def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
-    """Weight of every pair of grades, the upper one first; 0 where it is not the upper one.
+def pair_weights(pair_weight: PairWeight, upper: Float64Array, lower: Float64Array) -> Float64Array:
+    """Weight of every pair of labels, ``upper`` above ``lower``.
 
     Parameters
     ----------
     pair_weight : str, callable or None
-        None: 1. With a > b the grades: "difference" ``a - b``; "gain" ``2^a - 2^b``; "power"
+        None: 1. With a > b the labels: "difference" ``a - b``; "gain" ``2^a - 2^b``; "power"
         ``a^(a - b)`` and "product" ``a (a - b)`` [1]_; or a function of the arrays of upper and
-        lower grades that returns as many weights >= 0.
-    grades : ndarray of shape (n_grades,)
-        Distinct labels, ascending.
-
-    Returns
-    -------
-    ndarray of shape (n_grades, n_grades)
+        lower labels that returns as many weights >= 0.
+    upper, lower : ndarray of shape (n_pairs,)
 
     Raises
     ------
@@ -40,8 +37,7 @@ def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
     .. [1] Tsai et al., "Ranking algorithms of the Yahoo learning to rank challenge", 2010: the
        weight ``max(y_i, y_j)^|y_i - y_j|``, read as a power; the product is another reading.
     """
-    upper, lower = np.tril_indices(len(grades), -1)
-    a, b = grades[upper], grades[lower]
+    a, b = upper, lower
     with np.errstate(over="ignore", invalid="ignore"):
         if callable(pair_weight):
             weights = np.asarray(pair_weight(a, b), dtype=np.float64)
@@ -67,9 +63,60 @@ def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
             f"{a[pair]:g} and {b[pair]:g} (pair_weight={pair_weight!r}). Use another weight, or "
             "labels from 0."
         )
+    return weights
+
+
+def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
+    """Weight of every pair of grades, the upper one first; 0 where it is not the upper one.
+
+    Parameters
+    ----------
+    pair_weight : str, callable or None
+        See :func:`pair_weights`.
+    grades : ndarray of shape (n_grades,)
+        Distinct labels, ascending.
+
+    Returns
+    -------
+    ndarray of shape (n_grades, n_grades)
+
+    Raises
+    ------
+    ValueError
+        When weights are negative or not finite, or the grades more than 4096.
+    """
+    if len(grades) > LARGEST_TABLE:
+        raise ValueError(
+            f"pair_weight takes at most {LARGEST_TABLE} distinct labels, got {len(grades)}. Use "
+            "pair_weight=None, or round the labels."
+        )
+    upper, lower = np.tril_indices(len(grades), -1)
     table = np.zeros((len(grades), len(grades)))
-    table[upper, lower] = weights
+    table[upper, lower] = pair_weights(pair_weight, grades[upper], grades[lower])
     return table
+
+
+def table_of_few(pair_weight: PairWeight, grades: Float64Array) -> Float64Array | None:
+    """:func:`pair_table`, or None where all pairs weigh 1 and a binary tree of sums is quicker."""
+    if pair_weight is None and len(grades) > FEW_GRADES:
+        return None
+    return pair_table(pair_weight, grades)
+
+
+def label_codes(y: Float64Array, indptr: Int64Array, table: Float64Array | None) -> Int64Array:
+    """Rank of every label, from 0: among all where there is a table, else within its query."""
+    if table is not None:
+        return np.unique(y, return_inverse=True)[1].astype(np.int64)
+    sizes = np.diff(indptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((y, query))
+    new_query = np.diff(query[order], prepend=-1) != 0
+    new = new_query | (np.diff(y[order], prepend=np.nan) != 0)
+    rank = np.cumsum(new)
+    first = np.repeat(rank[new_query], sizes[sizes > 0])
+    codes = np.empty(len(y), dtype=np.int64)
+    codes[order] = rank - first
+    return codes
 
 
 def query_scale(

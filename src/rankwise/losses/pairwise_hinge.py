@@ -5,7 +5,8 @@ hinge ``h(s) = max(0, s)^2``, or the hinge ``max(0, s)``, bent by a parabola up 
 ``s^2 / (2 bend)``, then ``s - bend / 2``. The margin ``delta`` is 1, or ``y_i - y_j``, which is the
 margin 0 for the keys ``f - y``.
 
-Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_hinge` does the sums.
+Composition: pairs of distinct grades x hinge; :mod:`rankwise.kernels.pair_hinge` does the sums, for
+many labels :mod:`rankwise.kernels.pair_hinge_many`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.kernels.pair_hinge import hinge_curvature, hinge_point, hinge_sum
+from rankwise.kernels.pair_hinge_many import (
+    hinge_curvature_many,
+    hinge_point_many,
+    hinge_sum_many,
+)
 from rankwise.typing import Float64Array, Int64Array
-
-# The kernel's table of grade pairs: beyond this many grades its rows cost more than a sort.
-LARGEST_TABLE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +32,12 @@ class PairwiseHinge:
     ----------
     indptr : ndarray of shape (n_queries + 1,), int64
     grades : ndarray of shape (n_samples,), int64
-        Rank of every row's label, from 0.
+        Rank of every row's label, from 0, among all or (without a table) in its query.
     weight : ndarray of shape (n_samples,)
     scale : ndarray of shape (n_queries,)
         Weight ``c_q`` of each query.
-    table : ndarray of shape (n_grades, n_grades)
-        Weight of a pair of grades, the upper one first.
+    table : ndarray of shape (n_grades, n_grades), or None
+        Weight of a pair of grades, the upper one first. None: 1, and labels are many.
     offset : ndarray of shape (n_samples,)
         What is taken from the scores to get keys: 0, or the label where it is the margin.
     margin, bend, curvature : float
@@ -44,16 +47,17 @@ class PairwiseHinge:
     grades: Int64Array
     weight: Float64Array
     scale: Float64Array
-    table: Float64Array
+    table: Float64Array | None
     offset: Float64Array
     margin: float = 1.0
     bend: float = np.inf
     curvature: float = 1.0
 
-    def part(self, first: int, last: int) -> HingeState:
+    def part(self, first: int, last: int) -> HingeState | ManyLabelsState:
         """A state for the queries from ``first`` to before ``last``."""
         rows = slice(int(self.indptr[first]), int(self.indptr[last]))
-        return HingeState(
+        state = HingeState if self.table is not None else ManyLabelsState
+        return state(
             PairwiseHinge(
                 self.indptr[first : last + 1] - rows.start,
                 self.grades[rows],
@@ -129,3 +133,58 @@ class HingeState:
         """Trace of the second derivative at the point last visited."""
         weighted = 2.0 * self._loss.curvature * self._placed[1] * self._placed[2]
         return float(weighted @ self._row_scale)
+
+
+class ManyLabelsState:
+    """The same where labels are many and all pairs weigh the same; O(m log m) a query."""
+
+    def __init__(self, loss: PairwiseHinge) -> None:
+        n = len(loss.grades)
+        self._loss = loss
+        self._shape = np.array([loss.margin, loss.bend, loss.curvature])
+        self._query = np.repeat(np.arange(len(loss.scale)), np.diff(loss.indptr))
+        self._order = np.arange(n, dtype=np.int64)
+        self._placed = np.zeros((3, n))
+
+    def value_grad(self, scores: Float64Array, out: Float64Array) -> float:
+        """Value at the scores; the gradient is written to ``out``."""
+        loss, keys = self._loss, scores - self._loss.offset
+        self._order = np.lexsort((keys, self._query))
+        return hinge_point_many(
+            keys,
+            loss.grades,
+            loss.weight,
+            loss.scale,
+            loss.indptr,
+            self._shape,
+            self._order,
+            self._placed,
+            out,
+        )
+
+    def curvature(self, step: Float64Array, out: Float64Array) -> None:
+        """Second derivative at the point last visited, times ``step``."""
+        loss = self._loss
+        hinge_curvature_many(
+            step,
+            loss.grades,
+            loss.scale,
+            loss.indptr,
+            self._shape,
+            self._order,
+            self._placed,
+            out,
+        )
+
+    def hinge(self, scores: Float64Array) -> float:
+        """Value of the hinge itself, without a bend."""
+        loss, keys = self._loss, scores - self._loss.offset
+        order = np.lexsort((keys, self._query))
+        return hinge_sum_many(
+            keys, loss.grades, loss.weight, loss.scale, loss.indptr, loss.margin, order
+        )
+
+    def total_curvature(self) -> float:
+        """Trace of the second derivative at the point last visited."""
+        weighted = 2.0 * self._loss.curvature * self._placed[1] * self._placed[2]
+        return float(weighted @ self._loss.scale[self._query])

@@ -11,7 +11,13 @@ import numpy as np
 from rankwise._threads import query_chunks, single_threaded_blas
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.listed_hinge import ListedHinge
-from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
+from rankwise.losses.pair_weights import (
+    PairWeight,
+    label_codes,
+    pair_weights,
+    query_scale,
+    table_of_few,
+)
 from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.solvers.gram import CHUNK_ROWS
 from rankwise.solvers.pair_selectors import PairSelector
@@ -39,7 +45,7 @@ class HingeProblem:
     ----------
     squared : bool
         Squared hinge, or the hinge itself.
-    pair_weight : see :func:`rankwise.losses.pair_weights.pair_table`
+    pair_weight : see :func:`rankwise.losses.pair_weights.pair_weights`
     by_difference : bool
         Whether the margin of a pair is the difference of its labels, or 1.
     query_weight : {"pair", "document", "query"}
@@ -58,14 +64,14 @@ class HingeProblem:
         self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
     ) -> Any:
         """The loss of whole queries; squared, or with the first bend."""
-        grades, codes = np.unique(y, return_inverse=True)
-        scale = query_scale(indptr, weight, self.query_weight)
+        grades = np.unique(y)
+        table = table_of_few(self.pair_weight, grades)
         loss = PairwiseHinge(
             indptr,
-            codes.astype(np.int64),
+            label_codes(y, indptr, table),
             weight,
-            scale,
-            pair_table(self.pair_weight, grades),
+            query_scale(indptr, weight, self.query_weight),
+            table,
             y if self.by_difference else np.zeros(len(y)),
             0.0 if self.by_difference else 1.0,
         )
@@ -146,9 +152,9 @@ class PrunedProblem(HingeProblem):
         grades, codes = np.unique(y, return_inverse=True)
         slack = self._pilot(values, indptr, y, weight) if self.selector.rule == "pilot" else None
         upper, lower, pair_ptr, n_all = self.selector.select(values, indptr, codes, slack)
-        table = pair_table(self.pair_weight, grades)
         scale = np.repeat(query_scale(indptr, weight, self.query_weight), np.diff(pair_ptr))
-        pairs = scale * weight[upper] * weight[lower] * table[codes[upper], codes[lower]]
+        pairs = scale * weight[upper] * weight[lower]
+        pairs *= pair_weights(self.pair_weight, y[upper], y[lower])
         loss = PrunedHinge(
             indptr,
             upper,

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankwise.kernels.pair_logistic import descend_pairs
 from rankwise.losses.laplacian import QueryWeight
-from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
+from rankwise.losses.pair_weights import PairWeight, label_codes, query_scale, table_of_few
 from rankwise.losses.pairwise_logistic import PairwiseLogistic
 from rankwise.solvers.score_newton import LinearRows, ScoreNewton, ScoreResult
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -24,7 +24,7 @@ class LogisticProblem:
 
     Attributes
     ----------
-    pair_weight : see :func:`rankwise.losses.pair_weights.pair_table`
+    pair_weight : see :func:`rankwise.losses.pair_weights.pair_weights`
     query_weight : {"pair", "document", "query"}
     tol, max_iter
         As in :class:`ScoreNewton`.
@@ -39,10 +39,12 @@ class LogisticProblem:
         self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
     ) -> PairwiseLogistic:
         """The loss of whole queries."""
-        grades, codes = np.unique(y, return_inverse=True)
+        table = table_of_few(self.pair_weight, np.unique(y))
+        codes = label_codes(y, indptr, table)
         scale = query_scale(indptr, weight, self.query_weight)
-        table = pair_table(self.pair_weight, grades)
-        return PairwiseLogistic(indptr, codes.astype(np.int64), weight, scale, table)
+        # One entry for all pairs, where labels are too many for a table.
+        table = np.ones((1, 1)) if table is None else table
+        return PairwiseLogistic(indptr, codes, weight, scale, table)
 
     def path(
         self,
@@ -148,7 +150,10 @@ class PairDraw:
         for number, (lo, hi) in enumerate(itertools.pairwise(by_query)):
             above, below = np.tril_indices(hi - lo, -1)
             above, below = above + lo, below + lo
-            pair = loss.table[grades[first[above]], grades[first[below]]]
+            last = len(loss.table) - 1
+            pair = loss.table[
+                np.minimum(grades[first[above]], last), np.minimum(grades[first[below]], last)
+            ]
             upper.append(np.stack([first[above], end[above]], axis=1))
             lower.append(np.stack([first[below], end[below]], axis=1))
             weights.append(loss.scale[number] * pair * sums[above] * sums[below])

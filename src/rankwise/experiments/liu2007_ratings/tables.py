@@ -15,11 +15,15 @@ from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 
 LEAST = "best rule of the columns"
-CORRECTED = (
-    "p: paired t over the draws around each rater's mean, with the variance that draws of halves "
-    "of the same rows have (Nadeau and Bengio 2003), Holm-corrected."
-)
-PLAIN = "p: paired t over the draws, which are of different users, Holm-corrected."
+THESE, NEW, USERS = "p, these rows", "p, new rows", "p"
+SAID = {
+    True: (
+        f"{THESE}: paired t over the draws, about halves of these very rows. {NEW}: around each "
+        "rater's mean, with the variance of draws that share rows (Nadeau and Bengio 2003), which "
+        "hardly falls with their number. Both Holm-corrected."
+    ),
+    False: f"{USERS}: paired t over the draws, which are of different users, Holm-corrected.",
+}
 
 
 def make(
@@ -73,17 +77,16 @@ def _losses(
     n_train = np.concatenate([of["n_train"] for of in cells]) if cells else np.empty(0)
     names = [name for name in METHODS if name != RANKING]
     targets = np.concatenate([of["targets"] for of in cells]) if cells else np.empty(0)
-    p = [_p_value(columns[name] - columns[RANKING], targets, shares_rows) for name in names]
-    p_of = dict(zip(names, holm(p).tolist(), strict=True))
+    p = _p_values([columns[name] - columns[RANKING] for name in names], targets, shares_rows)
     values = []
     for name, column in columns.items():
         difference = column - columns[RANKING]
         values.append(_value(name, "loss", column))
         if name != RANKING:
             values.append(_value(name, "minus the ranking tree's", difference))
-            values.append(_p(name, p_of[name]))
             share = float(np.mean(difference > 0)) if len(column) else None
-            values.append(Value(name, "draws it loses", ours=share))
+            values.append(Value(name, "draws behind it", ours=share))
+            values += [_p(name, kind, of[names.index(name)]) for kind, of in p.items()]
     if least is not None and cells:
         known = [least(int(target)) for target in targets]
         values.append(_value(LEAST, "loss", np.array(known)))
@@ -94,7 +97,7 @@ def _losses(
         caption=(
             f"{caption} {len(n_train)} draws, half of the rows train"
             f"{_typical(n_train)}. The paper prints no number, it says that the ranking tree is "
-            f"obviously better than all others. {CORRECTED if shares_rows else PLAIN}"
+            f"obviously better than all others. {SAID[shares_rows]}"
         ),
         error_is="standard deviation over the draws",
         digits=4,
@@ -112,7 +115,7 @@ def _curve_differences(results: Results, sizes: Sequence[int], shares_rows: bool
         if found:
             ranking, gini = found[RANKING][:, place], found[GINI][:, place]
             values.append(_value(row, "Gini minus ranking", gini - ranking))
-            values.append(_p(row, paired_test(gini, ranking).p_value))
+            values.append(_p(row, "p", paired_test(gini, ranking).p_value))
     overlap = " They are too small where most of the rows are in every half." if shares_rows else ""
     return Table(
         "convergence",
@@ -141,16 +144,21 @@ def _value(row: str, column: str, values: Float64Array) -> Value:
     return Value(row, column, ours=float(values.mean()), error=spread)
 
 
-def _p(row: str, p: float) -> Value:
-    return Value(row, "p", ours=None if math.isnan(p) else p)
+def _p(row: str, column: str, p: float) -> Value:
+    return Value(row, column, ours=None if math.isnan(p) else p)
 
 
-def _p_value(difference: Float64Array, targets: Float64Array, shares_rows: bool) -> float:
-    if not len(difference):
-        return math.nan
-    if shares_rows:
-        return resampled_p_value(difference, targets, test_per_train=1.0)
-    return paired_test(difference, np.zeros(len(difference))).p_value
+def _p_values(
+    differences: Sequence[Float64Array], targets: Float64Array, shares_rows: bool
+) -> dict[str, Float64Array]:
+    """Holm-corrected p-values of every method's differences from the ranking tree."""
+    if not len(targets):
+        return {}
+    plain = holm([paired_test(of, np.zeros(len(of))).p_value for of in differences])
+    if not shares_rows:
+        return {USERS: plain}
+    new = holm([resampled_p_value(of, targets, test_per_train=1.0) for of in differences])
+    return {THESE: plain, NEW: new}
 
 
 def resampled_p_value(

@@ -117,13 +117,13 @@ def test_every_method_takes_its_setting_by_validation():
 
 def test_random_terms_are_the_mean_of_their_draws():
     results = {
-        f"{SLICES}/fold{fold}/cross/seed{seed}": [
+        f"{SLICES}/fold{fold}/cross/err/seed{seed}": [
             setting(0.1 * (seed + 1), test=0.2 * seed, queries=[seed, 2.0])
         ]
         for fold in (1, 2, 3)
         for seed in plan.FULL.seeds
     }
-    found = Chosen(results, SLICES, plan.FULL).at("cross")
+    found = Chosen(results, SLICES, plan.FULL).at("cross/err")
     assert found[0]["vali"]["ERR"] == pytest.approx(0.2)
     assert found[0]["test"]["ERR"] == pytest.approx(0.2)
     assert found[0]["queries"] == [1.0, 2.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,18 +39,18 @@ class Chosen:
         ----------
         method : str
             The last part of a cell's name; or "orsvm/small": C by small sets, "powers/err" and
-            "powers/absolute": the best degree, "cross": the mean over its draws, "orboost": the
-            best weights.
+            "powers/absolute": the best degree, "cross/err" and "cross/absolute": the mean over the
+            draws, "orboost": the best weights.
         """
         of = self._extent
         pick: dict[str, Callable[[int], Setting | None]] = {
             "orsvm/small": lambda fold: self._best(fold, [f"orsvm/small{of.n_small_sets}"]),
             "orboost": lambda fold: self._best(fold, [f"orboost/{w}" for w in of.weights]),
-            "cross": self._cross,
         }
         for costs in COSTS:
             powers = [f"powers{degree}/{costs}" for degree in of.degrees]
             pick[f"powers/{costs}"] = lambda fold, powers=powers: self._best(fold, powers)
+            pick[f"cross/{costs}"] = partial(self._cross, costs=costs)
         choose = pick.get(method, lambda fold: self._best(fold, [method]))
         return _all_or_none([choose(fold) for fold in self._folds])
 
@@ -72,9 +73,9 @@ class Chosen:
             return None
         return max((of for cell in cells for of in cell), key=lambda of: of["vali"]["ERR"])
 
-    def _cross(self, fold: int) -> Setting | None:
+    def _cross(self, fold: int, costs: str) -> Setting | None:
         """The mean over the draws of the terms, each with the C of its own."""
-        draws = [self._best(fold, [f"cross/seed{seed}"]) for seed in self._extent.seeds]
+        draws = [self._best(fold, [f"cross/{costs}/seed{seed}"]) for seed in self._extent.seeds]
         known = _all_or_none(draws)
         if known is None:
             return None

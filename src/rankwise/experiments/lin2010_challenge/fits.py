@@ -33,13 +33,18 @@ def _svm(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _powers(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
     """The linear machine on the powers of the features."""
-    return _chosen(data, fold, params, {"degree": params["degree"], "costs": params["costs"]})
+    return _chosen(data, fold, params, {"degree": params["degree"], **_linear(params)})
 
 
 def _cross(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
     """The linear machine on as many random products of two features as there are squares."""
     settings = {"degree": 2, "terms": "random", "random_state": params["seed"]}
-    return _chosen(data, fold, params, {**settings, "costs": params["costs"]})
+    return _chosen(data, fold, params, {**settings, **_linear(params)})
+
+
+def _linear(params: dict[str, Any]) -> dict[str, Any]:
+    """The loss is LIBLINEAR's default, see the protocol."""
+    return {"costs": params["costs"], "loss": "squared_hinge"}
 
 
 def _small(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:

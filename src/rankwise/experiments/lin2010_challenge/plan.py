@@ -18,7 +18,7 @@ ROUNDS = (100, 1000, 5000)
 DEGREES = (1, 2, 3, 4)
 COSTS = ("err", "absolute")
 # ERR-oriented costs are hundredths of absolute ones, the less the longer the query.
-GRIDS = {"err": [10.0**k for k in range(-1, 7)], "absolute": [10.0**k for k in range(-3, 2)]}
+GRIDS = {"err": [10.0**k for k in range(-1, 7)], "absolute": [10.0**k for k in range(-3, 3)]}
 SMALL_ROWS = 500  # the report's own size is not in the text at hand
 RANKERS = {
     "orsvm": "ordinal_svm",
@@ -69,8 +69,9 @@ def cell_name(data: str, fold: int, method: str) -> str:
 
 def methods(extent: Extent) -> dict[str, dict[str, Any]]:
     """What a cell computes, by the last part of its name."""
-    n_sets, err = extent.n_small_sets, {"costs": "err", "C": GRIDS["err"]}
-    small = {"kind": "small", "n_sets": n_sets, "n_rows": SMALL_ROWS, **err}
+    n_sets = extent.n_small_sets
+    small = {"kind": "small", "costs": "err", "C": GRIDS["err"]}
+    small |= {"n_sets": n_sets, "n_rows": SMALL_ROWS}
     return {
         **{f"orsvm/{c}": {"kind": "orsvm", "costs": c, "C": GRIDS[c]} for c in COSTS},
         f"orsvm/small{n_sets}": small,
@@ -81,7 +82,13 @@ def methods(extent: Extent) -> dict[str, dict[str, Any]]:
             for costs in extent.costs
             for degree in extent.degrees
         },
-        **{f"cross/seed{seed}": {"kind": "cross", "seed": seed, **err} for seed in extent.seeds},
+        **{
+            f"cross/{costs}/seed{seed}": {
+                "kind": "cross", "seed": seed, "costs": costs, "C": GRIDS[costs],
+            }
+            for costs in extent.costs
+            for seed in extent.seeds
+        },
         **{
             f"orboost/{weight}": {"kind": "boost", "weight": weight, "rounds": list(ROUNDS)}
             for weight in extent.weights

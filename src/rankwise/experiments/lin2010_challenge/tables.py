@@ -77,14 +77,16 @@ def _online(sets: dict[str, Chosen], published: Published) -> Table:
 def _terms(sets: dict[str, Chosen], published: Published) -> Table:
     table, split = "Poly-ORSVM terms", "internal validation"
     rows = {
-        "features alone": ("powers1/err", None),
+        "features alone": ("powers1", None),
         "random terms": ("cross", published[table, "random terms C=1", split]),
-        "non-cross terms": ("powers2/err", published[table, "non-cross terms C=0.01", split]),
+        "non-cross terms": ("powers2", published[table, "non-cross terms C=0.01", split]),
     }
     values = []
-    for label, (method, row) in rows.items():
-        values += yahoo(label, row, ("validation ERR",))
-        values += on_sets(sets, label, method, (("vali", "ERR"), ("test", "ERR")))
+    for costs in COSTS:
+        for name, (method, row) in rows.items():
+            label, row = (name, row) if costs == "err" else (f"{name}, absolute costs", None)
+            values += yahoo(label, row, ("validation ERR",))
+            values += on_sets(sets, label, f"{method}/{costs}", (("vali", "ERR"), ("test", "ERR")))
     return _table(
         "poly-terms",
         "Poly-ORSVM terms: squares against as many random products of two features",

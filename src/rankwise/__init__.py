@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
     from rankwise.rankers.linear.rank_lr import RankLR
     from rankwise.rankers.linear.ridge import RidgeRanker
+    from rankwise.rankers.neural.boltz_rank import BoltzRank
     from rankwise.rankers.neural.lambda_rank import LambdaRank
     from rankwise.rankers.neural.list_mle import ListMLE
     from rankwise.rankers.neural.list_net import ListNet
@@ -76,6 +77,7 @@ _FUNCTIONS = {
 __all__ = [
     "AdaRank",
     "AggregatePRank",
+    "BoltzRank",
     "CLSRRank",
     "CatBoostRanker",
     "CoordinateAscent",

@@ -28,6 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "list_net": {**_NETWORK},
     "list_mle": {**_NETWORK},
     "lambda_rank": {**_NETWORK},
+    "boltz_rank": {"n_nodes": 4, "n_epochs": 10, "batch_size": 8, "n_rankings": 10},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
 ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]

@@ -11,7 +11,6 @@ import pytest
 import rankwise
 from rankwise import LambdaRank, ListMLE, ListNet, QueryGroups, RankNet
 from rankwise.metrics import parse
-from rankwise.rankers.neural.neural_ranker import spread_labels
 
 CLASSES = pytest.mark.parametrize("cls", [RankNet, ListNet, ListMLE, LambdaRank])
 
@@ -174,15 +173,18 @@ def test_device_cuda_trains_alike(judged):
         np.testing.assert_allclose(on_cuda.predict(judged[0]), on_cpu.predict(judged[0]), rtol=1e-6)
 
 
-def test_labels_that_are_no_grades_are_spread():
-    grades, graded = spread_labels(np.array([0.0, 3.0, 30.0]))
-    assert graded
-    assert grades.tolist() == [0, 3, 30]
-    for y in ([0.0, 31.0, 62.0], [-1.0, 0.0, 1.0], [0.25, 0.5, 0.75], [-1e308, 0.0, 1e308]):
-        labels, graded = spread_labels(np.array(y))
-        assert not graded
-        np.testing.assert_allclose(labels, [0, 2, 4])
-    assert spread_labels(np.full(3, -2.5))[0].tolist() == [0, 0, 0]
+@pytest.mark.parametrize("change", [lambda y: 40 * y, lambda y: y / 8 - 1e6, lambda y: 1e300 * y])
+def test_labels_that_are_no_grades_are_spread_over_0_to_4(change, judged):
+    X, y, qid = judged
+    pytest.importorskip("torch", reason="needs rankwise[neural]")
+    held = {"X_val": X, "y_val": change(y), "qid_val": qid}
+    ranker = LambdaRank((4,), n_epochs=2, gain="linear", random_state=0)
+    ranker.fit(X, change(y), qid=qid, **held)
+    other = LambdaRank((4,), n_epochs=2, gain="linear", random_state=0)
+    other.fit(X, 0.1 * y, qid=qid)
+    assert np.isfinite(ranker.validation_scores_).all()
+    assert (ranker.loss_curve_ > 0).all()
+    assert ranker.loss_curve_[0] == pytest.approx(other.loss_curve_[0], rel=0.3)
 
 
 def test_measure_of_validation_may_be_any(judged):

@@ -6,13 +6,15 @@ The same function computes with NumPy's arrays and torch's tensors; this module 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from rankwise.typing import Float64Array
+
+_VALUES_PER_BLOCK = 2**22
 
 
 def first_layers(sizes: Sequence[int], rng: np.random.RandomState) -> list[Float64Array]:
@@ -47,6 +49,36 @@ def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) ->
     for layer in range(0, len(weights) - 2, 2):
         hidden = activation(hidden @ weights[layer] + weights[layer + 1])
     return (hidden @ weights[-2] + weights[-1])[:, 0]
+
+
+def first_pair_layers(
+    n_inputs: int, n_nodes: int, rng: np.random.RandomState
+) -> list[Float64Array]:
+    """Weights of a network of two rows with one hidden layer, drawn as in :func:`first_layers`.
+
+    Returns
+    -------
+    list of ndarray, float64
+        For the row itself and for the other, each of shape (n_inputs, n_nodes); intercepts of shape
+        (n_nodes,); weights of the output of shape (n_nodes, 1).
+    """
+    both, intercepts, output, _ = first_layers([2 * n_inputs, n_nodes, 1], rng)
+    return [both[:n_inputs], both[n_inputs:], intercepts, output]
+
+
+def pair_outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) -> Iterator[Any]:
+    """Mean over the other rows j of ``w . act(A x_i + B x_j + b)``, in blocks of rows i; 0 without.
+
+    O(m^2 n_nodes) for m rows.
+    """
+    own, other, intercepts, output = weights
+    at_own, at_other = X @ own + intercepts, X @ other
+    step = max(1, _VALUES_PER_BLOCK // (len(X) * len(intercepts)))
+    for first in range(0, len(X), step):
+        rows = slice(first, first + step)
+        pairs = activation(at_own[rows, None, :] + at_other[None, :, :]).sum(1)
+        itself = activation(at_own[rows] + at_other[rows])
+        yield ((pairs - itself) @ output)[:, 0] / max(1, len(X) - 1)
 
 
 def relu(values: Float64Array) -> Float64Array:

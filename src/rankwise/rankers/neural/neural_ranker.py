@@ -19,6 +19,7 @@ from rankwise.base import Ranker
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.neural.network import ACTIVATIONS, first_layers, outputs
+from rankwise.solvers.measured_rows import LabelScale
 from rankwise.solvers.staged_measure import StagedMeasure
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_fit, check_rows, check_validation
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
 Loss = Callable[[Any, Any, Int64Array], Any]  # scores, labels and indptr to a value per query
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
-LARGEST_GRADE = 30
-LABEL_SPAN = 4.0
 _CHUNK = 4096  # rows
 
 
@@ -124,28 +123,24 @@ class NeuralRanker(Ranker):
         valid = check_validation(self, data, X_val, y_val, qid_val)
         self._validate_params()
         measure = parse(self.measure)
-        sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)).tolist()
-        if any(not isinstance(size, Integral) or size < 1 for size in sizes):
-            raise ValueError(
-                f"hidden_layer_sizes must hold integers >= 1, got {self.hidden_layer_sizes!r}. "
-                "Pass () for a linear function."
-            )
+        self._check_parameters()
         from rankwise.rankers.neural import trainer  # loads torch
 
         self._set_score_name(data.y)
         rng = check_random_state(self.random_state)
         order, counts = canonical_order(data.X, data.y, data.groups)
-        labels, graded = spread_labels(data.y)
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        X, labels = data.X[order], labels[order]
+        scale = LabelScale.of(data.y, parse("nDCG"))
+        X, labels = data.X[order], scale(data.y[order])
         self._set_input(X, labels, indptr)
         monitor = None
         if valid is not None:
-            staged = StagedMeasure(measure, valid.y, valid.groups)
+            y_held = LabelScale.of(data.y, measure)(valid.y)
+            staged = StagedMeasure(measure, y_held, valid.groups)
             monitor = trainer.Monitor(staged, partial(self._scores, valid.X, valid.groups))
         trained = trainer.train(
-            self._objective(graded, rng),
-            self._first_weights([int(size) for size in sizes], rng),
+            self._objective(scale.low is None, rng),
+            self._first_weights(rng),
             trainer.JudgedRows(X, labels, indptr, self._prepare),
             trainer.Schedule(
                 self.n_epochs,
@@ -187,8 +182,20 @@ class NeuralRanker(Ranker):
 
         return value
 
-    def _first_weights(self, sizes: list[int], rng: np.random.RandomState) -> list[Float64Array]:
-        return first_layers([self.n_features_in_, *sizes, 1], rng)
+    def _check_parameters(self) -> None:
+        """Raise where a parameter is wrong in a way that no constraint says."""
+        if any(not isinstance(size, Integral) or size < 1 for size in self._sizes()):
+            raise ValueError(
+                f"hidden_layer_sizes must hold integers >= 1, got {self.hidden_layer_sizes!r}. "
+                "Pass () for a linear function."
+            )
+
+    def _sizes(self) -> list[Any]:
+        return np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)).tolist()
+
+    def _first_weights(self, rng: np.random.RandomState) -> list[Float64Array]:
+        """What training starts from, once the inputs are set."""
+        return first_layers([len(self.shift_), *map(int, self._sizes()), 1], rng)
 
     def _set_input(self, X: Matrix, labels: Float64Array, indptr: Int64Array) -> None:
         """Mean and spread of the features, in chunks of rows."""
@@ -215,22 +222,6 @@ class NeuralRanker(Ranker):
             for lo in range(0, X.shape[0], _CHUNK)
         ]
         return np.concatenate(parts)
-
-
-def spread_labels(y: Float64Array) -> tuple[Float64Array, bool]:
-    """Whole grades from 0 to 30 as they are, all other labels mapped linearly onto 0 to 4.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_samples,), float64
-    graded : bool
-        Whether they are whole grades.
-    """
-    if (y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE:
-        return y, True
-    y = y / np.abs(y).max()  # the span of huge labels would overflow
-    y = y - y.min()
-    return y * (LABEL_SPAN / (y.max() or 1.0)), False
 
 
 def _dense(X: Matrix) -> Float64Array:

@@ -1,0 +1,305 @@
+"""BoltzRank: the expected measure under a distribution over rankings, by two networks [1]_.
+
+References
+----------
+.. [1] Volkovs & Zemel, "BoltzRank: learning to maximize expected ranking gain", ICML 2009.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.rankers.boosting.ada_rank import AdaRank
+from rankwise.rankers.neural.network import (
+    ACTIVATIONS,
+    first_layers,
+    first_pair_layers,
+    outputs,
+    pair_outputs,
+)
+from rankwise.rankers.neural.neural_ranker import AT_LEAST_ONE, NeuralRanker
+from rankwise.rankers.neural.ranking_sets import sample_rankings
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.validation import check_rows
+
+if TYPE_CHECKING:
+    from rankwise.rankers.neural.trainer import Batch, Objective
+
+_N_POINTWISE = 4  # arrays of the pointwise network; those of the pairwise one follow
+
+
+class BoltzRank(NeuralRanker):
+    """Networks that maximise the expected measure of a random ranking (BoltzRank).
+
+    Parameters
+    ----------
+    n_nodes : int >= 1, default=10
+        Hidden nodes of the pointwise network.
+    n_pair_nodes : int >= 0, default=0
+        Hidden nodes of the pairwise network, averaged over the other rows of the query; 0: none.
+        With a pairwise network a score depends on the query, and ``predict`` takes the qid.
+    objective : str, default="nDCG@10"
+        Measure whose expectation is maximised, e.g. "ERR"; see :func:`rankwise.metrics.parse`.
+    kl_weight : float >= 0, default=1.0
+        Weight of the Kullback-Leibler divergence from the distribution that the labels give.
+    n_rankings : int >= 2, default=50
+        Rankings drawn for a query in every step; a query that has no more is summed exactly.
+    slope : float > 0, default=1.0
+        A pair that is t ranks apart counts ``slope t`` times its difference of scores.
+    n_features : int >= 1, optional
+        Train on so many features, selected by :class:`AdaRank` on ``objective``.
+    features : array-like of int, optional
+        Train on these columns. None: on all, or on those of ``n_features``.
+    activation : {"relu", "sigmoid", "tanh"}, default="tanh"
+        What a hidden node does to its sum.
+    n_epochs : int >= 1, default=100
+        Times that every query is seen.
+    batch_size : int >= 1, default=16
+        Queries of a step.
+    optimizer : {"adam", "sgd"}, default="sgd"
+    learning_rate : float > 0, default=0.1
+    alpha : float >= 0, default=0.0
+        Half of it multiplies the sum of the squared weights, intercepts left out.
+    standardize : bool, default=True
+        Whether features are brought to mean 0 and variance 1 over the training rows.
+    measure : str, default="nDCG@10"
+        Taken on X_val after every epoch.
+    early_stopping_rounds : int >= 1, optional
+        Used only where ``fit`` receives X_val: stop after this many epochs without improvement
+        and keep the weights of the best.
+    device : str, default="cpu"
+        Where torch trains: "cpu", "cuda", "cuda:1". Scores are computed by NumPy.
+    random_state : int, RandomState or None, default=None
+        Draws the first weights, the order of the queries and the rankings.
+
+    Attributes
+    ----------
+    selected_features_ : ndarray of int
+        Columns that the networks read.
+    weights_ : list of ndarray, float64
+        Weights and intercepts of the pointwise network; then, of the pairwise one, the weights of
+        the row itself, those of the other row, intercepts, and weights of the output.
+    shift_, scale_ : ndarray of shape (n_selected,)
+        Subtracted from the selected features, and what the rest is divided by.
+    loss_curve_ : ndarray of shape (n_epochs_run,)
+        Mean loss of the queries in every epoch, each batch before its step.
+    n_epochs_ : int
+        Epochs whose weights are kept.
+    validation_scores_ : ndarray of shape (n_epochs_run,)
+        ``measure`` on X_val after every epoch, where X_val was given.
+    score_name_ : str
+
+    Notes
+    -----
+    Ranks r (1 = top) of the m rows of a query have the energy ``E(r|s) = 2 / (m (m - 1)) sum over
+    r_i > r_j of slope (r_i - r_j) (s_i - s_j)`` and the probability ``P(r|s) = exp(-E) / Z``: a row
+    below another with a smaller score raises the energy. Scores are ``s_i = f(x_i) + mean over the
+    other rows j of h(x_i, x_j)``, networks f and h with one hidden layer each. The loss of a query
+    is ``kl_weight KL(P(.|labels) || P(.|s)) - sum_r P(r|s) objective(r)`` on a set of distinct
+    rankings, drawn anew in every step: half around the order by label, half around the order by
+    score, with Gumbel noise that grows from none to the standard deviation. Queries of at most 4
+    rows (with ``n_rankings`` of 120, of 5) are summed over all rankings, and nothing is drawn.
+
+    The sum over pairs is ``2 slope / (m - 1) sum_i (r_i - (m + 1) / 2) s_i``, so a ranking costs
+    O(m); the pairwise network costs O(m^2) a query. Labels that are not whole grades from 0 to 30
+    are first mapped linearly onto 0 to 4.
+
+    Differs from [1]_: ``slope`` is one number, not one per query, and h is averaged over the other
+    rows, not summed: a sum grows with the query, and at the rate of 0.1 it did not converge.
+
+    Rows are put in an order that depends on their content alone, so that any order of the file
+    trains the same weights, and on the CPU the same seed gives the same bits. Training is in
+    float64 on one thread. ``sample_weight`` is not accepted: the weight of a row would not be its
+    repetition in a ranking. Loading and predicting need no torch.
+
+    Composition: expected measure of Boltzmann-distributed rankings x pointwise and pairwise nodes x
+    gradient steps.
+
+    References
+    ----------
+    .. [1] Volkovs & Zemel, "BoltzRank: learning to maximize expected ranking gain", ICML 2009.
+    .. [2] Lin, "Design and analysis of ranking algorithms", project report NSC 98-2221-E-002-192,
+       National Taiwan University (2010), section 7: feature selection by AdaRank.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import BoltzRank
+    >>> X = np.random.default_rng(0).normal(size=(120, 3))
+    >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(120) % 10
+    >>> ranker = BoltzRank(n_epochs=20, n_features=1, random_state=0).fit(X, y, qid=qid)
+    >>> ranker.selected_features_
+    array([0])
+    >>> ranker.score(X, y, qid=qid) > 0.95
+    True
+    """
+
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **NeuralRanker._parameter_constraints,
+        "n_nodes": [AT_LEAST_ONE],
+        "n_pair_nodes": [Interval(Integral, 0, None, closed="left")],
+        "objective": [str],
+        "kl_weight": [Interval(Real, 0, None, closed="left")],
+        "n_rankings": [Interval(Integral, 2, None, closed="left")],
+        "slope": [Interval(Real, 0, None, closed="neither")],
+        "n_features": [AT_LEAST_ONE, None],
+        "features": ["array-like", None],
+    }
+    selected_features_: Int64Array
+
+    def __init__(
+        self,
+        n_nodes: int = 10,
+        *,
+        n_pair_nodes: int = 0,
+        objective: str = "nDCG@10",
+        kl_weight: float = 1.0,
+        n_rankings: int = 50,
+        slope: float = 1.0,
+        n_features: int | None = None,
+        features: ArrayLike | None = None,
+        activation: str = "tanh",
+        n_epochs: int = 100,
+        batch_size: int = 16,
+        optimizer: str = "sgd",
+        learning_rate: float = 0.1,
+        alpha: float = 0.0,
+        standardize: bool = True,
+        measure: str = "nDCG@10",
+        early_stopping_rounds: int | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+    ) -> None:
+        self.n_nodes = n_nodes
+        self.n_pair_nodes = n_pair_nodes
+        self.objective = objective
+        self.kl_weight = kl_weight
+        self.n_rankings = n_rankings
+        self.slope = slope
+        self.n_features = n_features
+        self.features = features
+        self.activation = activation
+        self.n_epochs = n_epochs
+        self.batch_size = batch_size
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.alpha = alpha
+        self.standardize = standardize
+        self.measure = measure
+        self.early_stopping_rounds = early_stopping_rounds
+        self.device = device
+        self.random_state = random_state
+
+    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
+        """Score of every row, shape (n_samples,), float64; higher ranks higher.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, read where there is a pairwise network; None: all rows are one
+            query.
+        """
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        return self._scores(X, QueryGroups.from_qid(qid, X.shape[0]), self.weights_)
+
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
+        return self.predict(X, qid=qid)
+
+    def _sizes(self) -> list[Any]:
+        return [self.n_nodes]
+
+    def _check_parameters(self) -> None:
+        if parse(self.objective).reads_labels:
+            raise ValueError(
+                f"objective must be a measure of rankings, got {self.objective!r}, which reads "
+                "predicted labels. Use for example 'nDCG@10' or 'ERR'."
+            )
+        if self.features is None:
+            return
+        if self.n_features is not None:
+            raise ValueError(
+                f"n_features must be None where features are given, got {self.n_features}. "
+                "Drop one of the two."
+            )
+        features = np.asarray(self.features)
+        inside = features.ndim == 1 and features.dtype.kind in "iu" and features.size > 0
+        if not inside or features.min() < 0 or features.max() >= self.n_features_in_:
+            raise ValueError(
+                f"features must hold column numbers from 0 to {self.n_features_in_ - 1}, got "
+                f"{self.features!r}."
+            )
+
+    def _set_input(self, X: Matrix, labels: Float64Array, indptr: Int64Array) -> None:
+        if self.n_features is not None:
+            selector = AdaRank(self.objective, n_features_to_select=self.n_features)
+            groups = QueryGroups(indptr, None, np.arange(len(indptr) - 1))
+            self.selected_features_ = selector.fit(X, labels, qid=groups).selected_features_
+        elif self.features is not None:
+            self.selected_features_ = np.array(self.features, dtype=np.int64)
+        else:
+            self.selected_features_ = np.arange(self.n_features_in_)
+        super()._set_input(X[:, self.selected_features_], labels, indptr)
+
+    def _first_weights(self, rng: np.random.RandomState) -> list[Float64Array]:
+        n_inputs = len(self.selected_features_)
+        weights = first_layers([n_inputs, self.n_nodes, 1], rng)
+        if self.n_pair_nodes:
+            weights += first_pair_layers(n_inputs, self.n_pair_nodes, rng)
+        return weights
+
+    def _prepare(self, X: Matrix) -> Float64Array:
+        return super()._prepare(X[:, self.selected_features_])
+
+    def _objective(self, graded: bool, rng: np.random.RandomState) -> Objective:
+        from rankwise.rankers.neural._torch import torch
+        from rankwise.rankers.neural.boltzmann import boltz_rank
+
+        measure, activation = parse(self.objective), getattr(torch, self.activation)
+
+        def value(weights: list[Any], batch: Batch) -> Any:
+            scores = outputs(batch.X, weights[:_N_POINTWISE], activation)
+            if self.n_pair_nodes:
+                parts = self._pair_parts(batch.X, batch.indptr, weights, activation)
+                scores = scores + torch.cat(list(parts))
+            labels, now = batch.labels.cpu().numpy(), scores.detach().cpu().numpy()
+            rankings = sample_rankings(labels, now, batch.indptr, self.n_rankings, rng)
+            return boltz_rank(
+                scores,
+                batch.labels,
+                rankings,
+                rankings.measured(measure, labels),
+                slope=self.slope,
+                kl_weight=self.kl_weight,
+            )
+
+        return value
+
+    def _scores(
+        self, X: Matrix, groups: QueryGroups, weights: Sequence[Float64Array]
+    ) -> Float64Array:
+        scores = super()._scores(X, groups, weights[:_N_POINTWISE])
+        if self.n_pair_nodes and len(scores):
+            activation = ACTIVATIONS[self.activation]
+            inputs = groups.sort(self._prepare(X))
+            parts = self._pair_parts(inputs, groups.indptr, weights, activation)
+            scores = scores + groups.unsort(np.concatenate(list(parts)))
+        return scores
+
+    def _pair_parts(
+        self, X: Any, indptr: Int64Array, weights: Sequence[Any], activation: Callable[[Any], Any]
+    ) -> Iterator[Any]:
+        """Output of the pairwise network in blocks of rows."""
+        for lo, hi in pairwise(indptr.tolist()):
+            yield from pair_outputs(X[lo:hi], weights[_N_POINTWISE:], activation)

@@ -47,7 +47,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,), int64
         """
-        scores = np.asarray(self.predict(X))
+        scores = np.asarray(self._predict_within(X, qid))
         return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
 
     def score(
@@ -65,7 +65,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
         weight is the mean weight of its rows.
         """
-        scores = np.asarray(self.predict(X), dtype=np.float64)
+        scores = np.asarray(self._predict_within(X, qid), dtype=np.float64)
         y = check_target(y, len(scores))
         groups = QueryGroups.from_qid(qid, len(scores))
         weight = None if sample_weight is None else check_weight(sample_weight, len(scores))
@@ -76,6 +76,10 @@ class Ranker(RegressorMixin, BaseEstimator):
         from rankwise.persistence import save
 
         return save(self, path)
+
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
+        """What ``rank`` and ``score`` read; rankers whose scores depend on the query use it."""
+        return self.predict(X)
 
     def _set_score_name(self, y: Float64Array) -> None:
         self.score_name_ = default_score_name(y)

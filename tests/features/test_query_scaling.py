@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
+from scipy.stats import rankdata
 from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
@@ -29,6 +30,32 @@ def test_each_query_is_scaled_as_by_its_own_scaler(method, peer, judged):
         rows = qid == query
         np.testing.assert_allclose(scaled[rows], peer().fit_transform(X[rows]), atol=1e-12)
     assert not scaled[:, 2].any()
+
+
+def test_ranks_are_centred_and_shared_by_equal_values(judged, rng):
+    X, qid = judged
+    X[:, 1] = rng.integers(0, 3, 50)
+    scaled = QueryScaler("rank").fit_transform(X, qid=qid)
+    for query in np.unique(qid):
+        of = X[qid == query]
+        expected = (rankdata(of, axis=0) - (len(of) + 1) / 2) / len(of)
+        np.testing.assert_allclose(scaled[qid == query], expected, atol=1e-15)
+    assert not scaled[:, 2].any()
+    shaken = X * (1 + 1e-15 * rng.integers(-1, 2, X.shape))  # the last bit of equal values
+    np.testing.assert_array_equal(QueryScaler("rank").fit_transform(shaken, qid=qid), scaled)
+
+
+def test_ranks_without_ids_rise_with_the_values(judged):
+    X, _ = judged
+    scaler = QueryScaler("rank").fit(X)
+    own = scaler.transform(X)
+    np.testing.assert_allclose(own, (rankdata(X, axis=0) - 25.5) / 50, atol=1e-12)
+    grid = np.sort(np.concatenate([X, 3 * X, X + 1e-3]), axis=0)
+    ranks = scaler.transform(grid)
+    assert (np.diff(ranks, axis=0)[np.diff(grid, axis=0) > 0] > 0).all()
+    assert (abs(ranks) < 0.5).all()
+    constant = QueryScaler("rank").fit(np.ones((5, 1)))
+    assert constant.transform([[0.0], [1.0], [2.0]]).ravel().tolist() == [-0.25, 0.0, 0.25]
 
 
 def test_rows_without_ids_are_scaled_as_those_of_the_fit(judged):

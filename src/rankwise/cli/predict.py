@@ -46,6 +46,7 @@ def predict(
     Scores are what rows are ranked by; of an ordinal model MAE, Kappa and the like need --classes.
     With --json they stand in the JSON where there is no --out, else the name of the file.
     """
+    from rankwise._routing import call_with
     from rankwise.cli._data import load_table
     from rankwise.metrics.predicting import innermost, scores_of
     from rankwise.persistence import load
@@ -68,7 +69,11 @@ def predict(
         )
     table = load_table(data, getattr(estimator, "n_features_in_", None))
     with waiting("Predicting"):
-        told: Any = estimator.predict(table.X) if classes else scores_of(estimator, table.X)
+        told: Any = (
+            call_with(estimator, "predict", table.X, table.qid)
+            if classes
+            else scores_of(estimator, table.X, table.qid)
+        )
     if out is not None:
         make_folder(out)
         if form is ScoreFormat.trec:

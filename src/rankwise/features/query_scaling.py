@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.features.query_ranks import centred_ranks, ranks_among
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, FloatArray, FrameLike
 from rankwise.validation import check_rows
@@ -28,21 +29,25 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    method : {"minmax", "standard"}, default="minmax"
-        "minmax": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. A
-        feature without spread in a query is 0 there.
+    method : {"minmax", "standard", "rank"}, default="minmax"
+        "minmax": to [0, 1], ``(x - min) / (max - min)``. "standard": ``(x - mean) / sd``. "rank":
+        ``(below - above) / (2 m)`` for the rows below and above of the m of the query, in
+        (-1/2, 1/2). A feature without spread in a query is 0 there.
 
     Attributes
     ----------
     shift_, scale_ : ndarray of shape (n_features_in_,)
         Of all rows of ``fit`` as one query, ``(x - shift) / scale``: for rows without ids.
+    sorted_ : ndarray of shape (n_samples, n_features_in_)
+        In their place for "rank": the rows of ``fit``, every column ascending.
     n_features_in_ : int
 
     Notes
     -----
-    O(n_samples n_features). The query ids of the rows to transform are what counts, in a pipeline
-    ``predict(X, qid=qid)`` with metadata routing switched on; rows without ids are scaled as the
-    rows of ``fit``, taken for one query. Sparse rows are not taken: scaling would fill them.
+    O(n_samples n_features), "rank" times the logarithm of n_samples. The query ids of the rows to
+    transform are what counts, in a pipeline ``predict(X, qid=qid)`` with metadata routing switched
+    on; rows without ids are scaled as the rows of ``fit``, taken for one query ("rank": linear
+    between their ranks). Sparse rows are not taken: scaling would fill them.
 
     Examples
     --------
@@ -56,10 +61,10 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "method": [StrOptions({"minmax", "standard"})],
+        "method": [StrOptions({"minmax", "standard", "rank"})],
     }
 
-    def __init__(self, method: Literal["minmax", "standard"] = "minmax") -> None:
+    def __init__(self, method: Literal["minmax", "standard", "rank"] = "minmax") -> None:
         self.method = method
 
     def __sklearn_tags__(self) -> Any:
@@ -75,6 +80,11 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = check_rows(self, X, accept_sparse=False, reset=True)
         QueryGroups.from_qid(qid, X.shape[0])
         rows = X.astype(np.float64)
+        for state in ("shift_", "scale_", "sorted_"):
+            vars(self).pop(state, None)
+        if self.method == "rank":
+            self.sorted_ = np.sort(rows, axis=0)
+            return self
         shift, scale = _SHIFTS[self.method](rows, np.array([0, len(rows)]))
         self.shift_, self.scale_ = shift[0], scale[0]
         return self
@@ -85,7 +95,7 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """:meth:`fit` and :meth:`transform` of the same rows."""
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
-    def transform(self, X: FrameLike, *, qid: ArrayLike | None = None) -> FloatArray:
+    def transform(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> FloatArray:
         """Scaled rows, in the precision of ``X``.
 
         Parameters
@@ -100,13 +110,22 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = check_rows(self, X, accept_sparse=False)
+        rows = X.astype(np.float64)
         if qid is None:
-            rows = X.astype(np.float64) - self.shift_
-            return _divided(rows, self.scale_).astype(X.dtype, copy=False)
+            return self._as_fitted(rows).astype(X.dtype, copy=False)
         groups = QueryGroups.from_qid(qid, X.shape[0])
-        rows = groups.sort(X).astype(np.float64)
-        shift, scale = _SHIFTS[self.method](rows, groups.indptr)
-        return groups.unsort(_divided(rows - shift, scale)).astype(X.dtype, copy=False)
+        rows = groups.sort(rows)
+        if self.method == "rank":
+            scaled = centred_ranks(rows, groups.indptr)
+        else:
+            shift, scale = _SHIFTS[self.method](rows, groups.indptr)
+            scaled = _divided(rows - shift, scale)
+        return groups.unsort(scaled).astype(X.dtype, copy=False)
+
+    def _as_fitted(self, rows: FloatArray) -> FloatArray:
+        if self.method == "rank":
+            return ranks_among(self.sorted_, rows)
+        return _divided(rows - self.shift_, self.scale_)
 
 
 def _minmax(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:

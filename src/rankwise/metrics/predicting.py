@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._routing import call_with
 from rankwise.metrics.measure import Measure
 from rankwise.typing import Float64Array
 
@@ -31,19 +32,24 @@ class Predicted:
         return self.scores if self.labels is None or not measure.reads_labels else self.labels
 
 
-def predictions(estimator: Any, X: Any) -> Predicted:
+def predictions(estimator: Any, X: Any, qid: Any = None) -> Predicted:
     """Scores and, of a classifier or ordinal estimator, predicted classes.
+
+    Parameters
+    ----------
+    estimator, X, qid
+        As of :func:`scores_of`.
 
     Raises
     ------
     ValueError
         When they are not one finite number per row.
     """
-    scores = scores_of(estimator, X)
-    return Predicted(scores, labels_of(estimator, X, scores))
+    scores = scores_of(estimator, X, qid)
+    return Predicted(scores, labels_of(estimator, X, scores, qid))
 
 
-def labels_of(estimator: Any, X: Any, scores: Float64Array) -> Float64Array | None:
+def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> Float64Array | None:
     """Predicted classes as numbers, None of an estimator that predicts none.
 
     Parameters
@@ -52,6 +58,8 @@ def labels_of(estimator: Any, X: Any, scores: Float64Array) -> Float64Array | No
     X : matrix of shape (n_samples, n_features)
     scores : ndarray of shape (n_samples,)
         What :func:`scores_of` gave: the classes already, where there is no ``rank_score``.
+    qid : array-like of shape (n_samples,), optional
+        As of :func:`scores_of`.
 
     Raises
     ------
@@ -61,13 +69,20 @@ def labels_of(estimator: Any, X: Any, scores: Float64Array) -> Float64Array | No
     last = innermost(estimator)
     if not hasattr(last, "classes_"):
         return None
-    return _column(estimator, estimator.predict(X), X) if hasattr(last, "rank_score") else scores
+    return _said(estimator, "predict", X, qid) if hasattr(last, "rank_score") else scores
 
 
-def scores_of(estimator: Any, X: Any) -> Float64Array:
+def scores_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array:
     """Scores to rank by: ``rank_score`` of ordinal estimators, else ``predict``.
 
-    The ordinal estimator may be the last step of a pipeline or the best of a search.
+    Parameters
+    ----------
+    estimator : fitted estimator
+        The ordinal estimator may be the last step of a pipeline or the best of a search.
+    X : matrix of shape (n_samples, n_features)
+    qid : array-like of shape (n_samples,), optional
+        Goes to estimators whose scores depend on the query: to a ``predict`` that names it, and to
+        the steps of a pipeline that request it. The rest gets X alone.
 
     Raises
     ------
@@ -75,7 +90,7 @@ def scores_of(estimator: Any, X: Any) -> Float64Array:
         When they are not one finite number per row.
     """
     is_ordinal = hasattr(innermost(estimator), "rank_score")
-    return _column(estimator, _rank_score(estimator, X) if is_ordinal else estimator.predict(X), X)
+    return _said(estimator, "rank_score" if is_ordinal else "predict", X, qid)
 
 
 def innermost(estimator: Any) -> Any:
@@ -89,14 +104,20 @@ def innermost(estimator: Any) -> Any:
             return estimator
 
 
-def _rank_score(estimator: Any, X: Any) -> Any:
-    """``rank_score`` of the innermost estimator, of what reaches it."""
+def _said(estimator: Any, method: str, X: Any, qid: Any) -> Float64Array:
+    """What a method of the estimator says, one finite number per row."""
+    return _column(estimator, _call(estimator, method, X, qid), X)
+
+
+def _call(estimator: Any, method: str, X: Any, qid: Any) -> Any:
+    """The method of the best of a search; a pipeline's last step may have one the others lack."""
     if hasattr(estimator, "best_estimator_"):
-        return _rank_score(estimator.best_estimator_, X)
-    if hasattr(estimator, "steps"):
+        return _call(estimator.best_estimator_, method, X, qid)
+    if hasattr(estimator, "steps") and method == "rank_score":
         before = estimator[:-1]
-        return _rank_score(estimator[-1], before.transform(X) if len(before) else X)
-    return estimator.rank_score(X)
+        rows = call_with(before, "transform", X, qid) if len(before) else X
+        return _call(estimator[-1], method, rows, qid)
+    return call_with(estimator, method, X, qid)
 
 
 def _column(estimator: Any, values: Any, X: Any) -> Float64Array:

@@ -40,7 +40,8 @@ class MeasureScorer(BaseEstimator):
     ) -> float:
         """Mean of the measure over the queries, its sign turned where smaller is better."""
         measure = parse(self.measure)
-        read = predictions(estimator, X).read_by(measure)
+        ids = qid.row_ids() if isinstance(qid, QueryGroups) else qid
+        read = predictions(estimator, X, ids).read_by(measure)
         value = evaluate(y, read, qid, [self.measure])[self.measure]
         return value if measure.greater_is_better else -value
 

@@ -80,9 +80,9 @@ def _run(task: Task, empty: Cell) -> Cell:
             random_state=task.random_state,
         )
         fitted = time.perf_counter()
-        scores = scores_of(tuned.estimator, test.X)
+        scores = scores_of(tuned.estimator, test.X, test.qid)
         predicted = time.perf_counter()
-    told = Predicted(scores, labels_of(tuned.estimator, test.X, scores))
+    told = Predicted(scores, labels_of(tuned.estimator, test.X, scores, test.qid))
     values = _measured(test, told, task.measures)
     unread = [str(m.name) for m in task.measures if m.reads_labels and told.labels is None]
     return replace(

@@ -143,7 +143,7 @@ def _search(
         candidate: Any = clone(estimator)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
-        predicted = predictions(candidate, vali.X).read_by(select)
+        predicted = predictions(candidate, vali.X, vali.qid).read_by(select)
         score = select.mean(vali.y, predicted, vali.groups)
         search.append({"params": params, "score": score})
         # NaN: no validation query counts; then the first setting stays.

@@ -1,0 +1,70 @@
+"""Call any estimator with the metadata that it takes: by its signature, or by scikit-learn's
+routing where a pipeline or another meta-estimator passes them on.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import sklearn
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+
+def accepted(estimator: Any, method: str, offered: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the offered metadata that a method takes.
+
+    Parameters
+    ----------
+    estimator : object with the method
+    method : str
+        "fit", "predict", "transform" or "rank_score".
+    offered : mapping of str to object
+        E.g. ``{"qid": …, "groups": …}``.
+
+    Returns
+    -------
+    dict
+        What the method's signature names, and what a part of a pipeline or search requests.
+    """
+    parameters = inspect.signature(getattr(estimator, method)).parameters
+    named = {name for name in offered if name in parameters}
+    routed: set[str] = set()
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        router = get_routing_for_object(estimator)
+        routed = set(router.consumes(method, [name for name in offered if name not in named]))
+    return {name: value for name, value in offered.items() if name in named | routed}
+
+
+def fit_with(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    offered: Mapping[str, Any],
+    validation: Mapping[str, Any] | None = None,
+) -> set[str]:
+    """Fit in place with what ``fit`` takes; returns the names of the metadata that it took.
+
+    ``validation`` (``X_val, y_val, qid_val``) goes to an estimator whose ``fit`` names ``X_val``,
+    and only as a whole.
+    """
+    with sklearn.config_context(enable_metadata_routing=True):
+        metadata = accepted(estimator, "fit", offered)
+        if validation is not None and takes_validation(estimator):
+            metadata |= validation
+        estimator.fit(X, y, **metadata)
+    return set(metadata)
+
+
+def call_with(estimator: Any, method: str, X: Any, qid: Any) -> Any:
+    """``estimator.method(X)``, with the ``qid`` where the method takes one and there is one."""
+    if qid is None:
+        return getattr(estimator, method)(X)
+    with sklearn.config_context(enable_metadata_routing=True):
+        return getattr(estimator, method)(X, **accepted(estimator, method, {"qid": qid}))
+
+
+def takes_validation(estimator: Any) -> bool:
+    """Whether ``fit`` accepts a validation part."""
+    return "X_val" in inspect.signature(estimator.fit).parameters

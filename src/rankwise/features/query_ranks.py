@@ -1,0 +1,78 @@
+"""Ranks of values within their query, or among values that were kept; equal values share one.
+
+Values closer than 1e-13 of the largest are equal: sums in another order must not part them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.typing import Float64Array, FloatArray, Int64Array
+
+_EQUAL = 1e-13
+
+
+def centred_ranks(rows: FloatArray, indptr: Int64Array) -> Float64Array:
+    """``(below - above) / (2 m)`` for the rows of m of the same query below and above each value.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_samples, n_features)
+        In group order.
+    indptr : ndarray of shape (n_queries + 1,), int64
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features), float64
+        In (-1/2, 1/2), of mean 0 in every query; 0 where a feature has no spread in a query.
+
+    Notes
+    -----
+    O(n log n) for each feature.
+    """
+    sizes = np.diff(indptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    first, size = indptr[query], sizes[query]
+    out = np.empty(rows.shape)
+    for feature, column in enumerate(rows.T):
+        order = np.lexsort((column, query))
+        ordered = column[order]
+        largest = np.maximum(np.abs(ordered[first]), np.abs(ordered[first + size - 1]))
+        new = np.ones(len(rows), dtype=bool)
+        new[1:] = (np.diff(ordered) > _EQUAL * largest[1:]) | (np.diff(query) != 0)
+        starts = np.flatnonzero(new)
+        run = np.cumsum(new) - 1
+        below = starts[run] - first
+        above = first + size - np.append(starts[1:], len(rows))[run]
+        out[order, feature] = (below - above) / (2 * size)
+    return out
+
+
+def ranks_among(ascending: FloatArray, rows: FloatArray) -> Float64Array:
+    """Where other rows stand among kept ones, which have the ranks of :func:`centred_ranks`.
+
+    Linear between two kept values, and towards -1/2 and 1/2 beyond the outermost: continuous, and
+    ascending wherever the values are.
+
+    Parameters
+    ----------
+    ascending : ndarray of shape (n_kept, n_features)
+        Every column sorted.
+    rows : ndarray of shape (n_samples, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features), float64
+        In (-1/2, 1/2).
+    """
+    ranks = centred_ranks(ascending, np.array([0, len(ascending)]))
+    out = np.empty(rows.shape)
+    for feature, column in enumerate(rows.T):
+        kept, rank = ascending[:, feature], ranks[:, feature]
+        scale = kept[-1] - kept[0] or 1.0
+        under = np.maximum(kept[0] - column, 0.0) / scale
+        over = np.maximum(column - kept[-1], 0.0) / scale
+        out[:, feature] = np.interp(column, kept, rank)
+        out[:, feature] -= (0.5 + rank[0]) * under / (1.0 + under)
+        out[:, feature] += (0.5 - rank[-1]) * over / (1.0 + over)
+    return out

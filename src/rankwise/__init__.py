@@ -35,10 +35,15 @@ if TYPE_CHECKING:
     from rankwise.rankers.adapters.xgboost import XGBoostRanker
     from rankwise.rankers.boosting.ada_rank import AdaRank
     from rankwise.rankers.boosting.coordinate_ascent import CoordinateAscent
+    from rankwise.rankers.boosting.mc_rank import McRank
     from rankwise.rankers.boosting.rank_boost import RankBoost
     from rankwise.rankers.elm.elmrank import ELMRank
     from rankwise.rankers.elm.pairwise_elm import PairwiseELM
     from rankwise.rankers.elm.pointwise_elm import PointwiseELM
+    from rankwise.rankers.ensemble.borda_blend import BordaBlend
+    from rankwise.rankers.ensemble.reciprocal_rank_blend import ReciprocalRankBlend
+    from rankwise.rankers.ensemble.score_blend import ScoreBlend
+    from rankwise.rankers.ensemble.stacking_ranker import StackingRanker
     from rankwise.rankers.kernel.clsrrank import CLSRRank
     from rankwise.rankers.kernel.lsrrank import LSRRank
     from rankwise.rankers.kernel.lssvr import LSSVRanker
@@ -78,6 +83,7 @@ __all__ = [
     "AdaRank",
     "AggregatePRank",
     "BoltzRank",
+    "BordaBlend",
     "CLSRRank",
     "CatBoostRanker",
     "CoordinateAscent",
@@ -90,6 +96,7 @@ __all__ = [
     "ListMLE",
     "ListNet",
     "MPRank",
+    "McRank",
     "Nystroem",
     "ORBoost",
     "OrdinalSVM",
@@ -112,9 +119,12 @@ __all__ = [
     "RankingData",
     "RankingForest",
     "RankingTree",
+    "ReciprocalRankBlend",
     "RidgeRanker",
     "SVRRanker",
     "SVRank",
+    "ScoreBlend",
+    "StackingRanker",
     "VotedPRank",
     "WidrowHoff",
     "XGBoostRanker",

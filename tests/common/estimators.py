@@ -23,12 +23,17 @@ SMALL: dict[str, dict[str, Any]] = {
     "catboost": {"n_estimators": 10, "n_jobs": 1},
     "orboost": {"n_estimators": 40},
     "rank_boost": {"n_estimators": 40},
+    "mc_rank": {"n_estimators": 20, "learning_rate": 0.2},
     "ranking_forest": {"n_estimators": 10, "n_jobs": 1},
     "rank_net": {**_NETWORK},
     "list_net": {**_NETWORK},
     "list_mle": {**_NETWORK},
     "lambda_rank": {**_NETWORK},
     "boltz_rank": {"n_nodes": 4, "n_epochs": 10, "batch_size": 8, "n_rankings": 10},
+    "stacking_ranker": {"rankers": ["linear_regression", "ridge"], "cv": 3},
+    "score_blend": {"rankers": ["linear_regression", "ridge"]},
+    "borda_blend": {"rankers": ["linear_regression", "ridge"]},
+    "reciprocal_rank_blend": {"rankers": ["linear_regression", "ridge"]},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
 ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]

@@ -8,6 +8,7 @@ import pytest
 from rankwise import QueryGroups
 from rankwise._registry import REGISTRY
 from rankwise.metrics.default import default_score, default_score_name
+from rankwise.metrics.predicting import scores_of
 from tests.common.estimators import RANKERS, small
 
 pytestmark = pytest.mark.parametrize("key", RANKERS)
@@ -24,9 +25,9 @@ def test_labels_may_be_any_numbers(key, judged, rng):
 def test_scores_ranks_and_the_default_score_agree(key, judged):
     X, y, qid = judged
     ranker = small(key).fit(X, y, qid=qid)
-    values = ranker.predict(X)
-    assert values.shape == (len(y),)
-    assert values.dtype == np.float64
+    assert ranker.predict(X).shape == (len(y),)
+    assert ranker.predict(X).dtype == np.float64
+    values = scores_of(ranker, X, qid)  # within queries where the ranker's predict takes them
     ranks = ranker.rank(X, qid)
     for query in np.unique(qid):
         rows = np.flatnonzero(qid == query)

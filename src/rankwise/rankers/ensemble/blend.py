@@ -1,0 +1,94 @@
+"""Weighted means of what the scores of rankers become within each query: no training on top."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from rankwise.features.query_scaling import QueryScaler
+from rankwise.groups import QueryGroups
+from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS, EnsembleRanker
+from rankwise.rankers.ensemble.held_out import query_numbers
+from rankwise.rankers.ensemble.members import fitted, member_scores
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
+
+
+class Blend(EnsembleRanker):
+    """Base of blends; subclasses name their scaling and define ``_points``."""
+
+    _scaling: ClassVar[Literal["standard", "minmax", "rank"]]
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **EnsembleRanker._parameter_constraints,
+        "weights": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        rankers: Sequence[Any] = DEFAULT_RANKERS,
+        weights: ArrayLike | None = None,
+        *,
+        measure: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.rankers = rankers
+        self.weights = weights
+        self.measure = measure
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Blend:
+        """Fit every ranker.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Sparse and missing values where all rankers take them.
+        y : array-like of shape (n_samples,)
+        qid : array-like of shape (n_samples,), optional
+            Query of each row; None: one query.
+        X_val, y_val, qid_val : array-like, optional
+            Validation data for the rankers that choose by it or stop early.
+        """
+        data, validation = self._checked(X, y, qid, (X_val, y_val, qid_val))
+        members = self._members(data, validation is not None)
+        self.weights_ = self._shares(len(members))
+        ids = None if qid is None else query_numbers(data)
+        self.models_ = [fitted(members, data.X, data.y, ids, validation)]
+        scores = member_scores(self.models_[0], data.X, ids)
+        self.scaler_ = QueryScaler(self._scaling).fit(scores)
+        self.n_rows_ = len(scores)
+        return self
+
+    def _shares(self, n_members: int) -> Float64Array:
+        if self.weights is None:
+            return np.full(n_members, 1.0 / n_members)
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if weights.shape != (n_members,) or not np.isfinite(weights).all() or (weights < 0).any():
+            raise ValueError(
+                f"weights must hold one number >= 0 for each of the {n_members} rankers, got "
+                f"{self.weights!r}."
+            )
+        if not weights.any():
+            raise ValueError("weights must not be all zero.")
+        return weights / weights.sum()
+
+    def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+        if groups is None:
+            sizes = np.full(len(scaled), self.n_rows_)
+        else:
+            sizes = groups.sizes[groups.codes()]
+        return self._points(scaled, sizes[:, None]) @ self.weights_
+
+    def _points(self, scaled: Float64Array, sizes: Any) -> Float64Array:
+        """What is averaged, of the scaled scores and the number of rows they were scaled among."""
+        return scaled

@@ -1,0 +1,147 @@
+"""What rankers made of rankers share: names of their parameters, scores within a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.base import Ranker
+from rankwise.features.query_scaling import QueryScaler
+from rankwise.groups import QueryGroups
+from rankwise.metrics.default import GRADED, MISRANKING, is_graded
+from rankwise.rankers.ensemble.members import check_members, made, member_scores, named_members
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.validation import FitData, check_fit, check_rows, check_validation
+
+# Linear, smooth and stepwise; none needs an extra.
+DEFAULT_RANKERS = ("rank_svm", "pairwise_elm", "rank_boost")
+
+
+class EnsembleRanker(Ranker):
+    """Base of rankers whose scores come from those of other rankers in the same query.
+
+    Subclasses have the parameters ``rankers``, ``measure`` and ``random_state``, set ``models_``
+    and ``scaler_`` in ``fit``, and define ``_combined``.
+    """
+
+    # Which rows a member takes with which weight is its own affair: most take none.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "rankers": [list, tuple],
+        "measure": [str, None],
+        "random_state": ["random_state"],
+    }
+    rankers: Any
+    measure: str | None
+    random_state: Any
+    models_: list[dict[str, Any]]
+    scaler_: QueryScaler | None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; with ``deep`` also every ranker by its name and its own as ``name__…``."""
+        params = super().get_params(deep=deep)
+        if not deep:
+            return params
+        for name, ranker in named_members(self.rankers):
+            if hasattr(ranker, "get_params"):
+                nested = ranker.get_params(deep=True)
+                params |= {name: ranker, **{f"{name}__{key}": nested[key] for key in nested}}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters; a ranker's name puts another in its place."""
+        if "rankers" in params:
+            self.rankers = params.pop("rankers")
+        named = named_members(self.rankers)
+        new = {name: params.pop(name) for name, _ in named if name in params}
+        if new:
+            self.rankers = [(name, new.get(name, ranker)) for name, ranker in named]
+        return super().set_params(**params)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        members = [get_tags(estimator).input_tags for estimator in self._examples()]
+        tags.input_tags.sparse = all(member.sparse for member in members)
+        tags.input_tags.allow_nan = all(member.allow_nan for member in members)
+        return tags
+
+    def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
+        """Score of every row; a higher score ranks higher within its query.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        qid : array-like of shape (n_samples,), optional
+            The queries that the rankers' scores are compared in. None: each row stands among the
+            rows of ``fit`` as one query, so that its score does not depend on the other rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        check_is_fitted(self)
+        tags = self.__sklearn_tags__().input_tags
+        X = check_rows(self, X, accept_sparse=tags.sparse, allow_nan=tags.allow_nan)
+        groups = None if qid is None else QueryGroups.from_qid(qid, X.shape[0])
+        return self._combined(self._member_columns(X, groups), groups)
+
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
+        return self.predict(X, qid=qid)
+
+    def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+        """The scores, of the members' scaled ones."""
+        raise TypeError(f"{type(self).__name__} must define _combined.")
+
+    def _member_columns(self, X: Matrix, groups: QueryGroups | None) -> Float64Array:
+        """Scaled scores of the members; means where several of each predict."""
+        ids = None if groups is None else groups.row_ids()
+        found = [self._scaled(member_scores(m, X, ids), groups) for m in self.models_]
+        return np.mean(found, axis=0)
+
+    def _scaled(self, scores: Float64Array, groups: QueryGroups | None) -> Float64Array:
+        return scores if self.scaler_ is None else self.scaler_.transform(scores, qid=groups)
+
+    def _checked(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        qid: ArrayLike | QueryGroups | None,
+        validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
+    ) -> tuple[FitData, dict[str, Any] | None]:
+        """Checked rows, and the validation part under the names that ``fit`` methods take."""
+        self._validate_params()
+        check_members(self.rankers, list(super().get_params(deep=False)))
+        tags = self.__sklearn_tags__().input_tags
+        rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
+        data = check_fit(self, X, y, qid, None, **rules)
+        self._set_score_name(data.y)
+        vali = check_validation(self, data, *validation, **rules)
+        if vali is None:
+            return data, None
+        ids = None if validation[2] is None else vali.groups.row_ids()
+        return data, {"X_val": vali.X, "y_val": vali.y, "qid_val": ids}
+
+    def _members(self, data: FitData, has_validation: bool) -> dict[str, Any]:
+        """Unfitted rankers by name."""
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        measure = self._measure(data)
+        return {
+            name: made(ranker, measure, seed, has_validation=has_validation)
+            for name, ranker in named_members(self.rankers)
+        }
+
+    def _measure(self, data: FitData) -> str:
+        return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
+
+    def _examples(self) -> Iterator[Any]:
+        """The rankers, unfitted, but for keys whose extra is missing."""
+        for _, ranker in named_members(self.rankers):
+            with suppress(ImportError):
+                yield made(ranker, GRADED, 0)

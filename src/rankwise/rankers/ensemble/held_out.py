@@ -1,0 +1,114 @@
+"""Scores of rows by rankers that were fitted without their queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from rankwise._row_hash import canonical_order
+from rankwise.rankers.ensemble.members import fitted, member_scores
+from rankwise.solvers.folds import content_folds, row_splits
+from rankwise.typing import Float64Array, Int64Array
+from rankwise.validation import FitData
+
+_SEED = 0  # parts are a part of the method: the same for every random_state
+DEFAULT_FOLDS = 5
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """What the ranker on top learns from.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows, n_members)
+    y : ndarray of shape (n_rows,)
+    qid : ndarray of shape (n_rows,), int64
+        One number for the rows of a query that one part holds.
+    models : list of dict of str to fitted estimator
+        That gave the scores, one dict for each part.
+    """
+
+    scores: Float64Array
+    y: Float64Array
+    qid: Int64Array
+    models: list[dict[str, Any]]
+
+
+def query_numbers(data: FitData) -> Int64Array:
+    """A number for the query of every row that depends on the content of the queries alone."""
+    order, sizes = canonical_order(data.X, data.y, data.groups)
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.repeat(np.arange(len(sizes)), sizes)
+    return numbers
+
+
+def parts(
+    cv: Any, share: float | None, data: FitData, numbers: Int64Array
+) -> list[tuple[Int64Array, Int64Array]]:
+    """(rows to fit, rows to score): folds of queries, or one part of the share that is left.
+
+    The parts depend on what the queries hold and not on their order or ids. Where there are fewer
+    queries than folds, or a single query for a share, they are parts of rows.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer queries and fewer distinct rows than folds, or a splitter leaves a
+        part empty.
+    """
+    n_queries = int(numbers.max()) + 1
+    if share is not None:
+        n_held = min(max(1, round((1.0 - share) * n_queries)), n_queries - 1)
+        if n_held < 1:
+            n_parts = max(2, round(1.0 / (1.0 - share)))
+            held_rows = [content_folds(data.X, data.y, n_parts)[0]]
+        else:
+            held = np.random.RandomState(_SEED).permutation(n_queries)[:n_held]
+            held_rows = [np.flatnonzero(np.isin(numbers, held))]
+    elif cv is None or isinstance(cv, Integral):
+        n_folds = int(cv or DEFAULT_FOLDS)
+        if n_queries < n_folds:
+            held_rows = content_folds(data.X, data.y, n_folds)
+        else:
+            fold = np.empty(n_queries, dtype=np.int64)
+            fold[np.random.RandomState(_SEED).permutation(n_queries)] = (
+                np.arange(n_queries) % n_folds
+            )
+            held_rows = [np.flatnonzero(fold[numbers] == number) for number in range(n_folds)]
+    else:
+        splits = row_splits(cv, data)
+        if not splits or not all(len(train) and len(test) for train, test in splits):
+            raise ValueError(f"cv={cv!r} must give parts with rows to fit and rows to score.")
+        return splits
+    every = np.arange(len(data.y))
+    return [(np.setdiff1d(every, rows), rows) for rows in held_rows]
+
+
+def held_out(
+    members: Mapping[str, Any],
+    data: FitData,
+    splits: list[tuple[Int64Array, Int64Array]],
+    numbers: Int64Array,
+    has_qid: bool,
+    validation: Mapping[str, Any] | None,
+) -> HeldOut:
+    """Fit the members on each part and score the rows that it leaves out."""
+    scores, models = [], []
+    for train, test in splits:
+        models.append(
+            fitted(
+                members, data.X[train], data.y[train], numbers[train] if has_qid else None,
+                validation,
+            )
+        )  # fmt: skip
+        ids = numbers[test] if has_qid else None
+        scores.append(member_scores(models[-1], data.X[test], ids))
+    rows = np.concatenate([test for _, test in splits])
+    part = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
+    qid = part * (int(numbers.max()) + 1) + numbers[rows]
+    return HeldOut(np.concatenate(scores), data.y[rows], qid, models)

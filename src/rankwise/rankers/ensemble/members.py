@@ -1,0 +1,137 @@
+"""The rankers of an ensemble: named, made from registry keys where they are keys, and scored."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from rankwise._registry import BY_CLASS_NAME, REGISTRY
+from rankwise._routing import fit_with
+from rankwise.metrics.predicting import scores_of
+from rankwise.typing import Float64Array, Matrix
+
+_RANKING_KINDS = ("ranker", "ordinal")
+
+
+def named_members(rankers: Any) -> list[tuple[str, Any]]:
+    """(name, key or estimator) of every ranker.
+
+    A key is its own name, an estimator of the registry has its key, any other its class's name in
+    small letters; of equal names all get a number: "rank_svm-1", "rank_svm-2". Given names stay.
+    Empty for what is no list: ``fit`` says so.
+    """
+    if not isinstance(rankers, list | tuple):
+        return []
+    pairs = [one if isinstance(one, tuple) and len(one) == 2 else (None, one) for one in rankers]
+    derived = [_name(one) if name is None else name for name, one in pairs]
+    many = {name for name, times in Counter(derived).items() if times > 1}
+    seen: Counter[str] = Counter()
+    named = []
+    for (given, one), name in zip(pairs, derived, strict=True):
+        seen[name] += 1
+        named.append((f"{name}-{seen[name]}" if given is None and name in many else name, one))
+    return named
+
+
+def _name(ranker: Any) -> str:
+    if isinstance(ranker, str):
+        return ranker
+    entry = BY_CLASS_NAME.get(type(ranker).__name__)
+    keys = [key for key, known in REGISTRY.items() if known is entry]
+    return keys[0] if keys else type(ranker).__name__.lower()
+
+
+def check_members(rankers: Any, own: Sequence[str]) -> None:
+    """Raise where names are no names of parameters, or an entry is no ranker.
+
+    ``own`` are the ensemble's parameters.
+    """
+    if not len(rankers):
+        raise ValueError("rankers must hold at least one ranker, got none.")
+    for entry in rankers:
+        if isinstance(entry, tuple) and not (len(entry) == 2 and isinstance(entry[0], str)):
+            raise ValueError(
+                f"rankers must hold keys, estimators or (name, estimator) pairs, got {entry!r}."
+            )
+    named = named_members(rankers)
+    names = [name for name, _ in named]
+    for name, ranker in named:
+        if names.count(name) > 1 or "__" in name or name in own:
+            why = "is there twice" if names.count(name) > 1 else "is taken or has two underscores"
+            raise ValueError(f"rankers: the name {name!r} {why}. Give every ranker its own name.")
+        if isinstance(ranker, str):
+            _entry(ranker)
+        elif isinstance(ranker, type) or not (
+            hasattr(ranker, "fit") and hasattr(ranker, "get_params")
+        ):
+            raise TypeError(
+                f"rankers: {name!r} must be a registry key or an estimator object, got {ranker!r}."
+            )
+
+
+def made(
+    ranker: Any, measure: str, random_state: int | None, *, has_validation: bool = True
+) -> Any:
+    """An unfitted estimator of a key or of an estimator.
+
+    A key stands for the registry's parameters, with ``measure`` where the class has one and "cv"
+    for "val" where there is no validation part. Every ``random_state`` of None becomes the given
+    one.
+    """
+    estimator: Any
+    if isinstance(ranker, str):
+        entry = _entry(ranker)
+        given = {
+            name: "cv"
+            if isinstance(value, str) and value == "val" and not has_validation
+            else value
+            for name, value in entry.params.items()
+        }
+        estimator = entry.load()(**given)
+        own = estimator.get_params(deep=False)
+        changes = {"measure": measure, "random_state": random_state}
+        estimator.set_params(**{name: value for name, value in changes.items() if name in own})
+    else:
+        estimator = clone(ranker)
+    open_seeds = {
+        name: random_state
+        for name, value in estimator.get_params(deep=True).items()
+        if name.rpartition("__")[2] == "random_state" and value is None
+    }
+    return estimator.set_params(**open_seeds)
+
+
+def _entry(key: str) -> Any:
+    entry = REGISTRY.get(key)
+    if entry is None or entry.kind not in _RANKING_KINDS:
+        keys = [key for key, known in REGISTRY.items() if known.kind in _RANKING_KINDS]
+        near = get_close_matches(key, keys, n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else f"Known: {keys}."
+        raise ValueError(f"rankers: {key!r} is no ranker of the registry. {hint}")
+    return entry
+
+
+def fitted(
+    members: Mapping[str, Any],
+    X: Matrix,
+    y: Float64Array,
+    qid: Any,
+    validation: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Clones of the members, fitted; each gets of the metadata what it takes."""
+    models = {}
+    for name, member in members.items():
+        models[name] = clone(member)
+        offered = {} if qid is None else {"qid": qid, "groups": qid}
+        fit_with(models[name], X, y, offered, validation)
+    return models
+
+
+def member_scores(models: Mapping[str, Any], X: Matrix, qid: Any) -> Float64Array:
+    """Scores of every fitted member, shape (n_samples, n_members)."""
+    return np.column_stack([scores_of(model, X, qid) for model in models.values()])

@@ -1,0 +1,192 @@
+"""StackingRanker: a ranker on the scores of other rankers for queries that these have not seen.
+
+Composition: held-out scores of rankers, scaled within each query, and their products x any ranker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+
+from rankwise._routing import fit_with
+from rankwise.features.products_map import ProductsMap
+from rankwise.features.query_scaling import QueryScaler
+from rankwise.groups import QueryGroups
+from rankwise.metrics.predicting import scores_of
+from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS, EnsembleRanker
+from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
+from rankwise.rankers.ensemble.members import fitted, made
+from rankwise.rankers.linear.rank_lr import RankLR
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.validation import FitData
+
+
+class StackingRanker(EnsembleRanker):
+    """A ranker on top of rankers, trained on their scores for held-out queries.
+
+    Parameters
+    ----------
+    rankers : list of str, estimators or (str, estimator) pairs
+        Rankers, ordinal estimators (their ``rank_score``), scikit-learn regressors and pipelines;
+        a registry key stands for the registry's parameters, without its grid. Nested parameters
+        are ``name__parameter``; an estimator without a name has its registry key as name.
+    final : estimator, str or None, default=None
+        What ranks by the scores; None: ``RankLR(C="cv")``.
+    cv : int, splitter, iterable of (train rows, test rows) or None, default=5
+        Folds of queries: every query is scored by rankers fitted without it (None: 5). Over rows
+        where there are fewer queries than folds.
+    share : float in (0, 1) or None, default=None
+        In place of ``cv``: the rankers are fitted on this share of the queries, and ``final`` on
+        the other ones, as in [1]_ with 0.8.
+    scaling : {"standard", "minmax", "rank"} or None, default="standard"
+        How the scores of a ranker are scaled within each query, see :class:`QueryScaler`.
+    degree : {1, 2}, default=2
+        2: ``final`` gets the products of every two scores too, squares included.
+    refit : bool, default=True
+        Whether the rankers are fitted on all queries for ``predict``. False: those fitted for the
+        held-out scores predict, the mean of their scaled scores where there are folds.
+    measure : str or None, default=None
+        What keys and the default of ``final`` choose by. None: nDCG@10 for grades, otherwise
+        pairwise misranking.
+    random_state : int, RandomState or None, default=None
+        Seed of every ranker that has none.
+
+    Attributes
+    ----------
+    models_ : list of dict of str to fitted estimator
+        The rankers that predict; a single dict unless ``refit=False`` with folds.
+    final_ : fitted estimator
+    scaler_ : QueryScaler or None
+    score_name_ : str
+    n_features_in_ : int
+
+    Notes
+    -----
+    Folds are the default and not a share: ``final`` then has all queries to learn from, and the
+    sets where stacking helps are small; a share needs 1 fit of every ranker in place of 5 (and one
+    more to ``refit``). Scores are scaled within queries because fold models differ in level and
+    spread, and because nothing but the order within a query counts.
+
+    ``X_val, y_val, qid_val`` reach every ranker and ``final`` that take them, in every part. An
+    estimator is taken as it is: one with ``C="val"`` needs them. Rankers see queries by number.
+    No ``sample_weight`` is taken, since most rankers have none.
+
+    Time: those of ``cv + 1`` fits of every ranker and one of ``final``.
+
+    Differs from [1]_: out-of-fold scores in place of one held-out part, unless ``share=0.8,
+    refit=False``.
+
+    References
+    ----------
+    .. [1] Tsai et al., "An ensemble ranking solution to the Yahoo! learning to rank challenge",
+       technical report, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import PointwiseELM, RankSVM, StackingRanker
+    >>> X = np.random.default_rng(0).normal(size=(80, 3))
+    >>> y, qid = (X[:, 0] > 0.3) * 1 + (X[:, 0] + X[:, 1] > 1), np.arange(80) // 8
+    >>> stack = StackingRanker([RankSVM(), ("elm", PointwiseELM(50, random_state=0))])
+    >>> stack.fit(X, y, qid=qid).final_.coef_.shape
+    (5,)
+    >>> bool(stack.score(X, y, qid=qid) > 0.9)
+    True
+    >>> stack.set_params(elm__n_nodes=20).get_params()["elm"].n_nodes
+    20
+    """
+
+    scaling: Literal["standard", "minmax", "rank"] | None
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **EnsembleRanker._parameter_constraints,
+        "final": [HasMethods(["fit", "predict"]), HasMethods(["fit", "rank_score"]), str, None],
+        "cv": ["cv_object"],
+        "share": [Interval(Real, 0, 1, closed="neither"), None],
+        "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
+        "degree": [Options(Integral, {1, 2})],
+        "refit": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        rankers: Sequence[Any] = DEFAULT_RANKERS,
+        final: Any = None,
+        *,
+        cv: Any = 5,
+        share: float | None = None,
+        scaling: Literal["standard", "minmax", "rank"] | None = "standard",
+        degree: int = 2,
+        refit: bool = True,
+        measure: str | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.rankers = rankers
+        self.final = final
+        self.cv = cv
+        self.share = share
+        self.scaling = scaling
+        self.degree = degree
+        self.refit = refit
+        self.measure = measure
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> StackingRanker:
+        """Fit the rankers without each part, the final one on their scores, and all rankers again.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Sparse and missing values where all rankers take them.
+        y : array-like of shape (n_samples,)
+        qid : array-like of shape (n_samples,), optional
+            Query of each row; None: one query, and the parts are parts of rows.
+        X_val, y_val, qid_val : array-like, optional
+            Validation data for the rankers that choose by it or stop early.
+        """
+        data, validation = self._checked(X, y, qid, (X_val, y_val, qid_val))
+        has_qid, numbers = qid is not None, query_numbers(data)
+        members = self._members(data, validation is not None)
+        splits = parts(self.cv, self.share, data, numbers)
+        held = held_out(members, data, splits, numbers, has_qid, validation)
+        self.models_ = held.models
+        if self.refit:
+            ids = numbers if has_qid else None
+            self.models_ = [fitted(members, data.X, data.y, ids, validation)]
+        self.scaler_ = None if self.scaling is None else QueryScaler(self.scaling).fit(held.scores)
+        self._fit_final(data, held, validation)
+        return self
+
+    def _fit_final(self, data: FitData, held: HeldOut, validation: dict[str, Any] | None) -> None:
+        measure = self._measure(data)
+        final = RankLR(C="cv", measure=measure) if self.final is None else self.final
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        self.final_ = made(final, measure, seed, has_validation=validation is not None)
+        groups = QueryGroups.from_qid(held.qid, len(held.y))
+        columns = self._columns(self._scaled(held.scores, groups))
+        if validation is not None:
+            ids = validation["qid_val"]
+            of = None if ids is None else QueryGroups.from_qid(ids, len(ids))
+            scaled = self._member_columns(validation["X_val"], of)
+            validation = {**validation, "X_val": self._columns(scaled)}
+        fit_with(self.final_, columns, held.y, {"qid": held.qid, "groups": held.qid}, validation)
+
+    def _columns(self, scaled: Float64Array) -> Float64Array:
+        return scaled if self.degree == 1 else ProductsMap(scaled.shape[1])(scaled)
+
+    def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+        ids = None if groups is None else groups.row_ids()
+        return scores_of(self.final_, self._columns(scaled), ids)

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from rankwise.datasets.ordinal import OrdinalData
-from rankwise.experiments.ordinal_benchmark import experiment as module
 from rankwise.experiments.ordinal_benchmark import peers, tables
 from rankwise.experiments.ordinal_benchmark.experiment import METHODS, OrdinalBenchmark
-from rankwise.experiments.ordinal_benchmark.ours import OURS
+from rankwise.experiments.ordinal_benchmark.ours import BESIDE, ONE_HOT, OURS
 from rankwise.experiments.ordinal_benchmark.peers import PEERS
 from rankwise.experiments.ordinal_benchmark.sets import (
     SETS,
@@ -151,7 +150,7 @@ def test_a_missing_peer_is_not_run_and_says_so(monkeypatch):
     assert peers.missing_peer("LightGBM classes") == "Not run: pip install rankwise[gbdt]."
     assert peers.missing_peer("RankingTree") == ""
     ran = {cell.params["method"] for cell in OrdinalBenchmark().cells(quick=True)}
-    assert ran == {*OURS, "median class"}
+    assert ran == {*OURS, "median class", "RankingTree, one-hot"}
     ranks = OrdinalBenchmark().tables({}, quick=True)[0]
     notes = {value.row: value.note for value in ranks.values}
     assert notes["statsmodels OrderedModel"] == "Not run: pip install rankwise[baselines]."
@@ -165,7 +164,7 @@ def test_ranks_and_tests(monkeypatch):
         for method, level in {"a": 0.1, "b": 0.3, "c": 0.3 if k % 2 else 0.2}.items():
             errors = [level + 0.01 * k, level + 0.03 * k]
             results[f"{known.key}/{method}"] = {"absolute": errors, "zero-one": errors}
-    absolute, _, errors, _ = tables.make(results, sets, ["a", "b", "c"], quick=False)
+    absolute, _, errors, _, nominal = tables.make(results, sets, ["a", "b", "c"], quick=False)
     of = {(value.row, value.column): value.ours for value in absolute.values}
     assert of["a", "mean rank"] == 1.0
     assert of["b", "mean rank"] == pytest.approx((5 * 3 + 4 * 2.5) / 9)
@@ -178,13 +177,28 @@ def test_ranks_and_tests(monkeypatch):
     assert means["a", "s1"].ours == pytest.approx(0.12)
     assert means["a", "s1"].error == pytest.approx(0.01)
     assert ("a", "twin") in means
+    assert not nominal.values
     # A set that one of the methods lacks is not ranked.
     del results["s0/b"]
     assert "over 8 data sets" in tables.make(results, sets, ["a", "b", "c"], quick=False)[0].title
 
 
-def test_a_cell(data_root, monkeypatch):
-    monkeypatch.setitem(module.METHODS, "median class", PEERS["median class"])
+def test_nominal_columns_beside_one_hot(task):
+    benchmark = OrdinalBenchmark()
+    cells = [c for c in benchmark.cells(quick=True) if c.params["method"] == ONE_HOT]
+    assert [cell.params["set"] for cell in cells] == ["tae"]
+    results = {
+        "quick/tae/RankingTree": {"absolute": [0.2, 0.4], "zero-one": [0.2, 0.4]},
+        cells[0].name: {"absolute": [0.3, 0.4], "zero-one": [0.3, 0.4]},
+    }
+    nominal = benchmark.tables(results, quick=True)[-1]
+    of = {value.column: (value.ours, value.error) for value in nominal.values}
+    assert of["one-hot minus as such"] == pytest.approx((0.05, 0.05))
+    predicted = BESIDE[ONE_HOT].predict(task, task.train, task.test, [(2,), (None,)])
+    assert predicted.shape == (2, 40)
+
+
+def test_a_cell(data_root):
     benchmark = OrdinalBenchmark()
     cell = next(c for c in benchmark.cells(quick=True) if c.params["method"] == "median class")
     value = benchmark.run(cell)

@@ -10,9 +10,9 @@ import numpy as np
 from rankwise.datasets import fetch
 from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
 from rankwise.experiments.ordinal_benchmark import tables
-from rankwise.experiments.ordinal_benchmark.ours import OURS
+from rankwise.experiments.ordinal_benchmark.ours import BESIDE, OURS
 from rankwise.experiments.ordinal_benchmark.peers import PEERS, missing_peer
-from rankwise.experiments.ordinal_benchmark.sets import SETS, BenchmarkSet, make_task
+from rankwise.experiments.ordinal_benchmark.sets import NOMINAL, SETS, BenchmarkSet, make_task
 from rankwise.experiments.ordinal_benchmark.tuning import tuned
 
 METHODS = {**OURS, **PEERS}
@@ -31,12 +31,13 @@ class OrdinalBenchmark(Experiment):
             _cell(known, method, 1 if quick else known.n_splits)
             for known in SETS
             if not quick or known.key in QUICK_SETS
-            for method in METHODS
+            for method in (*METHODS, *(BESIDE if known.key in NOMINAL else ()))
             if not missing_peer(method)
         ]
 
     def run(self, cell: Cell) -> Any:
-        known, method = BY_KEY[cell.params["set"]], METHODS[cell.params["method"]]
+        known, name = BY_KEY[cell.params["set"]], cell.params["method"]
+        method = BESIDE[name] if name in BESIDE else METHODS[name]
         absolute, zero_one, chosen = [], [], []
         for split in range(cell.params["splits"]):
             task = make_task(known, split)

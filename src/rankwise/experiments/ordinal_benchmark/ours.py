@@ -133,6 +133,10 @@ def _grid(*axes: Sequence[Any]) -> tuple[tuple[Any, ...], ...]:
     return tuple(cells)
 
 
+def _tree_of_numbers(task: Task, depth: int | None) -> RankingTree:
+    return RankingTree(max_depth=depth, categorical_features=None)
+
+
 _ONLINE = _grid(DEGREES, PASSES)
 OURS: dict[str, Method] = {
     "RankingTree": Method(fit_each(_tree, with_nominal), _grid(DEPTHS)),
@@ -160,4 +164,9 @@ OURS: dict[str, Method] = {
         fit_each(_online(AggregatePRank, combine="vote"), in_unit_ball), _ONLINE
     ),
     "WidrowHoff": Method(fit_each(_widrow_hoff, in_unit_ball), _grid(DEGREES, PASSES, ETAS)),
+}
+# Beside them on the sets that have nominal columns.
+ONE_HOT = "RankingTree, one-hot"
+BESIDE: dict[str, Method] = {
+    ONE_HOT: Method(fit_each(_tree_of_numbers, standardised), _grid(DEPTHS)),
 }

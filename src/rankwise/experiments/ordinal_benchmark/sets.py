@@ -76,6 +76,7 @@ SETS: tuple[BenchmarkSet, ...] = (
     BenchmarkSet("california", "california", 3, 10, n_train=1000),
     BenchmarkSet("census", "census-house8l", 3, 10, n_train=1000),
 )
+NOMINAL = ("tae", "eucalyptus", "car", "nursery", "abalone")  # with nominal columns
 MAX_TEST = 5000  # rows of a drawn split that are tested on
 
 

@@ -10,11 +10,13 @@ import numpy as np
 from scipy.stats import friedmanchisquare, rankdata
 
 from rankwise.experiments.base import Results, Table, Value
+from rankwise.experiments.ordinal_benchmark.ours import ONE_HOT
 from rankwise.experiments.ordinal_benchmark.peers import missing_peer
-from rankwise.experiments.ordinal_benchmark.sets import BenchmarkSet
+from rankwise.experiments.ordinal_benchmark.sets import NOMINAL, BenchmarkSet
 from rankwise.metrics.significance import holm, paired_test
 
 LEVEL = 0.05
+TREE = "RankingTree"
 ERRORS = {"absolute": "Mean absolute error", "zero-one": "Zero-one error"}
 
 
@@ -25,11 +27,12 @@ def make(
     found = {
         (known.key, method): results.get(f"{'quick/' if quick else ''}{known.key}/{method}")
         for known in sets
-        for method in methods
+        for method in (*methods, ONE_HOT)
     }
     return [
         *(_ranks(found, sets, methods, error) for error in ERRORS),
         *(_errors(found, sets, methods, error) for error in ERRORS),
+        _nominal(found, [known for known in sets if known.key in NOMINAL]),
     ]
 
 
@@ -103,6 +106,34 @@ def _ranks(
             f"count. {_friedman(means)} p: Wilcoxon's signed ranks of the means on the data sets "
             "against the method of the least mean rank, Holm-corrected over the methods."
         ),
+        digits=3,
+    )
+
+
+def _nominal(found: dict[tuple[str, str], Any], sets: Sequence[BenchmarkSet]) -> Table:
+    """The ranking tree with nominal columns split by subsets, and with a column per category."""
+    values = []
+    for known in sets:
+        cells = {name: found[known.key, name] for name in (TREE, ONE_HOT)}
+        columns = {name: np.array(of["absolute"]) for name, of in cells.items() if of}
+        named = {"as such": columns.get(TREE), "one-hot": columns.get(ONE_HOT)}
+        if len(columns) == 2:
+            named["one-hot minus as such"] = columns[ONE_HOT] - columns[TREE]
+        for name, column in named.items():
+            if column is None:
+                values.append(Value(known.key, name, note=_why_not(None, TREE)))
+            else:
+                mean, error = float(column.mean()), _standard_error(column)
+                values.append(Value(known.key, name, ours=mean, error=error))
+    return Table(
+        "nominal",
+        "RankingTree on nominal columns: mean absolute error",
+        values,
+        caption=(
+            "As such: splits by subsets of the categories, missing cells to the better side. "
+            "One-hot: a column per category, missing cells the mean, marked by one more column."
+        ),
+        error_is="standard error over the splits, which share rows",
         digits=3,
     )
 

@@ -36,6 +36,8 @@ def run(test):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstrings(name, tmp_path, monkeypatch):
+    if name.startswith("rankwise.rankers.neural."):
+        pytest.importorskip("torch", reason="needs rankwise[neural]")
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(name)
     for test in doctest.DocTestFinder(exclude_empty=True).find(module):

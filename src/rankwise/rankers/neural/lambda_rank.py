@@ -85,7 +85,7 @@ class LambdaRank(NeuralRanker):
     >>> from rankwise import LambdaRank
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(200) % 10
-    >>> ranker = LambdaRank((8,), n_epochs=20, random_state=0).fit(X, y, qid=qid)
+    >>> ranker = LambdaRank((8,), random_state=0).fit(X, y, qid=qid)
     >>> ranker.score(X, y, qid=qid) > 0.95
     True
     """

@@ -72,7 +72,7 @@ class ListMLE(NeuralRanker):
     >>> from rankwise import ListMLE
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(200) % 10
-    >>> ranker = ListMLE((8,), n_epochs=20, random_state=0).fit(X, y, qid=qid)
+    >>> ranker = ListMLE((8,), random_state=0).fit(X, y, qid=qid)
     >>> ranker.score(X, y, qid=qid) > 0.95
     True
     """

@@ -73,7 +73,7 @@ class RankNet(NeuralRanker):
     >>> from rankwise import RankNet
     >>> X = np.random.default_rng(0).normal(size=(200, 3))
     >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(200) % 10
-    >>> ranker = RankNet((8,), n_epochs=20, random_state=0).fit(X, y, qid=qid)
+    >>> ranker = RankNet((8,), random_state=0).fit(X, y, qid=qid)
     >>> ranker.score(X, y, qid=qid) > 0.95
     True
     """

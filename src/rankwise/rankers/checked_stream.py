@@ -81,7 +81,7 @@ class CheckedStream:
         if self._exhausted:
             return _join(self._head)
         head = _join(self._head, n_rows)
-        return StreamData(head.X, head.y, head.groups, head.sample_weight, None, self)
+        return StreamData(head.X, head.y, head.groups, head.sample_weight, None, stream=self)
 
     @property
     def n_known(self) -> int | None:

@@ -44,6 +44,10 @@ def test_labels_and_columns_count(rows):
     np.testing.assert_array_equal(swapped == row_hashes(X), X[:, 0] == X[:, 1])
     nan = np.array([[np.nan, 1.0]])
     assert row_hashes(nan) == row_hashes(-nan * [[1, -1]])
+    ends = np.array([[np.inf, 1.0], [-np.inf, 1.0], [np.nan, 1.0], [np.nan, -np.inf]])
+    of_sparse = row_hashes(sparse.csr_array(ends))
+    np.testing.assert_array_equal(row_hashes(ends), of_sparse)
+    assert len(set(of_sparse.tolist())) == 4
 
 
 def test_distinct_rows_ignore_order_and_repetition(rows):

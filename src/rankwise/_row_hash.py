@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.groups import QueryGroups
+from rankwise.kernels.row_hash import hash_rows
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 _ROWS_PER_CHUNK = 4096
@@ -47,7 +48,8 @@ def row_hashes(X: Matrix, y: Float64Array | None = None) -> Hashes:
             ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
             keys[rows] = ends[block.indptr[1:]] - ends[block.indptr[:-1]]
         else:
-            keys[rows] = (_bits(block) * multipliers[:-1]).sum(axis=1)
+            block = np.ascontiguousarray(block, dtype=np.float64)
+            hash_rows(block.view(np.uint64), multipliers, keys[rows])
     return keys if y is None else keys + _bits(y) * multipliers[-1]
 
 

@@ -302,3 +302,21 @@ def test_diagonal_of_named_kernels():
         Kernel("sigmoid", gamma=0.5),
     ):
         np.testing.assert_allclose(kernel.diagonal(X), np.diagonal(kernel(X, X)), rtol=1e-14)
+
+
+def test_rows_of_a_given_kernel_are_contiguous_and_checked_against_its_columns():
+    K = np.random.default_rng(12).normal(size=(600, 600))
+    K += K.T
+    part = np.random.default_rng(13).permutation(600)[:550]
+    given = Kernel("precomputed")
+    rows = kernel_rows(given, K[part], PLENTY, part)
+    assert rows.values.flags.c_contiguous
+    np.testing.assert_array_equal(rows.values, K[np.ix_(part, part)])
+    for i, j in ((part[0], part[-1]), (part[-1], part[0]), (part[300], part[301])):
+        skewed = K.copy()
+        skewed[i, j] += 1e-5
+        with pytest.raises(ValueError, match="kernel must be symmetric"):
+            kernel_rows(given, skewed[part], PLENTY, part)
+    skewed = K.copy()
+    skewed[0, 599] += 1e-12
+    assert kernel_rows(given, skewed, PLENTY).is_whole

@@ -336,7 +336,7 @@ class OrdinalSVM(OrdinalRanker):
         """Solutions with one kernel, and what they reach on held-out rows."""
         known = rows.merged.rows
         columns = known if data.kept is None else np.flatnonzero(data.kept)[known]
-        X = data.X[known].astype(np.float64)
+        X = data.X[known].astype(np.float64, copy=False)
         if sparse.issparse(X) and 8 * X.shape[0] * X.shape[1] <= self.max_bytes // 8:
             X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
         expansion = KernelExpansion(kernel, X, columns)

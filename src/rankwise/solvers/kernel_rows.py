@@ -180,6 +180,6 @@ def _given(kernel: Kernel, X: Matrix, max_bytes: int, columns: Int64Array | None
         check_symmetric(K, kernel.function)
         return K
     K = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-    K = K if columns is None else K[:, columns]
+    K = K if columns is None else K.take(columns, axis=1)  # C-ordered, as steps read rows
     check_symmetric(K, "precomputed")
     return K

@@ -1,0 +1,32 @@
+"""Sums of scrambled numbers over rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import njit
+
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
+_MINUS_ZERO = np.uint64(1 << 63)
+_INFINITY, _NAN = np.uint64(0x7FF << 52), np.uint64(0xFFF << 51)
+
+
+@njit
+def hash_rows(bits, multipliers, keys):
+    """Write ``sum_j scrambled(bits_ij) multipliers_j``, with one NaN and one zero; O(n d).
+
+    ``bits``: of float64 values, uint64 of shape (n_rows, n_columns).
+    """
+    for i in range(bits.shape[0]):
+        key = np.uint64(0)
+        for j in range(bits.shape[1]):
+            z = bits[i, j]
+            if z == _MINUS_ZERO:
+                z = np.uint64(0)
+            elif z & ~_MINUS_ZERO > _INFINITY:
+                z = _NAN
+            z = (z ^ (z >> _30)) * _FIRST
+            z = (z ^ (z >> _27)) * _SECOND
+            key += (z ^ (z >> _31)) * multipliers[j]
+        keys[i] = key

@@ -71,6 +71,11 @@ def test_what_is_no_label_is_named(labels, message):
         order_labels(labels)
 
 
+def test_half_grades_are_told_what_to_do():
+    with pytest.raises(ValueError, match=r"continuous.* 3 distinct values, .* ordered categorical"):
+        order_labels([0.5, 1.0, 1.5, 0.5])
+
+
 def test_missing_declared_label_is_named():
     for library in ("pandas", "polars"):
         with pytest.raises(ValueError, match="NaN at row 1"):

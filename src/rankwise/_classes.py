@@ -14,6 +14,9 @@ from sklearn.utils.validation import column_or_1d
 
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
+# Distinct fractions that may be grades such as half stars.
+MOST_FRACTIONS = 50
+
 
 @dataclass(frozen=True, eq=False)
 class OrderedLabels:
@@ -67,7 +70,7 @@ def order_labels(y: ArrayLike, n_samples: int | None = None) -> OrderedLabels:
         )
     _check_present(labels)
     if declared is None:
-        check_classification_targets(labels)
+        _check_whole(labels)
         classes, codes = _sorted_classes(labels)
         return OrderedLabels(classes, codes, False)
     code_of = {value: code for code, value in enumerate(declared.tolist())}
@@ -163,6 +166,20 @@ def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
             "strings or an ordered categorical."
         ) from None
     return classes, codes.astype(np.int64)
+
+
+def _check_whole(labels: NDArray[Any]) -> None:
+    """Raise where numbers are not whole, with what to do where they are few all the same."""
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        values = np.unique(labels) if labels.dtype.kind == "f" else labels
+        if not 1 < len(values) <= MOST_FRACTIONS:
+            raise
+        raise ValueError(
+            f"{error} y has {len(values)} distinct values, some of them fractions: pass an ordered "
+            "categorical, or their ranks, np.unique(y, return_inverse=True)[1]."
+        ) from None
 
 
 def _check_present(labels: NDArray[Any], name: str = "y") -> None:

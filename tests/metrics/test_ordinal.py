@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score
+from sklearn.model_selection import cross_val_score
 
-from rankwise.metrics import evaluate, parse
+from rankwise import PRank
+from rankwise.metrics import evaluate, make_scorer, parse
 
 WEIGHTS = {"none": None, "linear": "linear", "quadratic": "quadratic"}
 
@@ -93,3 +95,15 @@ def test_no_rows_and_queries_of_one_class():
     for spec in ("Kappa", "Kappa(weights=none)", "MacroMAE"):
         assert math.isnan(one(spec, [], []))
     assert one("MacroMAE", [3, 3], [3, 5]) == 1.0
+
+
+@pytest.mark.parametrize("spec", ["MAE", "Kappa", "MacroMAE", "ZeroOne", "nDCG@5"])
+def test_scorer_reads_named_classes_by_their_rank(spec, rng):
+    X = rng.normal(size=(60, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    names = np.array(["a", "b", "c"])[y]
+    scorer = make_scorer(spec)
+    numbers = PRank().fit(X, y)
+    named = PRank().fit(X, names)
+    assert scorer(named, X, names) == scorer(numbers, X, y)
+    assert np.isfinite(cross_val_score(PRank(), X, names, scoring=scorer, cv=3)).all()

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rankwise._classes import class_positions
 from rankwise._routing import call_with
 from rankwise.metrics.measure import Measure
-from rankwise.typing import Float64Array
+from rankwise.typing import ArrayLike, Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,8 @@ def predictions(estimator: Any, X: Any, qid: Any = None) -> Predicted:
 def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> Float64Array | None:
     """Predicted classes as numbers, None of an estimator that predicts none.
 
+    Classes that have names count by their rank, from 0.
+
     Parameters
     ----------
     estimator : fitted estimator
@@ -69,7 +72,26 @@ def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> 
     last = innermost(estimator)
     if not hasattr(last, "classes_"):
         return None
-    return _said(estimator, "predict", X, qid) if hasattr(last, "rank_score") else scores
+    if not hasattr(last, "rank_score"):
+        return scores
+    if last.classes_.dtype.kind in "biuf":
+        return _said(estimator, "predict", X, qid)
+    named = _call(estimator, "predict", X, qid)
+    return class_positions(named, last.classes_, len(scores))
+
+
+def grades_of(estimator: Any, y: ArrayLike) -> ArrayLike:
+    """Labels as numbers: those of an ordinal estimator whose classes have names by their rank.
+
+    Raises
+    ------
+    ValueError
+        Where a label is none of the declared classes.
+    """
+    last = innermost(estimator)
+    if not hasattr(last, "rank_score") or last.classes_.dtype.kind in "biuf":
+        return y
+    return class_positions(y, last.classes_, len(np.asarray(y)))
 
 
 def scores_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array:

@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation import evaluate
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.predicting import predictions
+from rankwise.metrics.predicting import grades_of, predictions
 from rankwise.metrics.spec import parse
 
 
@@ -42,7 +42,7 @@ class MeasureScorer(BaseEstimator):
         measure = parse(self.measure)
         ids = qid.row_ids() if isinstance(qid, QueryGroups) else qid
         read = predictions(estimator, X, ids).read_by(measure)
-        value = evaluate(y, read, qid, [self.measure])[self.measure]
+        value = evaluate(grades_of(estimator, y), read, qid, [self.measure])[self.measure]
         return value if measure.greater_is_better else -value
 
     __call__ = score
@@ -62,8 +62,9 @@ def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None
     scorer
         ``scorer(estimator, X, y, qid=qid)``; the sign is turned where smaller is better. Of an
         ordinal estimator, also as the last step of a pipeline, rankings are measured by
-        ``rank_score`` and predicted ranks (MAE, Kappa) by ``predict``. With scikit-learn's routing
-        on, ``qid`` passed to ``fit`` of a search reaches the scorer.
+        ``rank_score`` and predicted ranks (MAE, Kappa) by ``predict``; classes that are numbers
+        count as they are, as in :func:`rankwise.evaluate`, named ones by their rank from 0. With
+        scikit-learn's routing on, ``qid`` passed to ``fit`` of a search reaches the scorer.
 
     Examples
     --------

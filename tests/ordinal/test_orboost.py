@@ -129,6 +129,24 @@ def test_warm_start_of_another_kind_is_refused(judged):
     assert booster(n_estimators=4).fit(X, y).set_params(n_estimators=3).fit(X, y).n_estimators_ == 3
 
 
+@pytest.mark.parametrize("base", BASES)
+def test_a_failing_fit_changes_nothing(base, judged):
+    X, y, _ = judged
+    fitted = booster(base=base, warm_start=True, n_estimators=5).fit(X, y)
+    before, held = fitted.rank_score(X), fitted.predict(X)
+    fitted.set_params(n_estimators=6)
+    for rows, labels in ((X, np.minimum(y, 2)), (X[:, 1:], y)):
+        for _ in range(2):
+            with pytest.raises(ValueError, match="warm_start needs the features, classes"):
+                fitted.fit(rows, labels)
+    fitted.set_params(warm_start=False, measure="none")
+    with pytest.raises(ValueError, match="none"):
+        fitted.fit(X[:, 1:], np.minimum(y, 2))
+    assert (fitted.rank_score(X) == before).all()
+    assert (fitted.predict(X) == held).all()
+    assert fitted.classes_.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_random_state_decides_the_perceptrons(judged):
     X, y, _ = judged
     first = booster(base="perceptron", n_estimators=5).fit(X, y)
@@ -238,12 +256,23 @@ def test_classes_without_rows_are_never_predicted(form, base, judged):
 def test_perfect_stump_ends_the_rounds():
     X = np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 2.0], [3.0, 0.0]])
     fitted = booster(n_estimators=100).fit(X, [0, 0, 1, 1])
+    assert fitted.n_estimators_ == 1 == len(fitted.loss_curve_) - 1
     assert fitted.predict(X).tolist() == [0, 0, 1, 1]
-    assert np.isfinite(fitted.rank_score(X)).all()
-    assert np.isfinite(fitted.loss_curve_).all()
+    assert np.abs(fitted.rank_score(X)) == pytest.approx(np.full(4, 14.2), abs=0.1)
     assert fitted.loss_curve_[1] < 1e-5
     assert fitted.ensemble_.features[0] == 0
     assert fitted.ensemble_.thresholds[0] == 1.5
+
+
+@FORM_AND_BASE
+def test_rounds_go_on_after_a_perfect_stump_only_on_other_rows(form, base):
+    X = np.arange(10.0).reshape(-1, 1)
+    fitted = booster(form, base, 10, warm_start=True).fit(X, X[:, 0] > 4)
+    assert fitted.n_estimators_ == 1
+    assert fitted.fit(X, X[:, 0] > 4).n_estimators_ == 1
+    others = (X[:, 0] > 4) ^ (X[:, 0] == 2)
+    assert fitted.fit(X, others).n_estimators_ > 1
+    assert fitted.score(X, others) == (0 if base == "stump" else pytest.approx(-0.05, abs=0.06))
 
 
 def test_constant_features_and_balanced_classes():

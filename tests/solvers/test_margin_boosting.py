@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.solvers.margin_boosting import SLACK, MarginBoosting, class_order
+from rankwise.solvers.margin_boosting import LARGEST_STEP, SLACK, MarginBoosting, class_order
 from rankwise.solvers.perceptron_search import PerceptronSearch
 from rankwise.solvers.stump_search import StumpSearch
 
@@ -194,10 +194,11 @@ def test_constant_base_learner_never_wins(rng):
 
 def test_no_mistakes_give_a_finite_step_and_then_an_end():
     X, y = np.arange(10.0).reshape(-1, 1), np.arange(10) // 5
-    stages, boosting = boost(X, y, np.ones(10), 2, "all", 2)
-    assert stages[0].step == pytest.approx(0.5 * np.log(2 / SLACK), rel=1e-6)
+    stages, boosting = boost(X, y, np.ones(10), 2, "all", 3)
+    assert stages[0].step == LARGEST_STEP == pytest.approx(0.5 * np.log(2 / SLACK), rel=1e-6)
     assert stages[0].loss < 1e-5
-    assert boosting.loss == pytest.approx(0, abs=1e-5)
+    assert stages[1:] == [None, None]
+    assert boosting.loss == stages[0].loss
     assert np.isfinite(boosting.thresholds).all()
 
 

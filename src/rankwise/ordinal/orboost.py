@@ -29,7 +29,7 @@ from rankwise.ordinal.boosted_rows import (
     row_weights,
     stump_rows,
 )
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker, class_margins
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker, as_before_on_error, class_margins
 from rankwise.ordinal.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.margin_boosting import MarginBoosting, Stage
 from rankwise.solvers.staged_measure import StagedMeasure
@@ -224,19 +224,21 @@ class ORBoost(OrdinalRanker):
         ------
         ValueError
             For wrong input, naming it; where ``warm_start`` meets other features, classes or base
-            learners, or ``n_estimators`` below the rounds that are there.
+            learners, or ``n_estimators`` below the rounds that are there. The model is then as it
+            was before the call.
         """
-        before = self._fitted() if self.warm_start else None
-        data = self._check_fit(X, y, qid, sample_weight)
-        valid = check_validation(self, data, X_val, y_val, qid_val)
-        self._validate_params()
-        measure = parse(self.measure)
-        earlier = None if before is None else self._check_earlier(*before)
-        if earlier is None:
-            self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
-        train = self._training_rows(data, earlier)
-        monitor = None if valid is None else _monitor(measure, valid)
-        self._boost(train, monitor, None if valid is None else valid.X)
+        with as_before_on_error(self):
+            before = self._fitted() if self.warm_start else None
+            data = self._check_fit(X, y, qid, sample_weight)
+            valid = check_validation(self, data, X_val, y_val, qid_val)
+            self._validate_params()
+            measure = parse(self.measure)
+            earlier = None if before is None else self._check_earlier(*before)
+            if earlier is None:
+                self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
+            train = self._training_rows(data, earlier)
+            monitor = None if valid is None else _monitor(measure, valid)
+            self._boost(train, monitor, None if valid is None else valid.X)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:

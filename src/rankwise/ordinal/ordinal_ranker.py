@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -171,6 +173,21 @@ class OrdinalRanker(ClassifierMixin, BaseEstimator):
         self.classes_ = data.classes
         self.score_name_ = SCORE_NAME
         return data
+
+
+@contextmanager
+def as_before_on_error(estimator: OrdinalRanker) -> Iterator[None]:
+    """Give the estimator back the attributes that it came with where the block raises.
+
+    Attributes are kept as they are: the block must replace arrays, not write into them.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def class_margins(scores: Float64Array, thresholds: Float64Array) -> Float64Array:

@@ -30,6 +30,8 @@ ROWS_AT_ONCE = 131_072
 # Share of the loss that is rounding: gains that differ by it are equal, and a base learner that
 # disagrees with no more makes no mistake.
 SLACK = 2.0**-40
+# That of a base learner without mistakes, 14.2.
+LARGEST_STEP = 0.5 * math.log((2.0 - SLACK) / SLACK)
 # A gain of this share of the loss lowers it by half the square of this share, some units of its
 # last digit: smaller ones could let it rise.
 LEAST_GAIN = 2.0**-24
@@ -99,6 +101,7 @@ class MarginBoosting:
         self._sums = np.stack([by_class, by_class])
         self._u = np.empty(len(weight), dtype=np.int64)
         self._reach = 0.0  # no score is larger
+        self._perfect = False
         self._advance(np.zeros(len(weight), dtype=bool), 0.0)
 
     @property
@@ -112,24 +115,35 @@ class MarginBoosting:
         return self._unit * self._best.loss
 
     def run_round(self, search: BaseSearch[B]) -> Stage[B] | None:
-        """Add a base learner; None where none is left that lowers the loss."""
+        """Add a base learner.
+
+        None where none is left that lowers the loss, where the last one made no mistake, and where
+        scores are about to leave the range of their exponentials.
+        """
         loss = self._best.loss
-        if not loss > 0.0 or self._leaves_range():
+        if not loss > 0.0 or self._perfect or self._leaves_range():
             return None
         total = self._weigh()
         whole = loss * unit_scale(loss)
         base = search.best(self._u, total, int(SLACK * whole))
         if base is None or base.gain < LEAST_GAIN * whole:
             return None
-        edge = min(base.gain / whole, 1.0 - SLACK)  # finite steps where nothing disagrees
-        step = 0.5 * math.log((1.0 + edge) / (1.0 - edge))
+        edge = base.gain / whole
+        step = LARGEST_STEP  # where nothing disagrees
+        if edge < 1.0 - SLACK:
+            step = 0.5 * math.log((1.0 + edge) / (1.0 - edge))
         self.add(base.side, step)
         return Stage(base, step, self.thresholds, self.loss)
 
     def add(self, side: NDArray[np.bool_], step: float) -> None:
         """Add ``step`` to the scores of the rows of ``side`` and take it from the others."""
+        before = self._best.loss
         self._reach += step
         self._advance(side, step)
+        # The step leaves exp(-step) of what agrees: of all the loss, but for twice as much at most
+        # by the slack, where nothing disagrees.
+        left = 4.0 * math.exp(-step) * before
+        self._perfect = step >= LARGEST_STEP and self._best.loss <= left
 
     def _advance(self, side: NDArray[np.bool_], step: float) -> None:
         def advance(part: tuple[int, int]) -> Int64Array:

@@ -1,0 +1,149 @@
+"""Fitted estimators as chains of maps.
+
+An estimator of the registry has one line in ``_READERS``; pipelines and searches are followed to
+what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise._registry import REGISTRY
+from rankwise.export import boosted_trees, expansions, grown_trees
+from rankwise.export.maps import Chain, ExportError, Scaled, merged
+
+Reader = Callable[[Any], Chain]
+
+_READERS: dict[str, Reader] = {
+    "linear_regression": expansions.linear_model,
+    "ridge": expansions.linear_model,
+    "pointwise_elm": expansions.hidden_nodes,
+    "pairwise_elm": expansions.hidden_nodes,
+    "elmrank": expansions.hidden_nodes,
+    "rankrls": expansions.kernel_model,
+    "lsrrank": expansions.kernel_model,
+    "clsrrank": expansions.kernel_model,
+    "mprank": expansions.kernel_model,
+    "svrank": expansions.kernel_model,
+    "svr": expansions.kernel_model,
+    "lssvr": expansions.kernel_model,
+    "rank_svm": expansions.kernel_model,
+    "pruned_rank_svm": expansions.kernel_model,
+    "rank_lr": expansions.products_model,
+    "ada_rank": expansions.linear_model,
+    "coordinate_ascent": expansions.linear_model,
+    "rank_boost": grown_trees.stumps,
+    "rank_net": expansions.network,
+    "list_net": expansions.network,
+    "list_mle": expansions.network,
+    "lambda_rank": expansions.network,
+    "lightgbm": boosted_trees.lightgbm,
+    "xgboost": boosted_trees.xgboost,
+    "catboost": boosted_trees.catboost,
+    "prank": expansions.online_model,
+    "voted_prank": expansions.all_hypotheses,
+    "widrow_hoff": expansions.online_model,
+    "aggregate_prank": expansions.many_hypotheses,
+    "ranking_tree": grown_trees.trees,
+    "ranking_forest": grown_trees.trees,
+    "orboost": grown_trees.boosted,
+    "ordinal_svm": expansions.kernel_model,
+    "poly_ordinal_svm": expansions.polynomial,
+    "nystroem": expansions.nystroem,
+    "random_fourier": expansions.random_fourier,
+    "polynomial_terms": expansions.polynomial_terms,
+    "random_perceptrons": expansions.random_perceptrons,
+    "random_nodes": expansions.random_nodes,
+}
+_OF_PATH = {REGISTRY[key].path: reader for key, reader in _READERS.items()}
+EXPORTABLE = tuple(REGISTRY[key].class_name for key in _READERS)
+
+
+def chain_of(estimator: Any) -> Chain:
+    """The maps that make the score, or the features, of rows.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Of this library, a pipeline of scikit-learn's scalers and such ones, or a search.
+
+    Raises
+    ------
+    ExportError
+        Where the estimator, or its settings, have no such form.
+    NotFittedError
+        Where the estimator is not fitted.
+    """
+    if hasattr(estimator, "best_estimator_"):
+        return chain_of(estimator.best_estimator_)
+    if hasattr(estimator, "steps"):
+        parts = [chain_of(step) for _, step in estimator.steps if step not in (None, "passthrough")]
+        return merged(tuple(one for part in parts for one in part))
+    reader = reader_of(type(estimator)) or _SCALERS.get(_path(type(estimator)))
+    if reader is None:
+        raise ExportError(
+            f"{type(estimator).__name__} has no form to export. What has one: "
+            f"{', '.join(EXPORTABLE)}; StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler "
+            "before them in a pipeline."
+        )
+    check_is_fitted(estimator)
+    return merged(reader(estimator))
+
+
+def reader_of(cls: type) -> Reader | None:
+    """What turns an estimator of the class, or of a subclass, into a chain; None: nothing."""
+    found = (_OF_PATH.get(_path(base)) for base in cls.__mro__)
+    return next((reader for reader in found if reader is not None), None)
+
+
+def is_exportable(path: str) -> bool:
+    """Whether the class at ``"module:Class"`` has a reader."""
+    return path in _OF_PATH
+
+
+def _path(cls: type) -> str:
+    if cls.__module__.startswith("sklearn.preprocessing."):
+        return cls.__name__
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+# Scalers of scikit-learn --------------------------------------------------------------------------
+
+
+def _standard(scaler: Any) -> Chain:
+    n = scaler.n_features_in_
+    center = np.zeros(n) if scaler.mean_ is None or not scaler.with_mean else scaler.mean_
+    return _scaled(center, scaler.scale_, n)
+
+
+def _robust(scaler: Any) -> Chain:
+    return _scaled(scaler.center_, scaler.scale_, scaler.n_features_in_)
+
+
+def _largest(scaler: Any) -> Chain:
+    return _scaled(None, scaler.scale_, scaler.n_features_in_)
+
+
+def _smallest_and_largest(scaler: Any) -> Chain:
+    if scaler.clip:
+        raise ExportError("MinMaxScaler(clip=True) is no affine map. Fit with clip=False.")
+    to_unit = tuple(scaler.feature_range) == (0, 1)
+    return (Scaled(-scaler.min_ / scaler.scale_, 1.0 / scaler.scale_, to_unit),)
+
+
+def _scaled(center: Any, spread: Any, n: int) -> Chain:
+    center = np.zeros(n) if center is None else np.asarray(center, dtype=np.float64)
+    spread = np.ones(n) if spread is None else np.asarray(spread, dtype=np.float64)
+    return (Scaled(center, spread),)
+
+
+_SCALERS: dict[str, Reader] = {
+    "StandardScaler": _standard,
+    "MinMaxScaler": _smallest_and_largest,
+    "MaxAbsScaler": _largest,
+    "RobustScaler": _robust,
+}

@@ -1,0 +1,211 @@
+"""Readers of models that weigh columns: of features, hidden nodes, kernel values, products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.export.maps import (
+    Affine,
+    Chain,
+    ExportError,
+    KernelValues,
+    Map,
+    Nodes,
+    RunningSums,
+    Scaled,
+    Terms,
+    Votes,
+    linear,
+)
+from rankwise.features.affine_powers import AffinePowers
+from rankwise.features.kernel import Kernel
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+
+def linear_model(estimator: Any) -> Chain:
+    """``coef_`` and, where there is one, ``intercept_``."""
+    return (linear(estimator.coef_, getattr(estimator, "intercept_", 0.0)),)
+
+
+def hidden_nodes(estimator: Any) -> Chain:
+    """Random nodes of all draws side by side; or what an ELM is without any."""
+    if not hasattr(estimator, "hidden_weights_"):
+        return kernel_model(estimator)
+    weights, biases = estimator.hidden_weights_, estimator.hidden_biases_
+    output = estimator.output_weights_ / len(weights)
+    nodes = Nodes(
+        np.concatenate(list(weights), axis=1).astype(np.float64),
+        biases.ravel().astype(np.float64),
+        estimator.activation,
+    )
+    return nodes, linear(output)
+
+
+def network(estimator: Any) -> Chain:
+    """Layers of a neural ranker behind its own scaling."""
+    *hidden, weights, offset = estimator.weights_
+    pairs = zip(hidden[::2], hidden[1::2], strict=True)
+    layers = [Nodes(inner, biases, estimator.activation) for inner, biases in pairs]
+    return Scaled(estimator.shift_, estimator.scale_), *layers, Affine(weights, offset)
+
+
+def kernel_model(estimator: Any) -> Chain:
+    """Linear, on landmarks, or on training rows."""
+    if hasattr(estimator, "coef_"):
+        return linear_model(estimator)
+    if hasattr(estimator, "nystroem_"):
+        phi = estimator.nystroem_
+        weights = phi.whitening.astype(np.float64) @ estimator.output_weights_
+        constant = phi.offset.astype(np.float64) @ estimator.output_weights_
+        return _values(phi.kernel, phi.landmarks, linear(weights, constant + estimator.intercept_))
+    rows = getattr(estimator, "X_fit_", None)
+    return _values(estimator.kernel_, rows, linear(estimator.dual_coef_, estimator.intercept_))
+
+
+def products_model(estimator: Any) -> Chain:
+    """RankLR, on products of features with ``degree=2``."""
+    if estimator.degree == 1:
+        return kernel_model(estimator)
+    d = estimator.n_features_in_
+    return Terms(_pairs(d, alone_first=True)), linear(estimator.coef_)
+
+
+def polynomial(estimator: Any) -> Chain:
+    """Powers or products of scaled features."""
+    d = estimator.n_features_in_
+    if estimator.terms_ is None:
+        factors = np.full((estimator.degree * d, estimator.degree), -1, dtype=np.int64)
+        for power in range(1, estimator.degree + 1):
+            factors[(power - 1) * d : power * d, :power] = np.arange(d)[:, None]
+    else:
+        factors = estimator.terms_.factors
+    return Scaled(np.zeros(d), estimator.scale_), Terms(factors), linear(estimator.coef_)
+
+
+def online_model(estimator: Any) -> Chain:
+    """One score of a perceptron or of least mean squares."""
+    phi = _explicit(estimator)
+    if phi is not None:
+        return *phi, linear(estimator.coef_)
+    return _values(estimator.kernel_, estimator.X_fit_, linear(estimator.dual_coef_))
+
+
+def many_hypotheses(estimator: Any) -> Chain:
+    """The mean of many PRanks, or their votes."""
+    if estimator.combine == "bpm":
+        return online_model(estimator)
+    known = estimator.hypotheses_
+    voices = np.ones(known.weights.shape[1])
+    if estimator.combine == "vote" and known.survival.any():
+        voices = known.survival.astype(np.float64)
+    scores = Affine(known.weights, np.zeros(len(voices)))
+    votes = Votes(known.thresholds.astype(np.float64), voices)
+    phi = _explicit(estimator)
+    if phi is not None:
+        return *phi, scores, votes
+    return *_values(estimator.kernel_, estimator.X_fit_, scores), votes
+
+
+def all_hypotheses(estimator: Any) -> Chain:
+    """Votes of all hypotheses of one PRank, each a sum of the steps before it."""
+    d = estimator.n_features_in_
+    is_explicit = estimator.kernel is None
+    kernel = AffinePowers(d, estimator.degree).kernel if is_explicit else estimator.kernel_
+    sums = RunningSums(estimator.dual_coef_)
+    voices = estimator.survival_.astype(np.float64)
+    votes = Votes(estimator.threshold_path_, voices)
+    if kernel.name == "linear":
+        rows = _dense(estimator.X_fit_)
+        return Affine(rows.T, np.zeros(len(rows))), sums, votes
+    return *_values(kernel, estimator.X_fit_, None), sums, votes
+
+
+def nystroem(transformer: Any) -> Chain:
+    """Nyström features."""
+    phi = transformer.map_
+    whiten = Affine(phi.whitening.astype(np.float64), phi.offset.astype(np.float64))
+    return _values(phi.kernel, phi.landmarks, whiten)
+
+
+def random_nodes(transformer: Any) -> Chain:
+    """Node outputs."""
+    return (Nodes(transformer.weights_, transformer.biases_, transformer.activation),)
+
+
+def random_fourier(transformer: Any) -> Chain:
+    """Cosines, which are sines a quarter turn ahead, and sines."""
+    frequencies = transformer.frequencies_
+    n = frequencies.shape[1]
+    turns = np.repeat([0.5 * np.pi, 0.0], n)
+    waves = Nodes(np.concatenate([frequencies, frequencies], axis=1), turns, "sine")
+    return waves, Scaled(np.zeros(2 * n), np.full(2 * n, np.sqrt(n)))
+
+
+def random_perceptrons(transformer: Any) -> Chain:
+    """Signs times sizes."""
+    weights, sizes = transformer.weights_, transformer.sizes_
+    if weights.ndim == 1:  # stumps name their features
+        weights = np.eye(transformer.n_features_in_)[:, weights]
+    with np.errstate(divide="ignore"):
+        spread = 0.5 / sizes
+    return Nodes(weights, -transformer.biases_, "hardlimit"), Scaled(
+        np.full(len(sizes), 0.5), spread
+    )
+
+
+def polynomial_terms(transformer: Any) -> Chain:
+    """Products of features."""
+    return (Terms(transformer.factors_),)
+
+
+def _explicit(estimator: Any) -> Chain | None:
+    """Explicit features of an online learner, None with a kernel."""
+    if estimator.kernel is not None:
+        return None
+    d, n_columns = estimator.n_features_in_, len(estimator.hypotheses_.weights)
+    if estimator.degree == 1:  # least mean squares have a constant
+        return _with_ones(d) if n_columns > d else ()
+    pairs = _pairs(d, alone_first=False)
+    root = np.sqrt(2.0)
+    sizes = np.where((pairs[:, 1] == -1) | (pairs[:, 0] != pairs[:, 1]), root, 1.0)
+    n = len(pairs)
+    ones = Affine(np.eye(n, n + 1) * np.append(sizes, 0.0), np.eye(n + 1)[n])
+    return Terms(pairs), ones
+
+
+def _with_ones(d: int) -> Chain:
+    return (Affine(np.eye(d, d + 1), np.eye(d + 1)[d]),)
+
+
+def _pairs(d: int, *, alone_first: bool) -> Int64Array:
+    """Products of two of d columns, row by row of the upper triangle, and the columns alone."""
+    upper = np.stack(np.triu_indices(d), axis=1)
+    alone = np.stack([np.arange(d), np.full(d, -1)], axis=1)
+    parts = [alone, upper] if alone_first else [upper, alone]
+    return np.concatenate(parts).astype(np.int64)
+
+
+def _values(kernel: Kernel, rows: Matrix | None, then: Affine | None) -> Chain:
+    """Kernel values with rows and what follows; a linear kernel needs no rows."""
+    if kernel.name in ("callable", "precomputed") or rows is None:
+        raise ExportError(
+            f"A model of kernel={kernel.name!r} has values of a function that no file can name. "
+            "Use a kernel with a name: linear, polynomial, sigmoid, rbf, laplacian, perceptron or "
+            "stump."
+        )
+    known = _dense(rows)
+    if then is None:
+        return (KernelValues(kernel, known),)
+    if kernel.name == "linear":
+        return (Affine(known.T @ then.weights, then.offset),)
+    if not len(known):  # an online learner that made no mistake
+        return (Affine(np.zeros((known.shape[1], len(then.offset))), then.offset),)
+    steps: list[Map] = [KernelValues(kernel, known), then]
+    return tuple(steps)
+
+
+def _dense(rows: Matrix) -> Float64Array:
+    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)

@@ -1,0 +1,117 @@
+"""Thresholds for engines that compare in float32, so that rows stay on their sides.
+
+A tree asks ``x <= T`` in float64. Of float32 numbers x the same ones are at most the largest
+float32 number t that is not above T, so t decides exactly as T does. Where a scaler g stands
+before the tree, t is the largest one with ``g(t) <= T``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.export.maps import Scaled
+from rankwise.typing import Float64Array, Int64Array
+
+Float32Array = NDArray[np.float32]
+DOWN, UP = np.float32(-np.inf), np.float32(np.inf)
+# What Solr adds to every threshold when it reads one.
+SOLR_SLACK = np.float32(1e-6)
+_NEIGHBOURS = 3
+_INFINITE = np.int64(0x7F800000)  # the number of inf, when 0.0 has the number 0
+
+
+def floor_float32(values: Any) -> Float32Array:
+    """Largest float32 numbers that are not above the values."""
+    exact = np.asarray(values, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        near = exact.astype(np.float32)
+    return np.where(near > exact, _next(near, DOWN), near).astype(np.float32)
+
+
+def floor_before(
+    scaled: tuple[Scaled, ...], thresholds: Float64Array, features: Int64Array
+) -> Float32Array:
+    """Largest float32 numbers whose scaled values are not above the thresholds.
+
+    Parameters
+    ----------
+    scaled : tuple of Scaled
+        Applied one after the other.
+    thresholds : ndarray of shape (n,)
+        Of scaled values.
+    features : ndarray of shape (n,)
+        Columns that they belong to.
+
+    Returns
+    -------
+    ndarray of shape (n,), float32
+    """
+
+    def within(x: Float32Array) -> NDArray[np.bool_]:
+        values = x.astype(np.float64)
+        for step in scaled:
+            values = (values - step.center[features]) / step.spread[features]
+        return values <= thresholds
+
+    # Halve the float32 numbers between -inf, which is not above anything, and inf.
+    low, high = np.full(len(thresholds), -_INFINITE), np.full(len(thresholds), _INFINITE)
+    while (low < high).any():
+        middle = (low + high + 1) // 2
+        fits = within(_numbered(middle))
+        low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
+    return _numbered(low)
+
+
+def before_slack(thresholds: Any) -> Float32Array:
+    """Float32 numbers that Solr makes into the given thresholds by adding its slack of 1e-6.
+
+    Parameters
+    ----------
+    thresholds : array-like of shape (n,), float64
+
+    Returns
+    -------
+    ndarray of shape (n,), float32
+
+    Notes
+    -----
+    The sum is the float32 floor of the threshold, but for 5 in a million thresholds between -1 and
+    1, 1 in 100 between -1e-4 and 1e-4 and most of those within 1e-6 of 0, which no sum in float32
+    gives. Then it is one on the same side of 0, which many rows hold; the next larger one where
+    the threshold is a float32 number itself, and so may be the value of a row; and else the
+    nearest: a unit in the last place, or 1.2e-13, away.
+    """
+    exact = np.asarray(thresholds, dtype=np.float64)
+    wanted = floor_float32(exact)
+    middle = (wanted - SOLR_SLACK).astype(np.float32)
+    tried = [middle]
+    for way in (DOWN, UP):
+        step = middle
+        for _ in range(_NEIGHBOURS):
+            step = _next(step, way)
+            tried.append(step)
+    candidates = np.stack(tried)
+    sums = candidates + SOLR_SLACK
+    with np.errstate(invalid="ignore"):  # infinite thresholds stay infinite
+        distance = np.abs(sums.astype(np.float64) - exact)
+    faults = (sums != wanted).astype(np.int64)
+    faults += (sums < wanted) & (wanted == exact)
+    faults += 2 * ((sums < 0) != (wanted < 0))
+    best = np.lexsort((distance, faults), axis=0)[0]
+    chosen = np.take_along_axis(candidates, best[None], axis=0)[0]
+    return np.where(np.isinf(wanted), wanted, chosen).astype(np.float32)
+
+
+def _next(values: Float32Array, way: np.float32) -> Float32Array:
+    """The float32 neighbours on one side; infinity beyond the last one."""
+    with np.errstate(over="ignore"):
+        return np.nextafter(values, way)
+
+
+def _numbered(numbers: Int64Array) -> Float32Array:
+    """The float32 numbers in ascending order, by their place from 0.0 on."""
+    sizes = np.abs(numbers).astype(np.uint32).view(np.float32)
+    return np.where(numbers < 0, -sizes, sizes).astype(np.float32)

@@ -1,0 +1,132 @@
+"""Readers of our own trees, of stumps, and of boosted perceptrons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.export.maps import Chain, Nodes, ScoreTree, Trees, linear
+from rankwise.solvers.stump_ensemble import StumpEnsemble
+from rankwise.trees.tree import Tree
+from rankwise.typing import Float64Array
+
+
+def trees(estimator: Any) -> Chain:
+    """Trees that tell the scores of their nodes by ``score_trees``."""
+    return _of_values(estimator, estimator.score_trees())
+
+
+def node_classes(estimator: Any) -> Chain:
+    """The class numbers of the leaves of one tree."""
+    return _of_values(estimator, [(estimator.tree_, estimator.node_classes_.astype(np.float64))])
+
+
+def _of_values(estimator: Any, trees: list[tuple[Tree, Float64Array]]) -> Chain:
+    table = estimator.columns_
+    numbers = {
+        column: categories.astype(np.float64)
+        for column, categories in table.nominal.items()
+        if categories.dtype.kind in "biuf"
+    }
+    named = {**table.nominal, **table.ordered}
+    categories = {column: named[column] for column in named if column not in numbers}
+    grown = tuple(score_tree(tree, values, numbers, table.nominal) for tree, values in trees)
+    return (Trees(grown, 0.0, bool(estimator.has_missing_.any()), categories),)
+
+
+def score_tree(
+    tree: Tree,
+    values: Float64Array,
+    numbers: dict[int, Float64Array],
+    nominal: dict[int, NDArray[Any]],
+) -> ScoreTree:
+    """One tree; columns of numbers without order are compared with these, others with codes."""
+    members = {}
+    for node in np.flatnonzero(np.diff(tree.category_indptr)).tolist():
+        column = int(tree.feature[node])
+        known = numbers.get(column, np.arange(float(len(nominal[column]))))
+        codes = tree.categories[tree.category_indptr[node] : tree.category_indptr[node + 1]]
+        left = np.isin(np.arange(len(known)), codes)
+        members[node] = (known[left], known[~left])
+    return ScoreTree(
+        tree.feature.astype(np.int64),
+        tree.threshold,
+        tree.left.astype(np.int64),
+        tree.right.astype(np.int64),
+        tree.missing_left,
+        values,
+        members,
+    )
+
+
+def boosted(estimator: Any) -> Chain:
+    """ORBoost, of stumps or of perceptrons."""
+    if estimator.base == "stump":
+        return stumps(estimator)
+    ensemble = estimator.ensemble_
+    weights = ensemble.coefs[:, :-1] / ensemble.scale
+    biases = ensemble.coefs[:, -1] - weights @ ensemble.center
+    # Up where the sum is above 0: not where its negative is at least 0.
+    steps = ensemble.steps
+    return Nodes(-weights.T, -biases, "hardlimit"), linear(-2.0 * steps, steps.sum())
+
+
+def stumps(estimator: Any) -> Chain:
+    """One tree for each feature: the piecewise constant function that its stumps add up to."""
+    ensemble: StumpEnsemble = estimator.ensemble_
+    takes_missing = bool(estimator.__sklearn_tags__().input_tags.allow_nan)
+    features, indptr, thresholds, values, missing = ensemble.pieces()
+    grown = []
+    for m, feature in enumerate(features.tolist()):
+        cuts, distinct = np.unique(thresholds[indptr[m] : indptr[m + 1]], return_index=True)
+        # Of equal thresholds all lie below the values above them.
+        ends = np.append(distinct[1:], indptr[m + 1] - indptr[m])
+        steps = values[indptr[m] + m : indptr[m + 1] + m + 1]
+        levels = np.concatenate([steps[:1], steps[ends]])
+        absent = float(missing[m]) if takes_missing else None
+        grown.append(_step_function(feature, cuts, levels, absent))
+    return (Trees(tuple(grown), 0.0, bool(ensemble.missing.any())),)
+
+
+def _step_function(
+    feature: int, cuts: Float64Array, levels: Float64Array, missing: float | None
+) -> ScoreTree:
+    """A balanced tree of the step function with ``levels[k]`` where k cuts are below."""
+    n_inner = len(cuts)
+    n_nodes = 2 * n_inner + 1
+    tree = ScoreTree(
+        np.full(n_nodes, -1, dtype=np.int64),
+        np.full(n_nodes, np.nan),
+        np.full(n_nodes, -1, dtype=np.int64),
+        np.full(n_nodes, -1, dtype=np.int64),
+        np.zeros(n_nodes, dtype=bool),
+        np.zeros(n_nodes),
+    )
+    waiting, n_made = [(0, 0, n_inner)], 1  # a node, and the range of cuts that it divides
+    while waiting:
+        node, first, last = waiting.pop()
+        if first == last:
+            tree.values[node] = levels[first]
+            continue
+        middle = (first + last) // 2
+        tree.feature[node], tree.threshold[node] = feature, cuts[middle]
+        tree.left[node], tree.right[node] = n_made, n_made + 1
+        waiting += [(n_made, first, middle), (n_made + 1, middle + 1, last)]
+        n_made += 2
+    return tree if missing is None else _parted(tree, feature, missing)
+
+
+def _parted(tree: ScoreTree, feature: int, missing: float) -> ScoreTree:
+    """The tree below a root that sends missing values to a leaf of their own."""
+    return ScoreTree(
+        np.concatenate([[feature], tree.feature, [-1]]),
+        np.concatenate([[np.inf], tree.threshold, [np.nan]]),
+        np.concatenate([[1], np.where(tree.left >= 0, tree.left + 1, -1), [-1]]),
+        np.concatenate(
+            [[len(tree.feature) + 1], np.where(tree.right >= 0, tree.right + 1, -1), [-1]]
+        ),
+        np.zeros(len(tree.feature) + 2, dtype=bool),
+        np.concatenate([[0.0], tree.values, [missing]]),
+    )

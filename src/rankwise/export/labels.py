@@ -1,0 +1,50 @@
+"""The class of a row from what its chain gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwise.export.grown_trees import node_classes
+from rankwise.export.maps import Chain, ExportError
+
+
+def cuts_scores(estimator: Any) -> bool:
+    """Whether the class is the number of thresholds that the score reaches."""
+    by_leaf = getattr(estimator, "leaf", "mean") == "mean"
+    by_votes = getattr(estimator, "votes", "mean") == "mean"
+    return by_leaf and (by_votes or getattr(estimator, "combine", "") == "bpm")
+
+
+def class_chain(estimator: Any) -> Chain | None:
+    """Maps that make the class number where thresholds do not; None where they do.
+
+    Raises
+    ------
+    ExportError
+        Where the estimator has no classes, or chooses them by what no chain tells.
+    """
+    if not hasattr(estimator, "classes_"):
+        raise ExportError(
+            f"label=True needs an ordinal estimator, which predicts classes; "
+            f"{type(estimator).__name__} predicts scores. Drop it."
+        )
+    if cuts_scores(estimator):
+        return None
+    if hasattr(estimator, "node_classes_"):
+        return node_classes(estimator)
+    raise ExportError(
+        f"{type(estimator).__name__} chooses classes by votes that its score does not tell. Drop "
+        'label=True, or fit with leaf="mean" or votes="mean".'
+    )
+
+
+def label_values(classes: Any) -> Any:
+    """Classes as whole numbers where they are, else as text."""
+    values = np.asarray(classes)
+    if values.dtype.kind in "biu":
+        return values.astype(np.int64)
+    if values.dtype.kind == "f" and (values == np.rint(values)).all():
+        return values.astype(np.int64)
+    return np.array([str(value) for value in values.tolist()], dtype=object)

@@ -1,0 +1,200 @@
+"""What fitted models are made of: maps of rows, chained from the features to the score.
+
+A ranker becomes a tuple of these maps (:mod:`rankwise.export.chains`), and every format writes the
+ones that it can express.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.features.kernel import Kernel
+from rankwise.typing import Float64Array, Int64Array
+
+
+class ExportError(ValueError):
+    """A model that a format cannot express."""
+
+
+@dataclass(frozen=True, eq=False)
+class Affine:
+    """``x @ weights + offset``.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_in, n_out)
+    offset : ndarray of shape (n_out,)
+    """
+
+    weights: Float64Array
+    offset: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """``(x - center) / spread``, column by column.
+
+    Attributes
+    ----------
+    center, spread : ndarray of shape (n_in,)
+        ``spread`` > 0; inf makes a column 0.
+    to_unit : bool
+        Whether the training rows were brought to [0, 1].
+    """
+
+    center: Float64Array
+    spread: Float64Array
+    to_unit: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Hidden nodes, see :mod:`rankwise.features.random_nodes`.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_in, n_out)
+    biases : ndarray of shape (n_out,)
+    activation : str
+    """
+
+    weights: Float64Array
+    biases: Float64Array
+    activation: str
+
+
+@dataclass(frozen=True, eq=False)
+class KernelValues:
+    """Values of a kernel with known rows.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With a name, and neither linear nor precomputed.
+    rows : ndarray of shape (n_out, n_in)
+    """
+
+    kernel: Kernel
+    rows: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """Products of columns.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_out, degree), int64
+        Columns that each term multiplies, then -1.
+    """
+
+    factors: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class RunningSums:
+    """0, then the sums of the first one, two, ... columns, each times its step.
+
+    Attributes
+    ----------
+    steps : ndarray of shape (n_in,)
+    """
+
+    steps: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Mean class number that hypotheses vote for: each by the thresholds its score reaches.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_in, n_classes - 1)
+    voices : ndarray of shape (n_in,)
+        What their votes count.
+    """
+
+    thresholds: Float64Array
+    voices: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreTree:
+    """A tree whose nodes have values; a row gets that of its leaf.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_nodes,), int64
+        -1 at leaves.
+    threshold : ndarray of shape (n_nodes,), float64
+        Rows with at most that value go left; inf parts missing values from all others.
+    left, right : ndarray of shape (n_nodes,), int64
+        Children; node 0 is the root.
+    missing_left : ndarray of shape (n_nodes,), bool
+    values : ndarray of shape (n_nodes,), float64
+    members : dict of int to pair of ndarrays
+        By node that splits a column without order: values that go left, and that go right. Any
+        other one goes the way of missing values.
+    """
+
+    feature: Int64Array
+    threshold: Float64Array
+    left: Int64Array
+    right: Int64Array
+    missing_left: NDArray[np.bool_]
+    values: Float64Array
+    members: dict[int, tuple[Float64Array, Float64Array]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Sum of trees.
+
+    Attributes
+    ----------
+    trees : tuple of ScoreTree
+    constant : float
+        Added to the sum.
+    has_missing : bool
+        Whether values were missing in the training rows, as far as the model knows.
+    categories : dict of int to ndarray
+        By column of text or ordered categories: which category each number stands for.
+    """
+
+    trees: tuple[ScoreTree, ...]
+    constant: float = 0.0
+    has_missing: bool = False
+    categories: dict[int, NDArray[Any]] = field(default_factory=dict)
+
+
+Map = Affine | Scaled | Nodes | KernelValues | Terms | RunningSums | Votes | Trees
+Chain = tuple[Map, ...]
+Side = Literal["left", "right"]
+
+
+def linear(coef: Any, intercept: float = 0.0) -> Affine:
+    """Weighted sum of columns as one column."""
+    weights = np.asarray(coef, dtype=np.float64).reshape(-1, 1)
+    return Affine(weights, np.array([float(intercept)]))
+
+
+def merged(chain: Chain) -> Chain:
+    """The chain with neighbouring affine maps, and linear nodes, made one."""
+    out: list[Map] = []
+    for step in chain:
+        match step:
+            case Nodes(weights=weights, biases=biases, activation="linear"):
+                step = Affine(weights, biases)
+            case _:
+                pass
+        match out, step:
+            case [*_, Affine() as before], Affine():
+                weights = before.weights @ step.weights
+                out[-1] = Affine(weights, before.offset @ step.weights + step.offset)
+            case _:
+                out.append(step)
+    return tuple(out)

@@ -1,0 +1,183 @@
+"""Converters for skl2onnx, so that pipelines with our estimators convert as any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, helper
+from skl2onnx import convert_sklearn, get_model_alias, update_registered_converter
+from skl2onnx.common.data_types import (
+    DoubleTensorType,
+    FloatTensorType,
+    Int64TensorType,
+    StringTensorType,
+)
+from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
+
+from rankwise._registry import REGISTRY, Entry
+from rankwise.export.chains import chain_of, is_exportable
+from rankwise.export.labels import class_chain, label_values
+from rankwise.export.maps import Chain, ExportError, Trees
+from rankwise.export.onnx_graph import DOUBLE, FLOAT, INT64, Graph
+from rankwise.export.onnx_maps import write
+from rankwise.export.onnx_trees import write_trees
+
+SCORE, LABEL = "score", "label"
+
+
+def register() -> None:
+    """Make skl2onnx know every estimator of the registry that has a form to export.
+
+    Estimators whose extra is not installed are left out. Rankers have the output "score", ordinal
+    ones also "label" with the option ``{"label": True}``, transformers their features.
+    """
+    for entry in REGISTRY.values():
+        if not is_exportable(entry.path):
+            continue
+        try:
+            cls = entry.load()
+        except ImportError:  # of an extra
+            continue
+        update_registered_converter(
+            cls,
+            f"Rankwise{cls.__name__}",
+            _set_shapes,
+            _convert,
+            parser=_parse_features if entry.kind == "transformer" else _parse_scores,
+            options=_options(entry),
+        )
+
+
+def convert(
+    estimator: Any, last: Any, source: str, opsets: dict[str, int], *, label: bool, in_float64: bool
+) -> ModelProto:
+    """The model of an estimator or of a pipeline, from float32 rows.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    last : estimator
+        That makes the scores.
+    source : str
+        Name of the input.
+    opsets : dict of str to int
+    label : bool
+    in_float64 : bool
+        Whether rows become float64 before the first step.
+
+    Raises
+    ------
+    ExportError
+        Where skl2onnx does not know a step.
+    """
+    register()
+    kind = DoubleTensorType if in_float64 else FloatTensorType
+    try:
+        model = convert_sklearn(
+            estimator,
+            initial_types=[(source, kind([None, estimator.n_features_in_]))],
+            target_opset=opsets,
+            options={id(last): {LABEL: True}} if label else None,
+        )
+    except (MissingConverter, MissingShapeCalculator) as error:
+        said = str(error).strip().split("\n")[0]
+        raise ExportError(f"skl2onnx does not convert a step of the pipeline: {said}") from error
+    assert isinstance(model, ModelProto)
+    if in_float64:
+        _take_float32(model, source)
+    return model
+
+
+def _take_float32(model: ModelProto, source: str) -> None:
+    """Cast the rows first, in place."""
+    inside = f"{source}_float64"
+    for node in model.graph.node:
+        for place, name in enumerate(node.input):
+            if name == source:
+                node.input[place] = inside
+    (given,) = model.graph.input
+    given.type.tensor_type.elem_type = FLOAT
+    cast = helper.make_node("Cast", [source], [inside], name="rows_in_float64", to=DOUBLE)
+    model.graph.node.insert(0, cast)
+
+
+def _options(entry: Entry) -> dict[str, Any]:
+    # skl2onnx sets zipmap for every classifier at the end of a pipeline.
+    return (
+        {LABEL: [False, True], "zipmap": [False, True, "columns"]}
+        if entry.kind == "ordinal"
+        else {}
+    )
+
+
+def _parse_scores(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    operator = scope.declare_local_operator(get_model_alias(type(model)), model)
+    operator.inputs = inputs
+    operator.outputs.append(scope.declare_local_variable(SCORE, FloatTensorType()))
+    if _wants_label(scope, model):
+        is_text = label_values(model.classes_).dtype == object
+        kind = StringTensorType() if is_text else Int64TensorType()
+        operator.outputs.append(scope.declare_local_variable(LABEL, kind))
+    return operator.outputs
+
+
+def _parse_features(scope: Any, model: Any, inputs: Any, custom_parsers: Any = None) -> Any:
+    operator = scope.declare_local_operator(get_model_alias(type(model)), model)
+    operator.inputs = inputs
+    is_double = type(inputs[0].type) is DoubleTensorType
+    kind = DoubleTensorType() if is_double else FloatTensorType()
+    operator.outputs.append(scope.declare_local_variable("features", kind))
+    return operator.outputs
+
+
+def _wants_label(scope: Any, model: Any) -> bool:
+    if not hasattr(model, "classes_"):
+        return False
+    # A new dict: skl2onnx writes into it.
+    return bool(scope.get_options(model, {LABEL: False}, fail=False)[LABEL])
+
+
+def _set_shapes(operator: Any) -> None:
+    n_rows = operator.inputs[0].get_first_dimension()
+    model = operator.raw_operator
+    columns = getattr(model, "_n_features_out", None) if hasattr(model, "transform") else 1
+    operator.outputs[0].type.shape = [n_rows, columns]
+    if len(operator.outputs) > 1:
+        operator.outputs[1].type.shape = [n_rows]
+
+
+def _convert(scope: Any, operator: Any, container: Any) -> None:
+    graph, model = Graph(scope, container), operator.raw_operator
+    (source,) = operator.inputs
+    x, is_float32 = source.full_name, type(source.type) is FloatTensorType
+    first, *more = operator.outputs
+    scores = _written(chain_of(model), graph, x, is_float32 and not more)
+    to = DOUBLE if type(first.type) is DoubleTensorType else FLOAT
+    graph.cast(scores, to, out=first.full_name)
+    for output in more:
+        numbers = _class_numbers(model, graph, x, scores)
+        values = graph.constant(label_values(model.classes_), np.int64)
+        graph.node("Gather", values, numbers, out=output.full_name, axis=0)
+
+
+def _written(chain: Chain, graph: Graph, x: str, in_float32: bool) -> str:
+    """The chain's nodes: in float64, but for trees alone on float32 rows."""
+    match chain:
+        case (Trees() as trees,) if in_float32:
+            return write_trees(trees, graph, x, in_float64=False)
+        case _:
+            out = graph.cast(x, DOUBLE)
+            for step in chain:
+                out = write(step, graph, out)
+            return out
+
+
+def _class_numbers(model: Any, graph: Graph, x: str, scores: str) -> str:
+    chain = class_chain(model)
+    if chain is None:
+        reached = graph.node("GreaterOrEqual", scores, graph.constant(model.thresholds_))
+        counted = graph.sum(graph.cast(reached, INT64), 1, keep=False)
+        return counted
+    numbers = graph.cast(_written(chain, graph, x, False), INT64)
+    return graph.node("Squeeze", numbers, graph.constant([1], np.int64))

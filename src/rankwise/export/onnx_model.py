@@ -1,0 +1,127 @@
+"""Models for ONNX runtimes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import check_is_fitted
+
+import rankwise
+from rankwise.export.chains import chain_of
+from rankwise.export.features import feature_names
+from rankwise.export.labels import class_chain
+from rankwise.export.maps import Chain, Trees
+from rankwise.metrics.predicting import innermost
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+INPUT = "X"
+OPSETS = {"": 17, "ai.onnx.ml": 3}
+_NEEDS = (
+    'to_onnx needs skl2onnx and onnx, which are not installed. Run: pip install "rankwise[onnx]"'
+)
+
+
+def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = False) -> ModelProto:
+    """Write a fitted model as ONNX: rows of float32 in, scores out.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A ranker or ordinal estimator with a form to export, or a pipeline that ends in one; what
+        comes before it may be anything that skl2onnx converts.
+    path : path-like, optional
+        File to write besides.
+    label : bool, default=False
+        Whether the predicted class of an ordinal estimator is a second output.
+
+    Returns
+    -------
+    onnx.ModelProto
+        Input "X" (n_rows, n_features), float32. Output "score" (n_rows, 1), float32: what rows
+        are ranked by. Output "label" (n_rows,): int64, or text where classes are no whole numbers.
+        Operators of opset 17 and of opset 3 of ``ai.onnx.ml``. The metadata hold the estimator,
+        the version of this library, and as JSON the names of the features and the categories.
+
+    Raises
+    ------
+    ExportError
+        Where the model, or a step of the pipeline, has no form to export.
+    ImportError
+        Where skl2onnx is not installed.
+
+    Notes
+    -----
+    Everything is computed in float64, but for sums of trees alone: their float32 thresholds send
+    every float32 row the way that the float64 ones do. A missing value is NaN, where the estimator
+    takes it. A column of text or of ordered categories holds the place of the category in the list
+    of the metadata; of a nominal column of numbers, the numbers themselves; any other number is an
+    unknown category.
+
+    Composition: chain of maps x one ONNX operator or a few for each.
+
+    Examples
+    --------
+    >>> from rankwise import RidgeRanker
+    >>> from rankwise.export import to_onnx
+    >>> model = to_onnx(RidgeRanker().fit([[0.0], [1.0]], [0, 1]))
+    >>> [output.name for output in model.graph.output]
+    ['score']
+    """
+    check_is_fitted(estimator)
+    while hasattr(estimator, "best_estimator_"):
+        estimator = estimator.best_estimator_
+    last = innermost(estimator)
+    chain = chain_of(last)
+    if label:
+        class_chain(last)
+    is_pipeline = last is not estimator
+    for step in _own_steps(estimator):
+        chain_of(step)
+    try:
+        from rankwise.export.onnx_converters import convert
+    except ImportError as error:
+        raise ImportError(_NEEDS) from error
+    model = convert(estimator, last, INPUT, OPSETS, label=label, in_float64=is_pipeline)
+    _describe(model, estimator, last, chain)
+    if path is not None:
+        Path(path).write_bytes(model.SerializeToString())
+    return model
+
+
+def _own_steps(estimator: Any) -> Iterator[Any]:
+    """Steps of this library before the last one."""
+    for _, step in getattr(estimator, "steps", [])[:-1]:
+        if type(step).__module__.startswith("rankwise."):
+            yield step
+
+
+def _describe(model: Any, estimator: Any, last: Any, chain: Chain) -> None:
+    """Set who made the model and what its columns are."""
+    model.producer_name, model.producer_version = "rankwise", rankwise.__version__
+    model.doc_string = f"Scores of {type(last).__name__}, higher ranks higher."
+    names = feature_names(estimator)
+    facts = {
+        "estimator": f"{type(last).__module__}.{type(last).__qualname__}",
+        "rankwise": rankwise.__version__,
+        "features": json.dumps(names),
+    }
+    categories = _categories(chain)
+    if categories:
+        named = {names[column]: values for column, values in categories.items()}
+        facts["categories"] = json.dumps(named)
+    for key, value in facts.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
+
+
+def _categories(chain: Chain) -> dict[int, list[Any]]:
+    match chain:
+        case (Trees() as trees,):
+            return {column: list(map(str, known)) for column, known in trees.categories.items()}
+        case _:
+            return {}

@@ -1,0 +1,199 @@
+"""The forms that search engines know, found in a chain: linear, trees, a network."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rankwise.export.chains import chain_of
+from rankwise.export.float32 import floor_before
+from rankwise.export.maps import Affine, Chain, ExportError, Nodes, Scaled, ScoreTree, Trees
+from rankwise.metrics.predicting import innermost
+
+
+@dataclass(frozen=True, eq=False)
+class LinearPart:
+    """A weighted sum of scaled features.
+
+    Attributes
+    ----------
+    scaled : tuple of Scaled
+    sum : Affine
+    """
+
+    scaled: tuple[Scaled, ...]
+    sum: Affine
+
+
+@dataclass(frozen=True, eq=False)
+class TreePart:
+    """A sum of trees on the features themselves.
+
+    Attributes
+    ----------
+    trees : Trees
+        Thresholds are float32 numbers, such that no float32 row changes sides.
+    """
+
+    trees: Trees
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkPart:
+    """Layers on scaled features.
+
+    Attributes
+    ----------
+    scaled : tuple of Scaled
+    layers : tuple of Affine and Nodes
+    """
+
+    scaled: tuple[Scaled, ...]
+    layers: tuple[Affine | Nodes, ...]
+
+
+Part = LinearPart | TreePart | NetworkPart
+
+
+def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Part:
+    """What a model is to a search engine.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Or a pipeline of scalers and one.
+    format : str
+        Name for errors.
+    activations : sequence of str
+        Those of the networks that the format knows; none: it knows no networks.
+
+    Raises
+    ------
+    ExportError
+        Where it is none of the forms that the format knows.
+    """
+    chain = chain_of(estimator)
+    n_scaled = 0
+    while n_scaled < len(chain) and type(chain[n_scaled]) is Scaled:
+        n_scaled += 1
+    scaled: Any = chain[:n_scaled]
+    match chain[n_scaled:]:
+        case (Affine() as weighted,) if weighted.weights.shape[1] == 1:
+            return LinearPart(scaled, weighted)
+        case (Trees() as trees,):
+            return TreePart(_on_features(trees, scaled))
+        case (*layers,) if layers and activations and _is_network(layers, activations):
+            return NetworkPart(scaled, tuple(layers))  # type: ignore[arg-type]
+        case _:
+            networks = f", and networks of {', '.join(activations)} nodes" if activations else ""
+            raise ExportError(
+                f"{format} takes linear models, sums of trees{networks}, with scalers before them; "
+                f"{_said(estimator, chain)} Use to_onnx."
+            )
+
+
+def warn_of_missing(trees: Trees, format: str) -> None:
+    """Warn where trees that had missing values in training go where there are none."""
+    if trees.has_missing:
+        warnings.warn(
+            f"{format} takes 0 for a missing value, and this model had missing values in training: "
+            "it has sides of their own for them. Fill them before training.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def without_missing(tree: ScoreTree) -> ScoreTree:
+    """The tree of rows without missing values: nodes that part these from others are left out."""
+    parting = (tree.feature >= 0) & np.isinf(tree.threshold)
+    if not parting.any():
+        return tree
+
+    def reached(node: int) -> int:
+        while parting[node]:
+            node = int(tree.left[node] if tree.threshold[node] > 0 else tree.right[node])
+        return node
+
+    kept, waiting, sides = [], [reached(0)], []
+    while waiting:
+        node = waiting.pop()
+        kept.append(node)
+        if tree.feature[node] >= 0:
+            sides.append((node, reached(int(tree.left[node])), reached(int(tree.right[node]))))
+            waiting += sides[-1][1:]
+    place = np.full(len(tree.feature), -1)
+    place[kept] = np.arange(len(kept))
+    left, right = np.full(len(kept), -1), np.full(len(kept), -1)
+    for node, to_left, to_right in sides:
+        left[place[node]], right[place[node]] = place[to_left], place[to_right]
+    return ScoreTree(
+        tree.feature[kept],
+        tree.threshold[kept],
+        left,
+        right,
+        tree.missing_left[kept],
+        tree.values[kept],
+    )
+
+
+def composed(scaled: tuple[Scaled, ...]) -> Scaled:
+    """One or more scalers as one."""
+    first, *others = scaled
+    center, spread = first.center, first.spread
+    for step in others:
+        center = center + step.center * spread
+        spread = spread * step.spread
+    return Scaled(center, spread, first.to_unit and not others)
+
+
+def _on_features(trees: Trees, scaled: tuple[Scaled, ...]) -> Trees:
+    """Trees whose thresholds are those of the features before scaling, as float32."""
+    out = []
+    for tree in trees.trees:
+        if tree.members:
+            column = int(tree.feature[next(iter(tree.members))])
+            raise ExportError(
+                f"column {column} has categories without order, which trees of search engines do "
+                "not split. Encode them as columns of 0 and 1, or use to_onnx."
+            )
+        inner = np.flatnonzero(tree.feature >= 0)
+        threshold = tree.threshold.copy()
+        threshold[inner] = floor_before(scaled, threshold[inner], tree.feature[inner])
+        out.append(replace(tree, threshold=threshold))
+    return replace(trees, trees=tuple(out))
+
+
+def _is_network(layers: list[Any], activations: Sequence[str]) -> bool:
+    *hidden, last = layers
+    known = all(
+        type(layer) is Affine or (type(layer) is Nodes and layer.activation in activations)
+        for layer in hidden
+    )
+    return known and type(last) is Affine and last.weights.shape[1] == 1
+
+
+def _said(estimator: Any, chain: Chain) -> str:
+    """What the model is instead."""
+    names = []
+    for step in chain:
+        match step:
+            case Nodes(activation=activation):
+                names.append(f"{activation} nodes")
+            case _:
+                names.append(_WORDS[type(step).__name__])
+    return f"{type(innermost(estimator)).__name__} is made of {', '.join(names)}."
+
+
+_WORDS = {
+    "Affine": "weighted sums",
+    "KernelValues": "kernel values",
+    "RunningSums": "running sums",
+    "Scaled": "scaled columns",
+    "Terms": "products of features",
+    "Trees": "trees",
+    "Votes": "votes",
+}

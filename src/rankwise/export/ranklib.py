@@ -1,0 +1,148 @@
+"""Models in the text form of RankLib, which Elasticsearch and OpenSearch read too.
+
+RankLib numbers features from 1, keeps thresholds and values of leaves in float32, sends a value to
+the left where it is at most the threshold, and takes 0 for a missing one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.export.maps import ScoreTree
+from rankwise.export.parts import (
+    LinearPart,
+    Part,
+    TreePart,
+    part_of,
+    warn_of_missing,
+    without_missing,
+)
+from rankwise.typing import Float64Array
+
+
+def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
+    """Write a fitted model as RankLib saves one.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Linear, or a sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
+        MaxAbsScaler or RobustScaler and such a model.
+    path : path-like, optional
+        File to write besides.
+
+    Returns
+    -------
+    str
+        "## Linear Regression" with a constant and weights, or "## LambdaMART" with an ensemble of
+        trees. The first column is feature 1.
+
+    Raises
+    ------
+    ExportError
+        Where the model is neither, or splits categories.
+
+    Warns
+    -----
+    UserWarning
+        Where trees had missing values in training.
+
+    Notes
+    -----
+    Linear models are exact to float64, scalers and constants are in the weights. Every float32
+    value takes its way through the trees; scores are sums of float32 numbers.
+
+    Composition: chain of maps x RankLib's text.
+
+    Examples
+    --------
+    >>> from rankwise import RankingTree
+    >>> from rankwise.export import to_ranklib
+    >>> tree = RankingTree(max_depth=1).fit([[0.0], [1.0], [3.0]], [0, 0, 1])
+    >>> print(to_ranklib(tree))
+    ## LambdaMART
+    ## No. of trees = 1
+    <BLANKLINE>
+    <ensemble>
+      <tree id="1" weight="1.0">
+        <split>
+          <feature> 1 </feature>
+          <threshold> 2.0 </threshold>
+          <split pos="left">
+            <output> 0.0 </output>
+          </split>
+          <split pos="right">
+            <output> 1.0 </output>
+          </split>
+        </split>
+      </tree>
+    </ensemble>
+    <BLANKLINE>
+    """
+    text = ranklib_text(part_of(estimator, "to_ranklib"), "RankLib")
+    if path is not None:
+        Path(path).write_text(text, encoding="ascii")
+    return text
+
+
+def ranklib_text(part: Part, format: str) -> str:
+    """Text of a linear model or of trees; ``format`` is named in warnings."""
+    if isinstance(part, LinearPart):
+        weights, constant = on_features(part)
+        entries = [f"{number}:{weight!r}" for number, weight in enumerate(weights.tolist(), 1)]
+        line = " ".join([f"0:{constant!r}", *entries])
+        return f"## Linear Regression\n## Lambda = 0.0\n{line}\n"
+    assert isinstance(part, TreePart)
+    warn_of_missing(part.trees, format)
+    trees = [without_missing(tree) for tree in part.trees.trees]
+    lines = ["## LambdaMART"]
+    constant = part.trees.constant
+    roots = [_split(tree, 0, 2) for tree in trees]
+    if constant or not roots:
+        roots.append(
+            ["    <split>", f"      <output> {_number(constant)} </output>", "    </split>"]
+        )
+    lines += [f"## No. of trees = {len(roots)}", "", "<ensemble>"]
+    for number, root in enumerate(roots, 1):
+        lines += [f'  <tree id="{number}" weight="1.0">', *root, "  </tree>"]
+    return "\n".join([*lines, "</ensemble>", ""])
+
+
+def on_features(part: LinearPart) -> tuple[Float64Array, float]:
+    """Weights of the features before scaling, and the constant."""
+    weights, constant = part.sum.weights[:, 0], float(part.sum.offset[0])
+    for step in reversed(part.scaled):
+        weights = weights / step.spread
+        constant -= float(weights @ step.center)
+    return weights, constant
+
+
+def _split(tree: ScoreTree, root: int, depth: int) -> list[str]:
+    """Lines of a tree; a stack in place of recursion, for trees of any depth."""
+    lines: list[str] = []
+    waiting: list[tuple[int, int, str] | str] = [(root, depth, "")]
+    while waiting:
+        now = waiting.pop()
+        if isinstance(now, str):
+            lines.append(now)
+            continue
+        node, level, side = now
+        indent = "  " * level
+        lines.append(f"{indent}<split{side}>")
+        waiting.append(f"{indent}</split>")
+        if tree.feature[node] < 0:
+            lines.append(f"{indent}  <output> {_number(tree.values[node])} </output>")
+            continue
+        lines.append(f"{indent}  <feature> {int(tree.feature[node]) + 1} </feature>")
+        lines.append(f"{indent}  <threshold> {_number(tree.threshold[node])} </threshold>")
+        waiting.append((int(tree.right[node]), level + 1, ' pos="right"'))
+        waiting.append((int(tree.left[node]), level + 1, ' pos="left"'))
+    return lines
+
+
+def _number(value: Any) -> str:
+    """Shortest text of a float32 number."""
+    return str(np.float32(value))

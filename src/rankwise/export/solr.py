@@ -1,0 +1,195 @@
+"""Models for the Learning to Rank module of Solr.
+
+Solr computes in float32. A tree sends a value to the left where it is at most the threshold, to
+which Solr adds 1e-6 when it reads the model; thresholds are written such that the sum is right.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.export.features import feature_names
+from rankwise.export.float32 import before_slack
+from rankwise.export.maps import Affine, Nodes, Scaled, ScoreTree
+from rankwise.export.parts import (
+    LinearPart,
+    NetworkPart,
+    TreePart,
+    composed,
+    part_of,
+    warn_of_missing,
+    without_missing,
+)
+from rankwise.typing import Int64Array
+
+_PACKAGE = "org.apache.solr.ltr"
+ACTIVATIONS = {"sigmoid": "sigmoid", "tanh": "tanh", "relu": "relu"}
+
+
+def to_solr(
+    estimator: Any,
+    path: str | Path | None = None,
+    *,
+    features: Sequence[str] | None = None,
+    name: str = "rankwise",
+    store: str | None = None,
+    nulls: bool = False,
+) -> dict[str, Any]:
+    """Write a fitted model as the JSON that Solr's model store takes.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Linear, a sum of trees or stumps, or a network of sigmoid, tanh, relu or linear nodes; or a
+        pipeline of StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler and such a model.
+    path : path-like, optional
+        File to write besides.
+    features : sequence of str, optional
+        Names in Solr's feature store, in the order of the columns; None: those of the fit, or f1,
+        f2, ...
+    name : str, default="rankwise"
+        Of the model.
+    store : str, optional
+        Feature store that the names are in; None: Solr's default one.
+    nulls : bool, default=False
+        Whether Solr (9.2 or later) tells missing values of features with ``"defaultValue": "NaN"``
+        from 0: trees then send them the way that they had in training. False: they are 0.
+
+    Returns
+    -------
+    dict
+        "class" is LinearModel, MultipleAdditiveTreesModel or NeuralNetworkModel.
+
+    Raises
+    ------
+    ExportError
+        Where the model is none of these, or splits categories.
+    ValueError
+        Where the names do not fit the columns.
+
+    Warns
+    -----
+    UserWarning
+        Where trees had missing values in training and ``nulls`` is False.
+
+    Notes
+    -----
+    Scores are those of the estimator to float32, but a LinearModel has no constant: its scores are
+    less by one, in the same order. Features that a linear model or trees do not use are left out,
+    so that Solr does not compute them. Scalers become normalizers of linear models and networks;
+    of trees they are taken into the thresholds.
+
+    Every float32 value takes its way through the trees, see
+    :func:`rankwise.export.float32.before_slack` for thresholds within 1e-6 of 0.
+
+    Composition: chain of maps x Solr's JSON.
+
+    Examples
+    --------
+    >>> from rankwise import RidgeRanker
+    >>> from rankwise.export import to_solr
+    >>> ranker = RidgeRanker(alpha=0.0).fit([[0.0, 1.0], [2.0, 1.0], [4.0, 0.0]], [0, 1, 3])
+    >>> model = to_solr(ranker, features=["bm25", "isBook"], name="ridge")
+    >>> model["class"], model["features"]
+    ('org.apache.solr.ltr.model.LinearModel', [{'name': 'bm25'}, {'name': 'isBook'}])
+    >>> {feature: round(weight, 3) for feature, weight in model["params"]["weights"].items()}
+    {'bm25': 0.5, 'isBook': -1.0}
+    """
+    names = feature_names(estimator, features)
+    part = part_of(estimator, "to_solr", tuple(ACTIVATIONS))
+    match part:
+        case LinearPart():
+            kind, used, params = _linear(part, names)
+        case TreePart():
+            kind, used, params = _trees(part, names, nulls)
+        case NetworkPart():
+            kind, used, params = _network(part, names)
+    scalers = () if isinstance(part, TreePart) else part.scaled
+    scaled = composed(scalers) if scalers else None
+    model: dict[str, Any] = {"class": f"{_PACKAGE}.model.{kind}", "name": name}
+    if store is not None:
+        model["store"] = store
+    model["features"] = [{"name": names[j], **_norm(scaled, j)} for j in used]
+    model["params"] = params
+    if path is not None:
+        Path(path).write_text(json.dumps(model, indent=1), encoding="utf-8")
+    return model
+
+
+def _linear(part: LinearPart, names: list[str]) -> tuple[str, Int64Array, dict[str, Any]]:
+    weights = part.sum.weights[:, 0]
+    used = np.flatnonzero(weights)
+    if not len(used):  # Solr wants a weight
+        used = np.arange(len(weights))
+    return "LinearModel", used, {"weights": {names[j]: float(weights[j]) for j in used}}
+
+
+def _network(part: NetworkPart, names: list[str]) -> tuple[str, Int64Array, dict[str, Any]]:
+    layers = [_layer(layer) for layer in part.layers]
+    return "NeuralNetworkModel", np.arange(len(names)), {"layers": layers}
+
+
+def _layer(layer: Affine | Nodes) -> dict[str, Any]:
+    match layer:
+        case Affine(weights=weights, offset=bias):
+            activation = "identity"
+        case Nodes(weights=weights, biases=bias, activation=kind):
+            activation = ACTIVATIONS[kind]
+    return {"matrix": weights.T.tolist(), "bias": bias.tolist(), "activation": activation}
+
+
+def _trees(part: TreePart, names: list[str], nulls: bool) -> tuple[str, Int64Array, dict[str, Any]]:
+    trees = part.trees
+    grown = list(trees.trees)
+    if not nulls:
+        warn_of_missing(trees, "Solr")
+        grown = [without_missing(tree) for tree in grown]
+    roots = [_root(tree, names, nulls) for tree in grown]
+    if trees.constant or not roots:
+        roots.append({"value": _number(trees.constant)})
+    params: dict[str, Any] = {} if not nulls else {"isNullSameAsZero": False}
+    params["trees"] = [{"weight": "1", "root": root} for root in roots]
+    asked = [tree.feature[tree.feature >= 0] for tree in grown]
+    used = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *asked]))
+    return "MultipleAdditiveTreesModel", used if len(used) else np.arange(len(names)), params
+
+
+def _root(tree: ScoreTree, names: list[str], nulls: bool) -> dict[str, Any]:
+    thresholds = before_slack(tree.threshold)
+    nodes: list[dict[str, Any]] = [{} for _ in tree.feature]
+    for number, node in enumerate(nodes):
+        feature = int(tree.feature[number])
+        if feature < 0:
+            node["value"] = _number(tree.values[number])
+            continue
+        node |= {"feature": names[feature], "threshold": _number(thresholds[number])}
+        if nulls:
+            node["missing"] = "left" if tree.missing_left[number] else "right"
+        node |= {"left": nodes[tree.left[number]], "right": nodes[tree.right[number]]}
+    return nodes[0]
+
+
+def _norm(scaled: Scaled | None, column: int) -> dict[str, Any]:
+    """The normalizer of a column."""
+    if scaled is None:
+        return {}
+    center, spread = scaled.center[column], scaled.spread[column]
+    if scaled.to_unit:
+        kind, params = "MinMaxNormalizer", {"min": center, "max": center + spread}
+    else:
+        kind, params = "StandardNormalizer", {"avg": center, "std": spread}
+    texts = {key: _number(value) for key, value in params.items()}
+    return {"norm": {"class": f"{_PACKAGE}.norm.{kind}", "params": texts}}
+
+
+def _number(value: Any) -> str:
+    """Shortest text of a float32 number, as Java reads it."""
+    number = np.float32(value)
+    if np.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    return str(number)

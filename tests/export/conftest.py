@@ -1,0 +1,57 @@
+"""Fitted estimators of the registry, each once, and how near scores are."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests.common.estimators import row_scores, small
+
+N_FEATURES = 5
+
+
+def rows(seed, n=60, missing=False):
+    """Rows of float32 numbers, some of them missing where asked for."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, N_FEATURES)).astype(np.float32)
+    X[:, 3] = np.round(X[:, 3])
+    if missing:
+        X[rng.random(X.shape) < 0.1] = np.nan
+    return X
+
+
+def judged(missing=False):
+    """Training rows in queries of ten."""
+    X = rows(0, 80, missing)
+    noise = np.random.default_rng(1).normal(0, 0.5, 80)
+    signal = np.nan_to_num(X[:, 0]) + noise
+    return X.astype(np.float64), np.clip(np.rint(signal), -1, 2) + 1, np.arange(80) // 10
+
+
+@cache
+def _fitted(key, missing, params):
+    X, y, qid = judged(missing)
+    estimator = small(key, **dict(params))
+    return estimator.fit(X, y, qid=qid)
+
+
+@pytest.fixture
+def fitted():
+    """Fits an estimator of the registry, or takes the one fitted before."""
+
+    def fit(key, missing=False, **params):
+        return _fitted(key, missing, tuple(sorted(params.items())))
+
+    return fit
+
+
+def expected(estimator, X):
+    """What the estimator ranks float32 rows by, computed in float64."""
+    return row_scores(estimator, X.astype(np.float64))
+
+
+def assert_near(found, wanted, tolerance=1e-5):
+    """Scores agree relative to the largest."""
+    assert np.abs(np.asarray(found, dtype=float) - wanted).max() <= tolerance * np.abs(wanted).max()

@@ -116,7 +116,7 @@ def _curve_differences(results: Results, sizes: Sequence[int], shares_rows: bool
             ranking, gini = found[RANKING][:, place], found[GINI][:, place]
             values.append(_value(row, "Gini minus ranking", gini - ranking))
             values.append(_p(row, "p", paired_test(gini, ranking).p_value))
-    overlap = " They are too small where most of the rows are in every half." if shares_rows else ""
+    overlap = " About halves of these very rows." if shares_rows else ""
     return Table(
         "convergence",
         "Loss by training size",

@@ -106,6 +106,8 @@ def test_err_costs_take_weights_as_repetition(rows):
     np.testing.assert_allclose(two.rank_score(X), one.rank_score(X), rtol=1e-9, atol=1e-9)
     with pytest.raises(ValueError, match="zeros alone"):
         PolyOrdinalSVM(costs="err").fit(X, y, qid=np.arange(120))
+    with pytest.raises(ValueError, match=r"got an array of shape \(120, 4\), which gives zeros"):
+        PolyOrdinalSVM(costs=np.ones((120, 4))).fit(X, y)
 
 
 def test_scale_of_features_does_not_matter(rows):

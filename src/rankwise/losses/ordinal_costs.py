@@ -24,6 +24,7 @@ import numpy as np
 from rankwise.groups import QueryGroups
 from rankwise.kernels.err_costs import err_costs
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.validation import FitData
 
 BY_CLASS = ("absolute", "squared", "zero_one")
 COSTS = (*BY_CLASS, "err")
@@ -142,6 +143,44 @@ def threshold_weights(costs: Float64Array) -> Float64Array:
     array([[3., 1., 1.]])
     """
     return np.abs(np.diff(costs, axis=1))
+
+
+def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array:
+    """Weights of the thresholds for the rows of a fit, before those of the rows.
+
+    Parameters
+    ----------
+    costs : {"absolute", "squared", "zero_one", "err"} or array-like
+        See :func:`row_costs`.
+    data : FitData
+        Of ordered classes.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes - 1), float64
+
+    Raises
+    ------
+    ValueError
+        For wrong costs, and for such as cost nothing, by which any classes are as good.
+    """
+    assert data.classes is not None
+    table = row_costs(
+        costs,
+        data.y.astype(np.int64),
+        len(data.classes),
+        data.groups,
+        weight=data.sample_weight,
+        kept=data.kept,
+    )
+    weights = threshold_weights(table)
+    if weights.size and not weights.any():
+        got = repr(costs) if isinstance(costs, str) else f"an array of shape {np.shape(costs)}"
+        raise ValueError(
+            f"costs must cost something for some row and class, got {got}, which gives zeros alone "
+            "(ERR-oriented costs are zero in queries of one row or class). Use other costs."
+        )
+    return weights
 
 
 def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:

@@ -30,12 +30,12 @@ from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import COSTS, row_costs, threshold_weights
+from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.solvers.folds import cv_splits
-from rankwise.solvers.held_out import mean_defined
+from rankwise.solvers.held_out import search_results
 from rankwise.solvers.kernel_rows import kernel_rows
 from rankwise.solvers.ordinal_path import OrdinalFit, OrdinalPath, OrdinalRows, measure_scores
 from rankwise.solvers.ordinal_smo import OrdinalSMO, OrdinalSolution
@@ -99,7 +99,9 @@ class OrdinalSVM(OrdinalRanker):
         A number of folds of queries (over rows where there are fewer queries); a scikit-learn
         splitter gets the queries as ``groups``.
     tol : float > 0, default=1e-3
-        LIBSVM's: largest violation of the optimality conditions, in units of the margin.
+        LIBSVM's: largest violation of the optimality conditions, in units of the margin. It does
+        not bound ``dual_gap_``: with a large C on rows that can be separated, small violations
+        times C leave a gap near 1 without a warning. Lower it where the objective itself counts.
     max_iter : int, optional
         Steps for each C. None: 10^7, or 100 for each variable where these are more.
 
@@ -274,7 +276,8 @@ class OrdinalSVM(OrdinalRanker):
         data = self._check_fit(X, y, qid, sample_weight)
         vali = check_validation(self, data, X_val, y_val, qid_val)
         way, grid = self._search_way(has_validation=vali is not None)
-        rows = OrdinalRows.of(data.X, data.y, self._threshold_weights(data), data.sample_weight)
+        weights = fit_threshold_weights(self.costs, data)
+        rows = OrdinalRows.of(data.X, data.y, weights, data.sample_weight)
         best: KernelFit | None = None
         value, chosen = -np.inf, 0
         searched: list[tuple[float | None, Float64Array]] = []
@@ -358,17 +361,6 @@ class OrdinalSVM(OrdinalRanker):
             scores = measure_scores(measure, vali.y, held, fit.thresholds, vali.groups)[None]
         return KernelFit(expansion, fit, scores)
 
-    def _threshold_weights(self, data: FitData) -> Float64Array:
-        costs = row_costs(
-            self.costs,
-            data.y.astype(np.int64),
-            len(self.classes_),
-            data.groups,
-            weight=data.sample_weight,
-            kept=data.kept,
-        )
-        return threshold_weights(costs)
-
     def _set_fitted(
         self, data: FitData, rows: OrdinalRows, best: KernelFit, chosen: int, grid: Float64Array
     ) -> None:
@@ -413,12 +405,7 @@ class OrdinalSVM(OrdinalRanker):
         """Set ``cv_results_`` where something was searched: one column per candidate."""
         if not searched:
             return
-        scores = [part for _, part in searched]
-        self.cv_results_ = {
-            "C": np.tile(grid, len(scores)),
-            "fold_test_scores": np.concatenate(scores, axis=1),
-            "mean_test_score": np.concatenate([mean_defined(part) for part in scores]),
-        }
+        self.cv_results_ = search_results(grid, [scores for _, scores in searched])
         if self.gamma is not None:
             gammas = np.array([gamma for gamma, _ in searched], dtype=np.float64)
             self.cv_results_["gamma"] = np.repeat(gammas, len(grid))

@@ -31,12 +31,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.features.polynomial_terms import TERMS, draw_terms
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import COSTS, row_costs, threshold_weights
+from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.solvers.folds import cv_splits
-from rankwise.solvers.held_out import mean_defined
+from rankwise.solvers.held_out import search_results
 from rankwise.solvers.merged_rows import merge_rows
 from rankwise.solvers.ordinal_path import measure_scores
 from rankwise.solvers.path_selection import PathFit
@@ -256,11 +256,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         chosen = 0
         if held_out is not None:
             chosen, _ = PathFit([], held_out, None).best(measure)
-            self.cv_results_ = {
-                "C": grid,
-                "fold_test_scores": held_out,
-                "mean_test_score": mean_defined(held_out),
-            }
+            self.cv_results_ = search_results(grid, [held_out])
         self._set_fitted(fit, grid, chosen)
         return self
 
@@ -289,21 +285,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         return PowerRows(*self._columns(X))
 
     def _path(self, data: FitData, grid: Float64Array) -> ThresholdPath:
-        costs = row_costs(
-            self.costs,
-            data.y.astype(np.int64),
-            len(self.classes_),
-            data.groups,
-            weight=data.sample_weight,
-            kept=data.kept,
-        )
-        weight = threshold_weights(costs)
-        if weight.size and not weight.any():
-            raise ValueError(
-                f"costs={self.costs!r} must cost something for some row and class, got zeros "
-                "alone (ERR-oriented costs are zero in queries of one row or class). Use other "
-                "costs."
-            )
+        weight = fit_threshold_weights(self.costs, data)
         if data.sample_weight is not None:
             weight *= data.sample_weight[:, None]
         merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)

@@ -133,6 +133,17 @@ def test_without_refit_the_fold_models_are_averaged(judged):
     np.testing.assert_allclose(stack.predict(X, qid=qid), mean * stack.final_.coef_, atol=1e-12)
 
 
+def test_only_the_best_rankers_may_be_kept(judged):
+    X, _, qid = judged
+    columns = [("c", Column(2)), ("a", Column(0)), ("b", Column(1))]
+    for n_best, names in ((1, ["a"]), (2, ["a", "b"]), (9, ["c", "a", "b"])):
+        for refit in (True, False):
+            stack = StackingRanker(columns, n_best=n_best, cv=3, refit=refit)
+            stack.fit(X, np.clip(np.round(2 * X[:, 0] + X[:, 1]), 0, 3), qid=qid)
+            assert [list(models) for models in stack.models_] == [names] * (1 if refit else 3)
+            assert np.isfinite(stack.predict(X, qid=qid)).all()
+
+
 def test_parts_do_not_depend_on_ids_or_order(judged, rng):
     X, y, qid = judged
     order = rng.permutation(240)

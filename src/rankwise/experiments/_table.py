@@ -83,6 +83,12 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Tsai et al. and Lin (2010), Tables 3, 4 and 7; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "mslr-slices"),
     ),
+    "stacking": Entry(
+        "rankwise.experiments.stacking.experiment:Stacking",
+        title="Ten tuned rankers, blends of them, and a stack on their held-out scores",
+        paper="Method of Tsai et al. (2010), section 8; its set is closed, no value is published",
+        data=("ohsumed", "mq2008"),
+    ),
     "ranking-tree-cystic-fibrosis": Entry(
         "rankwise.experiments.liu2007_ratings.experiment:CysticFibrosis",
         title="Ranking tree, Gini tree and perceptrons: one rater's grades from three others'",

@@ -73,7 +73,11 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def fit(
-        self, X: FrameLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+        self,
+        X: FrameLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> QueryScaler:
         """Learn how rows without ids are scaled; ids are checked."""
         self._validate_params()
@@ -90,7 +94,11 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def fit_transform(
-        self, X: FrameLike, y: ArrayLike | None = None, *, qid: ArrayLike | None = None
+        self,
+        X: FrameLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
     ) -> FloatArray:
         """:meth:`fit` and :meth:`transform` of the same rows."""
         return self.fit(X, y, qid=qid).transform(X, qid=qid)

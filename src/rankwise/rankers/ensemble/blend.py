@@ -82,6 +82,27 @@ class Blend(EnsembleRanker):
             raise ValueError("weights must not be all zero.")
         return weights / weights.sum()
 
+    def of_scores(
+        self, scores: ArrayLike, qid: ArrayLike | QueryGroups | None = None
+    ) -> Float64Array:
+        """The blend of scores that are there already, of any systems; nothing needs to be fitted.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n_samples, n_rankers)
+        qid : array-like of shape (n_samples,), optional
+            None: one query.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        table = np.asarray(scores, dtype=np.float64)
+        groups = QueryGroups.from_qid(qid, len(table))
+        scaled = QueryScaler(self._scaling).fit_transform(table, qid=groups)
+        sizes = groups.sizes[groups.codes()]
+        return self._points(scaled, sizes[:, None]) @ self._shares(table.shape[1])
+
     def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
         if groups is None:
             sizes = np.full(len(scaled), self.n_rows_)

@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from rankwise._row_hash import canonical_order
+from rankwise.groups import QueryGroups
+from rankwise.metrics.measure import Measure
 from rankwise.rankers.ensemble.members import fitted, member_scores
 from rankwise.solvers.folds import content_folds, row_splits
+from rankwise.solvers.held_out import mean_defined, per_query
 from rankwise.typing import Float64Array, Int64Array
 from rankwise.validation import FitData
 
@@ -37,6 +40,24 @@ class HeldOut:
     y: Float64Array
     qid: Int64Array
     models: list[dict[str, Any]]
+
+    @property
+    def groups(self) -> QueryGroups:
+        """The rows by ``qid``."""
+        return QueryGroups.from_qid(self.qid, len(self.y))
+
+    def values(self, measure: Measure) -> Float64Array:
+        """Mean of the measure of every member's scores, shape (n_members,); larger is better."""
+        means = mean_defined(per_query(measure, self.y, self.scores, self.groups))
+        return means if measure.greater_is_better else -means
+
+    def best(self, n_best: int, measure: Measure) -> HeldOut:
+        """Of the ``n_best`` members of the largest values only, in the order of the members."""
+        order = np.argsort(-np.nan_to_num(self.values(measure), nan=-np.inf), kind="stable")
+        kept = np.sort(order[:n_best])
+        names = list(self.models[0])
+        models = [{names[k]: of[names[k]] for k in kept} for of in self.models]
+        return HeldOut(self.scores[:, kept], self.y, self.qid, models)
 
 
 def query_numbers(data: FitData) -> Int64Array:
@@ -108,7 +129,17 @@ def held_out(
         )  # fmt: skip
         ids = numbers[test] if has_qid else None
         scores.append(member_scores(models[-1], data.X[test], ids))
+    rows, queries = held_out_rows(splits, numbers)
+    return HeldOut(np.concatenate(scores), data.y[rows], queries, models)
+
+
+def held_out_rows(
+    splits: list[tuple[Int64Array, Int64Array]], numbers: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Row numbers that the parts leave out, one part after the other, and their queries' numbers.
+
+    What two parts hold of a query are two queries: their scores are of different rankers.
+    """
     rows = np.concatenate([test for _, test in splits])
     part = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])
-    qid = part * (int(numbers.max()) + 1) + numbers[rows]
-    return HeldOut(np.concatenate(scores), data.y[rows], qid, models)
+    return rows, part * (int(numbers.max()) + 1) + numbers[rows]

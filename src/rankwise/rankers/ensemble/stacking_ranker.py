@@ -17,6 +17,7 @@ from rankwise._routing import fit_with
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
 from rankwise.metrics.predicting import scores_of
 from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS, EnsembleRanker
 from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
@@ -47,12 +48,15 @@ class StackingRanker(EnsembleRanker):
         How the scores of a ranker are scaled within each query, see :class:`QueryScaler`.
     degree : {1, 2}, default=2
         2: ``final`` gets the products of every two scores too, squares included.
+    n_best : int or None, default=None
+        Only so many rankers, those whose held-out scores are best by ``measure``, reach ``final``.
+        None: all.
     refit : bool, default=True
         Whether the rankers are fitted on all queries for ``predict``. False: those fitted for the
         held-out scores predict, the mean of their scaled scores where there are folds.
     measure : str or None, default=None
-        What keys and the default of ``final`` choose by. None: nDCG@10 for grades, otherwise
-        pairwise misranking.
+        What keys, the default of ``final`` and ``n_best`` choose by. None: nDCG@10 for grades,
+        otherwise pairwise misranking.
     random_state : int, RandomState or None, default=None
         Seed of every ranker that has none.
 
@@ -109,6 +113,7 @@ class StackingRanker(EnsembleRanker):
         "share": [Interval(Real, 0, 1, closed="neither"), None],
         "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
         "degree": [Options(Integral, {1, 2})],
+        "n_best": [Interval(Integral, 1, None, closed="left"), None],
         "refit": ["boolean"],
     }
 
@@ -121,6 +126,7 @@ class StackingRanker(EnsembleRanker):
         share: float | None = None,
         scaling: Literal["standard", "minmax", "rank"] | None = "standard",
         degree: int = 2,
+        n_best: int | None = None,
         refit: bool = True,
         measure: str | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -131,6 +137,7 @@ class StackingRanker(EnsembleRanker):
         self.share = share
         self.scaling = scaling
         self.degree = degree
+        self.n_best = n_best
         self.refit = refit
         self.measure = measure
         self.random_state = random_state
@@ -162,10 +169,13 @@ class StackingRanker(EnsembleRanker):
         members = self._members(data, validation is not None)
         splits = parts(self.cv, self.share, data, numbers)
         held = held_out(members, data, splits, numbers, has_qid, validation)
+        if self.n_best is not None:
+            held = held.best(self.n_best, parse(self._measure(data)))
         self.models_ = held.models
         if self.refit:
             ids = numbers if has_qid else None
-            self.models_ = [fitted(members, data.X, data.y, ids, validation)]
+            kept = {name: members[name] for name in held.models[0]}
+            self.models_ = [fitted(kept, data.X, data.y, ids, validation)]
         self.scaler_ = None if self.scaling is None else QueryScaler(self.scaling).fit(held.scores)
         self._fit_final(data, held, validation)
         return self
@@ -175,8 +185,7 @@ class StackingRanker(EnsembleRanker):
         final = RankLR(C="cv", measure=measure) if self.final is None else self.final
         seed = int(check_random_state(self.random_state).randint(2**31))
         self.final_ = made(final, measure, seed, has_validation=validation is not None)
-        groups = QueryGroups.from_qid(held.qid, len(held.y))
-        columns = self._columns(self._scaled(held.scores, groups))
+        columns = self._columns(self._scaled(held.scores, held.groups))
         if validation is not None:
             ids = validation["qid_val"]
             of = None if ids is None else QueryGroups.from_qid(ids, len(ids))

@@ -1,0 +1,28 @@
+"""Stacking on OHSUMED and MQ2008: the stack against all that it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from rankwise.datasets import fetch
+from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments.stacking import plan, tables
+from rankwise.experiments.stacking.fits import compute
+
+
+class Stacking(Experiment):
+    """Rankers tuned on validation parts, and a ranker on their held-out scores."""
+
+    def data(self) -> dict[str, FindFiles]:
+        return {name: partial(fetch, name) for name in plan.FOLDS}
+
+    def cells(self, quick: bool) -> Sequence[Cell]:
+        return list(plan.cells(quick))
+
+    def run(self, cell: Cell) -> Any:
+        return compute(cell)
+
+    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+        return tables.make(results, quick)

@@ -1,0 +1,101 @@
+"""Which rankers are stacked, how they are tuned, and on which folds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankwise._registry import REGISTRY
+from rankwise.experiments.base import Cell
+
+FOLDS = {"ohsumed": 5, "mq2008": 5}
+TITLES = {"ohsumed": "OHSUMED", "mq2008": "MQ2008"}
+# LETOR's discount, queries of fewer than ten documents counted as any other; then LETOR 4's script,
+# which gives them 0. A query without relevant documents has 0 in both.
+SELECT = "nDCG(discount=letor,empty=0)@10"
+MEASURES = {
+    "nDCG@10": SELECT,
+    "nDCG@10, letor4": "nDCG(discount=letor,empty=0,short=zero)@10",
+    "AP": "AP(empty=0)",
+}
+N_FOLDS = 5  # of the training queries, for the held-out scores
+SEED = 0
+BLENDS = {
+    "score_blend": "mean of scores",
+    "borda_blend": "Borda",
+    "reciprocal_rank_blend": "reciprocal ranks",
+}
+# Settings of StackingRanker, of which the validation part chooses; the first is the report's.
+STACKS: dict[str, dict[str, Any]] = {
+    f"degree {degree}, {'all' if n_best is None else f'best {n_best}'}": {
+        "degree": degree, "n_best": n_best
+    }
+    for degree in (2, 1)
+    for n_best in (None, 5, 3)
+}  # fmt: skip
+CHOSEN = "stack, chosen on validation"
+
+
+@dataclass(frozen=True)
+class Base:
+    """One ranker.
+
+    Attributes
+    ----------
+    title : str
+    params : dict
+        Beside the registry's.
+    """
+
+    title: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+BASES: dict[str, Base] = {
+    "rank_svm": Base("RankSVM"),
+    "rank_lr": Base("RankLR"),
+    "pairwise_elm": Base("PairwiseELM, 10 draws", {"n_draws": 10}),
+    "rankrls": Base("RankRLS, rbf, Nyström"),
+    "orboost": Base("ORBoost"),
+    "ranking_forest": Base("RankingForest"),
+    "rank_boost": Base("RankBoost"),
+    "lightgbm": Base("LightGBM, 12 settings"),
+    "xgboost": Base("XGBoost, 12 settings"),
+    "catboost": Base("CatBoost, 4 settings"),
+}
+QUICK = ("rank_svm", "pairwise_elm")
+
+
+def members(quick: bool) -> tuple[str, ...]:
+    """Keys of the rankers that are stacked."""
+    return QUICK if quick else tuple(BASES)
+
+
+def folds(quick: bool) -> list[tuple[str, int]]:
+    """(data set, fold) of a full or of a quick run."""
+    if quick:
+        return [("ohsumed", 1)]
+    return [(data, fold) for data, n in FOLDS.items() for fold in range(1, n + 1)]
+
+
+def cell_name(data: str, fold: int, what: str) -> str:
+    """Name of a cell."""
+    return f"{data}/fold{fold}/{what}"
+
+
+def settings(key: str) -> dict[str, Any]:
+    """Parameters and grid of a ranker, as JSON values."""
+    entry = REGISTRY[key]
+    return {"params": {**entry.params, **BASES[key].params}, "space": entry.space}
+
+
+def cells(quick: bool) -> Iterator[Cell]:
+    """A cell for every ranker of a fold, then one for everything made of them."""
+    keys = members(quick)
+    of = {key: settings(key) for key in keys}
+    for data, fold in folds(quick):
+        for key in keys:
+            yield Cell(cell_name(data, fold, key), {"fold": fold, "key": key, **of[key]}, data)
+        stacked = {"fold": fold, "members": of, "stacks": STACKS}
+        yield Cell(cell_name(data, fold, f"stack{len(keys)}"), stacked, data)

@@ -1,0 +1,156 @@
+"""Every ranker and every way to put them together, and what the chosen stack is ahead of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.experiments.base import Results, Table, Value
+from rankwise.experiments.stacking.plan import (
+    BASES,
+    BLENDS,
+    CHOSEN,
+    MEASURES,
+    STACKS,
+    TITLES,
+    cell_name,
+    folds,
+    members,
+)
+from rankwise.metrics.significance import bootstrap_interval, holm, paired_test, stratified_mean
+from rankwise.typing import Float64Array
+
+_ABSENT = "Its cells have not run, or its data or its library are not there."
+_SPREAD = "half of the 95 % bootstrap interval over queries"
+
+
+@dataclass(frozen=True)
+class System:
+    """What one row of the table needs: a setting's outcome on every fold, in their order."""
+
+    title: str
+    found: list[Mapping[str, Any]]
+    is_base: bool = False
+
+    def queries(self, measure: str) -> Float64Array:
+        """Values of all test queries, fold by fold."""
+        return np.concatenate([np.array(of["test"][measure]) for of in self.found])
+
+
+def make(results: Results, quick: bool) -> list[Table]:
+    """For every data set the table of measures, then what was chosen."""
+    tables = []
+    for data in dict.fromkeys(data for data, _ in folds(quick)):
+        numbers = [number for of, number in folds(quick) if of == data]
+        systems = _systems(results, data, numbers, members(quick))
+        tables.append(_measures(data, numbers, systems, members(quick)))
+        tables.append(_choices(results, data, numbers, members(quick)))
+    return tables
+
+
+def chosen(stacks: Mapping[str, Mapping[str, Any]]) -> str:
+    """The setting of the largest value on the validation part, the first of equal ones."""
+    return max(stacks, key=lambda name: stacks[name]["vali"])
+
+
+def _systems(
+    results: Results, data: str, numbers: Sequence[int], keys: Sequence[str]
+) -> dict[str, System | None]:
+    """By title; None where a cell is missing."""
+    rows: dict[str, System | None] = {}
+    for key in keys:
+        cells = _found(results, [cell_name(data, n, key) for n in numbers])
+        title = BASES[key].title
+        rows[title] = None if cells is None else System(title, cells, is_base=True)
+    tops = _found(results, [cell_name(data, n, f"stack{len(keys)}") for n in numbers])
+    if tops is None:
+        later = [*BLENDS.values(), *(f"stack, {name}" for name in STACKS), CHOSEN]
+        return rows | dict.fromkeys(later)
+    for key, title in BLENDS.items():
+        rows[title] = System(title, [top["blends"][key] for top in tops])
+    for name in STACKS:
+        rows[f"stack, {name}"] = System(name, [top["stacks"][name] for top in tops])
+    rows[CHOSEN] = System(CHOSEN, [top["stacks"][chosen(top["stacks"])] for top in tops])
+    return rows
+
+
+def _found(results: Results, names: Sequence[str]) -> list[Any] | None:
+    """Values of all these cells; None where one is missing."""
+    found = [results.get(name) for name in names]
+    return None if any(value is None for value in found) else found
+
+
+def _measures(
+    data: str, numbers: Sequence[int], systems: dict[str, System | None], keys: Sequence[str]
+) -> Table:
+    stack = systems[CHOSEN]
+    bases = [title for title, of in systems.items() if of is not None and of.is_base]
+    p = _p_values(stack, [systems[title] for title in bases])
+    corrected = dict(zip(bases, holm(p).tolist(), strict=True))
+    values = []
+    for title, system in systems.items():
+        if system is None:
+            values.append(Value(title, "nDCG@10", note=_ABSENT))
+            continue
+        strata = np.repeat(numbers, [len(of["test"]["nDCG@10"]) for of in system.found])
+        for measure in MEASURES:
+            values.append(Value(title, measure, *_interval(system.queries(measure), strata)))
+        if stack is None or title == CHOSEN:
+            continue
+        lead = stack.queries("nDCG@10") - system.queries("nDCG@10")
+        values.append(Value(title, "the stack's lead", *_interval(lead, strata)))
+        values.append(Value(title, "p", _p_values(stack, [system])[0]))
+        if title in corrected:
+            values.append(Value(title, "p (Holm)", corrected[title]))
+    return Table(
+        f"measures-{data}",
+        f"{TITLES[data]}: {len(keys)} rankers, and what is made of them",
+        values,
+        "Means of the folds' means on the test parts, LETOR's discount; nDCG@10 counts queries of "
+        "fewer than ten documents as any other, letor4 gives them 0. The stack's lead: nDCG@10 of "
+        f"the {CHOSEN}, minus the row's. p: paired t test over all test queries, two-sided; Holm "
+        "over the rankers that are stacked. Every ranker, and the stack's setting on every fold, "
+        "was chosen by nDCG@10 on the fold's validation part.",
+        error_is=_SPREAD,
+    )
+
+
+def _choices(results: Results, data: str, numbers: Sequence[int], keys: Sequence[str]) -> Table:
+    """Held-out and validation values that the choices were made by."""
+    values = []
+    for n in numbers:
+        top = results.get(cell_name(data, n, f"stack{len(keys)}"))
+        if top is None:
+            values.append(Value(f"fold {n}", "chosen", note=_ABSENT))
+            continue
+        best = chosen(top["stacks"])
+        names = ", ".join(BASES[key].title for key in top["stacks"][best]["members"])
+        said = f"{best}: {names}; C = {top['stacks'][best]['C']:.2g}."
+        for name, of in top["stacks"].items():
+            mark = said if name == best else ""
+            values.append(Value(f"fold {n}", name, of["vali"], note=mark))
+    return Table(
+        f"choices-{data}",
+        f"{TITLES[data]}: nDCG@10 on the validation part, by the stack's setting",
+        values,
+        "The footnote names what was chosen, with C of the final RankLR.",
+    )
+
+
+def _interval(values: Float64Array, strata: Any) -> tuple[float, float | None]:
+    mean = stratified_mean(values, strata)
+    interval = bootstrap_interval(values, strata=strata)
+    return mean, (interval.high - interval.low) / 2
+
+
+def _p_values(stack: System | None, others: Sequence[System | None]) -> list[float]:
+    if stack is None:
+        return [float("nan")] * len(others)
+    values = stack.queries("nDCG@10")
+    return [
+        float("nan") if of is None else paired_test(values, of.queries("nDCG@10")).p_value
+        for of in others
+    ]

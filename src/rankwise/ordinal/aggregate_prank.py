@@ -68,6 +68,9 @@ class AggregatePRank(VotingRanker):
         Rows that came, each pass counted.
     coin_seed_ : int
         The coins of row i are those from ``i n_prank`` on of NumPy's PCG64 of this seed.
+    began_with_ : dict
+        Parameters that shape the model, as they were when it began: ``partial_fit`` and
+        predictions need them unchanged.
     score_name_ : str
 
     Notes
@@ -98,6 +101,7 @@ class AggregatePRank(VotingRanker):
 
     coef_: Float64Array
     dual_coef_: Float64Array
+    _shaping: ClassVar[tuple[str, ...]] = (*VotingRanker._shaping, "n_prank")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **VotingRanker._parameter_constraints,
         "combine": [StrOptions({"bpm", "bag", "vote"})],
@@ -144,8 +148,10 @@ class AggregatePRank(VotingRanker):
         -------
         ndarray of shape (n_samples,), float64
         """
+        check_is_fitted(self)
+        self._check_combine()
         if self.combine == "bpm":
-            check_is_fitted(self)
+            self._check_unchanged()
             weights = self.coef_ if self.kernel is None else self.dual_coef_
             return self._scores(X, weights[:, None])[:, 0]
         return super().rank_score(X)
@@ -195,10 +201,23 @@ class AggregatePRank(VotingRanker):
             self._set_coef(self.hypotheses_.weights.mean(axis=1))
             self.thresholds_ = self.hypotheses_.thresholds.mean(axis=0)
         else:
+            for name in ("coef_", "dual_coef_"):
+                vars(self).pop(name, None)
             self.thresholds_ = self._half_steps()
+
+    def _check_combine(self) -> None:
+        """Raise where ``combine`` was changed to or from "bpm", which predicts by means."""
+        has_means = hasattr(self, "coef_") or hasattr(self, "dual_coef_")
+        if (self.combine == "bpm") != has_means:
+            fitted = '"bpm"' if has_means else '"bag" or "vote"'
+            raise ValueError(
+                f"combine of the fitted model is {fitted}, got combine={self.combine!r}. Set it "
+                "back, or call fit or partial_fit, which take the new one."
+            )
 
     def _count_votes(self, X: FrameLike) -> Float64Array:
         check_is_fitted(self)
+        self._check_combine()
         scores = self._scores(X, self.hypotheses_.weights)
         votes = np.zeros((len(scores), len(self.classes_)))
         voices = np.ones(scores.shape[1])

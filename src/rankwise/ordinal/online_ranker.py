@@ -26,7 +26,7 @@ from rankwise.features.kernels import KERNELS, resolve_kernel
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.declared_labels import declare, numbers_of
 from rankwise.ordinal.hypotheses import Hypotheses
-from rankwise.ordinal.ordinal_ranker import SCORE_NAME, OrdinalRanker
+from rankwise.ordinal.ordinal_ranker import SCORE_NAME, OrdinalRanker, as_before_on_error
 from rankwise.ordinal.support_rows import SupportRows
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_fit, check_rows
@@ -55,6 +55,8 @@ class OnlineRanker(OrdinalRanker):
     hypotheses_: Hypotheses
     X_fit_: Matrix
     n_seen_: int
+    began_with_: dict[str, Any]
+    _shaping: ClassVar[tuple[str, ...]] = ("degree", "kernel", "gamma", "kernel_params")
     _constant: ClassVar[bool] = False  # whether degree 1 has a column of ones
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Options(Integral, {1, 2})],
@@ -82,19 +84,26 @@ class OnlineRanker(OrdinalRanker):
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it, and where scores would leave the range of float64; the
+            model is then as it was before the call.
         """
         self._validate_params()
-        data = self._check_fit(X, y, qid)
-        rng = check_random_state(self.random_state)
-        self._start(data.X, rng, streams=False)
-        codes = data.y.astype(np.int64)
-        for _ in range(self.n_epochs):
-            if self.shuffle:
-                order = rng.permutation(len(codes))
-                self._see(data.X[order], codes[order])
-            else:
-                self._see(data.X, codes)
-        self._publish()
+        with as_before_on_error(self):
+            data = self._check_fit(X, y, qid)
+            rng = check_random_state(self.random_state)
+            self._start(data.X, rng, streams=False)
+            codes = data.y.astype(np.int64)
+            for _ in range(self.n_epochs):
+                if self.shuffle:
+                    order = rng.permutation(len(codes))
+                    self._see(data.X[order], codes[order])
+                else:
+                    self._see(data.X, codes)
+            self._publish()
         return self
 
     def partial_fit(
@@ -122,21 +131,19 @@ class OnlineRanker(OrdinalRanker):
         Raises
         ------
         ValueError
-            When classes are not declared, or y holds another one; the model is then as it was
-            before the call.
+            When classes are not declared, or y holds another one; where a parameter that shapes
+            the model (``began_with_``) has changed since its first rows; where scores would leave
+            the range of float64. The model is then as it was before the call.
         """
         self._validate_params()
-        before = dict(vars(self))
-        try:
+        with as_before_on_error(self):
             self._add(X, y, classes, qid)
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
         return self
 
     def _add(self, X: FrameLike, y: ArrayLike, classes: ArrayLike | None, qid: Any) -> None:
         first = not hasattr(self, "hypotheses_")
+        if not first:
+            self._check_unchanged()
         data = check_fit(self, X, y, qid, reset=first, ordered=True)
         known = None if first else self.classes_
         self.classes_ = declare(classes, y, known)
@@ -148,6 +155,15 @@ class OnlineRanker(OrdinalRanker):
             self.hypotheses_ = self.hypotheses_.copy()
         self._see(data.X, codes)
         self._publish()
+
+    def _check_unchanged(self) -> None:
+        """Raise where a parameter that shapes the model is not what the model was begun with."""
+        for name, value in self.began_with_.items():
+            if not _same(value, getattr(self, name)):
+                raise ValueError(
+                    f"{name} must stay what the model was begun with, {value!r}, got "
+                    f"{getattr(self, name)!r}. Set it back, or call fit to begin anew."
+                )
 
     # What a learner adds --------------------------------------------------------------------------
 
@@ -212,6 +228,9 @@ class OnlineRanker(OrdinalRanker):
             self.X_fit_ = sparse.csr_array(shape) if sparse.issparse(X) else np.empty(shape)
         self.hypotheses_ = Hypotheses.zeros(n_columns, self._n_hypotheses, len(self.classes_))
         self.n_seen_ = 0
+        values = {name: getattr(self, name) for name in self._shaping}
+        keywords = None if self.kernel_params is None else dict(self.kernel_params)
+        self.began_with_ = {**values, "kernel_params": keywords}
 
     def _features(self) -> AffinePowers:
         return AffinePowers(self.n_features_in_, self.degree, self._constant)
@@ -247,16 +266,24 @@ class OnlineRanker(OrdinalRanker):
 
     def _learn(self, X: Matrix, codes: Int64Array) -> Iterator[NDArray[np.int32]]:
         """One pass over rows; the thresholds lowered and raised, block by block."""
-        phi = None if self.kernel is not None else self._features()
-        size = SUPPORT_BLOCK
-        if phi is not None:
-            size = min(max(BLOCK_VALUES // phi.n_features_out, 1), BLOCK_ROWS)
-        for rows in _slices(len(codes), size):
-            if phi is None:
+        if self.kernel is not None:
+            for rows in _slices(len(codes), SUPPORT_BLOCK):
                 yield self._learn_by_values(X[rows], codes[rows])
-            else:
-                yield self._learn_rows(phi(X[rows]), codes[rows])
+                self.n_seen_ += len(codes[rows])
+            return
+        phi = self._features()
+        size = min(max(BLOCK_VALUES // phi.n_features_out, 1), BLOCK_ROWS)
+        weight, entry = largest(self.hypotheses_.weights), 0.0
+        for rows in _slices(len(codes), size):
+            features = phi(X[rows])
+            # A step of a PRank is at most n_classes - 1 times a row; many steps stay in range too.
+            entry = max(entry, largest(features))
+            weight += len(codes[rows]) * len(self.classes_) * entry
+            check_range(phi.n_features_out * weight * entry, X)
+            yield self._learn_rows(features, codes[rows])
             self.n_seen_ += len(codes[rows])
+        # Steps of least mean squares have another bound.
+        check_range(phi.n_features_out * largest(self.hypotheses_.weights) * entry, X)
 
     def _learn_by_values(self, X: Matrix, codes: Int64Array) -> NDArray[np.int32]:
         """Rows by their kernel values with those kept so far, evaluated row by row."""
@@ -265,28 +292,59 @@ class OnlineRanker(OrdinalRanker):
         weights[: support.n_kept] = known
         moves = np.zeros((len(codes), self._n_hypotheses, 2), dtype=np.int32)
         coins = self._coins(len(codes))
-        for row, code in enumerate(codes):
-            offered = support.offer(row)
-            values = np.asarray(self.kernel_(offered[-1:], offered), dtype=np.float64)[0]
-            if self._learn_value(values, code, coins[row], weights, moves[row]):
-                support.keep()
+        value = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for row, code in enumerate(codes):
+                offered = support.offer(row)
+                values = np.asarray(self.kernel_(offered[-1:], offered), dtype=np.float64)[0]
+                value = max(value, largest(values))
+                if self._learn_value(values, code, coins[row], weights, moves[row]):
+                    support.keep()
         self.X_fit_ = support.kept()
         self.hypotheses_ = replace(self.hypotheses_, weights=weights[: support.n_kept].copy())
+        check_range(value * largest(np.abs(weights).sum(axis=0)), X)
         return moves
 
     def _scores(self, X: FrameLike, weights: Float64Array) -> Float64Array:
         """Scores under weights of shape (n_columns or n_support, P), (n_samples, P)."""
         X = check_rows(self, X)
+        self._check_unchanged()
         scores = np.zeros((X.shape[0], weights.shape[1]))
-        if self.kernel is None:
-            phi = self._features()
-            for rows in _slices(X.shape[0], max(BLOCK_VALUES // phi.n_features_out, 1)):
-                scores[rows] = phi(X[rows]) @ weights
-        elif len(weights):
-            for rows in _slices(X.shape[0], max(BLOCK_VALUES // len(weights), 1)):
-                block = X[rows].astype(np.float64, copy=False)
-                scores[rows] = self.kernel_(block, self.X_fit_) @ weights
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.kernel is None:
+                phi = self._features()
+                for rows in _slices(X.shape[0], max(BLOCK_VALUES // phi.n_features_out, 1)):
+                    scores[rows] = phi(X[rows]) @ weights
+            elif len(weights):
+                for rows in _slices(X.shape[0], max(BLOCK_VALUES // len(weights), 1)):
+                    block = X[rows].astype(np.float64, copy=False)
+                    scores[rows] = self.kernel_(block, self.X_fit_) @ weights
+        check_range(largest(scores), X)
         return scores
+
+
+def largest(values: Matrix) -> float:
+    """Largest absolute value, infinite where one is NaN."""
+    entries = values.data if sparse.issparse(values) else values
+    most = float(np.maximum(entries.max(initial=0.0), -entries.min(initial=0.0)))
+    return most if most < np.inf else np.inf
+
+
+def check_range(bound: float, X: Matrix) -> None:
+    """Raise where a bound of the scores of rows X is infinite or NaN."""
+    if not bound < np.inf:
+        raise ValueError(
+            "X must hold numbers whose products with the weights, and so the scores, are far "
+            f"within float64, got an entry of {largest(X):.3g}. Scale the columns."
+        )
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two values of a parameter are equal, arrays in ``kernel_params`` entry by entry."""
+    if isinstance(old, dict):
+        known = isinstance(new, dict) and old.keys() == new.keys()
+        return known and all(_same(old[key], new[key]) for key in old)
+    return old is new or bool(np.array_equal(old, new))
 
 
 def _slices(n: int, size: int) -> list[slice]:

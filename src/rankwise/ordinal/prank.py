@@ -58,6 +58,9 @@ class PRank(PerceptronRanker):
     n_seen_ : int
         Rows seen, each pass counted.
     hypotheses_ : Hypotheses
+    began_with_ : dict
+        Parameters that shape the model, as they were when it began: ``partial_fit`` and
+        predictions need them unchanged.
     score_name_ : str
 
     Notes

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._threads import thread_map
 from rankwise.kernels.perceptron_ranking import replay_thresholds, replay_votes
+from rankwise.ordinal.online_ranker import check_range, largest
 from rankwise.ordinal.votes import VOTES, VotingRanker
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_rows
@@ -64,6 +65,9 @@ class VotedPRank(VotingRanker):
     kernel_ : Kernel
     hypotheses_ : Hypotheses
         The last one.
+    began_with_ : dict
+        Parameters that shape the model, as they were when it began: ``partial_fit`` and
+        predictions need them unchanged.
     score_name_ : str
 
     Notes
@@ -74,6 +78,13 @@ class VotedPRank(VotingRanker):
     ``rank_score`` is the mean class number voted for, unrounded, under any rule. Its thresholds
     give the class for ``votes="mean"`` only; the other rules choose by all votes, and the argmax
     of ``decision_function`` is what they choose.
+
+    Scores of earlier hypotheses are sums of kernel values with ``X_fit_``, rounded in another
+    order than ``w.x`` was in training (and in another one for CSR). A score that exact arithmetic
+    puts on a threshold, as of columns in tenths, can so fall on either side of it, and a few votes
+    may differ from those of the weights; whole numbers have no rounding. Weights of every
+    hypothesis would need n_columns in place of n_features steps for each mistake, with
+    ``degree=2`` about n_features / 2 times as many.
 
     References
     ----------
@@ -148,6 +159,7 @@ class VotedPRank(VotingRanker):
     def _count_votes(self, X: FrameLike) -> Float64Array:
         check_is_fitted(self)
         X = check_rows(self, X)
+        self._check_unchanged()
         votes = np.zeros((X.shape[0], len(self.classes_)))
         size = max(1, SLICE_VALUES // (self.n_mistakes_ + 1))
         for lo in range(0, X.shape[0], size):
@@ -168,7 +180,9 @@ class VotedPRank(VotingRanker):
         if self.n_mistakes_ == 0:
             return np.zeros((X.shape[0], 0))
         kernel = self._features().kernel if self.kernel is None else self.kernel_
-        values = kernel(X.astype(np.float64, copy=False), self.X_fit_)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = kernel(X.astype(np.float64, copy=False), self.X_fit_)
+        check_range(largest(values) * float(np.abs(self.dual_coef_).sum()), X)
         return np.ascontiguousarray(values, dtype=np.float64)
 
 

@@ -60,6 +60,9 @@ class WidrowHoff(OnlineRanker):
     n_seen_ : int
         Rows seen, each pass counted.
     hypotheses_ : Hypotheses
+    began_with_ : dict
+        Parameters that shape the model, as they were when it began: ``partial_fit`` and
+        predictions need them unchanged.
     score_name_ : str
 
     Notes

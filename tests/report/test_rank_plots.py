@@ -64,6 +64,14 @@ def test_confusion_is_drawn_in_rank_order(labelled):
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["1", "2", "3", "4"]
 
 
+def test_confusion_of_something_else():
+    with pytest.raises(ValueError, match="found must hold at least one Confusion, got an empty"):
+        plot_confusion({})
+    for other in (np.eye(3), {"a": np.eye(3)}, None):
+        with pytest.raises(TypeError, match=r"found must be a Confusion .* got (ndarray|NoneType)"):
+            plot_confusion(other)
+
+
 def test_many_classes_have_no_numbers_and_few_names(rng):
     y = rng.integers(0, 30, 500)
     axes = plot_confusion({"many": confusion(y, rng.integers(0, 30, 500))}).axes[0]

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.tree import DecisionTreeClassifier
 
-from rankwise import RankingTree
+from rankwise import PRank, RankingTree
 from rankwise.trees import export_text
 from rankwise.trees.columns import ColumnTable
 from rankwise.trees.tree import Tree
@@ -132,6 +134,16 @@ def test_names_digits_depth_and_weights(rng):
         export_text(tree, feature_names=["left"])
     with pytest.raises(ValueError, match="class_names must hold 4 names, got 2"):
         export_text(tree, class_names=["a", "b"])
+
+
+def test_only_fitted_trees_have_words():
+    for draw in (export_text, pytest.importorskip("rankwise.report").plot_tree):
+        with pytest.raises(NotFittedError, match="This RankingTree instance is not fitted yet"):
+            draw(RankingTree())
+        others = (DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1]), PRank(), RankingTree, None)
+        for other in others:
+            with pytest.raises(TypeError, match="estimator must be a fitted RankingTree, got"):
+                draw(other)
 
 
 def test_trees_deeper_than_recursion_goes():

@@ -45,6 +45,13 @@ def plot_confusion(found: Confusion | Mapping[str, Confusion]) -> Figure:
     -------
     matplotlib.figure.Figure
 
+    Raises
+    ------
+    TypeError
+        Where something else is given.
+    ValueError
+        For an empty mapping.
+
     Examples
     --------
     >>> from rankwise.metrics import confusion
@@ -52,6 +59,17 @@ def plot_confusion(found: Confusion | Mapping[str, Confusion]) -> Figure:
     >>> figure.savefig("confusion.svg")  # doctest: +SKIP
     """
     named = dict(found) if isinstance(found, Mapping) else {"": found}
+    for one in named.values():
+        if not isinstance(one, Confusion):
+            raise TypeError(
+                "found must be a Confusion or a mapping from names to them, got "
+                f"{type(one).__name__}. Pass rankwise.metrics.confusion(y_true, y_pred)."
+            )
+    if not named:
+        raise ValueError(
+            "found must hold at least one Confusion, got an empty mapping. Pass "
+            '{"name": rankwise.metrics.confusion(y_true, y_pred)}.'
+        )
     shown = list(named.items())[:MOST_PANELS]
     figure, grid = panels(len(shown), height=2.75)
     for axes, (name, one) in zip(grid, shown, strict=False):

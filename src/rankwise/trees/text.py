@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.trees.columns import ColumnTable
 from rankwise.trees.tree import Tree
@@ -58,7 +60,10 @@ class TreeReader:
         ------
         ValueError
             Where a list has not one name for each column or class.
+        NotFittedError, TypeError
+            Where the tree is not fitted, or the estimator is none.
         """
+        _check_tree(estimator)
         n_features = len(estimator.has_missing_)
         features = getattr(estimator, "feature_names_in_", None)
         if features is None:
@@ -168,6 +173,13 @@ def export_text(
     -------
     str
 
+    Raises
+    ------
+    ValueError
+        Where a list has not one name for each column or class.
+    NotFittedError, TypeError
+        Where the tree is not fitted, or the estimator is none.
+
     Notes
     -----
     O(n_nodes n_classes).
@@ -219,6 +231,18 @@ def _leaves_below(tree: Tree) -> list[int]:
 
 def _word(category: Any) -> str:
     return f"{category:g}" if isinstance(category, float) else str(category)
+
+
+def _check_tree(estimator: Any) -> None:
+    """Raise where an estimator is not a tree, or not fitted."""
+    if all(hasattr(estimator, name) for name in ("tree_", "columns_", "node_classes_")):
+        return
+    if isinstance(estimator, BaseEstimator) and hasattr(estimator, "decision_path"):
+        check_is_fitted(estimator)
+    raise TypeError(
+        f"estimator must be a fitted RankingTree, got {type(estimator).__name__}. Of another "
+        "library's tree use that library's own function."
+    )
 
 
 def _checked(argument: str, given: Sequence[str] | None, own: Sequence[Any]) -> list[str]:

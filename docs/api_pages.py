@@ -36,6 +36,7 @@ MODULES = {
     "rankwise.selection": "Comparison",
     "rankwise.explain": "Explanations",
     "rankwise.report": "Report",
+    "rankwise.export": "Export",
     "rankwise.distributed": "Clusters",
     "rankwise.experiments": "Published experiments",
     "rankwise.features.kernels": "Kernels",

@@ -16,6 +16,7 @@ from rankwise.cli import (
     convert,
     cv,
     evaluate,
+    export,
     fit,
     info,
     lint,
@@ -39,6 +40,7 @@ app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("reproduce")(reproduce.reproduce)
+app.command("export")(export.export)
 app.command("convert")(convert.convert)
 app.command("lint")(lint.lint)
 app.command("info")(info.info)

@@ -1,0 +1,124 @@
+"""``rankwise export``: a saved model for ONNX runtimes, Solr, Elasticsearch or RankLib."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankwise.cli._errors import UsageError
+from rankwise.cli._options import MISSING_FOLDERS, Json
+from rankwise.cli._output import check_target, make_folder, print_json
+
+
+class Format(StrEnum):
+    """Whose form to write."""
+
+    onnx = "onnx"
+    solr = "solr"
+    elasticsearch = "elasticsearch"
+    ranklib = "ranklib"
+
+
+_ENGINES = (Format.solr, Format.elasticsearch)
+
+
+def export(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File that 'fit' wrote.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help=f"File to write. {MISSING_FOLDERS}")],
+    to: Annotated[
+        Format | None,
+        typer.Option("--format", help="Whose form; else onnx where OUT ends in .onnx."),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…|FILE",
+            help="Names of the features in Solr's store or Elasticsearch's feature set, in the "
+            "order of the columns, or a file with one a line; else those of the fit, or f1, f2, …",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Name of the model in Solr or Elasticsearch; else that of its file."),
+    ] = None,
+    nulls: Annotated[
+        bool,
+        typer.Option("--nulls", help="Let Solr (9.2 or later) tell missing values from 0."),
+    ] = False,
+    classes: Annotated[
+        bool,
+        typer.Option("--classes", help="Add an ordinal model's class as an output (ONNX)."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Write a saved model in the form of another program.
+
+    onnx takes most models and pipelines; solr linear models, sums of trees and networks;
+    elasticsearch (OpenSearch too) and ranklib linear models and sums of trees.
+    """
+    kind = to or (Format.onnx if out.suffix == ".onnx" else None)
+    if kind is None:
+        raise UsageError(f"{out.name!r} does not tell the form. Add --format {'|'.join(Format)}.")
+    named = {"--features": features, "--name": name}
+    for option, value, kinds in (
+        *((option, value, _ENGINES) for option, value in named.items()),
+        ("--nulls", nulls, (Format.solr,)),
+        ("--classes", classes, (Format.onnx,)),
+    ):
+        if value and kind not in kinds:
+            raise UsageError(
+                f"{option} belongs to --format {'|'.join(kinds)}, got {kind}. Drop it."
+            )
+    if not model.is_file():
+        raise UsageError(f"{str(model)!r} is no model file.")
+    check_target(out, "OUT")
+    from rankwise.persistence import load
+
+    estimator = load(model)
+    make_folder(out)
+    given: dict[str, Any] = {}
+    if kind in _ENGINES:
+        given = {"features": _names(features), "name": name or model.stem}
+    written = _write(kind, estimator, out, given, nulls=nulls, classes=classes)
+    if json:
+        print_json({"model": str(model), "format": kind.value, "out": str(out), "holds": written})
+        return
+    typer.echo(f"{written}: {out}")
+
+
+def _write(
+    kind: Format, estimator: Any, out: Path, given: dict[str, Any], *, nulls: bool, classes: bool
+) -> str:
+    """Write the file; what it holds in a word."""
+    if kind is Format.onnx:
+        from rankwise.export import to_onnx
+
+        graph = to_onnx(estimator, out, label=classes).graph
+        return f"ONNX, {len(graph.node)} operators"
+    if kind is Format.solr:
+        from rankwise.export import to_solr
+
+        model = to_solr(estimator, out, nulls=nulls, **given)
+        return f"Solr {model['class'].rpartition('.')[2]}, {len(model['features'])} features"
+    if kind is Format.elasticsearch:
+        from rankwise.export import to_elasticsearch
+
+        body = to_elasticsearch(estimator, out, **given)
+        return f"Elasticsearch {body['model']['model']['type']}"
+    from rankwise.export import to_ranklib
+
+    first, _, _ = to_ranklib(estimator, out).partition("\n")
+    return f"RankLib {first.removeprefix('## ')}"
+
+
+def _names(features: str | None) -> list[str] | None:
+    """Names from a file or from the option itself."""
+    if features is None:
+        return None
+    path = Path(features)
+    if path.is_file():
+        return path.read_text(encoding="utf-8").splitlines()
+    return [part.strip() for part in features.split(",")]

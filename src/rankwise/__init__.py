@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.adapters.xgboost import XGBoostRanker
     from rankwise.rankers.boosting.ada_rank import AdaRank
     from rankwise.rankers.boosting.coordinate_ascent import CoordinateAscent
+    from rankwise.rankers.boosting.frank import FRank
     from rankwise.rankers.boosting.mc_rank import McRank
     from rankwise.rankers.boosting.rank_boost import RankBoost
     from rankwise.rankers.elm.elmrank import ELMRank
@@ -88,6 +89,7 @@ __all__ = [
     "CatBoostRanker",
     "CoordinateAscent",
     "ELMRank",
+    "FRank",
     "LSRRank",
     "LSSVRanker",
     "LambdaRank",

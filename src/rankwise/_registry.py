@@ -194,6 +194,14 @@ REGISTRY: dict[str, Entry] = {
         paper="freund2003",
         params={"n_estimators": 1000, "early_stopping_rounds": 100},
     ),
+    "frank": Entry(
+        "rankwise.rankers.boosting.frank:FRank",
+        kind="ranker",
+        summary="Boosted thresholds on features under the fidelity loss of pairs (FRank)",
+        tags=frozenset({"pairwise", "boosting", "validation", "deterministic"}),
+        paper="tsai2007",
+        params={"n_estimators": 1000, "early_stopping_rounds": 100},
+    ),
     "ada_rank": Entry(
         "rankwise.rankers.boosting.ada_rank:AdaRank",
         kind="ranker",
@@ -298,13 +306,8 @@ REGISTRY: dict[str, Entry] = {
         tags=frozenset({"listwise", "neural", "validation"}),
         paper="volkovs2009",
         extra="neural",
-        params={
-            "n_features": 10,
-            "n_pair_nodes": 10,
-            "early_stopping_rounds": 10,
-            "random_state": 0,
-        },
-        space={"objective": ["nDCG@10", "ERR"], "kl_weight": [0.1, 1.0]},
+        params={"n_features": 10, "early_stopping_rounds": 10, "random_state": 0},
+        space={"learning_rate": [0.03, 0.1], "kl_weight": [0.0, 0.1]},
     ),
     "lightgbm": Entry(
         "rankwise.rankers.adapters.lightgbm:LightGBMRanker",

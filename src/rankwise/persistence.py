@@ -39,6 +39,7 @@ from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundExc
 
 import rankwise
 from rankwise._registry import REGISTRY
+from rankwise.rankers.boosting.stored_trees import check_histogram_trees
 
 FORMAT = 1
 HEADER = "rankwise.json"
@@ -63,7 +64,12 @@ RESULT_TYPES = (
     "rankwise.trees.columns.ColumnTable",
     "rankwise.trees.tree.Tree",
 )
-PLAIN_TYPES = ("numpy.dtype",)  # kept by scikit-learn's imputer; not on skops' own list
+# Not on skops' own list: kept by scikit-learn's imputer; trees of its histogram gradient boosting,
+# which are checked once they are built.
+PLAIN_TYPES = (
+    "numpy.dtype",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+)
 TRUSTED_TYPES = (
     *(entry.path.replace(":", ".") for entry in REGISTRY.values()),
     *RESULT_TYPES,
@@ -167,6 +173,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[type | Callable[...,
         with ZipFile(io.BytesIO(data)) as archive:
             _check_loaders(json.loads(archive.read("schema.json")), path)
         estimator = skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
+        for value in [estimator, *(value for _, value in _walk(estimator, ""))]:
+            check_histogram_trees(value)
     except UntrustedTypesFoundException:
         raise _untrusted(path, data, names) from None
     except (ModelFileError, ImportError):

@@ -23,6 +23,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "catboost": {"n_estimators": 10, "n_jobs": 1},
     "orboost": {"n_estimators": 40},
     "rank_boost": {"n_estimators": 40},
+    "frank": {"n_estimators": 40},
     "mc_rank": {"n_estimators": 20, "learning_rate": 0.2},
     "ranking_forest": {"n_estimators": 10, "n_jobs": 1},
     "rank_net": {**_NETWORK},

@@ -24,7 +24,8 @@ def search_bins(codes, u, n_cuts, total, first, last, histogram, gain):
     missing; ``histogram[j]`` becomes the sums of u by bin, which ``choose_bin`` reads.
     """
     n_rows = len(u)
-    histogram[first:last] = 0
+    for j in range(first, last):
+        histogram[j, : n_cuts[j] + 2] = 0
     for start in range(0, n_rows, BLOCK):
         stop = min(n_rows, start + BLOCK)
         j = first

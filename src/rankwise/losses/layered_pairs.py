@@ -6,12 +6,13 @@ the layers of ``Q`` over a layer times ``P`` over the layers below, O(rows + lay
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rankwise._row_hash import canonical_order
 from rankwise._threads import query_chunks
+from rankwise.kernels.pair_boosting import weigh_pairs
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
 from rankwise.typing import Float64Array, Int64Array
@@ -53,6 +54,20 @@ class LayeredPairs:
     def row_ptr(self) -> Int64Array:
         """First row of each query, and the number of rows, shape (n_queries + 1,)."""
         return self.layer_ptr[self.query_ptr]
+
+    @property
+    def n_pairs(self) -> Int64Array:
+        """Pairs of rows of different layers in each query, shape (n_queries,)."""
+        layers = np.diff(self.layer_ptr)
+        squares = np.concatenate([[0], np.cumsum(layers**2)])[self.query_ptr]
+        return (np.diff(self.row_ptr) ** 2 - np.diff(squares)) // 2
+
+    def normalised(self) -> LayeredPairs:
+        """The same pairs, weighted so that those of each query add up to 1."""
+        mass = np.add.reduceat(np.append(self.weight, 0.0), self.layer_ptr[:-1])
+        arguments = (mass, mass, self.grades, self.table, self.query_ptr)
+        sums = np.array([weigh_pairs(*arguments, q, q + 1) for q in range(len(self.scale))])
+        return replace(self, scale=np.where(sums > 0, 1.0 / np.where(sums > 0, sums, 1.0), 0.0))
 
     def parts(self) -> list[tuple[int, int]]:
         """Ranges of queries for one thread each."""

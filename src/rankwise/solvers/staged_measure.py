@@ -45,7 +45,11 @@ class StagedMeasure:
         values = self._scores
         if thresholds is not None and self._measure.reads_labels:
             values = np.searchsorted(thresholds, values, side="right").astype(np.float64)
-        self.values.append(self._measure.mean(self._y, values, self._groups))
+        self.record(values)
+
+    def record(self, scores: Float64Array) -> None:
+        """Measure the rows under the scores of a stage."""
+        self.values.append(self._measure.mean(self._y, scores, self._groups))
 
     @property
     def best(self) -> int:

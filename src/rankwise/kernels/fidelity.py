@@ -1,0 +1,82 @@
+"""Fidelity loss of the pairs of a query, by loops over pairs.
+
+A pair of an upper row i and a lower row j whose scores differ by o has the loss
+``1 - 1 / sqrt(1 + exp(-o))``, the fidelity loss where the target probability is 1. With
+``E = exp(score)`` it needs no exponential: ``exp(-o)`` is ``E[j] / E[i]``. Rows lie in layers, see
+:mod:`rankwise.kernels.pair_boosting`; a pair weighs ``table[a, b]`` (1 where the table is empty)
+times the weights of its rows and of its query. O(pairs).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rankwise._jit import njit
+
+
+@njit
+def fidelity_point(
+    E, weight, grades, table, layer_ptr, query_ptr, scale, queries, slope
+):  # fmt: skip
+    """Loss of the queries ``queries[0]:queries[1]``, and the sum of its slopes over pairs.
+
+    ``slope``, 0 before, becomes minus the derivative of the loss by the score of each row.
+    """
+    value, total = 0.0, 0.0
+    for q in range(queries[0], queries[1]):
+        start = query_ptr[q]
+        for k in range(start + 1, query_ptr[q + 1]):
+            for i in range(layer_ptr[k], layer_ptr[k + 1]):
+                inverse, mine = 1.0 / E[i], 0.0
+                for layer in range(start, k):
+                    pair = scale[q] * weight[i]
+                    if len(table) > 0:
+                        pair *= table[grades[k], grades[layer]]
+                    for j in range(np.uint64(layer_ptr[layer]), np.uint64(layer_ptr[layer + 1])):
+                        x = E[j] * inverse
+                        r = 1.0 / (1.0 + x)
+                        s = math.sqrt(r)
+                        value += pair * weight[j] * (x * r / (1.0 + s))  # 1 - s
+                        push = pair * weight[j] * 0.5 * (x * r) * s
+                        mine += push
+                        slope[j] -= push
+                slope[i] += mine
+                total += mine
+    return value, total
+
+
+@njit
+def fidelity_split(E, weight, grades, table, layer_ptr, query_ptr, scale, queries, side):
+    """Slopes of the pairs of which only the upper row has ``side``, and of which only the lower."""
+    right, wrong = 0.0, 0.0
+    for q in range(queries[0], queries[1]):
+        start = query_ptr[q]
+        for k in range(start + 1, query_ptr[q + 1]):
+            for i in range(layer_ptr[k], layer_ptr[k + 1]):
+                inverse, mine = 1.0 / E[i], 0.0
+                for layer in range(start, k):
+                    pair = scale[q] * weight[i]
+                    if len(table) > 0:
+                        pair *= table[grades[k], grades[layer]]
+                    for j in range(np.uint64(layer_ptr[layer]), np.uint64(layer_ptr[layer + 1])):
+                        if side[j] != side[i]:
+                            x = E[j] * inverse
+                            r = 1.0 / (1.0 + x)
+                            mine += pair * weight[j] * 0.5 * (x * r) * math.sqrt(r)
+                if side[i]:
+                    right += mine
+                else:
+                    wrong += mine
+    return right, wrong
+
+
+@njit
+def write_integers(slope, scale, u):
+    """Write the slopes as integers, in units of ``1 / scale``; returns their sum."""
+    total = np.int64(0)
+    for i in range(len(slope)):
+        u[i] = np.int64(np.rint(slope[i] * scale))
+        total += u[i]
+    return total

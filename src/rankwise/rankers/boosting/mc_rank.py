@@ -1,0 +1,292 @@
+"""McRank: expected grade from the class probabilities of any classifier [1]_.
+
+References
+----------
+.. [1] Li, Burges & Wu, "McRank: learning to rank using multiple classification and gradient
+   boosting", Advances in Neural Information Processing Systems 20 (2007).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise._row_hash import canonical_order
+from rankwise.base import Ranker
+from rankwise.features.binning import find_bins
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.solvers.staged_measure import StagedMeasure
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.validation import FitData, check_fit, check_rows, check_validation
+
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+LARGEST_EXPONENT = 1000  # of the gain
+
+
+class McRank(Ranker):
+    """Expected grade, or gain, under the probabilities of a classifier (McRank).
+
+    Parameters
+    ----------
+    estimator : classifier with ``predict_proba``, optional
+        None: scikit-learn's ``HistGradientBoostingClassifier`` with the parameters below.
+    form : {"plain", "ordinal"}, default="plain"
+        "plain": one classifier of the grades. "ordinal": for each grade but the lowest a
+        classifier of the rows that reach it.
+    gain : {"linear", "exp2"}, default="linear"
+        What is expected: the label y, or 2^y - 1.
+    n_estimators : int >= 1, default=200
+        Rounds of the default classifier.
+    learning_rate : float > 0, default=0.05
+        Of the default classifier.
+    max_leaf_nodes : int >= 2, default=15
+        Of the default classifier's trees.
+    max_classes : int in [2, 255], default=32
+        More distinct labels are cut into so many classes of about equal numbers of rows, whose
+        labels are the means of theirs.
+    measure : str, default="nDCG@10"
+        Taken on X_val after every round, see :func:`rankwise.metrics.parse`.
+    random_state : int, RandomState or None, default=None
+        Given to the default classifier.
+
+    Attributes
+    ----------
+    estimators_ : list of classifiers
+        One, or one for each grade but the lowest; empty where all labels are equal.
+    class_labels_ : ndarray of shape (n_classes,)
+        Labels of the classes, ascending.
+    n_estimators_ : int or None
+        Rounds that ``predict`` uses: with X_val the best on it; None where the classifiers have no
+        ``staged_predict_proba``.
+    validation_scores_ : ndarray of shape (n_rounds,)
+        ``measure`` on X_val after every round (or at the end), where X_val was given.
+    score_name_ : str
+
+    Notes
+    -----
+    The score of a row is ``sum_k g_k P(y = k)``, g the gains of the grades; for "ordinal"
+    ``g_0 + sum_k (g_k - g_{k-1}) P(y >= k)``, which is the same where the probabilities agree.
+    Queries play no part but in the measure on X_val. Rows are given to the classifiers in an order
+    of their content. The default classifier takes missing values (NaN); CSR rows become dense for
+    it.
+
+    Differs from [1]_: its trees are scikit-learn's.
+
+    Composition: columns of X x losses of classes x any classifier.
+
+    References
+    ----------
+    .. [1] Li, Burges & Wu, "McRank: learning to rank using multiple classification and gradient
+       boosting", Advances in Neural Information Processing Systems 20 (2007).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from rankwise import McRank
+    >>> X = np.array([[0.0], [1.0], [2.0], [0.2], [0.9], [1.8]])
+    >>> ranker = McRank(LogisticRegression(), form="ordinal").fit(X, [0, 1, 2, 0, 1, 2])
+    >>> ranker.rank(X).tolist()
+    [6, 3, 1, 5, 4, 2]
+    """
+
+    # The default classifier's bins and leaves count rows, whatever their weights.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), None],
+        "form": [StrOptions({"plain", "ordinal"})],
+        "gain": [StrOptions({"linear", "exp2"})],
+        "n_estimators": [AT_LEAST_ONE],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
+        "max_classes": [Interval(Integral, 2, 255, closed="both")],
+        "measure": [str],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        form: Literal["plain", "ordinal"] = "plain",
+        gain: Literal["linear", "exp2"] = "linear",
+        *,
+        n_estimators: int = 200,
+        learning_rate: float = 0.05,
+        max_leaf_nodes: int = 15,
+        max_classes: int = 32,
+        measure: str = "nDCG@10",
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.form = form
+        self.gain = gain
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_classes = max_classes
+        self.measure = measure
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_missing()
+        return tags
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Any:
+        """Train on judged rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            NaN means missing, where the classifier takes it.
+        y : array-like of shape (n_samples,)
+            Any finite numbers, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, any dtype and order; it decides the order of the rows at most.
+        X_val, y_val, qid_val : optional
+            Validation rows: the number of rounds is chosen by ``measure`` on them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        self._validate_params()
+        allow_nan = self._takes_missing()
+        data = check_fit(self, X, y, qid, allow_nan=allow_nan)
+        valid = check_validation(self, data, X_val, y_val, qid_val, allow_nan=allow_nan)
+        measure = parse(self.measure)
+        self._set_score_name(data.y)
+        self.class_labels_, classes = self._classes(data.y)
+        self._gains = self._gains_of(self.class_labels_)
+        staged = None if valid is None else StagedMeasure(measure, valid.y, valid.groups)
+        self.estimators_ = self._train(data, classes)
+        self.n_estimators_ = None
+        if self._is_staged():
+            self.n_estimators_ = sum(1 for _ in self._stages(_rows(self, data.X[:1])))
+        if valid is not None and staged is not None:
+            X_valid = _rows(self, valid.X)
+            for scores in self._stages(X_valid) if self._is_staged() else [self._scores(X_valid)]:
+                staged.record(scores)
+            self.validation_scores_ = np.array(staged.values)
+            if self._is_staged():
+                self.n_estimators_ = staged.best
+        return self
+
+    def predict(self, X: FrameLike) -> Float64Array:
+        """Expected grade or gain of every row, shape (n_samples,), float64."""
+        check_is_fitted(self)
+        rows = _rows(self, check_rows(self, X, allow_nan=self._takes_missing()))
+        if self.n_estimators_ is None:
+            return self._scores(rows)
+        return next(islice(self._stages(rows), self.n_estimators_ - 1, None))
+
+    def _takes_missing(self) -> bool:
+        return self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
+
+    def _classes(self, y: Float64Array) -> tuple[Float64Array, Int64Array]:
+        """Labels of the classes, and the class of every row."""
+        labels, classes = np.unique(y, return_inverse=True)
+        if len(labels) <= self.max_classes:
+            return labels, classes.astype(np.int64)
+        codes = find_bins(y[:, None], self.max_classes).codes(y[:, None])[0].astype(np.int64)
+        counts = np.bincount(codes)
+        # Sums in the order of the labels: the same for any order of the rows.
+        order = np.argsort(y, kind="stable")
+        return np.bincount(codes[order], y[order]) / counts, codes
+
+    def _gains_of(self, labels: Float64Array) -> Float64Array:
+        if self.gain == "linear":
+            return labels
+        if labels.max() > LARGEST_EXPONENT:
+            raise ValueError(
+                f"gain='exp2' takes labels up to {LARGEST_EXPONENT}, got {labels.max():g}. "
+                "Use gain='linear'."
+            )
+        return np.exp2(labels) - 1.0
+
+    def _train(self, data: FitData, classes: Int64Array) -> list[Any]:
+        n_classes = len(self.class_labels_)
+        if n_classes < 2:
+            return []
+        order, _ = canonical_order(data.X, data.y, data.groups)
+        rows, classes = _rows(self, data.X[order]), classes[order]
+        targets = [classes]
+        if self.form == "ordinal":
+            targets = [(classes >= k).astype(np.int64) for k in range(1, n_classes)]
+        classifier = self._classifier()
+        classifiers: list[Any] = [clone(classifier) for _ in targets]
+        return [
+            classifier.fit(rows, target)
+            for classifier, target in zip(classifiers, targets, strict=True)
+        ]
+
+    def _classifier(self) -> Any:
+        """The unfitted classifier; all of one fit have one seed."""
+        if self.estimator is not None:
+            return self.estimator
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        without_stopping: Any = False
+        return HistGradientBoostingClassifier(
+            max_iter=self.n_estimators,
+            learning_rate=self.learning_rate,
+            max_leaf_nodes=self.max_leaf_nodes,
+            early_stopping=without_stopping,
+            random_state=seed,
+        )
+
+    def _is_staged(self) -> bool:
+        """Whether the classifiers tell probabilities after every round."""
+        return bool(self.estimators_) and all(
+            hasattr(classifier, "staged_predict_proba") for classifier in self.estimators_
+        )
+
+    def _stages(self, rows: Matrix) -> Iterator[Float64Array]:
+        """Scores after every round."""
+        stages = (classifier.staged_predict_proba(rows) for classifier in self.estimators_)
+        for probabilities in zip(*stages, strict=False):
+            yield self._expected(probabilities, rows.shape[0])
+
+    def _scores(self, rows: Matrix) -> Float64Array:
+        probabilities = [classifier.predict_proba(rows) for classifier in self.estimators_]
+        return self._expected(probabilities, rows.shape[0])
+
+    def _expected(self, probabilities: Any, n_rows: int) -> Float64Array:
+        """Expected gain from the classifiers' probabilities."""
+        gains = self._gains
+        if len(gains) < 2:
+            return np.full(n_rows, gains[0])
+        if self.form == "plain":
+            return np.asarray(probabilities[0], dtype=np.float64) @ gains
+        reached = np.stack([np.asarray(p, dtype=np.float64)[:, 1] for p in probabilities], axis=1)
+        return gains[0] + reached @ np.diff(gains)
+
+
+def _rows(ranker: McRank, X: Matrix) -> Matrix:
+    """Rows as the classifier takes them."""
+    return X.toarray() if ranker.estimator is None and sparse.issparse(X) else X

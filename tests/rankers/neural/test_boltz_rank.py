@@ -82,6 +82,14 @@ def test_energy_is_the_sum_over_pairs(small):
             assert got[k, q] == pytest.approx(expected, abs=1e-12)
 
 
+def test_queries_may_have_slopes_of_their_own(small):
+    labels, scores = small
+    sets = sample_rankings(labels, scores, INDPTR, 6, np.random.RandomState(0))
+    slopes = np.array([0.5, 1.0, 2.0, 3.0, 4.0])
+    got = energies(torch.tensor(scores), sets, slopes)
+    np.testing.assert_allclose(got, energies(torch.tensor(scores), sets) * torch.tensor(slopes))
+
+
 def test_row_below_another_with_a_smaller_score_raises_the_energy():
     scores = np.array([1.0, 0.0])
     sets = sample_rankings(scores, scores, np.array([0, 2]), 2, np.random.RandomState(0))
@@ -188,6 +196,10 @@ def test_sampled_rankings_are_distinct_and_hold_both_orders(rng):
         for values in (labels, scores):
             order = QueryGroups.single(hi - lo).ranks(values[lo:hi])
             assert tuple(order) in counted
+    few = sample_rankings(labels, scores, indptr, 30, np.random.RandomState(3), gold_share=1e-9)
+    gold = QueryGroups.from_sizes(sizes).ranks(labels)
+    assert (few.ranks[0] == gold).all()  # the first of its part is without noise
+    assert (few.ranks[1] == QueryGroups.from_sizes(sizes).ranks(scores)).all()
     again = sample_rankings(labels, scores, indptr, 30, np.random.RandomState(3))
     np.testing.assert_array_equal(again.ranks, sets.ranks)
     assert (

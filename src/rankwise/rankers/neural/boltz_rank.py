@@ -49,12 +49,14 @@ class BoltzRank(NeuralRanker):
         With a pairwise network a score depends on the query, and ``predict`` takes the qid.
     objective : str, default="nDCG@10"
         Measure whose expectation is maximised, e.g. "ERR"; see :func:`rankwise.metrics.parse`.
-    kl_weight : float >= 0, default=1.0
+    kl_weight : float >= 0, default=0.1
         Weight of the Kullback-Leibler divergence from the distribution that the labels give.
     n_rankings : int >= 2, default=50
         Rankings drawn for a query in every step; a query that has no more is summed exactly.
-    slope : float > 0, default=1.0
-        A pair that is t ranks apart counts ``slope t`` times its difference of scores.
+    gold_share : float in (0, 1), default=0.2
+        Share of these around the order by label; the rest is around the order by score.
+    slope : float > 0, default=10.0
+        A pair that is t of m ranks apart counts ``slope t / m`` times its difference of scores.
     n_features : int >= 1, optional
         Train on so many features, selected by :class:`AdaRank` on ``objective``.
     features : array-like of int, optional
@@ -101,20 +103,24 @@ class BoltzRank(NeuralRanker):
     Notes
     -----
     Ranks r (1 = top) of the m rows of a query have the energy ``E(r|s) = 2 / (m (m - 1)) sum over
-    r_i > r_j of slope (r_i - r_j) (s_i - s_j)`` and the probability ``P(r|s) = exp(-E) / Z``: a row
-    below another with a smaller score raises the energy. Scores are ``s_i = f(x_i) + mean over the
-    other rows j of h(x_i, x_j)``, networks f and h with one hidden layer each. The loss of a query
-    is ``kl_weight KL(P(.|labels) || P(.|s)) - sum_r P(r|s) objective(r)`` on a set of distinct
-    rankings, drawn anew in every step: half around the order by label, half around the order by
-    score, with Gumbel noise that grows from none to the standard deviation. Queries of at most 4
-    rows (with ``n_rankings`` of 120, of 5) are summed over all rankings, and nothing is drawn.
+    r_i > r_j of g(r_i - r_j) (s_i - s_j)``, ``g(t) = slope t / m``, and the probability ``P(r|s) =
+    exp(-E) / Z``: a row below another with a smaller score raises the energy. Scores are ``s_i =
+    f(x_i) + mean over the other rows j of h(x_i, x_j)``, networks f and h with one hidden layer
+    each. The loss of a query is ``kl_weight KL(P(.|labels) || P(.|s)) - sum_r P(r|s)
+    objective(r)`` on a set of distinct rankings, drawn anew in every step around the order by label
+    and the order by score, with Gumbel noise that grows from none to the standard deviation.
+    Queries of at most 4 rows (with ``n_rankings`` of 120, of 5) are summed over all rankings, and
+    nothing is drawn.
 
-    The sum over pairs is ``2 slope / (m - 1) sum_i (r_i - (m + 1) / 2) s_i``, so a ranking costs
-    O(m); the pairwise network costs O(m^2) a query. Labels that are not whole grades from 0 to 30
-    are first mapped linearly onto 0 to 4.
+    On a set of mostly good rankings, equal probabilities give a higher expectation than the
+    model's own ranking: scores shrink, and their order is lost. Hence the small ``gold_share``.
 
-    Differs from [1]_: ``slope`` is one number, not one per query, and h is averaged over the other
-    rows, not summed: a sum grows with the query, and at the rate of 0.1 it did not converge.
+    The sum over pairs is a multiple of ``sum_i (r_i - (m + 1) / 2) s_i``, so a ranking costs O(m);
+    the pairwise network costs O(m^2) a query. Labels that are not whole grades from 0 to 30 are
+    first mapped linearly onto 0 to 4.
+
+    Differs from [1]_: h is averaged over the other rows, not summed. A sum grows with the query,
+    and at the rate of 0.1 it did not converge.
 
     Rows are put in an order that depends on their content alone, so that any order of the file
     trains the same weights, and on the CPU the same seed gives the same bits. Training is in
@@ -151,6 +157,7 @@ class BoltzRank(NeuralRanker):
         "objective": [str],
         "kl_weight": [Interval(Real, 0, None, closed="left")],
         "n_rankings": [Interval(Integral, 2, None, closed="left")],
+        "gold_share": [Interval(Real, 0, 1, closed="neither")],
         "slope": [Interval(Real, 0, None, closed="neither")],
         "n_features": [AT_LEAST_ONE, None],
         "features": ["array-like", None],
@@ -163,9 +170,10 @@ class BoltzRank(NeuralRanker):
         *,
         n_pair_nodes: int = 0,
         objective: str = "nDCG@10",
-        kl_weight: float = 1.0,
+        kl_weight: float = 0.1,
         n_rankings: int = 50,
-        slope: float = 1.0,
+        gold_share: float = 0.2,
+        slope: float = 10.0,
         n_features: int | None = None,
         features: ArrayLike | None = None,
         activation: str = "tanh",
@@ -185,6 +193,7 @@ class BoltzRank(NeuralRanker):
         self.objective = objective
         self.kl_weight = kl_weight
         self.n_rankings = n_rankings
+        self.gold_share = gold_share
         self.slope = slope
         self.n_features = n_features
         self.features = features
@@ -274,13 +283,15 @@ class BoltzRank(NeuralRanker):
                 parts = self._pair_parts(batch.X, batch.indptr, weights, activation)
                 scores = scores + torch.cat(list(parts))
             labels, now = batch.labels.cpu().numpy(), scores.detach().cpu().numpy()
-            rankings = sample_rankings(labels, now, batch.indptr, self.n_rankings, rng)
+            rankings = sample_rankings(
+                labels, now, batch.indptr, self.n_rankings, rng, self.gold_share
+            )
             return boltz_rank(
                 scores,
                 batch.labels,
                 rankings,
                 rankings.measured(measure, labels),
-                slope=self.slope,
+                slope=self.slope / np.diff(batch.indptr),
                 kl_weight=self.kl_weight,
             )
 

@@ -20,10 +20,11 @@ from rankwise.rankers.neural.ranking_sets import RankingSets
 from rankwise.rankers.neural.segments import Tensor
 from rankwise.typing import Float64Array
 
+Slope = float | Float64Array  # one for all queries, or one for each
 _NEVER = -1e30  # log of the weight of a ranking that is not in the set
 
 
-def energies(scores: Tensor, rankings: RankingSets, slope: float = 1.0) -> Tensor:
+def energies(scores: Tensor, rankings: RankingSets, slope: Slope = 1.0) -> Tensor:
     """Energy of every ranking, shape (n_rankings, n_queries)."""
     sizes = np.diff(rankings.indptr)
     middle = np.repeat((sizes + 1) / 2, sizes)
@@ -34,7 +35,7 @@ def energies(scores: Tensor, rankings: RankingSets, slope: float = 1.0) -> Tenso
     return scores.new_zeros(len(terms), len(sizes)).index_add(1, query, terms)
 
 
-def log_probabilities(scores: Tensor, rankings: RankingSets, slope: float = 1.0) -> Tensor:
+def log_probabilities(scores: Tensor, rankings: RankingSets, slope: Slope = 1.0) -> Tensor:
     """``log P(r|s)`` within the set of each query, shape (n_rankings, n_queries).
 
     -1e30 or less for rankings that are not in the set.
@@ -49,7 +50,7 @@ def boltz_rank(
     rankings: RankingSets,
     values: Float64Array,
     *,
-    slope: float = 1.0,
+    slope: Slope = 1.0,
     kl_weight: float = 1.0,
 ) -> Tensor:
     """``kl_weight KL(P(.|labels) || P(.|s)) - sum_r P(r|s) value_r`` of every query.
@@ -60,8 +61,8 @@ def boltz_rank(
     rankings : RankingSets
     values : ndarray of shape (n_rankings, n_queries)
         What the measure gives the rankings.
-    slope : float > 0
-        The distance function is ``g(t) = slope t``.
+    slope : float > 0, or ndarray of shape (n_queries,)
+        The distance function of a query is ``g(t) = slope t``.
     kl_weight : float >= 0
 
     Returns

@@ -54,12 +54,13 @@ def sample_rankings(
     indptr: Int64Array,
     n_rankings: int,
     rng: np.random.RandomState,
+    gold_share: float = 0.5,
 ) -> RankingSets:
     """All rankings of a query that has at most ``n_rankings``, else a sample of distinct ones.
 
-    Half of the sample is around the order by label, half around the order by score: what the rows
-    are ordered by gets Gumbel noise, whose scale grows over the half from none to the standard
-    deviation of the query's labels or scores. Ties are broken at random.
+    A share of the sample is around the order by label, the rest around the order by score: what the
+    rows are ordered by gets Gumbel noise, whose scale grows over each part from none to the
+    standard deviation of the query's labels or scores. Ties are broken at random.
 
     Parameters
     ----------
@@ -68,6 +69,8 @@ def sample_rankings(
     indptr : ndarray of shape (n_queries + 1,), int64
     n_rankings : int >= 2
     rng : RandomState
+    gold_share : float in (0, 1)
+        Share around the order by label; each part has one ranking at least.
 
     Notes
     -----
@@ -75,7 +78,7 @@ def sample_rankings(
     """
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
-    n_gold = n_rankings - n_rankings // 2
+    n_gold = min(max(1, round(gold_share * n_rankings)), n_rankings - 1)
     base = np.empty((n_rankings, len(labels)))
     base[:n_gold], base[n_gold:] = labels, scores
     scale = np.empty_like(base)

@@ -83,3 +83,19 @@ def test_few_features_have_few_products():
     assert drawn.get_feature_names_out().tolist() == ["x0", "x1", "x0 x1"]
     none = PolynomialTerms(3, terms="random", n_terms=0).fit(np.zeros((1, 2)))
     assert none.get_feature_names_out().tolist() == ["x0", "x1"]
+
+
+def test_terms_beyond_memory_are_named_before_they_are_listed():
+    X = np.zeros((10, 120))
+    with pytest.raises(ValueError, match=r"the \d+ bytes of 1429702652399 terms") as raised:
+        PolynomialTerms(8, terms="cross").fit(X)
+    assert "degree=8 with terms='cross' has for 120 features. Lower degree" in str(raised.value)
+    with pytest.raises(ValueError, match="bytes of 234530794 terms"):
+        PolynomialTerms(5, terms="random", n_terms=20_000_000_000).fit(sparse.csr_array(X))
+    few = {"terms": "random", "n_terms": 50, "random_state": 0}
+    needed = (120 + 2 * 50) * (8 * 3 + 10 * 8)
+    assert len(PolynomialTerms(3, **few, max_bytes=needed).fit(X).factors_) == 220
+    with pytest.raises(ValueError, match=f"less than the {needed} bytes of 220 terms"):
+        PolynomialTerms(3, **few, max_bytes=needed - 1).fit(X)
+    PolynomialTerms(3, **few, max_bytes=needed - 1).fit(X.astype(np.float32))
+    PolynomialTerms(3, **few, max_bytes=needed - 1).fit(sparse.csr_array(X))

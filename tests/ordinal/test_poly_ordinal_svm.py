@@ -263,3 +263,27 @@ def test_feature_maps_come_near_the_kernel_machine(rows, kernel):
         scores = linear.rank_score(features.transform(X))
         assert np.corrcoef(scores, exact.rank_score(X))[0, 1] > 0.98
         assert (pipeline.predict(X) == exact.predict(X)).mean() > 0.9
+
+
+def test_terms_beyond_memory_are_named(rows):
+    y = rows[1]
+    X = np.random.default_rng(3).normal(size=(120, 60))
+    with pytest.raises(ValueError, match=r"terms, which degree=8 with terms='cross' has for 60"):
+        PolyOrdinalSVM(8, terms="cross").fit(X, y)
+    with pytest.raises(ValueError, match="max_bytes=1000 is less than"):
+        PolyOrdinalSVM(2, terms="random", max_bytes=1000).fit(X, y)
+
+
+def test_features_too_small_to_scale_count_as_zeros(rows):
+    X, y, _ = rows
+    small = X * [1.0, 1e-312, 1.0]
+    assert (small[:, 1] != 0).any()
+    expected = PolyOrdinalSVM(tol=1e-9).fit(X * [1.0, 0.0, 1.0], y)
+    machine = PolyOrdinalSVM(tol=1e-9).fit(small, y)
+    assert machine.scale_[1] == 1.0
+    np.testing.assert_allclose(machine.rank_score(small), expected.rank_score(small), atol=1e-3)
+    for nothing in (X * 1e-320, X * 0.0, sparse.csr_array(X * 1e-320)):
+        scores = PolyOrdinalSVM().fit(nothing, y).rank_score(nothing)
+        np.testing.assert_allclose(scores, 0.0, atol=1e-300)
+    for scale in (True, False):
+        assert np.isfinite(PolyOrdinalSVM(scale=scale).fit(X * 1e-310, y).coef_).all()

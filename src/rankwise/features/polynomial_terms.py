@@ -24,6 +24,8 @@ from rankwise.validation import check_rows
 
 TERMS = ("powers", "random", "cross")
 SLICE_ROWS = 512
+# 8 GiB: 1,000,000,000 float64 values, and a little for the list of the terms.
+DEFAULT_MAX_BYTES = 2**33
 # Terms are listed and drawn from the list where there are no more than so many for each wanted.
 _LISTED = 4
 
@@ -69,6 +71,46 @@ class TermMap:
         return [self.factors[sizes == size, :size] for size in np.unique(sizes)]
 
 
+def check_room(
+    n_features: int,
+    degree: int,
+    terms: str,
+    n_terms: int | None,
+    column_bytes: int,
+    max_bytes: int,
+) -> None:
+    """Raise where the terms take too much memory, before any is listed.
+
+    Parameters
+    ----------
+    n_features, degree, terms, n_terms
+        Of :func:`draw_terms`.
+    column_bytes : int
+        What the values of one term take; 0: sparse ones, which are not counted.
+    max_bytes : int
+        Most memory for the values and for the list of the terms' factors.
+
+    Raises
+    ------
+    ValueError
+        Naming the terms, their bytes, and what to change.
+    """
+    wanted = n_features if n_terms is None else n_terms
+    total = n_features
+    for size in range(2, degree + 1):
+        products = comb(n_features + size - 1, size)
+        if terms == "random":
+            products = min(wanted, products - n_features)
+        total += n_features if terms == "powers" else products
+    needed = total * (8 * degree + column_bytes)
+    if needed > max_bytes:
+        raise ValueError(
+            f"max_bytes={max_bytes} is less than the {needed} bytes of {total} terms, which "
+            f"degree={degree} with terms={terms!r} has for {n_features} features. Lower degree, "
+            "use other terms or fewer features, or raise max_bytes."
+        )
+
+
 def draw_terms(
     n_features: int,
     degree: int,
@@ -109,6 +151,9 @@ class PolynomialTerms(TransformerMixin, BaseEstimator):
         features, so that there are as many terms as powers.
     random_state : int, RandomState or None, default=None
         For "random".
+    max_bytes : int, default=2**33
+        Most memory for the list of the terms and their values for the rows of ``fit`` (those of
+        sparse rows are not counted), in bytes; more raises before any is listed.
 
     Attributes
     ----------
@@ -141,6 +186,7 @@ class PolynomialTerms(TransformerMixin, BaseEstimator):
         "terms": [StrOptions(set(TERMS))],
         "n_terms": [Interval(Integral, 0, None, closed="left"), None],
         "random_state": ["random_state"],
+        "max_bytes": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -149,11 +195,13 @@ class PolynomialTerms(TransformerMixin, BaseEstimator):
         terms: Literal["powers", "random", "cross"] = "powers",
         n_terms: int | None = None,
         random_state: int | np.random.RandomState | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self.degree = degree
         self.terms = terms
         self.n_terms = n_terms
         self.random_state = random_state
+        self.max_bytes = max_bytes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -165,6 +213,8 @@ class PolynomialTerms(TransformerMixin, BaseEstimator):
         """Choose the terms for the width of ``X``; its values and ``y`` are not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
+        column_bytes = 0 if sparse.issparse(X) else X.shape[0] * X.dtype.itemsize
+        check_room(X.shape[1], self.degree, self.terms, self.n_terms, column_bytes, self.max_bytes)
         drawn = draw_terms(
             X.shape[1],
             self.degree,
@@ -204,7 +254,9 @@ def _name(factors: Int64Array, names: NDArray[Any]) -> str:
 
 def _all_products(n_features: int, size: int) -> Int64Array:
     products = itertools.combinations_with_replacement(range(n_features), size)
-    return np.array(list(products), dtype=np.int64).reshape(-1, size)
+    count = comb(n_features + size - 1, size) * size
+    flat = np.fromiter(itertools.chain.from_iterable(products), dtype=np.int64, count=count)
+    return flat.reshape(-1, size)
 
 
 def _random_products(

@@ -148,9 +148,11 @@ class OrdinalSVM(OrdinalRanker):
     -----
     The binary problem over all N (K - 1) pairs of row and threshold is never built: variables of
     one row share its kernel row, ``8 N^2`` bytes in all where LIBSVM on the expanded kernel needs
-    ``(K - 1)^2`` times that. A step costs O(N), and there are some multiple of N of them, more for
-    large C. Time grows with N^2 at least: tens of thousands of rows are a limit;
-    :class:`PolyOrdinalSVM` takes more.
+    ``(K - 1)^2`` times that. A step costs O(N + K^2), and O(N K) more where it
+    changes the order of the thresholds; there are some multiple of N of them, more for large C and
+    many classes. Time grows with N^2 at least: tens of thousands of rows are a limit;
+    :class:`PolyOrdinalSVM` takes more. Hundreds of classes cost by their number: 300 rows of as
+    many classes take tens of seconds.
 
     With an intercept the coefficients sum to 0, so that a constant in the kernel (``delta``)
     changes nothing. Costs that are convex in the predicted class ("absolute", "squared") order the

@@ -29,7 +29,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.features.polynomial_terms import TERMS, draw_terms
+from rankwise.features.polynomial_terms import DEFAULT_MAX_BYTES, TERMS, check_room, draw_terms
 from rankwise.groups import QueryGroups
 from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
 from rankwise.metrics import parse
@@ -93,6 +93,9 @@ class PolyOrdinalSVM(OrdinalRanker):
         >= 1, passes of descent, and Newton steps, for each value of C and each one on the way.
     random_state : int, RandomState or None, default=None
         For ``terms="random"``.
+    max_bytes : int, default=2**33
+        Most memory for the products of "random" and "cross" and the list of them (those of sparse
+        rows are not counted), in bytes; more raises before any is listed.
 
     Attributes
     ----------
@@ -103,7 +106,8 @@ class PolyOrdinalSVM(OrdinalRanker):
         ``rank_score`` is the sum of coefficients times columns of ``X / scale_``: the features,
         then their second powers, and so on; the terms of ``terms_``.
     scale_ : ndarray of shape (n_features_in_,), float64
-        Largest absolute values, 1 for a feature of zeros and without ``scale``.
+        Largest absolute values, 1 for a feature of zeros (or of numbers below 2.3e-308 alone, whose
+        inverse overflows) and without ``scale``.
     terms_ : TermMap or None
         Products of features; None for powers.
     C_ : float
@@ -178,6 +182,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
+        "max_bytes": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -195,6 +200,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:
         self.degree = degree
         self.C = C
@@ -208,6 +214,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.max_bytes = max_bytes
 
     def fit(
         self,
@@ -270,8 +277,11 @@ class PolyOrdinalSVM(OrdinalRanker):
         self.scale_ = largest_magnitudes(data.X) if self.scale else np.ones(data.X.shape[1])
         self.terms_ = None
         if self.terms != "powers":
+            n_samples, n_features = data.X.shape
+            column_bytes = 0 if sparse.issparse(data.X) else 8 * n_samples
+            check_room(n_features, self.degree, self.terms, None, column_bytes, self.max_bytes)
             random = check_random_state(self.random_state)
-            self.terms_ = draw_terms(data.X.shape[1], self.degree, self.terms, None, random)
+            self.terms_ = draw_terms(n_features, self.degree, self.terms, None, random)
 
     def _columns(self, X: Matrix) -> tuple[Matrix, int, Float64Array]:
         """Columns, the degree to which their powers are taken, and what they are multiplied by."""
@@ -345,11 +355,14 @@ class PolyOrdinalSVM(OrdinalRanker):
 
 
 def largest_magnitudes(X: Matrix) -> Float64Array:
-    """Largest absolute value of every column, 1 for a column of zeros; shape (n_features,)."""
+    """Largest absolute value of every column, shape (n_features,), float64.
+
+    1 for a column of zeros, and of subnormal numbers, whose inverse may be infinite.
+    """
     ends = [X.max(axis=0), X.min(axis=0)]
     high, low = (
         np.asarray(end.toarray() if sparse.issparse(end) else end, dtype=np.float64).ravel()
         for end in ends
     )
     largest = np.maximum(high, -low)
-    return np.where(largest > 0, largest, 1.0)
+    return np.where(largest >= np.finfo(np.float64).tiny, largest, 1.0)

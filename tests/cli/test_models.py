@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sklearn
+from sklearn.pipeline import make_pipeline
 
 import rankwise as rw
 from rankwise.datasets import load_lambdarank, read_letor, read_run, write_letor
@@ -23,6 +25,26 @@ def test_a_fitted_model_predicts_what_the_estimator_does(rankwise, letor_file, t
     np.testing.assert_array_equal(rw.load(model).predict(data.X), expected)
     on_stdout = rankwise("predict", model, letor_file)
     assert on_stdout.out == scores.read_text()
+
+
+def test_rows_are_scored_within_their_query_where_the_model_asks_for_it(
+    rankwise, letor_file, tmp_path
+):
+    data = read_letor(letor_file)
+    members = [rw.LinearRegressionRanker(), rw.RidgeRanker(alpha=9.0)]
+    stack = rw.StackingRanker(members, cv=3, random_state=0).fit(data.X, data.y, qid=data.qid)
+    stack.save(tmp_path / "stack")
+    told = rankwise("predict", tmp_path / "stack", letor_file, "--json")
+    assert told.code == 0, told.err
+    np.testing.assert_array_equal(told.json["scores"], stack.predict(data.X, qid=data.qid))
+
+    with sklearn.config_context(enable_metadata_routing=True):
+        ordinal = make_pipeline(rw.QueryScaler(), rw.ORBoost(n_estimators=20, random_state=0))
+        ordinal.fit(data.X, data.y, qid=data.qid)
+        classes = ordinal.predict(data.X, qid=data.qid)
+    rw.save(ordinal, tmp_path / "ordinal")
+    told = rankwise("predict", tmp_path / "ordinal", letor_file, "--classes", "--json")
+    np.testing.assert_array_equal(told.json["classes"], classes)
 
 
 def test_the_validation_part_chooses(rankwise, part_files, tmp_path):

@@ -58,7 +58,7 @@ class BoltzRank(NeuralRanker):
     slope : float > 0, default=10.0
         A pair that is t of m ranks apart counts ``slope t / m`` times its difference of scores.
     n_features : int >= 1, optional
-        Train on so many features, selected by :class:`AdaRank` on ``objective``.
+        Train on so many features, selected by AdaRank on ``objective``, as [2]_ does.
     features : array-like of int, optional
         Train on these columns. None: on all, or on those of ``n_features``.
     activation : {"relu", "sigmoid", "tanh"}, default="tanh"

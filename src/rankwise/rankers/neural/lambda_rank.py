@@ -65,8 +65,8 @@ class LambdaRank(NeuralRanker):
     -----
     The gradient of a query is that of ``sum |change of nDCG| log(1 + exp(-(s_i - s_j)))`` over its
     pairs with y_i > y_j, the change held fixed: what nDCG gains or loses where rows i and j swap
-    their ranks. Labels that are not whole grades from 0 to 30 are first mapped linearly onto 0 to
-    4. O(m^2) time and memory for a query of m rows.
+    their ranks [1]_. Labels that are not whole grades from 0 to 30 are first mapped linearly onto 0
+    to 4. O(m^2) time and memory for a query of m rows.
 
     Rows are put in an order that depends on their content alone, so that any order of the file
     trains the same weights, and on the CPU the same seed gives the same bits. Training is in

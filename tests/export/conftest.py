@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from rankwise._registry import REGISTRY
 from tests.common.estimators import row_scores, small
 
 N_FEATURES = 5
@@ -45,6 +46,18 @@ def fitted():
         return _fitted(key, missing, tuple(sorted(params.items())))
 
     return fit
+
+
+def neural(key):
+    """A neural ranker with weights of ours: predicting needs no torch."""
+    rng = np.random.default_rng(0)
+    estimator = REGISTRY[key].load()((4, 3), activation="tanh")
+    estimator.n_features_in_ = 5
+    estimator.shift_, estimator.scale_ = rng.normal(size=5), rng.uniform(1, 2, size=5)
+    sizes = [(5, 4), (4, 3), (3, 1)]
+    parts = [[rng.normal(size=size), rng.normal(size=size[1])] for size in sizes]
+    estimator.weights_ = [array for part in parts for array in part]
+    return estimator
 
 
 def expected(estimator, X):

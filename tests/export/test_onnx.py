@@ -17,12 +17,13 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, SplineTransformer,
 import rankwise as rw
 from rankwise._registry import REGISTRY
 from rankwise.datasets import load_lambdarank
-from rankwise.export import ExportError, to_onnx
+from rankwise.export import ExportError, register_onnx_converters, to_onnx
 from rankwise.export.chains import EXPORTABLE, is_exportable
+from rankwise.export.labels import cuts_scores
 from rankwise.metrics.predicting import scores_of
 from tests.common.estimators import ORDINAL, RANKERS, load_class, small
 
-from .conftest import assert_near, expected, judged, rows
+from .conftest import assert_near, expected, judged, neural, rows
 
 runtime = pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")
@@ -49,7 +50,7 @@ def run(model, X, *names):
 
 @pytest.mark.parametrize("key", SCORING)
 def test_every_exportable_estimator_scores_alike(key, fitted):
-    estimator = fitted(key)
+    estimator = neural(key) if REGISTRY[key].extra == "neural" else fitted(key)
     model = to_onnx(estimator)
     assert [output.name for output in model.graph.output] == ["score"]
     for X in (rows(0), rows(2)):
@@ -240,6 +241,63 @@ def test_categories():
         unknown = table.assign(kind=100.0, colour="black")
         X[:, 1:] = 100.0
         assert_near(run(model, X), estimator.rank_score(unknown))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        rw.VotedPRank(),
+        rw.VotedPRank(kernel="rbf"),
+        rw.PRank(kernel="rbf"),
+        rw.AggregatePRank(combine="vote", n_prank=3),
+        rw.OrdinalSVM(),
+        rw.ORBoost(base="perceptron", n_estimators=2),
+        rw.ORBoost(),
+    ],
+)
+def test_models_of_one_class(estimator):
+    X, _, _ = judged()
+    estimator.fit(X, np.full(80, 7))
+    has_label = cuts_scores(estimator)
+    names = ["score", "label"] if has_label else ["score"]
+    scores, *labels = run(to_onnx(estimator, label=has_label), X, *names)
+    np.testing.assert_array_equal(scores[:, 0], estimator.rank_score(X).astype(np.float32))
+    for values in labels:
+        np.testing.assert_array_equal(values, np.full(80, 7))
+
+
+def test_pipelines_that_start_with_nothing_and_columns_by_name():
+    X, y, _ = judged()
+    table = pd.DataFrame(X, columns=list("abcde"))
+    pipeline = make_pipeline("passthrough", StandardScaler(), rw.RidgeRanker()).fit(table, y)
+    model = to_onnx(pipeline)
+    assert_near(
+        run(model, rows(9)),
+        pipeline.predict(pd.DataFrame(rows(9).astype(np.float64), columns=list("abcde"))),
+    )
+    facts = {entry.key: entry.value for entry in model.metadata_props}
+    assert json.loads(facts["features"]) == list("abcde")
+    named = ColumnTransformer([("scaled", StandardScaler(), ["a", "c"])])
+    with pytest.raises(ExportError, match="Unable to find column name 'a'"):
+        to_onnx(make_pipeline(named, rw.RidgeRanker()).fit(table, y))
+
+
+def test_skl2onnx_converts_our_estimators_itself():
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import FloatTensorType
+
+    register_onnx_converters()
+    X, y, _ = judged()
+    pipeline = make_pipeline(
+        StandardScaler(),
+        rw.Nystroem(n_landmarks=10, random_state=0),
+        rw.OrdinalSVM(kernel="linear"),
+    ).fit(X, y)
+    model = convert_sklearn(
+        pipeline, initial_types=[("X", FloatTensorType([None, 5]))], target_opset=17
+    )
+    Z = rows(9)
+    assert_near(run(model, Z), scores_of(pipeline, Z.astype(np.float64)))
 
 
 def test_files_and_facts(fitted, tmp_path):

@@ -37,6 +37,7 @@ _READERS: dict[str, Reader] = {
     "ada_rank": expansions.linear_model,
     "coordinate_ascent": expansions.linear_model,
     "rank_boost": grown_trees.stumps,
+    "frank": grown_trees.stumps,
     "rank_net": expansions.network,
     "list_net": expansions.network,
     "list_mle": expansions.network,

@@ -114,13 +114,12 @@ def all_hypotheses(estimator: Any) -> Chain:
     d = estimator.n_features_in_
     is_explicit = estimator.kernel is None
     kernel = AffinePowers(d, estimator.degree).kernel if is_explicit else estimator.kernel_
-    sums = RunningSums(estimator.dual_coef_)
-    voices = estimator.survival_.astype(np.float64)
-    votes = Votes(estimator.threshold_path_, voices)
-    if kernel.name == "linear":
-        rows = _dense(estimator.X_fit_)
-        return Affine(rows.T, np.zeros(len(rows))), sums, votes
-    return *_values(kernel, estimator.X_fit_, None), sums, votes
+    n = len(estimator.dual_coef_)
+    votes = Votes(estimator.threshold_path_, estimator.survival_.astype(np.float64))
+    if not n:  # one hypothesis, whose score is 0
+        return Affine(np.zeros((d, 1)), np.zeros(1)), votes
+    values = _values(kernel, estimator.X_fit_, Affine(np.eye(n), np.zeros(n)))
+    return *values, RunningSums(estimator.dual_coef_), votes
 
 
 def nystroem(transformer: Any) -> Chain:
@@ -188,7 +187,7 @@ def _pairs(d: int, *, alone_first: bool) -> Int64Array:
     return np.concatenate(parts).astype(np.int64)
 
 
-def _values(kernel: Kernel, rows: Matrix | None, then: Affine | None) -> Chain:
+def _values(kernel: Kernel, rows: Matrix | None, then: Affine) -> Chain:
     """Kernel values with rows and what follows; a linear kernel needs no rows."""
     if kernel.name in ("callable", "precomputed") or rows is None:
         raise ExportError(
@@ -197,12 +196,8 @@ def _values(kernel: Kernel, rows: Matrix | None, then: Affine | None) -> Chain:
             "stump."
         )
     known = _dense(rows)
-    if then is None:
-        return (KernelValues(kernel, known),)
-    if kernel.name == "linear":
+    if kernel.name == "linear" or not len(known):  # without mistakes there are no rows
         return (Affine(known.T @ then.weights, then.offset),)
-    if not len(known):  # an online learner that made no mistake
-        return (Affine(np.zeros((known.shape[1], len(then.offset))), then.offset),)
     steps: list[Map] = [KernelValues(kernel, known), then]
     return tuple(steps)
 

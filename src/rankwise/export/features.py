@@ -6,6 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 
+def first_step(estimator: Any) -> Any:
+    """What sees the features first: the first step of a pipeline that does anything."""
+    while hasattr(estimator, "best_estimator_"):
+        estimator = estimator.best_estimator_
+    for _, step in getattr(estimator, "steps", ()):
+        if step not in (None, "passthrough"):
+            return first_step(step)
+    return estimator
+
+
 def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[str]:
     """Names in the order of the columns: those given, those of the fit, or f1, f2, ...
 
@@ -14,8 +24,9 @@ def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[st
     ValueError
         Where there are not as many as columns, or two are equal.
     """
-    n = int(estimator.n_features_in_)
-    known = getattr(estimator, "feature_names_in_", None) if given is None else given
+    first = first_step(estimator)
+    n = int(first.n_features_in_)
+    known = getattr(first, "feature_names_in_", None) if given is None else given
     numbered = [f"f{number}" for number in range(1, n + 1)]
     names = numbered if known is None else [str(name) for name in known]
     if len(names) != n:

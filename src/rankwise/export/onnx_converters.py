@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from skl2onnx.common.data_types import (
     Int64TensorType,
     StringTensorType,
 )
-from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
+from sklearn.pipeline import Pipeline
 
 from rankwise._registry import REGISTRY, Entry
 from rankwise.export.chains import chain_of, is_exportable
+from rankwise.export.features import first_step
 from rankwise.export.labels import class_chain, label_values
 from rankwise.export.maps import Chain, ExportError, Trees
 from rankwise.export.onnx_graph import DOUBLE, FLOAT, INT64, Graph
@@ -26,14 +28,20 @@ from rankwise.export.onnx_trees import write_trees
 SCORE, LABEL = "score", "label"
 
 
-def register() -> None:
+def register(*, loaded_only: bool = False) -> None:
     """Make skl2onnx know every estimator of the registry that has a form to export.
 
     Estimators whose extra is not installed are left out. Rankers have the output "score", ordinal
     ones also "label" with the option ``{"label": True}``, transformers their features.
+
+    Parameters
+    ----------
+    loaded_only : bool, default=False
+        Only those whose modules are imported already: all that an estimator at hand can hold.
     """
     for entry in REGISTRY.values():
-        if not is_exportable(entry.path):
+        is_loaded = entry.path.partition(":")[0] in sys.modules
+        if not is_exportable(entry.path) or (loaded_only and not is_loaded):
             continue
         try:
             cls = entry.load()
@@ -71,16 +79,19 @@ def convert(
     ExportError
         Where skl2onnx does not know a step.
     """
-    register()
+    register(loaded_only=True)
+    if hasattr(estimator, "steps"):  # skl2onnx does not know steps that are none
+        kept = [step for step in estimator.steps if step[1] not in (None, "passthrough")]
+        estimator = Pipeline(kept)
     kind = DoubleTensorType if in_float64 else FloatTensorType
     try:
         model = convert_sklearn(
             estimator,
-            initial_types=[(source, kind([None, estimator.n_features_in_]))],
+            initial_types=[(source, kind([None, first_step(estimator).n_features_in_]))],
             target_opset=opsets,
             options={id(last): {LABEL: True}} if label else None,
         )
-    except (MissingConverter, MissingShapeCalculator) as error:
+    except RuntimeError as error:  # of a converter that is missing, or of columns by name
         said = str(error).strip().split("\n")[0]
         raise ExportError(f"skl2onnx does not convert a step of the pipeline: {said}") from error
     assert isinstance(model, ModelProto)

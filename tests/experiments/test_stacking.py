@@ -38,7 +38,10 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("settings", [{"degree": 2, "n_best": None}, {"degree": 1, "n_best": 1}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"degree": 2, "n_best": None, "refit": True}, {"degree": 1, "n_best": 1, "refit": False}],
+)
 def test_the_stack_is_the_estimators(settings, fold):
     scores = {key: fits.base_scores("any", 1, key, of) for key, of in SETTINGS.items()}
     found = fits.stack(fold, scores, settings)
@@ -74,7 +77,8 @@ def test_cells_of_both_kinds_compute(fold):
     params = {"fold": 1, "members": SETTINGS, "stacks": plan.STACKS}
     top = EXPERIMENT.run(Cell("any/fold1/stack2", params, "any"))
     assert list(top["stacks"]) == list(plan.STACKS)
-    assert set(top["stacks"]["degree 1, all"]["held"]) == set(SETTINGS)
+    assert set(top["stacks"]["degree 1, all"]["bases_held"]) == set(SETTINGS)
+    assert top["n_queries"] == [20, 8]
     assert len(top["blends"]["borda_blend"]["test"]["nDCG@10"]) == 9
 
 
@@ -101,15 +105,24 @@ def made_up(rng):
         for key in plan.BASES:
             results[plan.cell_name(data, fold, key)] = outcome(0.5, 0.4)
         stacks = {
-            name: {**outcome(0.1 * k, 0.1 * k), "members": ["rank_svm"], "C": 1.0}
+            name: {
+                **outcome(0.05 * k, 0.05 * k),
+                "held": 0.05 * k,
+                "members": ["rank_svm"],
+                "C": 1.0,
+            }
             for k, name in enumerate(plan.STACKS)
         }
         blends = {name: outcome(0.5, 0.4) for name in plan.BLENDS}
-        results[plan.cell_name(data, fold, "stack10")] = {"stacks": stacks, "blends": blends}
+        results[plan.cell_name(data, fold, "stack10")] = {
+            "stacks": stacks,
+            "blends": blends,
+            "n_queries": [63, 21],
+        }
     return results
 
 
-def test_the_chosen_stack_is_that_of_the_largest_validation_value(rng):
+def test_the_chosen_stack_is_that_of_the_largest_value(rng):
     results = made_up(rng)
     found = {table.name: table for table in EXPERIMENT.tables(results, quick=False)}
     values = {(v.row, v.column): v for v in found["measures-ohsumed"].values}
@@ -117,7 +130,7 @@ def test_the_chosen_stack_is_that_of_the_largest_validation_value(rng):
     for measure in plan.MEASURES:
         of = values[plan.CHOSEN, measure].ours
         assert of == values[f"stack, {last}", measure].ours
-        assert of == pytest.approx(0.5, abs=0.05)
+        assert of == pytest.approx(0.55, abs=0.05)
     lead = values["RankSVM", "the stack's lead"]
     assert lead.ours == pytest.approx(
         values[plan.CHOSEN, "nDCG@10"].ours - values["RankSVM", "nDCG@10"].ours
@@ -139,4 +152,10 @@ def test_tables_of_what_is_there(rng):
     assert values["XGBoost, 12 settings", "nDCG@10"].ours is None
     assert values["RankSVM", "nDCG@10"].ours == pytest.approx(0.4, abs=0.05)
     assert values["RankSVM", "nDCG@10"].note == ""
-    assert tables.chosen({"a": {"vali": 0.5}, "b": {"vali": 0.5}}) == "a"
+
+
+def test_choices_weigh_training_and_validation_queries_alike():
+    stacks = {"a": {"held": 0.5, "vali": 0.5}, "b": {"held": 0.4, "vali": 0.8}}
+    assert tables.chosen({"stacks": stacks, "n_queries": [63, 20]}) == "a"
+    assert tables.chosen({"stacks": stacks, "n_queries": [63, 22]}) == "b"
+    assert tables.value({"stacks": stacks, "n_queries": [3, 1]}, "b") == pytest.approx(0.5)

@@ -25,6 +25,7 @@ from rankwise.rankers.ensemble.held_out import (
     parts,
     query_numbers,
 )
+from rankwise.rankers.ensemble.members import member_scores
 from rankwise.rankers.linear.rank_lr import RankLR
 from rankwise.selection.tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
@@ -43,6 +44,8 @@ class BaseScores:
     held, vali, test : ndarray
         For the training queries, each by the ranker fitted without it; for the other parts by the
         one fitted on all training queries.
+    mean_vali, mean_test : ndarray
+        For the other parts by those fitted without a fifth each: means of standardised scores.
     """
 
     chosen: dict[str, Any]
@@ -50,6 +53,8 @@ class BaseScores:
     held: Float64Array
     vali: Float64Array
     test: Float64Array
+    mean_vali: Float64Array
+    mean_test: Float64Array
 
 
 def base_scores(data: str, fold: int, key: str, settings: dict[str, Any]) -> BaseScores:
@@ -61,16 +66,15 @@ def base_scores(data: str, fold: int, key: str, settings: dict[str, Any]) -> Bas
 @cache
 def _base_scores(data: str, number: int, key: str, settings: str) -> BaseScores:
     fold = the_fold(data, number)
-    assert fold.vali is not None
     of = json.loads(settings)
     estimator = REGISTRY[key].load()(**of["params"])
     select = parse(SELECT)
     start = time.perf_counter()
-    tuned = tune(estimator, fold.train, fold.vali, select, space=of["space"], random_state=SEED)
+    tuned = tune(estimator, fold.train, vali_of(fold), select, space=of["space"], random_state=SEED)
     fitted = time.perf_counter()
     member = prepare(estimator, select, SEED)
     member.set_params(**{name: tuned.chosen[name] for name in of["space"]})
-    rows, vali = rows_of(fold.train), fold.vali
+    rows, vali = rows_of(fold.train), vali_of(fold)
     validation = {"X_val": vali.X, "y_val": vali.y, "qid_val": vali.qid}
     numbers = query_numbers(rows)
     held = held_out({key: member}, rows, _parts(fold.train), numbers, True, validation)
@@ -80,7 +84,16 @@ def _base_scores(data: str, number: int, key: str, settings: str) -> BaseScores:
         held=held.scores[:, 0],
         vali=scores_of(tuned.estimator, vali.X, vali.qid),
         test=scores_of(tuned.estimator, fold.test.X, fold.test.qid),
+        mean_vali=_mean_scores(held, vali),
+        mean_test=_mean_scores(held, fold.test),
     )
+
+
+def _mean_scores(held: HeldOut, part: RankingData) -> Float64Array:
+    """Mean over the parts' rankers of their scores, standardised within queries."""
+    tables = [member_scores(models, part.X, part.qid) for models in held.models]
+    scaler = QueryScaler("standard")
+    return np.mean([scaler.fit_transform(of, qid=part.qid) for of in tables], axis=0)[:, 0]
 
 
 def compute(cell: Cell) -> Any:
@@ -98,6 +111,7 @@ def compute(cell: Cell) -> Any:
     return {
         "blends": {name: measured(fold, *blend(fold, scores, name)) for name in BLENDS},
         "stacks": {name: stack(fold, scores, of) for name, of in params["stacks"].items()},
+        "n_queries": [fold.train.n_queries, vali_of(fold).n_queries],
     }
 
 
@@ -112,16 +126,21 @@ def stack(fold: Fold, scores: dict[str, BaseScores], settings: dict[str, Any]) -
     names = list(held.models[0])
     terms = ProductsMap(len(names)) if settings["degree"] == 2 else _same
 
-    def scaled(part: str, qid: Any) -> Float64Array:
-        table = np.column_stack([getattr(scores[name], part) for name in names])
-        return terms(QueryScaler("standard").fit_transform(table, qid=qid))
+    def columns_of(part: str) -> Float64Array:
+        if settings["refit"]:
+            table = np.column_stack([getattr(scores[name], part) for name in names])
+            return terms(QueryScaler("standard").fit_transform(table, qid=getattr(fold, part).qid))
+        return terms(np.column_stack([getattr(scores[name], f"mean_{part}") for name in names]))
 
-    final = RankLR(C="cv", measure=SELECT).fit(scaled("held", held.qid), held.y, qid=held.qid)
-    vali, test = (final.predict(scaled(part, getattr(fold, part).qid)) for part in ("vali", "test"))
+    rows = QueryScaler("standard").fit_transform(held.scores, qid=held.qid)
+    final = RankLR(C="cv", query_weight="query", measure=SELECT)
+    final.fit(terms(rows), held.y, qid=held.qid)
+    vali, test = (final.predict(columns_of(part)) for part in ("vali", "test"))
     return {
         "members": names,
-        "held": dict(zip(scores, values.tolist(), strict=True)),
+        "bases_held": dict(zip(scores, values.tolist(), strict=True)),
         "C": final.C_,
+        "held": float(np.max(final.cv_results_["mean_test_score"])),
         **measured(fold, vali, test),
     }
 
@@ -138,11 +157,11 @@ def blend(fold: Fold, scores: dict[str, BaseScores], key: str) -> tuple[Float64A
 
 def measured(fold: Fold, vali: Float64Array, test: Float64Array) -> dict[str, Any]:
     """Mean on the validation part, and every test query's values."""
-    assert fold.vali is not None
     specs = list(MEASURES.values())
+    known = vali_of(fold)
     result = evaluate(fold.test.y, test, fold.test.groups, specs)
     return {
-        "vali": parse(SELECT).mean(fold.vali.y, vali, fold.vali.groups),
+        "vali": parse(SELECT).mean(known.y, vali, known.groups),
         "test": {name: result.per_query[spec].round(7).tolist() for name, spec in MEASURES.items()},
     }
 
@@ -154,6 +173,12 @@ def _same(columns: Float64Array) -> Float64Array:
 def _parts(train: RankingData) -> list[tuple[Int64Array, Int64Array]]:
     rows = rows_of(train)
     return parts(N_FOLDS, None, rows, query_numbers(rows))
+
+
+def vali_of(fold: Fold) -> RankingData:
+    """The validation part, which every fold of these sets has."""
+    assert fold.vali is not None
+    return fold.vali
 
 
 @cache

@@ -26,15 +26,15 @@ BLENDS = {
     "borda_blend": "Borda",
     "reciprocal_rank_blend": "reciprocal ranks",
 }
-# Settings of StackingRanker, of which the validation part chooses; the first is the report's.
+# Settings of StackingRanker; the first is its default.
 STACKS: dict[str, dict[str, Any]] = {
-    f"degree {degree}, {'all' if n_best is None else f'best {n_best}'}": {
-        "degree": degree, "n_best": n_best
-    }
+    f"degree {degree}, {'all' if n_best is None else f'best {n_best}'}{'' if refit else ', folds'}":
+    {"degree": degree, "n_best": n_best, "refit": refit}
     for degree in (2, 1)
     for n_best in (None, 5, 3)
+    for refit in (True, False)
 }  # fmt: skip
-CHOSEN = "stack, chosen on validation"
+CHOSEN = "stack, chosen"
 
 
 @dataclass(frozen=True)

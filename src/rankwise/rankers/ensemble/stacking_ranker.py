@@ -37,7 +37,7 @@ class StackingRanker(EnsembleRanker):
         a registry key stands for the registry's parameters, without its grid. Nested parameters
         are ``name__parameter``; an estimator without a name has its registry key as name.
     final : estimator, str or None, default=None
-        What ranks by the scores; None: ``RankLR(C="cv")``.
+        What ranks by the scores; None: ``RankLR(C="cv", query_weight="query")``.
     cv : int, splitter, iterable of (train rows, test rows) or None, default=5
         Folds of queries: every query is scored by rankers fitted without it (None: 5). Over rows
         where there are fewer queries than folds.
@@ -182,7 +182,9 @@ class StackingRanker(EnsembleRanker):
 
     def _fit_final(self, data: FitData, held: HeldOut, validation: dict[str, Any] | None) -> None:
         measure = self._measure(data)
-        final = RankLR(C="cv", measure=measure) if self.final is None else self.final
+        final = self.final
+        if final is None:
+            final = RankLR(C="cv", query_weight="query", measure=measure)
         seed = int(check_random_state(self.random_state).randint(2**31))
         self.final_ = made(final, measure, seed, has_validation=validation is not None)
         columns = self._columns(self._scaled(held.scores, held.groups))

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rankwise import LSRRank, LSSVRanker
+from rankwise import LSRRank, LSSVRanker, RankSVM
 from rankwise.datasets import load_qsar
 from rankwise.experiments.base import Verdict
 from rankwise.experiments.elmrank_qsar import experiment as module
@@ -75,6 +75,33 @@ def test_svr_takes_the_setting_of_least_held_out_error(rows, monkeypatch):
     C = grid["C"][int(np.argmin(errors))]
     expected = SVR(C=C, gamma=1.0, epsilon=0.05).fit(X, y).predict(X_test)
     np.testing.assert_allclose(methods.svr(X, y, X_test, seed=7), expected)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_rank_svm_takes_the_setting_of_least_held_out_ranking_error(rows, monkeypatch, kernel):
+    X, y, X_test, _ = rows
+    monkeypatch.setattr(methods, "RANK_SVM_LAM", np.array([1e-3, 1.0]))
+    monkeypatch.setattr(methods, "RANK_SVM_GAMMA", (0.1, 3.0))
+    fold, n_pairs = methods.random_folds(30, 5, 7)[0], 30 * 29 / 2
+
+    def machine(lam, gamma):
+        settings = {"loss": "hinge", "margin": "difference", "kernel": kernel, "gamma": gamma}
+        return RankSVM(C=0.5 / (lam * n_pairs), max_iter=10_000, **settings)
+
+    def held_out(lam, gamma):
+        errors = []
+        for k in range(5):
+            train, test = fold != k, fold == k
+            scores = machine(lam, gamma).fit(X[train], y[train]).predict(X[test])
+            errors.append(evaluate(y[test], scores, None, ["RankingError"])["RankingError"])
+        return np.mean(errors)
+
+    settings = [(lam, g) for g in ((0.1, 3.0) if kernel == "rbf" else (None,)) for lam in (1e-3, 1)]
+    best = min(settings, key=lambda setting: held_out(*setting))
+    expected = machine(*best).fit(X, y).predict(X_test)
+    found = methods.rank_svm(X, y, X_test, 7, kernel)
+    # Paths are solved from one C to the next: to the tolerance of the gap, not to the bit.
+    np.testing.assert_allclose(found, expected, atol=0.02 * np.ptp(expected))
 
 
 def test_curves_grow_by_the_same_compounds(rows, monkeypatch):

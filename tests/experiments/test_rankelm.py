@@ -146,6 +146,21 @@ def test_the_path_table_takes_the_hit_nearest_in_ndcg():
     assert path_tables.path_table(maps, ndcg, {}).values == []
 
 
+def test_the_hinge_table_has_every_c_and_the_mean_of_complete_folds():
+    results = {
+        plan.hinge_name("hinge", fold): {"test": (np.arange(9.0) + fold).tolist(), "vali": []}
+        for fold in plan.FOLDS
+    }
+    values = {(v.row, v.column): v.ours for v in path_tables.hinge_table(results).values}
+    assert len(values) == 2 * 9 * 6
+    assert values["hinge, C = 1e-05", "fold 2"] == 3.0
+    assert values["hinge, C = 100", "mean"] == 11.0
+    assert values["squared hinge, C = 1", "mean"] is None
+    del results[plan.hinge_name("hinge", 3)]
+    values = {(v.row, v.column): v.ours for v in path_tables.hinge_table(results).values}
+    assert values["hinge, C = 100", "mean"] is None
+
+
 def test_figure_2_shows_means_and_spread_over_draws():
     rng = np.random.default_rng(0)
     values = {

@@ -12,12 +12,13 @@ from rankwise.datasets.qsar import QSAR_SETS
 from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
 from rankwise.experiments.elmrank_qsar import figures, tables
 from rankwise.experiments.elmrank_qsar.compounds import Compounds, compounds
-from rankwise.experiments.elmrank_qsar.methods import elmrank, ls_svr, svr
+from rankwise.experiments.elmrank_qsar.methods import elmrank, ls_svr, rank_svm, svr
 
 PAPER_SETS = ("dhfr", "cox2")
 N_DRAWS = 50
 N_SETS, N_SETS_BESIDE = 20, 5  # sets of 50 draws for the paper's table, and for rows beside it
-N_FOLDS = 5  # draws of the folds that tune SVR and LS-SVR
+N_FOLDS = 5  # draws of the folds that tune SVR, LS-SVR and RankSVM
+RANK_SVM = {"rank-svm": "rbf", "rank-svm linear": "linear"}  # kernel of each family
 N_CURVES = 10
 SEED_STEP = 1000  # sets of draws do not share a seed
 
@@ -35,7 +36,8 @@ class Qsar(Experiment):
             n_sets = N_SETS if in_paper else N_SETS_BESIDE
             n_sets = min(n_sets, 1 + in_paper) if quick else n_sets
             cells += [_cell(name, "elmrank", number) for number in range(n_sets)]
-            for family in ("ls-svr", "svr"):
+            rank_svms = () if quick and not in_paper else RANK_SVM
+            for family in ("ls-svr", "svr", *rank_svms):
                 cells += [_cell(name, family, number) for number in range(1 if quick else N_FOLDS)]
             if in_paper:
                 beside = range(1 if quick else N_SETS_BESIDE)
@@ -54,6 +56,8 @@ class Qsar(Experiment):
         rows = (data.X_train, data.y_train, data.X_test)
         if family in ("ls-svr", "svr"):
             return data.measure((svr if family == "svr" else ls_svr)(*rows, seed))
+        if family in RANK_SVM:
+            return data.measure(rank_svm(*rows, seed, RANK_SVM[family]))
         draws = elmrank(*rows, N_DRAWS, seed)
         singles = [data.measure(scores) for scores in draws]
         return {

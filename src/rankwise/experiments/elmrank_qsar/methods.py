@@ -1,4 +1,4 @@
-"""ELMRank, LS-SVR and SVR on training rows, each tuned by cross-validation on them alone."""
+"""ELMRank, LS-SVR, SVR and RankSVM on training rows, tuned by cross-validation on them alone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from rankwise.experiments.elmrank_recommendation.elm_methods import node_draws
 from rankwise.experiments.elmrank_recommendation.kernel_grid import fit_grid
 from rankwise.experiments.elmrank_recommendation.kernel_methods import linear_and_rbf
+from rankwise.rankers.svm.rank_svm import RankSVM
 from rankwise.solvers.complex_path import tune_draws
 from rankwise.typing import Float64Array, Int64Array
 
@@ -19,6 +20,9 @@ SVR_GRID = {
     "gamma": 4.0 ** np.arange(-4, 1),
     "epsilon": np.array([0.05, 0.2, 0.5]),
 }
+# Of RankSVM: lam multiplies the squared norm against the mean of the hinges over all pairs.
+RANK_SVM_LAM = 10.0 ** np.arange(-4, 0)
+RANK_SVM_GAMMA = (0.03, 0.1, 0.3, 1.0)
 
 
 def random_folds(n: int, n_folds: int, seed: int, n_draws: int = 1) -> Int64Array:
@@ -71,3 +75,25 @@ def svr(X: Float64Array, y: Float64Array, X_test: Float64Array, seed: int) -> Fl
             scores = model.fit(X[train], y[train]).predict(X[~train])
             errors[place] += np.square(y[~train] - scores).sum()
     return models[errors.argmin()].fit(X, y).predict(X_test)
+
+
+def rank_svm(
+    X: Float64Array, y: Float64Array, X_test: Float64Array, seed: int, kernel: str
+) -> Float64Array:
+    """RankSVM whose margin of a pair is the difference of its activities, after Agarwal et al.
+
+    lam, and the width of an RBF kernel, by the ranking error of five folds.
+    """
+    fold = random_folds(len(y), SVR_FOLDS, seed)[0]
+    n_pairs = 0.5 * len(y) * (len(y) - 1)
+    ranker = RankSVM(
+        C=(0.5 / (RANK_SVM_LAM * n_pairs)).tolist(),
+        loss="hinge",
+        kernel=kernel,
+        gamma=list(RANK_SVM_GAMMA) if kernel == "rbf" else None,
+        margin="difference",
+        measure="RankingError",
+        cv=[(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)],
+        max_iter=10_000,
+    )
+    return ranker.fit(X, y).predict(X_test)

@@ -18,7 +18,7 @@ from rankwise.selection import tune
 def compute(cell: Cell) -> Any:
     """The value of a cell of any kind."""
     fold = _folds(cell.data)[cell.params["fold"] - 1]
-    work = {"fit": _fit, "path": _path, "nodes": _nodes}[cell.params["kind"]]
+    work = {"fit": _fit, "path": _path, "hinge": _hinge, "nodes": _nodes}[cell.params["kind"]]
     return work(fold, cell.params, PRESETS[cell.data])
 
 
@@ -58,6 +58,25 @@ def _path(fold: Fold, params: dict[str, Any], preset: str) -> dict[str, Any]:
         "vali": ranker.cv_results_["mean_test_score"],
         "test": [_measured(fold.test, X @ coef, names, preset) for coef in ranker.path_["coef"]],
     }
+
+
+def _hinge(fold: Fold, params: dict[str, Any], preset: str) -> dict[str, Any]:
+    """RankSVM for every C: the AP on the validation part and on the test part."""
+    vali = fold.vali
+    assert vali is not None
+    ranker = REGISTRY["rank_svm"].load()(
+        C=list(params["C"]), loss=params["loss"], measure=str(parse("AP", preset)), max_iter=10_000
+    )
+    ranker.fit(
+        fold.train.X, fold.train.y, qid=fold.train.qid,
+        X_val=vali.X, y_val=vali.y, qid_val=vali.qid,
+    )  # fmt: skip
+    X = fold.test.X.astype(np.float64)
+    by_C = dict(zip(ranker.path_["C"], ranker.path_["coef"], strict=True))
+    test = [_measured(fold.test, X @ by_C[C], ["AP"], preset)["AP"] for C in params["C"]]
+    results = ranker.cv_results_
+    scores = dict(zip(results["C"], results["mean_test_score"], strict=True))
+    return {"vali": [scores[C] for C in params["C"]], "test": test}
 
 
 def _nodes(fold: Fold, params: dict[str, Any], preset: str) -> list[float]:

@@ -14,6 +14,8 @@ CUTOFFS = range(1, 11)
 EXPONENTS = range(-30, 21)  # of C: the paper's grid (even ones) and those between
 PATHS = tuple(method for method in PAPER if method.settings and "kernel" in method.settings)
 NODES, NODE_SEEDS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000), range(5)
+HINGES = ("squared_hinge", "hinge")
+HINGE_C = tuple(10.0**k for k in range(-6, 3))
 QUICK_NODES, QUICK_NODE_SEEDS = (10, 50, 200, 1000), range(2)
 
 
@@ -42,6 +44,11 @@ def path_name(method: Method, fold: int) -> str:
     return f"ohsumed/fold{fold}/{method.name}/path"
 
 
+def hinge_name(loss: str, fold: int) -> str:
+    """Name of the cell of RankSVM's path on OHSUMED."""
+    return f"ohsumed/fold{fold}/rank-svm/{loss}"
+
+
 def nodes_name(n_nodes: int, seed: int) -> str:
     """Name of a cell of Figure 2."""
     return f"ohsumed/fold1/figure2/nodes{n_nodes}/seed{seed}"
@@ -59,6 +66,10 @@ def cells(quick: bool) -> Iterator[Cell]:
         for fold in FOLDS:
             params = {"kind": "path", "fold": fold, **method.params()}
             yield Cell(path_name(method, fold), params, "ohsumed")
+    for loss in () if quick else HINGES:
+        for fold in FOLDS:
+            params = {"kind": "hinge", "fold": fold, "loss": loss, "C": HINGE_C}
+            yield Cell(hinge_name(loss, fold), params, "ohsumed")
     for n_nodes in QUICK_NODES if quick else NODES:
         for seed in QUICK_NODE_SEEDS if quick else NODE_SEEDS:
             params = {"kind": "nodes", "fold": 1, "n_nodes": n_nodes, "seed": seed}

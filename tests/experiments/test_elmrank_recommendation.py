@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankwise import RankBoost
 from rankwise.datasets import load_movielens, ratings_from_triplets
 from rankwise.experiments.base import Verdict
+from rankwise.experiments.elmrank_recommendation import rankboost_methods
 from rankwise.experiments.elmrank_recommendation import reviewers as splits
 from rankwise.experiments.elmrank_recommendation.elm_methods import elmrank_scores, node_draws
 from rankwise.experiments.elmrank_recommendation.experiment import LOAD, Recommendation
@@ -375,3 +377,43 @@ def test_every_family_runs_on_real_reviewers(data_root):
         constants.append(result["values"]["constant"]["MSD"])
     assert constants[0] == pytest.approx([2 * np.var(r.y_test) for r in reviewers], abs=1e-5)
     assert all(of == constants[0] for of in constants)
+
+
+def test_rankboost_takes_the_rounds_of_least_held_out_misranking(
+    table, few_references, monkeypatch
+):
+    monkeypatch.setattr(rankboost_methods, "ROUNDS", (1, 4, 30))
+    monkeypatch.setattr(rankboost_methods, "N_TUNED", 4)
+    drawn = draw(table, n=6)
+    features = [reviewer.filled(reviewer.medians) for reviewer in drawn]
+    scores, chosen = rankboost_methods.fit_rankboost(drawn, features, [5])
+    shares = []
+    for reviewer, X in zip(drawn[:4], features, strict=False):
+        y, fold = reviewer.y_train, reviewer.folds([5])[0] % 5
+        wrong, total = np.zeros(3), 0
+        for k in range(5):
+            train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            for place, rounds in enumerate((1, 4, 30)):
+                found = RankBoost(rounds).fit(X[train], y[train]).predict(X[test])
+                for i in range(len(test)):
+                    for j in range(len(test)):
+                        if y[test[i]] > y[test[j]]:
+                            wrong[place] += found[i] <= found[j] + 1e-9
+                            total += place == 0
+        shares.append(wrong / total)
+    best = (1, 4, 30)[int(np.mean(shares, axis=0).argmin())]
+    assert chosen == f"{best} rounds"
+    for reviewer, X, found in zip(drawn, features, scores, strict=True):
+        n = reviewer.n_train
+        expected = RankBoost(best).fit(X[:n], reviewer.y_train).predict(X[n:])
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_rankboost_without_a_ranker_or_a_pair():
+    """Equal ratings train no ranker; then every item has the score 0, and no pair is held out."""
+    y, X = np.full(20, 3.0), np.arange(40.0).reshape(20, 2)
+    reviewer = splits.Reviewer(0, y, 10, X, np.zeros(2), np.zeros(2))
+    assert np.isnan(rankboost_methods._held_out(reviewer, X, [0])).all()
+    stages = rankboost_methods._stages(RankBoost(3).fit(X[:10], y[:10]), X[10:])
+    assert (stages == 0).all()
+    assert stages.shape == (len(rankboost_methods.ROUNDS), 10)

@@ -27,6 +27,7 @@ from rankwise.experiments.elmrank_recommendation.kernel_methods import (
     with_two_features,
 )
 from rankwise.experiments.elmrank_recommendation.measures import measure
+from rankwise.experiments.elmrank_recommendation.rankboost_methods import fit_rankboost
 from rankwise.experiments.elmrank_recommendation.reviewers import Reviewer
 from rankwise.experiments.elmrank_recommendation.svrank_methods import LAM as SVRANK_LAM
 from rankwise.experiments.elmrank_recommendation.svrank_methods import fit_svrank
@@ -124,6 +125,15 @@ def svrank(
     return _result(reviewers, {"SVRank": scores}, {"SVRank": chosen})
 
 
+def rankboost(
+    reviewers: Sequence[Reviewer], repetition: int, scale: Scale, n_draws: int
+) -> dict[str, Any]:
+    """RankBoost on the features of :func:`elmrank`; no draws."""
+    features = [reviewer.filled(reviewer.medians) for reviewer in reviewers]
+    scores, chosen = fit_rankboost(reviewers, features, [FOLD_SEED, repetition])
+    return _result(reviewers, {"RankBoost": scores}, {"RankBoost": chosen})
+
+
 def beyond(
     reviewers: Sequence[Reviewer], repetition: int, scale: Scale, n_draws: int
 ) -> dict[str, Any]:
@@ -151,6 +161,7 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "mprank": (mprank, 10),
     "beyond": (beyond, 10),
     "svrank": (svrank, 3),
+    "rankboost": (rankboost, 3),
     "blend": (blend, 3),
     "elmrank-unit": (elmrank_unit, 10),
 }

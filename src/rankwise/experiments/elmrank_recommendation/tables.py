@@ -30,12 +30,15 @@ OWN_METHODS = {
     "MPRank linear, tuned for each": "mprank",
     "MPRank RBF, tuned for each": "mprank",
     "SVRank": "svrank",
+    "RankBoost": "rankboost",
     "ELMRank, middle fill": "blend",
     "MPRank, middle fill": "beyond",
     "MPRank, two features": "beyond",
     "MPRank, middle fill and two features": "beyond",
     "blend of ELMRank and MPRank": "blend",
 }
+# Scores that order items and are no ratings: the other measures say nothing about them.
+ORDER_ONLY = ("RankBoost",)
 WORSE = "The published value is worse than that of a constant score."
 CONSTANT = "The published value is that of a constant score, within its spread."
 QUICK = "A quick run takes a few reviewers of the 300 and one repetition."
@@ -141,7 +144,7 @@ def _own_table(cells: _Cells, measure: str) -> Table:
         f"rows-{measure.lower()}",
         f"{_NAMES[measure].capitalize()} beside {other}",
         # A constant score ties all pairs, and ties count in full: 1, whatever the ratings.
-        [v for v in _grid(value) if measure != "Misranking" or v.row != "constant"],
+        [v for v in _grid(value, measure) if measure != "Misranking" or v.row != "constant"],
         caption=(
             "The rows from middle fill on go beyond the paper's protocol: missing ratings at the "
             "middle of the scale and two features more, on the same reviewers and halves."
@@ -164,7 +167,7 @@ def _difference_table(cells: _Cells, measure: str) -> Table:
         f"minus-constant-{measure.lower()}",
         f"{_NAMES[measure].capitalize()} minus that of "
         + ("a random order" if measure == "Misranking" else "a constant score"),
-        [v for v in _grid(value) if v.row != "constant"],
+        [v for v in _grid(value, measure) if v.row != "constant"],
         caption="Differences on the same reviewers and halves; negative is better.",
         error_is="standard error of the paired difference, from the spread over repetitions",
         digits=3,
@@ -179,9 +182,11 @@ _NAMES = {
 _Find = Callable[[str, str, str, str], tuple[float | None, float | None]]
 
 
-def _grid(value: _Find) -> list[Value]:
+def _grid(value: _Find, measure: str) -> list[Value]:
     values = []
     for method, family in OWN_METHODS.items():
+        if method in ORDER_ONLY and measure != "Misranking":
+            continue
         for data in DATA:
             for low, high in GROUPS:
                 group = f"{low}-{high}"
@@ -249,8 +254,6 @@ def _note(
     """
     measure, data, method = row["measure"], row["data"], row["method"]
     if ours is None:
-        if method == "RankBoost":
-            return "RankBoost is not in this library yet."
         return f"{method} was not run here."
     paper, spread = float(row["mean"]), float(row["sd"])
     constant = CONSTANTS.get((measure, data))

@@ -103,7 +103,7 @@ def test_debug_shows_the_traceback(rankwise, tmp_path):
 def test_list_shows_everything_that_other_commands_take(rankwise):
     listed = rankwise("list", "--json").json
     assert set(listed) == {"rankers", "measures", "presets", "datasets"}
-    rankers = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
+    rankers = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
     assert [row["name"] for row in listed["rankers"]] == rankers
     assert [row["name"] for row in listed["measures"]] == list(MEASURES)
     assert [row["name"] for row in listed["presets"]] == list(PRESETS)
@@ -117,7 +117,8 @@ def test_list_shows_everything_that_other_commands_take(rankwise):
 
 def test_completion_offers_what_fits():
     assert completion.ranker("pair") == ["pairwise_elm"]
-    assert completion.rankers("ridge,li") == ["ridge,linear_regression", "ridge,lightgbm"]
+    assert completion.rankers("ridge,lig") == ["ridge,lightgbm"]
+    assert completion.rankers("ridge,lin") == ["ridge,linear_regression"]
     assert completion.rankers("ridge,ri") == []
     assert completion.measures("AP,nd") == ["AP,nDCG"]
     assert completion.presets("letor") == ["letor3", "letor4"]

@@ -25,8 +25,8 @@ KINDS = {
 }
 INHERITED_UP_TO = "BaseEstimator, RegressorMixin, TransformerMixin"
 NOT_SHOWN = (
-    "set_fit_request, set_score_request, set_partial_fit_request, set_output, "
-    "get_metadata_routing, get_feature_names_out"
+    "set_fit_request, set_score_request, set_partial_fit_request, set_predict_request, "
+    "set_transform_request, set_output, get_metadata_routing, get_feature_names_out"
 )
 MODULES = {
     "rankwise": "Core",

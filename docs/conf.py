@@ -50,9 +50,12 @@ sphinx_gallery_conf = {
 
 
 def quote_trailing_underscores(app, what, name, obj, options, lines):
-    """Keep the shape ``(n_features_in_,)`` in a type from reading as a hyperlink."""
-    shape = re.compile(r"(?<=[( ])n_features_in_(?=[,)])")
-    lines[:] = [shape.sub("``n_features_in_``", line) if " : " in line else line for line in lines]
+    """Keep fitted attributes in shapes, ``(n_features_in_,)``, from reading as hyperlinks."""
+    attribute = re.compile(r"(?<=[( ])([a-z]\w*_)(?=[,) ])")
+    for number, line in enumerate(lines):
+        name, colon, kind = line.partition(" : ")
+        if colon:
+            lines[number] = name + colon + attribute.sub(r"``\1``", kind)
 
 
 def unlink_measures(app, doctree):

@@ -73,7 +73,7 @@ class VotedPRank(VotingRanker):
     Notes
     -----
     Fitting costs what PRank costs and keeps the rows of the mistakes; a prediction costs
-    O(n_mistakes_ (n_features + n_classes)), whatever the degree.
+    O(M (n_features + n_classes)), whatever the degree, for M mistakes.
 
     ``rank_score`` is the mean class number voted for, unrounded, under any rule. Its thresholds
     give the class for ``votes="mean"`` only; the other rules choose by all votes, and the argmax

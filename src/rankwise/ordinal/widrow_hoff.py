@@ -67,7 +67,7 @@ class WidrowHoff(OnlineRanker):
 
     Notes
     -----
-    O(n_columns) for each row; with a kernel O(n_seen_ n_features). ``partial_fit`` on any cut of
+    O(n_columns) for each row; with a kernel O(n_support n_features). ``partial_fit`` on any cut of
     the rows gives the bits of one ``fit``.
 
     Differs from plain least mean squares: the step is at most 1 / ``|x|^2``.

@@ -11,7 +11,17 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import ORBoost, PairwiseELM, RankingForest, RankingTree, RankSVM, RidgeRanker
+from rankwise import (
+    FRank,
+    ORBoost,
+    PairwiseELM,
+    PolyOrdinalSVM,
+    RankBoost,
+    RankingForest,
+    RankingTree,
+    RankSVM,
+    RidgeRanker,
+)
 from rankwise.explain import explain_pair, explain_ranking
 from rankwise.explain.games import enumerated, sampled, single
 from rankwise.metrics.predicting import scores_of
@@ -47,6 +57,8 @@ def models():
         PairwiseELM(n_nodes=20, random_state=0),
         ORBoost(n_estimators=30),
         ORBoost(n_estimators=5, base="perceptron", random_state=0),
+        PolyOrdinalSVM(degree=2, terms="cross"),
+        RankBoost(n_estimators=20),
         RankingTree(max_depth=4),
         RankingForest(n_estimators=5, random_state=0),
         make_pipeline(StandardScaler(), RidgeRanker()),
@@ -93,6 +105,32 @@ def test_sampled_values_come_near_and_add_up(rng):
     more = explain_pair(forest, X[0], X[1], n_orders=60, random_state=1)
     spread = np.hypot(explained.error, more.error)
     assert (np.abs(explained.values - more.values) <= 5 * spread + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RankBoost(n_estimators=40), FRank(n_estimators=40), ORBoost(n_estimators=40),
+     PolyOrdinalSVM(degree=3, C=0.1), RankSVM(C=0.1)],
+    ids=lambda m: type(m).__name__,
+)  # fmt: skip
+def test_additive_values_of_many_features_are_exact(model, rng):
+    """A feature's value is what it changes alone, whatever the others are."""
+    X = rng.normal(size=(120, 14))
+    model.fit(X, np.clip(np.round(X[:, 0] + X[:, 1] ** 2), 0, 2).astype(int))
+    explained = explain_pair(model, X[0], X[1])
+    assert explained.error is None
+    for others in (X[1], X[2]):
+        changed = np.tile(others, (2, 14, 1))
+        changed[0, np.arange(14), np.arange(14)] = X[0]
+        changed[1, np.arange(14), np.arange(14)] = X[1]
+        alone = scores_of(model, changed.reshape(28, 14)).reshape(2, 14)
+        np.testing.assert_allclose(explained.values, alone[0] - alone[1], atol=1e-9)
+
+
+def test_products_of_many_features_are_sampled(rng):
+    X = rng.normal(size=(60, 12))
+    model = PolyOrdinalSVM(degree=2, terms="cross").fit(X, (X[:, 0] > 0).astype(int))
+    assert explain_pair(model, X[0], X[1], n_orders=2).error is not None
 
 
 def test_sampling_a_pipeline_of_an_additive_model_is_exact(rng):

@@ -272,6 +272,11 @@ class PolyOrdinalSVM(OrdinalRanker):
         check_is_fitted(self)
         return self._rows(check_rows(self, X)).scores(self.coef_)
 
+    @property
+    def additive_scores(self) -> bool:
+        """Whether scores are sums of functions of single features: without products of them."""
+        return self.terms == "powers"
+
     def _set_columns(self, data: FitData) -> None:
         """Set the scale and the terms."""
         self.scale_ = largest_magnitudes(data.X) if self.scale else np.ones(data.X.shape[1])

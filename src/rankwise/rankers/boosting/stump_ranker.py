@@ -41,6 +41,8 @@ class Boosting(Protocol):
 class StumpRanker(Ranker):
     """A sum of stumps; subclasses have the parameters below and define ``_boosting``."""
 
+    additive_scores = True  # each stump reads one feature
+
     ensemble_: StumpEnsemble
     n_features_in_: int
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rankwise.datasets.cutting import cut_into_classes
     from rankwise.datasets.cystic_fibrosis import CysticFibrosis, load_cystic_fibrosis
     from rankwise.datasets.data import Fold, FoldedData, RankingData
+    from rankwise.datasets.extreme_text import read_extreme
     from rankwise.datasets.judged_run import JudgedRun, judge
     from rankwise.datasets.lint_report import Finding, LintReport
     from rankwise.datasets.linter import lint
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         load_td2003,
         load_td2004,
     )
+    from rankwise.datasets.multi_label import MultiLabelData, load_mulan, read_mulan
     from rankwise.datasets.ordinal import OrdinalData, load_ordinal
     from rankwise.datasets.qsar import QsarData, load_qsar
     from rankwise.datasets.ratings import (
@@ -49,6 +51,7 @@ _WHERE = {
     "FoldedData": "data",
     "JudgedRun": "judged_run",
     "LintReport": "lint_report",
+    "MultiLabelData": "multi_label",
     "OrdinalData": "ordinal",
     "QsarData": "qsar",
     "Qrels": "trec",
@@ -71,6 +74,7 @@ _WHERE = {
     "load_lambdarank": "loaders",
     "load_movielens": "ratings",
     "load_mq2008": "loaders",
+    "load_mulan": "multi_label",
     "load_ohsumed": "loaders",
     "load_ordinal": "ordinal",
     "load_qsar": "qsar",
@@ -79,8 +83,10 @@ _WHERE = {
     "make_ordinal_square": "synthetic",
     "ordinal_square_ranks": "synthetic",
     "ratings_from_triplets": "ratings",
+    "read_extreme": "extreme_text",
     "read_grouped": "sidefiles",
     "read_letor": "svmlight",
+    "read_mulan": "multi_label",
     "read_qrels": "trec",
     "read_run": "trec",
     "read_table": "table",
@@ -99,6 +105,7 @@ __all__ = [
     "FoldedData",
     "JudgedRun",
     "LintReport",
+    "MultiLabelData",
     "OrdinalData",
     "Qrels",
     "QsarData",
@@ -121,6 +128,7 @@ __all__ = [
     "load_lambdarank",
     "load_movielens",
     "load_mq2008",
+    "load_mulan",
     "load_ohsumed",
     "load_ordinal",
     "load_qsar",
@@ -129,8 +137,10 @@ __all__ = [
     "make_ordinal_square",
     "ordinal_square_ranks",
     "ratings_from_triplets",
+    "read_extreme",
     "read_grouped",
     "read_letor",
+    "read_mulan",
     "read_qrels",
     "read_run",
     "read_table",

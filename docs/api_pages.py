@@ -21,7 +21,8 @@ KINDS = {
     "ranker": "Rankers",
     "transformer": "Feature maps",
     "ordinal": "Ordinal classifiers",
-    "labels": "Multi-label methods",
+    "multi-label": "Multi-label methods",
+    "cost-sensitive": "Cost-sensitive classifiers",
 }
 INHERITED_UP_TO = "BaseEstimator, RegressorMixin, TransformerMixin"
 NOT_SHOWN = (

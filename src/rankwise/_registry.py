@@ -22,7 +22,7 @@ class Entry:
     path : str
         ``"module:Class"``.
     kind : str
-        "ranker", "transformer", "ordinal" or "labels".
+        "ranker", "transformer", "ordinal", "multi-label" or "cost-sensitive".
     summary : str
         One line for lists.
     tags : frozenset of str

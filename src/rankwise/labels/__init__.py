@@ -1,0 +1,1 @@
+"""Estimators for rows that have several labels, or whose errors differ in cost."""

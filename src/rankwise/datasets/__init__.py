@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from rankwise.datasets.table import from_frame, read_table
     from rankwise.datasets.trec import Qrels, Run, read_qrels, read_run, write_qrels, write_run
     from rankwise.datasets.write import write_letor
+    from rankwise.datasets.yahoo_ltrc import load_yahoo_ltrc
 
 _WHERE = {
     "CysticFibrosis": "cystic_fibrosis",
@@ -80,6 +81,7 @@ _WHERE = {
     "load_qsar": "qsar",
     "load_td2003": "loaders",
     "load_td2004": "loaders",
+    "load_yahoo_ltrc": "yahoo_ltrc",
     "make_ordinal_square": "synthetic",
     "ordinal_square_ranks": "synthetic",
     "ratings_from_triplets": "ratings",
@@ -134,6 +136,7 @@ __all__ = [
     "load_qsar",
     "load_td2003",
     "load_td2004",
+    "load_yahoo_ltrc",
     "make_ordinal_square",
     "ordinal_square_ranks",
     "ratings_from_triplets",

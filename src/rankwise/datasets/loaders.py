@@ -43,7 +43,8 @@ def load_dataset(
     Parameters
     ----------
     name : str
-        "ohsumed", "ohsumed-min", "td2003", "td2004", "mq2008", "lambdarank" or "mslr-slices".
+        "ohsumed", "ohsumed-min", "td2003", "td2004", "mq2008", "lambdarank", "mslr-slices",
+        "yahoo-ltrc-1" or "yahoo-ltrc-2".
     fold : int, optional
         Number of a fold, from 1. None: all folds.
     part : {"all", "train", "test"}, optional

@@ -11,8 +11,11 @@ from typing import Any as _Any
 if TYPE_CHECKING:
     from rankwise.metrics.confusion_matrix import Confusion, confusion
     from rankwise.metrics.evaluation import evaluate
+    from rankwise.metrics.label_evaluation import LabelResult, evaluate_labels
+    from rankwise.metrics.label_scorer import make_label_scorer
     from rankwise.metrics.measure import Measure
     from rankwise.metrics.presets import PRESETS
+    from rankwise.metrics.propensity import label_propensities
     from rankwise.metrics.result import EvaluationResult
     from rankwise.metrics.scored import ScoredGroups
     from rankwise.metrics.scorer import make_scorer
@@ -22,10 +25,14 @@ _WHERE = {
     "PRESETS": "presets",
     "Confusion": "confusion_matrix",
     "EvaluationResult": "result",
+    "LabelResult": "label_evaluation",
     "Measure": "measure",
     "ScoredGroups": "scored",
     "confusion": "confusion_matrix",
     "evaluate": "evaluation",
+    "evaluate_labels": "label_evaluation",
+    "label_propensities": "propensity",
+    "make_label_scorer": "label_scorer",
     "make_scorer": "scorer",
     "parse": "spec",
 }
@@ -34,10 +41,14 @@ __all__ = [
     "PRESETS",
     "Confusion",
     "EvaluationResult",
+    "LabelResult",
     "Measure",
     "ScoredGroups",
     "confusion",
     "evaluate",
+    "evaluate_labels",
+    "label_propensities",
+    "make_label_scorer",
     "make_scorer",
     "parse",
 ]

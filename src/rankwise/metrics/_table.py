@@ -30,6 +30,20 @@ MEASURES: dict[str, str] = {
     "MacroMAE": "rankwise.metrics.ordinal:MacroMAE",
     "Within": "rankwise.metrics.ordinal:Within",
     "Kappa": "rankwise.metrics.kappa:Kappa",
+    "LRAP": "rankwise.metrics.label_ranking:LRAP",
+    "RankingLoss": "rankwise.metrics.label_ranking:RankingLoss",
+    "Coverage": "rankwise.metrics.label_ranking:Coverage",
+    "OneError": "rankwise.metrics.label_ranking:OneError",
+}
+
+# Of matrices of labels alone: see rankwise.metrics.evaluate_labels.
+LABEL_MEASURES: dict[str, str] = {
+    "Hamming": "rankwise.metrics.label_sets:Hamming",
+    "SubsetAccuracy": "rankwise.metrics.label_sets:SubsetAccuracy",
+    "F1": "rankwise.metrics.label_sets:F1",
+    "MicroF1": "rankwise.metrics.label_sets:MicroF1",
+    "MacroF1": "rankwise.metrics.label_sets:MacroF1",
+    "PSP": "rankwise.metrics.propensity:PropensityPrecision",
 }
 
 ALIASES: dict[str, str] = {
@@ -55,4 +69,9 @@ ALIASES: dict[str, str] = {
     "mmae": "MacroMAE",
     "cohen_kappa": "Kappa",
     "weighted_kappa": "Kappa",
+    "label_ranking_average_precision": "LRAP",
+    "label_ranking_loss": "RankingLoss",
+    "ranking_loss": "RankingLoss",
+    "coverage_error": "Coverage",
+    "one_error": "OneError",
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from importlib import import_module
@@ -35,7 +36,9 @@ _BY_LOWER_NAME = {
 }
 
 
-def parse(spec: str | Measure, preset: str | None = None) -> Measure:
+def parse(
+    spec: str | Measure, preset: str | None = None, *, also: Mapping[str, str] | None = None
+) -> Measure:
     """The measure that a spec string names; a measure is returned as it is.
 
     Parameters
@@ -45,6 +48,8 @@ def parse(spec: str | Measure, preset: str | None = None) -> Measure:
         aliases such as ``"ndcg@10"``, ``"map"`` and ``"mrr"`` are understood.
     preset : str, optional
         Convention of what the string leaves open: a key of :data:`rankwise.metrics.PRESETS`.
+    also : mapping from name to class path, optional
+        Measures beside those of the table.
 
     Raises
     ------
@@ -67,7 +72,7 @@ def parse(spec: str | Measure, preset: str | None = None) -> Measure:
             f"measure {spec!r} does not read as Name(key=value,...)@k. "
             "Write for example 'nDCG@10' or \"P(rel=2)@5\"."
         )
-    cls = measure_class(match["name"])
+    cls = measure_class(match["name"], also)
     params = _preset_params(cls.name, preset)
     allowed = {field.name for field in fields(cls)}
     for key, value in _written_params(spec, match["params"]):
@@ -91,7 +96,7 @@ def parse(spec: str | Measure, preset: str | None = None) -> Measure:
     return cls(**params)
 
 
-def measure_class(name: str) -> type[Measure]:
+def measure_class(name: str, also: Mapping[str, str] | None = None) -> type[Measure]:
     """Class of a measure by its name or alias, in any case.
 
     Raises
@@ -99,12 +104,15 @@ def measure_class(name: str) -> type[Measure]:
     ValueError
         When there is no such measure.
     """
-    canonical = _BY_LOWER_NAME.get(name.lower())
+    beside = dict(also or {})
+    by_lower_name = {**_BY_LOWER_NAME, **{other.lower(): other for other in beside}}
+    canonical = by_lower_name.get(name.lower())
+    known = {**MEASURES, **beside}
     if canonical is None:
-        near = get_close_matches(name.lower(), _BY_LOWER_NAME, n=1)
-        hint = f"Did you mean {_BY_LOWER_NAME[near[0]]!r}?" if near else f"Known: {list(MEASURES)}."
+        near = get_close_matches(name.lower(), by_lower_name, n=1)
+        hint = f"Did you mean {by_lower_name[near[0]]!r}?" if near else f"Known: {list(known)}."
         raise ValueError(f"unknown measure {name!r}. {hint}")
-    module, _, cls = MEASURES[canonical].partition(":")
+    module, _, cls = known[canonical].partition(":")
     return getattr(import_module(module), cls)
 
 

@@ -1,0 +1,40 @@
+"""Where the relevant rows of each query stand when ties rank last; nothing is sorted."""
+
+from __future__ import annotations
+
+from rankwise._jit import njit
+
+
+@njit
+def relevant_ranks(y, scores, indptr, rel, out):
+    """Write four numbers per query on its rows of label >= ``rel`` into ``out``.
+
+    With c the number of rows, r that of relevant rows, whose score is at least that of a relevant
+    row: how many relevant rows there are, the sum of their r / c, the largest c, and the sum of
+    c - r. O(rows x relevant rows) a query.
+    """
+    for q in range(len(indptr) - 1):
+        lo = indptr[q]
+        size = indptr[q + 1] - lo
+        mine = scores[lo : lo + size]
+        labels = y[lo : lo + size]
+        n_relevant = 0
+        precisions = 0.0
+        deepest = 0
+        above = 0
+        for i in range(size):
+            if labels[i] >= rel:
+                n_relevant += 1
+                score = mine[i]
+                c = 0
+                r = 0
+                for j in range(size):
+                    c += mine[j] >= score
+                    r += (mine[j] >= score) & (labels[j] >= rel)
+                precisions += r / c
+                deepest = max(deepest, c)
+                above += c - r
+        out[q, 0] = n_relevant
+        out[q, 1] = precisions
+        out[q, 2] = deepest
+        out[q, 3] = above

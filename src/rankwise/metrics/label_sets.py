@@ -1,0 +1,144 @@
+"""Measures of predicted sets of labels: Hamming loss, subset accuracy, F1 by row, label and pooled.
+
+They read counts alone: of true, of predicted and of rightly predicted ones per row and per label.
+O(stored ones) for sparse matrices.
+
+References: Schapire & Singer 2000 (Hamming loss); Tsoumakas, Katakis & Vlahavas 2010.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
+from rankwise.metrics.measure import Measure
+from rankwise.typing import Float64Array, Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class SetCounts:
+    """Ones by row (axis 1) or by label (axis 0).
+
+    Attributes
+    ----------
+    true, predicted, both : ndarray, float64
+        Ones of the labels, of the prediction, and where both are.
+    """
+
+    true: Float64Array
+    predicted: Float64Array
+    both: Float64Array
+
+    def f1(self, empty: Empty) -> Float64Array:
+        """2 both / (true + predicted); ``empty`` where there are no ones at all."""
+        ones = self.true + self.predicted
+        return np.where(ones > 0, 2 * self.both / np.maximum(ones, 1), value_of_empty(empty))
+
+
+class SetMeasure(Measure):
+    """Base of measures that compare predicted with true ones."""
+
+    reads_labels: ClassVar[bool] = True
+
+    def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array | None:
+        """One value a row; None where a row has no value of its own."""
+        raise NotImplementedError(f"{type(self).__name__} must define by_row.")
+
+    def of_labels(self, labels: SetCounts) -> float:
+        """The value where rows have none."""
+        raise NotImplementedError(f"{type(self).__name__} must define of_labels.")
+
+
+@dataclass(frozen=True)
+class Hamming(SetMeasure):
+    """Hamming loss, the share of all 0/1 labels that are predicted wrongly; smaller is better."""
+
+    name: ClassVar[str] = "Hamming"
+    greater_is_better: ClassVar[bool] = False
+
+    def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array:
+        """One value a row."""
+        return (rows.true + rows.predicted - 2 * rows.both) / n_labels
+
+
+@dataclass(frozen=True)
+class SubsetAccuracy(SetMeasure):
+    """Share of the rows whose labels are all predicted rightly."""
+
+    name: ClassVar[str] = "SubsetAccuracy"
+
+    def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array:
+        """One value a row."""
+        right = (rows.both == rows.true) & (rows.both == rows.predicted)
+        return right.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class F1(SetMeasure):
+    """F1 of each row, then the mean: harmonic mean of precision and recall of its labels.
+
+    Parameters
+    ----------
+    empty : {0, 1, "skip", "nan"}
+        Value of a row without true and predicted labels.
+    """
+
+    name: ClassVar[str] = "F1"
+    empty: Empty = 0
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, "empty", self.empty, EMPTY)
+
+    def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array | None:
+        """One value a row."""
+        return rows.f1(self.empty)
+
+
+@dataclass(frozen=True)
+class MacroF1(F1):
+    """F1 of each label over all rows, then the mean over labels.
+
+    Parameters
+    ----------
+    empty : {0, 1, "skip", "nan"}
+        Value of a label that no row has and none is predicted to have.
+    """
+
+    name: ClassVar[str] = "MacroF1"
+
+    def by_row(self, rows: SetCounts, n_labels: int) -> None:
+        """None."""
+
+    def of_labels(self, labels: SetCounts) -> float:
+        """Mean over the labels that count."""
+        return self.aggregate(labels.f1(self.empty))
+
+
+@dataclass(frozen=True)
+class MicroF1(MacroF1):
+    """F1 over all rows and labels at once.
+
+    Parameters
+    ----------
+    empty : {0, 1, "skip", "nan"}
+        Value where there is no one, true or predicted.
+    """
+
+    name: ClassVar[str] = "MicroF1"
+
+    def of_labels(self, labels: SetCounts) -> float:
+        """The value of the pooled counts."""
+        pooled = (np.atleast_1d(of.sum()) for of in (labels.true, labels.predicted, labels.both))
+        return float(SetCounts(*pooled).f1(self.empty)[0])
+
+
+def count_ones(truth: Matrix, predicted: Matrix, axis: int) -> SetCounts:
+    """Counts by label (axis 0) or row (axis 1) of two CSR that hold ones alone."""
+
+    def ones(matrix: Any) -> Float64Array:
+        return np.asarray(matrix.sum(axis=axis), dtype=np.float64).ravel()
+
+    return SetCounts(ones(truth), ones(predicted), ones(truth.multiply(predicted)))

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from rankwise.features.random_nodes import RandomNodes
     from rankwise.features.random_perceptrons import RandomPerceptrons
     from rankwise.groups import QueryGroups
+    from rankwise.labels.cost_sensitive_one_vs_all_regression import (
+        CostSensitiveOneVsAllRegression,
+    )
+    from rankwise.labels.csovo import CSOVO
+    from rankwise.labels.ordinal_reduction import OrdinalReduction
+    from rankwise.labels.weighted_all_pairs import WeightedAllPairs
     from rankwise.metrics import evaluate
     from rankwise.ordinal.aggregate_prank import AggregatePRank
     from rankwise.ordinal.orboost import ORBoost
@@ -81,6 +87,7 @@ _FUNCTIONS = {
 }
 
 __all__ = [
+    "CSOVO",
     "AdaRank",
     "AggregatePRank",
     "BoltzRank",
@@ -88,6 +95,7 @@ __all__ = [
     "CLSRRank",
     "CatBoostRanker",
     "CoordinateAscent",
+    "CostSensitiveOneVsAllRegression",
     "ELMRank",
     "FRank",
     "LSRRank",
@@ -101,6 +109,7 @@ __all__ = [
     "McRank",
     "Nystroem",
     "ORBoost",
+    "OrdinalReduction",
     "OrdinalSVM",
     "PRank",
     "PairwiseELM",
@@ -128,6 +137,7 @@ __all__ = [
     "ScoreBlend",
     "StackingRanker",
     "VotedPRank",
+    "WeightedAllPairs",
     "WidrowHoff",
     "XGBoostRanker",
     "compare",

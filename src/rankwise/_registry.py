@@ -423,6 +423,34 @@ REGISTRY: dict[str, Entry] = {
         # The hinge's minimum is the constant score where one class outweighs the others.
         params={"C": "val", "loss": "squared_hinge"},
     ),
+    "csovo": Entry(
+        "rankwise.labels.csovo:CSOVO",
+        kind="cost-sensitive",
+        summary="One-versus-one with pairs weighted by costs, any weighted classifier (CSOVO)",
+        tags=frozenset({"reduction", "pairwise", "closed-form", "deterministic"}),
+        paper="lin2010csovo",
+    ),
+    "weighted_all_pairs": Entry(
+        "rankwise.labels.weighted_all_pairs:WeightedAllPairs",
+        kind="cost-sensitive",
+        summary="One classifier for all pairs of classes, weighted by costs (WAP)",
+        tags=frozenset({"reduction", "pairwise", "closed-form", "deterministic"}),
+        paper="beygelzimer2005",
+    ),
+    "cost_sensitive_one_vs_all_regression": Entry(
+        "rankwise.labels.cost_sensitive_one_vs_all_regression:CostSensitiveOneVsAllRegression",
+        kind="cost-sensitive",
+        summary="A regressor of the cost of every class, squared or one-sided loss (OSR)",
+        tags=frozenset({"reduction", "closed-form", "deterministic"}),
+        paper="tu2010",
+    ),
+    "ordinal_reduction": Entry(
+        "rankwise.labels.ordinal_reduction:OrdinalReduction",
+        kind="cost-sensitive",
+        summary="Thresholds between ordered classes weighted by costs, any weighted classifier",
+        tags=frozenset({"reduction", "closed-form", "deterministic"}),
+        paper="li2007",
+    ),
     "nystroem": Entry(
         "rankwise.features.nystroem:Nystroem",
         kind="transformer",

@@ -102,7 +102,7 @@ def test_debug_shows_the_traceback(rankwise, tmp_path):
 
 def test_list_shows_everything_that_other_commands_take(rankwise):
     listed = rankwise("list", "--json").json
-    assert set(listed) == {"rankers", "measures", "presets", "datasets"}
+    assert set(listed) == {"rankers", "measures", "presets", "datasets", "labels"}
     rankers = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
     assert [row["name"] for row in listed["rankers"]] == rankers
     assert [row["name"] for row in listed["measures"]] == list(MEASURES)

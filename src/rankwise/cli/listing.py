@@ -1,4 +1,4 @@
-"""``rankwise list``: the rankers, measures, presets and data sets that other commands accept."""
+"""``rankwise list``: what other commands accept, and the estimators for labels and costs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ class What(StrEnum):
     measures = "measures"
     presets = "presets"
     datasets = "datasets"
+    labels = "labels"
 
 
 def list_(
     what: Annotated[What | None, typer.Argument(help="Only these; all without it.")] = None,
     json: Json = False,
 ) -> None:
-    """List rankers, measures, presets and data sets."""
+    """List rankers, measures, presets, data sets, and estimators for labels and costs."""
     chosen = list(What) if what is None else [what]
     listed = {kind.value: _LISTS[kind]() for kind in chosen}
     if json:
@@ -42,6 +43,14 @@ def list_(
 
 
 def _rankers() -> list[dict[str, Any]]:
+    return _estimators("ranker", "ordinal")
+
+
+def _labels() -> list[dict[str, Any]]:
+    return _estimators("multi-label", "cost-sensitive")
+
+
+def _estimators(*kinds: str) -> list[dict[str, Any]]:
     from rankwise._registry import REGISTRY
 
     return [
@@ -53,7 +62,7 @@ def _rankers() -> list[dict[str, Any]]:
             "needs": f"rankwise[{entry.extra}]" if entry.extra else "",
         }
         for key, entry in REGISTRY.items()
-        if entry.kind in ("ranker", "ordinal")
+        if entry.kind in kinds
     ]
 
 
@@ -119,16 +128,19 @@ _LISTS = {
     What.measures: _measures,
     What.presets: _presets,
     What.datasets: _datasets,
+    What.labels: _labels,
 }
 _SHOWN = {
     What.rankers: _as_text,
     What.measures: _as_text,
     What.presets: _preset_as_text,
     What.datasets: _as_text,
+    What.labels: _as_text,
 }
 _HINTS = {
     What.rankers: "(for --rankers and --ranker)",
     What.measures: "(for --measures, as Name(key=value,…)@k)",
     What.presets: "(for --preset: what a bare name means to another program)",
     What.datasets: "(as DATA: NAME, NAME:FOLD or NAME:FOLD:PART)",
+    What.labels: "(estimators for rows of several labels and for costs, in Python)",
 }

@@ -1,1 +1,43 @@
-"""Estimators for rows that have several labels, or whose errors differ in cost."""
+"""Estimators for rows that have several labels, or whose errors differ in cost.
+
+Public names are imported when first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
+from typing import Any as _Any
+
+if TYPE_CHECKING:
+    from rankwise._costs import ClassCosts, RowCosts
+    from rankwise.losses.class_costs import confusion_costs, ordinal_costs, random_costs
+    from rankwise.losses.pair_costs import csovo_costs
+
+_WHERE = {
+    "ClassCosts": "rankwise._costs",
+    "RowCosts": "rankwise._costs",
+    "confusion_costs": "rankwise.losses.class_costs",
+    "csovo_costs": "rankwise.losses.pair_costs",
+    "ordinal_costs": "rankwise.losses.class_costs",
+    "random_costs": "rankwise.losses.class_costs",
+}
+
+__all__ = [
+    "ClassCosts",
+    "RowCosts",
+    "confusion_costs",
+    "csovo_costs",
+    "ordinal_costs",
+    "random_costs",
+]
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'rankwise.labels' has no attribute {name!r}")
+    value = getattr(_import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

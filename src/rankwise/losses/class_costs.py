@@ -1,0 +1,108 @@
+"""Builders of costs by class; :func:`rankwise.losses.ordinal_costs.cost_matrix` has the ordinal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from rankwise._classes import order_labels
+from rankwise._costs import ClassCosts
+from rankwise.losses.ordinal_costs import cost_matrix
+from rankwise.metrics.confusion_matrix import Confusion
+from rankwise.typing import ArrayLike
+
+
+def ordinal_costs(kind: str, classes: ArrayLike) -> ClassCosts:
+    """Costs by the number of ranks between true and predicted class.
+
+    Parameters
+    ----------
+    kind : {"absolute", "squared", "zero_one"}
+    classes : array-like of shape (n_classes,)
+        In ascending order.
+
+    Examples
+    --------
+    >>> from rankwise.labels import ordinal_costs
+    >>> ordinal_costs("squared", ["bad", "fair", "good"]).costs
+    array([[0., 1., 4.],
+           [1., 0., 1.],
+           [4., 1., 0.]])
+    """
+    named = np.asarray(classes)
+    return ClassCosts(cost_matrix(kind, len(named)), named)
+
+
+def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = None) -> ClassCosts:
+    """Random costs of the usual benchmark of cost-sensitive classifiers.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Its classes and their frequencies: a rare class is dear to miss.
+    scale : float > 0, default=2000.0
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    ClassCosts
+        ``C(y, y) = 0`` and ``C(y, k)`` uniform in ``[0, scale N_k / N_y]``, N_k rows of class k.
+
+    Notes
+    -----
+    Stated from memory of Lin (2010).
+
+    Examples
+    --------
+    >>> from rankwise.labels import random_costs
+    >>> random_costs(["a", "a", "a", "b"], random_state=0).costs.round()
+    array([[   0.,  477.],
+           [3616.,    0.]])
+    """
+    if not scale > 0:
+        raise ValueError(f"scale must be > 0, got {scale}.")
+    labels = order_labels(y)
+    counts = np.bincount(labels.codes, minlength=len(labels.classes)).astype(np.float64)
+    if not counts.all():
+        absent = labels.classes[counts == 0].tolist()
+        raise ValueError(f"y must hold a row of every class, got none of {absent}.")
+    most = scale * counts / counts[:, None]
+    costs = check_random_state(random_state).uniform(size=most.shape) * most
+    np.fill_diagonal(costs, 0.0)
+    return ClassCosts(costs, labels.classes)
+
+
+def confusion_costs(confusion: Confusion, *, smoothing: float = 1.0) -> ClassCosts:
+    """Costs that are high where a confusion table says that errors are rare.
+
+    Parameters
+    ----------
+    confusion : Confusion
+        Of :func:`rankwise.metrics.confusion`: how often each class is taken for each other, by
+        people or by another classifier.
+    smoothing : float > 0, default=1.0
+        Rows added to every cell, so that an error never seen has a finite cost.
+
+    Returns
+    -------
+    ClassCosts
+        ``C(y, y) = 0`` and ``C(y, k) = -log P(k | y)``, which is what a prediction k tells against
+        class y, with P from the smoothed counts.
+
+    Examples
+    --------
+    >>> from rankwise.labels import confusion_costs
+    >>> from rankwise.metrics import confusion
+    >>> seen = confusion(list("aaaabbbb"), list("aaabbbbb"))
+    >>> confusion_costs(seen).costs.round(2)
+    array([[0.  , 1.1 ],
+           [1.79, 0.  ]])
+    """
+    if not smoothing > 0:
+        raise ValueError(f"smoothing must be > 0, got {smoothing}.")
+    counts = confusion.counts + smoothing
+    costs = -np.log(counts / counts.sum(axis=1, keepdims=True))
+    np.fill_diagonal(costs, 0.0)
+    return ClassCosts(costs, confusion.classes)

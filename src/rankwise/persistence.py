@@ -50,6 +50,7 @@ RESULT_TYPES = (
     "rankwise.features.random_fourier.FourierMap",
     "rankwise.features.random_nodes.NodeMap",
     "rankwise.groups.QueryGroups",
+    "rankwise.metrics.cost.CostScorer",
     "rankwise.metrics.scorer.MeasureScorer",
     "rankwise.ordinal.hypotheses.Hypotheses",
     "rankwise.ordinal.perceptron_ensemble.PerceptronEnsemble",

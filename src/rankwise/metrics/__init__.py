@@ -10,6 +10,7 @@ from typing import Any as _Any
 
 if TYPE_CHECKING:
     from rankwise.metrics.confusion_matrix import Confusion, confusion
+    from rankwise.metrics.cost import make_cost_scorer, mean_cost
     from rankwise.metrics.evaluation import evaluate
     from rankwise.metrics.label_evaluation import LabelResult, evaluate_labels
     from rankwise.metrics.label_scorer import make_label_scorer
@@ -32,8 +33,10 @@ _WHERE = {
     "evaluate": "evaluation",
     "evaluate_labels": "label_evaluation",
     "label_propensities": "propensity",
+    "make_cost_scorer": "cost",
     "make_label_scorer": "label_scorer",
     "make_scorer": "scorer",
+    "mean_cost": "cost",
     "parse": "spec",
 }
 
@@ -48,8 +51,10 @@ __all__ = [
     "evaluate",
     "evaluate_labels",
     "label_propensities",
+    "make_cost_scorer",
     "make_label_scorer",
     "make_scorer",
+    "mean_cost",
     "parse",
 ]
 

@@ -83,6 +83,21 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Tsai et al. and Lin (2010), Tables 3, 4 and 7; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "mslr-slices"),
     ),
+    "pruned-ranksvm": Entry(
+        "rankwise.experiments.pruned_ranksvm.experiment:PrunedPairs",
+        title="RankSVM on chosen pairs against random pairs, all pairs and regression",
+        paper="Method named by Lin (2010), section 3; its rule and its tables are not at hand",
+        data=(
+            "ohsumed-min",
+            "mq2008",
+            "movielens-1m",
+            "ordinal-abalone",
+            "ordinal-bank8fm",
+            "ordinal-computer-cpu-act",
+            "ordinal-california",
+            "ordinal-census-house8l",
+        ),
+    ),
     "stacking": Entry(
         "rankwise.experiments.stacking.experiment:Stacking",
         title="Ten tuned rankers, blends of them, and a stack on their held-out scores",

@@ -1,0 +1,1 @@
+"""Which pairs to train RankSVM on: rules against random pairs, all pairs and regression."""

@@ -1,0 +1,33 @@
+"""Accuracy and time of PrunedRankSVM against the share of pairs that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from rankwise.datasets import fetch
+from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments.pruned_ranksvm import plan
+from rankwise.experiments.pruned_ranksvm.figures import figures
+from rankwise.experiments.pruned_ranksvm.fits import compute
+from rankwise.experiments.pruned_ranksvm.tables import make
+
+
+class PrunedPairs(Experiment):
+    """Rules that choose pairs against all pairs, random pairs and support vector regression."""
+
+    def data(self) -> Mapping[str, FindFiles]:
+        return {known.source: partial(fetch, known.source) for known in plan.SETS.values()}
+
+    def cells(self, quick: bool) -> Sequence[Cell]:
+        return list(plan.cells(quick))
+
+    def run(self, cell: Cell) -> Any:
+        return compute(cell)
+
+    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+        return make(results, quick)
+
+    def figures(self, results: Results, quick: bool) -> Sequence[Figure]:
+        return figures(results, quick)

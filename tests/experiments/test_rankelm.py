@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rankwise import QueryScaler, RankSVM
 from rankwise._registry import REGISTRY
+from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Verdict, reproduce
-from rankwise.experiments.zong2013 import figures, path_tables, plan
+from rankwise.experiments.zong2013 import (
+    figures,
+    path_tables,
+    plan,
+    rank_svm_paths,
+    rank_svm_tables,
+)
 from rankwise.experiments.zong2013.experiment import RankELM
 from rankwise.experiments.zong2013.methods import PAPER
 from rankwise.experiments.zong2013.tables import tables
@@ -77,7 +85,7 @@ def two_seeds(monkeypatch):
 def test_td2003_runs_when_its_files_are_there(tmp_path, monkeypatch, two_seeds):
     write_gov(tmp_path, 2003, monkeypatch)
     found = reproduce("rankelm-ohsumed", store=tmp_path / "store")
-    assert set(found.missing) == {"ohsumed", "td2004", "mq2008"}
+    assert set(found.missing) == {"ohsumed", "ohsumed-min", "td2004", "mq2008"}
     assert "2004_td_dataset" in found.missing["td2004"]
     done = found.with_status("done")
     assert {cell.name.partition("/")[0] for cell in done} == {"td2003"}
@@ -146,19 +154,90 @@ def test_the_path_table_takes_the_hit_nearest_in_ndcg():
     assert path_tables.path_table(maps, ndcg, {}).values == []
 
 
-def test_the_hinge_table_has_every_c_and_the_mean_of_complete_folds():
-    results = {
-        plan.hinge_name("hinge", fold): {"test": (np.arange(9.0) + fold).tolist(), "vali": []}
-        for fold in plan.FOLDS
-    }
-    values = {(v.row, v.column): v.ours for v in path_tables.hinge_table(results).values}
-    assert len(values) == 2 * 9 * 6
-    assert values["hinge, C = 1e-05", "fold 2"] == 3.0
-    assert values["hinge, C = 100", "mean"] == 11.0
-    assert values["squared hinge, C = 1", "mean"] is None
-    del results[plan.hinge_name("hinge", 3)]
-    values = {(v.row, v.column): v.ours for v in path_tables.hinge_table(results).values}
-    assert values["hinge, C = 100", "mean"] is None
+def made_up_svm():
+    """RankSVM's cells of all folds: AP on the test part rises with C."""
+    results = {}
+    for fold in plan.FOLDS:
+        for path in (plan.SQUARED, plan.HINGE, *plan.CHANGED):
+            n = len(path.C)
+            results[plan.hinge_name(path, fold)] = {
+                "vali": [0.1] * 2 + [0.2] + [0.1] * (n - 3),
+                "test": (np.arange(n) + float(fold)).tolist(),
+                "objective": (np.arange(n) / 100).tolist(),
+            }
+        steps = np.arange(8.0).reshape(len(plan.STOPPED_C), len(plan.PASSES))
+        results[plan.stopped_name(fold)] = {
+            "test": (steps + fold).tolist(),
+            "excess": (steps / 10).tolist(),
+        }
+    return results
+
+
+def test_rank_svms_tables_show_every_c_the_chosen_one_and_the_mean_of_complete_folds():
+    results = made_up_svm()
+
+    def found():
+        made = rank_svm_tables.rank_svm_tables(results, ["0.3", "0.4", "0.5", "0.6", "0.7", "0.5"])
+        return [{(v.row, v.column): v.ours for v in table.values} for table in made], made
+
+    (ap, objective, why), made = found()
+    assert len(ap) == len(objective) == 2 * 9 * 6
+    assert ap["hinge, C = 1e-05", "fold 2"] == 3.0
+    assert ap["hinge, C = 100", "mean"] == 11.0
+    assert objective["squared hinge, C = 100", "fold 5"] == 0.08
+    assert why["squared hinge, features as they are", "fold 4"] == 6.0  # C number 2
+    assert why["hinge, worst C for the test part", "mean"] == 3.0
+    assert why["hinge, best C for the test part", "mean"] == 11.0
+    last = "hinge, C = 1, stopped after 20 passes"
+    assert (why[last, "mean"], why[last, "objective over its minimum"]) == (10.0, 0.7)
+    assert "0.3, 0.4, 0.5, 0.6, 0.7, mean 0.5" in made[0].caption
+    del results[plan.hinge_name(plan.HINGE, 3)], results[plan.stopped_name(1)]
+    (ap, _, why), _ = found()
+    assert ap["hinge, C = 100", "mean"] is None
+    assert why[last, "mean"] is None
+    assert why["squared hinge", "mean"] == 5.0
+
+
+@pytest.fixture
+def small_fold(rng):
+    def part(n_queries):
+        qid = np.repeat(np.arange(n_queries), 9)
+        X = rng.normal(size=(len(qid), 3)) * [1.0, 10.0, 0.1]
+        y = np.clip(np.round(X[:, 0] + rng.normal(size=len(qid))), 0, 2)
+        return RankingData(X, y, qid)
+
+    return Fold(part(12), part(6), part(6), "fold1")
+
+
+@pytest.mark.parametrize("path", [plan.HINGE, plan.CHANGED[0], plan.CHANGED[2]])
+def test_the_objective_of_a_path_is_the_rankers(path, small_fold):
+    params = {
+        "loss": path.loss, "query_weight": path.query_weight, "scaling": path.scaling,
+        "C": [0.1, 10.0],
+    }  # fmt: skip
+    found = rank_svm_paths.hinge(small_fold, params, "letor3")
+    train = small_fold.train
+    X = QueryScaler().fit(train.X).transform(train.X) if path.scaling == "global" else train.X
+    upper, _ = rank_svm_paths.listed_pairs(train)
+    assert len(upper) == sum(
+        train.y[i] > train.y[j]
+        for i in range(len(X))
+        for j in range(len(X))
+        if train.qid[i] == train.qid[j]
+    )
+    ranker = RankSVM(C=10.0, loss=path.loss, query_weight=path.query_weight).fit(
+        X, train.y, qid=train.qid
+    )
+    n_pairs = len(upper) / (81 if path.query_weight == "query" else 1)
+    assert found["objective"][1] == pytest.approx(ranker.objective_ / (10.0 * n_pairs), rel=1e-3)
+    assert len(found["vali"]) == len(found["test"]) == 2
+
+
+def test_many_passes_come_to_the_minimum(small_fold):
+    params = {"fold": 1, "C": [1.0], "passes": [1, 20_000]}
+    ((one, many),) = rank_svm_paths.stopped(small_fold, params, "letor3")["excess"]
+    assert one > 0.02
+    assert abs(many) < 5e-3
 
 
 def test_figure_2_shows_means_and_spread_over_draws():

@@ -18,7 +18,7 @@ class RankELM(Experiment):
     """Tables 1 to 3 and Figure 2 of the paper, and the same columns on MQ2008."""
 
     def data(self) -> dict[str, FindFiles]:
-        return {name: partial(fetch, name) for name in plan.PRESETS}
+        return {name: partial(fetch, name) for name in (*plan.PRESETS, plan.RAW)}
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

@@ -10,7 +10,8 @@ import numpy as np
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.experiments.base import Cell
-from rankwise.experiments.zong2013.plan import CUTOFFS, EXPONENTS, PRESETS
+from rankwise.experiments.zong2013.plan import CUTOFFS, EXPONENTS, PRESETS, RAW
+from rankwise.experiments.zong2013.rank_svm_paths import hinge, stopped
 from rankwise.metrics import evaluate, parse
 from rankwise.selection import tune
 
@@ -18,8 +19,9 @@ from rankwise.selection import tune
 def compute(cell: Cell) -> Any:
     """The value of a cell of any kind."""
     fold = _folds(cell.data)[cell.params["fold"] - 1]
-    work = {"fit": _fit, "path": _path, "hinge": _hinge, "nodes": _nodes}[cell.params["kind"]]
-    return work(fold, cell.params, PRESETS[cell.data])
+    work = {"fit": _fit, "path": _path, "hinge": hinge, "stopped": stopped, "nodes": _nodes}
+    preset = PRESETS["ohsumed" if cell.data == RAW else cell.data]
+    return work[cell.params["kind"]](fold, cell.params, preset)
 
 
 @cache
@@ -58,25 +60,6 @@ def _path(fold: Fold, params: dict[str, Any], preset: str) -> dict[str, Any]:
         "vali": ranker.cv_results_["mean_test_score"],
         "test": [_measured(fold.test, X @ coef, names, preset) for coef in ranker.path_["coef"]],
     }
-
-
-def _hinge(fold: Fold, params: dict[str, Any], preset: str) -> dict[str, Any]:
-    """RankSVM for every C: the AP on the validation part and on the test part."""
-    vali = fold.vali
-    assert vali is not None
-    ranker = REGISTRY["rank_svm"].load()(
-        C=list(params["C"]), loss=params["loss"], measure=str(parse("AP", preset)), max_iter=10_000
-    )
-    ranker.fit(
-        fold.train.X, fold.train.y, qid=fold.train.qid,
-        X_val=vali.X, y_val=vali.y, qid_val=vali.qid,
-    )  # fmt: skip
-    X = fold.test.X.astype(np.float64)
-    by_C = dict(zip(ranker.path_["C"], ranker.path_["coef"], strict=True))
-    test = [_measured(fold.test, X @ by_C[C], ["AP"], preset)["AP"] for C in params["C"]]
-    results = ranker.cv_results_
-    scores = dict(zip(results["C"], results["mean_test_score"], strict=True))
-    return {"vali": [scores[C] for C in params["C"]], "test": test}
 
 
 def _nodes(fold: Fold, params: dict[str, Any], preset: str) -> list[float]:

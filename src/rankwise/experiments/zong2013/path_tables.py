@@ -15,10 +15,7 @@ from rankwise.experiments.zong2013.plan import (
     CUTOFFS,
     EXPONENTS,
     FOLDS,
-    HINGE_C,
-    HINGES,
     PATHS,
-    hinge_name,
     path_name,
 )
 
@@ -64,30 +61,6 @@ def path_table(
         f"whose AP on the test part is the published one to the last digit. {said}"
     )
     return Table("on-the-path", "Published values on our paths, OHSUMED", values, caption.strip())
-
-
-def hinge_table(results: Results) -> Table:
-    """AP of RankSVM on the test parts for every C, with both hinges."""
-    values = []
-    for loss in HINGES:
-        cells = [results.get(hinge_name(loss, fold)) for fold in FOLDS]
-        for i, C in enumerate(HINGE_C):
-            row = f"{loss.replace('_', ' ')}, C = {C:g}"
-            found = [None if cell is None else cell["test"][i] for cell in cells]
-            values += [
-                Value(row, f"fold {fold}", of) for fold, of in zip(FOLDS, found, strict=True)
-            ]
-            known = [of for of in found if of is not None]
-            mean = float(np.mean(known)) if len(known) == len(FOLDS) else None
-            values.append(Value(row, "mean", mean))
-    return Table(
-        "rank-svm-path",
-        "RankSVM for every C, OHSUMED: AP",
-        values,
-        "On the test parts, preset letor3; C multiplies the sum over all pairs of the training "
-        "part. LETOR 3.0's published RankSVM has 0.3038, 0.4468, 0.4648, 0.4990, 0.4528, mean "
-        "0.4334.",
-    )
 
 
 @dataclass(frozen=True)

@@ -3,20 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rankwise.experiments.base import Cell
 from rankwise.experiments.zong2013.methods import OURS, PAPER, Method
 
 PRESETS = {"ohsumed": "letor3", "td2003": "letor3", "td2004": "letor3", "mq2008": "letor4"}
+RAW = "ohsumed-min"  # OHSUMED before its features are scaled
 FOLDS = range(1, 6)
 SEEDS, QUICK_SEEDS, OUR_SEEDS = range(10), range(3), range(3)
 CUTOFFS = range(1, 11)
 EXPONENTS = range(-30, 21)  # of C: the paper's grid (even ones) and those between
 PATHS = tuple(method for method in PAPER if method.settings and "kernel" in method.settings)
 NODES, NODE_SEEDS = (5, 10, 20, 50, 100, 200, 500, 1000, 2000), range(5)
-HINGES = ("squared_hinge", "hinge")
 HINGE_C = tuple(10.0**k for k in range(-6, 3))
+STOPPED_C, PASSES = (0.1, 1.0), (1, 2, 5, 20)
 QUICK_NODES, QUICK_NODE_SEEDS = (10, 50, 200, 1000), range(2)
+
+
+@dataclass(frozen=True)
+class HingePath:
+    """RankSVM for a grid of C, with one thing changed.
+
+    Attributes
+    ----------
+    name : str
+        In cell names.
+    title : str
+    loss : {"squared_hinge", "hinge"}
+    query_weight : {"pair", "query"}
+        Every pair counts the same, or every query.
+    scaling : {"query", "global", "none"}
+        Min-max within queries, which is how LETOR publishes the features, or over the training
+        rows, or none.
+    C : tuple of float
+    """
+
+    name: str
+    title: str
+    loss: str
+    query_weight: str = "pair"
+    scaling: str = "query"
+    C: tuple[float, ...] = HINGE_C
+
+    @property
+    def data(self) -> str:
+        """Name of the data set."""
+        return "ohsumed" if self.scaling == "query" else RAW
+
+
+SQUARED = HingePath("squared_hinge", "squared hinge", "squared_hinge")
+HINGE = HingePath("hinge", "hinge", "hinge")
+# A query of 150 rows has 1 / 22,500 of its weight where every query counts the same.
+_QUERY_C = tuple(10.0**k for k in range(-2, 7))
+CHANGED = (
+    HingePath(
+        "squared_hinge, queries", "squared hinge, every query counts the same", "squared_hinge",
+        query_weight="query", C=_QUERY_C,
+    ),
+    HingePath(
+        "hinge, queries", "hinge, every query counts the same", "hinge", query_weight="query",
+        C=_QUERY_C,
+    ),
+    HingePath(
+        "squared_hinge, global", "squared hinge, features scaled over all training rows",
+        "squared_hinge", scaling="global",
+    ),
+    HingePath(
+        "squared_hinge, raw", "squared hinge, features as they are", "squared_hinge",
+        scaling="none", C=tuple(10.0**k for k in range(-9, 0)),
+    ),
+)  # fmt: skip
 
 
 def fit_name(data: str, method: Method, fold: int, seed: int) -> str:
@@ -44,9 +101,14 @@ def path_name(method: Method, fold: int) -> str:
     return f"ohsumed/fold{fold}/{method.name}/path"
 
 
-def hinge_name(loss: str, fold: int) -> str:
-    """Name of the cell of RankSVM's path on OHSUMED."""
-    return f"ohsumed/fold{fold}/rank-svm/{loss}"
+def hinge_name(path: HingePath, fold: int) -> str:
+    """Name of the cell of one of RankSVM's paths on OHSUMED."""
+    return f"ohsumed/fold{fold}/rank-svm/{path.name}"
+
+
+def stopped_name(fold: int) -> str:
+    """Name of the cell of solutions that are stopped early."""
+    return f"ohsumed/fold{fold}/rank-svm/stopped"
 
 
 def nodes_name(n_nodes: int, seed: int) -> str:
@@ -66,10 +128,16 @@ def cells(quick: bool) -> Iterator[Cell]:
         for fold in FOLDS:
             params = {"kind": "path", "fold": fold, **method.params()}
             yield Cell(path_name(method, fold), params, "ohsumed")
-    for loss in () if quick else HINGES:
+    for path in () if quick else (SQUARED, HINGE, *CHANGED):
         for fold in FOLDS:
-            params = {"kind": "hinge", "fold": fold, "loss": loss, "C": HINGE_C}
-            yield Cell(hinge_name(loss, fold), params, "ohsumed")
+            params = {
+                "kind": "hinge", "fold": fold, "loss": path.loss, "C": path.C,
+                "query_weight": path.query_weight, "scaling": path.scaling,
+            }  # fmt: skip
+            yield Cell(hinge_name(path, fold), params, path.data)
+    for fold in () if quick else FOLDS:
+        params = {"kind": "stopped", "fold": fold, "C": STOPPED_C, "passes": PASSES}
+        yield Cell(stopped_name(fold), params, "ohsumed")
     for n_nodes in QUICK_NODES if quick else NODES:
         for seed in QUICK_NODE_SEEDS if quick else NODE_SEEDS:
             params = {"kind": "nodes", "fold": 1, "n_nodes": n_nodes, "seed": seed}

@@ -98,6 +98,12 @@ EXPERIMENTS: dict[str, Entry] = {
             "ordinal-census-house8l",
         ),
     ),
+    "challenge-methods": Entry(
+        "rankwise.experiments.challenge_methods.experiment:ChallengeMethods",
+        title="All methods of the Yahoo! challenge's report and its ensemble of 20, on open sets",
+        paper="Tsai et al. and Lin (2010), Tables 3, 8 and 10; the challenge's own set is closed",
+        data=("mq2008", "ohsumed", "mslr-slices", "yahoo-ltrc-1", "ohsumed-min"),
+    ),
     "stacking": Entry(
         "rankwise.experiments.stacking.experiment:Stacking",
         title="Ten tuned rankers, blends of them, and a stack on their held-out scores",

@@ -16,6 +16,7 @@ from rankwise.metrics.predicting import scores_of
 from rankwise.typing import Float64Array
 
 _PARTS = ("train", "vali", "test")
+YAHOO_QUERIES = 400  # 9,500 rows, as many as the training parts of MQ2008 and OHSUMED have
 
 
 def measures(data: str) -> dict[str, str]:
@@ -28,18 +29,48 @@ def measures(data: str) -> dict[str, str]:
 
 @cache
 def parts(data: str, fold: int) -> Fold:
-    """A fold; LETOR's as they are, the slices in rotation and with the features of the challenge.
+    """A fold of a set, its features normalised as the set's publisher or the challenge has them.
 
-    The features of the challenge's set lie in [0, 1] by their rank among all values; here by
-    their rank in the training part.
+    MQ2008 and OHSUMED are as published. The slices of MSLR-WEB take turns; their features, and
+    those of OHSUMED's raw version, are replaced by their rank in the training part, from 0 to 1,
+    since those of the challenge lie in [0, 1] by their rank among all values. Of the challenge's
+    own set 1 some queries of the training part train and others validate (the report's internal
+    validation), and its validation part (online) is the test part.
     """
-    if data != "mslr-slices":
-        return load_dataset(data)[fold - 1]
-    only = load_dataset(data)[0]
-    of = [getattr(only, name) for name in _PARTS]
-    train, vali, test = (of[(i + fold - 1) % 3] for i in range(3))
-    scaler = QuantileTransformer(n_quantiles=len(train.y)).fit(train.X)
-    return Fold(*(replace(part, X=scaler.transform(part.X)) for part in (train, vali, test)))
+    if data == "mslr-slices":
+        only = load_dataset(data)[0]
+        of = [getattr(only, name) for name in _PARTS]
+        return ranked(Fold(*(of[(i + fold - 1) % 3] for i in range(3))))
+    if data == "yahoo-ltrc-1":
+        return sampled(load_dataset(data)[0], YAHOO_QUERIES)
+    published = load_dataset(data)[fold - 1]
+    return ranked(published) if data == "ohsumed-min" else published
+
+
+def ranked(fold: Fold) -> Fold:
+    """Every feature as its rank among the values of the training part."""
+    assert fold.vali is not None
+    n = len(fold.train.y)
+    scaler = QuantileTransformer(n_quantiles=n, subsample=n).fit(fold.train.X)
+    train, vali, test = (
+        replace(part, X=scaler.transform(part.X)) for part in (fold.train, fold.vali, fold.test)
+    )
+    return Fold(train, vali, test, fold.name)
+
+
+def sampled(published: Fold, n_queries: int) -> Fold:
+    """Training and validation part of queries drawn from the published training part.
+
+    So many each where there are as many, else four fifths and the rest.
+    """
+    assert published.vali is not None
+    train = published.train
+    order = np.random.default_rng(0).permutation(train.n_queries)
+    n_train = min(n_queries, train.n_queries * 4 // 5)
+    vali = order[n_train : n_train + n_queries]
+    return Fold(
+        train.queries(np.sort(order[:n_train])), train.queries(np.sort(vali)), published.vali
+    )
 
 
 def measured(data: str, fold: Fold, scores: dict[str, Float64Array]) -> dict[str, Any]:
@@ -57,7 +88,8 @@ def measured(data: str, fold: Fold, scores: dict[str, Float64Array]) -> dict[str
 
 def all_scores(estimator: Any, fold: Fold) -> dict[str, Float64Array]:
     """Scores to rank the rows of every part by."""
-    return {name: scores_of(estimator, getattr(fold, name).X) for name in _PARTS}
+    of = {name: getattr(fold, name) for name in _PARTS}
+    return {name: scores_of(estimator, part.X, part.qid) for name, part in of.items()}
 
 
 def small_sets(train: RankingData, n_sets: int, n_rows: int, seed: int) -> list[RankingData]:

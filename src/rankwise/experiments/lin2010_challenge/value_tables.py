@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankwise.experiments.base import Value
 from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
 
 Published = dict[tuple[str, str, str], dict[str, str]]
-TITLES = {"mq2008": "MQ2008", "ohsumed": "OHSUMED", "mslr-slices": "MSLR slices"}
+TITLES = {
+    "mq2008": "MQ2008", "ohsumed": "OHSUMED", "mslr-slices": "MSLR slices",
+    "yahoo-ltrc-1": "Yahoo! sample",
+}  # fmt: skip
 YAHOO = "Yahoo!"
 CLOSED = (
     "Yahoo!'s set of the challenge is closed, its terms forbid to pass it on: no value of ours is "
@@ -34,28 +37,41 @@ SCHEMES = {
 
 
 def on_sets(
-    sets: dict[str, Chosen], label: str, method: str, wanted: Sequence[tuple[str, str]]
+    sets: Mapping[str, Chosen],
+    label: str,
+    method: str,
+    wanted: Sequence[tuple[str, str]],
+    absent: str = ABSENT,
 ) -> list[Value]:
-    """A method's values on every set: mean and spread over folds."""
+    """A method's values on every set: mean and spread over folds, or why there are none."""
     shown = {"ERR": "ERR", "nDCG": "nDCG@10"}
-    names = {"vali": "validation ", "test": "test " if any(p == "vali" for p, _ in wanted) else ""}
+    only_test = all(part == "test" for part, _ in wanted)
+    names = {"train": "training ", "vali": "validation ", "test": "" if only_test else "test "}
     values = []
     for data, chosen in sets.items():
         found = chosen.at(method)
         for part, measure in wanted:
             mean, spread = over_folds(found, part, measure)
             column = f"{TITLES[data]} {names[part]}{shown[measure]}"
-            values.append(Value(label, column, mean, spread, note="" if found else ABSENT))
+            values.append(Value(label, column, mean, spread, note="" if found else absent))
     return values
 
 
-def difference(label: str, column: str, pair: tuple[Any, Any], paper: float | None) -> Value:
+def difference(
+    label: str,
+    column: str,
+    pair: tuple[Any, Any],
+    paper: float | None,
+    absent: str = ABSENT,
+    source: str = "differences of Tables 3, 4 and 7",
+) -> Value:
+    """Paired difference in test ERR beside the difference of two published values."""
     mean, error = paired(*pair)
     return Value(
-        label, column, mean, error, paper, source="differences of Tables 3, 4 and 7",
+        label, column, mean, error, paper, source=source,
         tolerance=None if paper is None else DIGIT,
         not_evidence="" if paper is None else OTHER_DATA,
-        note="" if mean is not None else ABSENT,
+        note="" if mean is not None else absent,
     )  # fmt: skip
 
 

@@ -1,0 +1,78 @@
+"""Which setting of a method counts on each fold of a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rankwise.experiments.base import Results
+from rankwise.experiments.challenge_methods import plan
+from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, Setting
+from rankwise.experiments.lin2010_challenge.plan import COSTS, Extent, cell_name
+
+NO_TORCH = (
+    'BoltzRank needs torch, which is not installed: pip install "rankwise[neural]". Without it the '
+    "ensemble has 18 models."
+)
+ABSENT = "Its cells have not run: they are no part of a quick run, or the data are not there."
+
+
+class Methods(Chosen):
+    """What counts on the folds of one data set, by method; None where a cell is missing.
+
+    Every choice is by ERR on the validation part, the first of the best.
+
+    Parameters
+    ----------
+    results : mapping from cell name to its value
+    data : str
+    quick : bool
+        Whether the tables are of a quick run.
+    """
+
+    def __init__(self, results: Results, data: str, quick: bool) -> None:
+        of = Extent(
+            plan.folds(quick), 0, range(0), plan.DEGREES, COSTS, plan.ROW_WEIGHTS
+        )  # fmt: skip
+        super().__init__(results, data, of)
+
+    def at(self, method: str) -> list[Setting] | None:
+        """One setting a fold.
+
+        Parameters
+        ----------
+        method : str
+            A method of :func:`plan.methods`: the best of its settings; or the last part of a
+            cell's name.
+        """
+        settings = plan.methods(self._data).get(method)
+        names = [method] if settings is None else list(settings)
+        found = [self._best(fold, names) for fold in self._folds]
+        return None if any(one is None for one in found) else [one for one in found if one]
+
+    @property
+    def has_results(self) -> bool:
+        """Whether any cell of the data set is there."""
+        names = (
+            cell_name(self._data, fold, name)
+            for fold in self._folds
+            for settings in plan.methods(self._data).values()
+            for name in settings
+        )
+        return any(name in self._results for name in names)
+
+
+def absent(method: str) -> str:
+    """Why a method has no values, where it has none."""
+    needs_torch = method.startswith("boltz") or method == plan.ensemble_name(True)
+    return NO_TORCH if needs_torch and not plan.has_torch() else ABSENT
+
+
+def sets_of(results: Results, quick: bool) -> dict[str, Methods]:
+    """By data set; the closed one only where it has run."""
+    sets = {data: Methods(results, data, quick) for data in plan.folds(quick)}
+    return {data: of for data, of in sets.items() if data != "yahoo-ltrc-1" or of.has_results}
+
+
+def mean_of(found: Sequence[Setting], name: str) -> float:
+    """Mean over folds of a number that a setting has."""
+    return sum(of[name] for of in found) / len(found)

@@ -1,0 +1,30 @@
+"""All methods of the report on the Yahoo! challenge, and their ensemble, on open sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from rankwise.datasets import fetch
+from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
+from rankwise.experiments.challenge_methods import plan
+from rankwise.experiments.challenge_methods.fits import compute
+from rankwise.experiments.challenge_methods.tables import tables
+
+
+class ChallengeMethods(Experiment):
+    """Six methods, RankSVM's and BoltzRank's settings, and the ensemble of 20."""
+
+    def data(self) -> dict[str, FindFiles]:
+        names = dict.fromkeys([*plan.FOLDS, *plan.OVERALL.values()])
+        return {name: partial(fetch, name) for name in names}
+
+    def cells(self, quick: bool) -> Sequence[Cell]:
+        return list(plan.cells(quick))
+
+    def run(self, cell: Cell) -> Any:
+        return compute(cell)
+
+    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+        return tables(self, results, quick)

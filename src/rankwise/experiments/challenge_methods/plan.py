@@ -1,0 +1,129 @@
+"""Which cells there are: every setting of every method, and the ensemble, on every fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+from rankwise.experiments.base import Cell
+from rankwise.experiments.lin2010_challenge.plan import COSTS, GRIDS, cell_name
+
+# Data set → number of folds. The last one runs for those who have the challenge's files.
+FOLDS = {"mq2008": 5, "ohsumed": 5, "mslr-slices": 3, "yahoo-ltrc-1": 1}
+# Where features that are not normalised by query are published: as which set.
+OVERALL = {
+    "ohsumed": "ohsumed-min", "mslr-slices": "mslr-slices", "yahoo-ltrc-1": "yahoo-ltrc-1",
+}  # fmt: skip
+DEGREES = (1, 2, 4)
+ROW_WEIGHTS = ("none", "rank", "gain")
+ROUNDS = (100, 1000)
+NORMS = ("overall", "query")
+PAIR_WEIGHTS = ("none", "power")
+PAIR_METHODS = ("rank_svm", "rank_lr")
+N_MODELS, N_BOLTZ = 20, 2
+N_EPOCHS, PATIENCE = 60, 10
+
+
+@dataclass(frozen=True)
+class Networks:
+    """A row of the report's table of BoltzRank: None features are all."""
+
+    n_features: int | None
+    n_nodes: int
+    n_pair_nodes: int
+
+
+NETWORKS = {
+    "all-15": Networks(None, 15, 0),
+    "all-45": Networks(None, 45, 0),
+    "6-6": Networks(6, 6, 0),
+    "6-6-6": Networks(6, 6, 6),
+    "10-10-10": Networks(10, 10, 10),
+    "12-12-12": Networks(12, 12, 12),
+}
+
+
+def has_torch() -> bool:
+    """Whether BoltzRank can be trained."""
+    return find_spec("torch") is not None
+
+
+def ensemble_name(with_boltz: bool) -> str:
+    """Last part of the name of an ensemble's cell."""
+    return f"ensemble{N_MODELS if with_boltz else N_MODELS - N_BOLTZ}"
+
+
+def methods(data: str) -> dict[str, dict[str, tuple[str, dict[str, Any]]]]:
+    """Method → its settings, by the last part of the cell's name: data to read, parameters.
+
+    What a method reaches is what its setting of the largest ERR on the validation part reaches.
+    """
+
+    def own(settings: Mapping[str, dict[str, Any]]) -> dict[str, tuple[str, dict[str, Any]]]:
+        return {name: (data, params) for name, params in settings.items()}
+
+    return {
+        "orsvm": own({
+            f"orsvm/{c}": {"kind": "orsvm", "costs": c, "C": GRIDS[c]} for c in COSTS
+        }),
+        "powers": own({
+            f"powers{k}/{c}": {"kind": "powers", "degree": k, "costs": c, "C": GRIDS[c]}
+            for c in COSTS for k in DEGREES
+        }),
+        "orboost": own({
+            f"orboost/{weight}": {"kind": "boost", "weight": weight, "rounds": list(ROUNDS)}
+            for weight in ROW_WEIGHTS
+        }),
+        **{method: _pair_settings(data, method) for method in PAIR_METHODS},
+        "boltz": own({
+            f"boltz/{name}": {"kind": "boltz", "seed": 0, **vars(networks)}
+            for name, networks in NETWORKS.items()
+        }),
+        "ridge": own({"ridge": {"kind": "ridge"}}),
+        "ensemble": own({
+            ensemble_name(b): {"kind": "ensemble", "with_boltz": b} for b in (True, False)
+        }),
+    }  # fmt: skip
+
+
+def _pair_settings(data: str, method: str) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Normalisation of the features by weights of the pairs.
+
+    From features that are normalised overall both normalisations are made; where there are none,
+    the published ones are taken as normalised by query.
+    """
+    return {
+        pair_setting(method, norm, weight): (
+            OVERALL.get(data, data),
+            {"kind": "pairs", "key": method, "norm": norm, "pair_weight": weight},
+        )
+        for norm in (NORMS if data in OVERALL else NORMS[1:])
+        for weight in PAIR_WEIGHTS
+    }
+
+
+def pair_setting(method: str, norm: str, weight: str) -> str:
+    """Last part of the name of a cell of RankSVM or RankLR."""
+    return f"{method}/{norm}/{weight}"
+
+
+def folds(quick: bool) -> dict[str, int]:
+    """Data set → number of folds."""
+    return {"mslr-slices": 1} if quick else FOLDS
+
+
+def cells(quick: bool) -> Iterator[Cell]:
+    """All cells; without torch those of the ensemble without BoltzRank in its place."""
+    torch = has_torch()
+    left_out = {ensemble_name(not torch)}
+    for data, n_folds in folds(quick).items():
+        of = methods(data)
+        if not torch:
+            of.pop("boltz")
+        for fold in range(1, n_folds + 1):
+            for settings in of.values():
+                for name, (read, params) in settings.items():
+                    if name not in left_out:
+                        yield Cell(cell_name(data, fold, name), {"fold": fold, **params}, read)

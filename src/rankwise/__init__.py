@@ -19,11 +19,17 @@ if TYPE_CHECKING:
     from rankwise.features.random_nodes import RandomNodes
     from rankwise.features.random_perceptrons import RandomPerceptrons
     from rankwise.groups import QueryGroups
+    from rankwise.labels.binary_relevance import BinaryRelevance
+    from rankwise.labels.compressed_sensing import CompressedSensing
     from rankwise.labels.cost_sensitive_one_vs_all_regression import (
         CostSensitiveOneVsAllRegression,
     )
+    from rankwise.labels.cplst import CPLST
     from rankwise.labels.csovo import CSOVO
+    from rankwise.labels.linear_label_space_transform import LinearLabelSpaceTransform
     from rankwise.labels.ordinal_reduction import OrdinalReduction
+    from rankwise.labels.partial_binary_relevance import PartialBinaryRelevance
+    from rankwise.labels.plst import PLST
     from rankwise.labels.weighted_all_pairs import WeightedAllPairs
     from rankwise.metrics import evaluate
     from rankwise.ordinal.aggregate_prank import AggregatePRank
@@ -59,6 +65,7 @@ if TYPE_CHECKING:
     from rankwise.rankers.kernel.svr import SVRRanker
     from rankwise.rankers.kernel.svrank import SVRank
     from rankwise.rankers.linear.linear_regression import LinearRegressionRanker
+    from rankwise.rankers.linear.model_tree import ModelTree
     from rankwise.rankers.linear.rank_lr import RankLR
     from rankwise.rankers.linear.ridge import RidgeRanker
     from rankwise.rankers.neural.boltz_rank import BoltzRank
@@ -87,13 +94,17 @@ _FUNCTIONS = {
 }
 
 __all__ = [
+    "CPLST",
     "CSOVO",
+    "PLST",
     "AdaRank",
     "AggregatePRank",
+    "BinaryRelevance",
     "BoltzRank",
     "BordaBlend",
     "CLSRRank",
     "CatBoostRanker",
+    "CompressedSensing",
     "CoordinateAscent",
     "CostSensitiveOneVsAllRegression",
     "ELMRank",
@@ -102,17 +113,20 @@ __all__ = [
     "LSSVRanker",
     "LambdaRank",
     "LightGBMRanker",
+    "LinearLabelSpaceTransform",
     "LinearRegressionRanker",
     "ListMLE",
     "ListNet",
     "MPRank",
     "McRank",
+    "ModelTree",
     "Nystroem",
     "ORBoost",
     "OrdinalReduction",
     "OrdinalSVM",
     "PRank",
     "PairwiseELM",
+    "PartialBinaryRelevance",
     "PointwiseELM",
     "PolyOrdinalSVM",
     "PolynomialTerms",

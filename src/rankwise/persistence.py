@@ -63,6 +63,7 @@ RESULT_TYPES = (
     "rankwise.solvers.streaming.RunningGram",
     "rankwise.solvers.stump_ensemble.StumpEnsemble",
     "rankwise.trees.columns.ColumnTable",
+    "rankwise.trees.linear_models.ModelNodes",
     "rankwise.trees.tree.Tree",
 )
 # Not on skops' own list: kept by scikit-learn's imputer; trees of its histogram gradient boosting,

@@ -1,0 +1,313 @@
+"""A regression tree with a linear model at every node: grown, pruned and smoothed as M5' does.
+
+Growth: least variance, by scikit-learn. At every node that is split, least squares on the features
+that the tests and models below it use; features of the smallest standardised coefficient are left
+out one by one while Akaike's criterion falls. From the bottom up a node becomes a leaf where the
+error of its model, ``sqrt(SSE / n) (n + v) / (n - v)`` with v parameters (ten times the error where
+n <= v), is not above that of the subtree. Smoothing on the way up from a leaf turns the prediction
+p of a child of n rows into ``(n p + k q) / (n + k)``, q being the model of its parent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from sklearn.tree import DecisionTreeRegressor
+
+from rankwise.typing import Float64Array, FloatArray, Int64Array
+
+LEAF = -1
+RIDGE = 1e-8  # of the mean diagonal: dependent columns share a coefficient
+NEGLIGIBLE = 1e-5  # of the deviation at the root: a model with such an error needs no subtree
+OVERFITTED = 10.0  # factor of the error where there are not more rows than parameters
+
+
+@dataclass(frozen=True, eq=False)
+class ModelNodes:
+    """Arrays over the nodes of a model tree; node 0 is the root, children come after their parent.
+
+    Attributes
+    ----------
+    feature : ndarray of shape (n_nodes,), int64
+        Column that a node asks for; -1 at leaves.
+    threshold : ndarray of shape (n_nodes,), float64
+        A row goes left where its value, as float32, is at most the threshold.
+    left, right : ndarray of shape (n_nodes,), int64
+        Children; -1 at leaves.
+    coef : ndarray of shape (n_nodes, n_features), float64
+        Of the leaves' models, smoothed; zeros elsewhere.
+    intercept : ndarray of shape (n_nodes,), float64
+    """
+
+    feature: Int64Array
+    threshold: Float64Array
+    left: Int64Array
+    right: Int64Array
+    coef: Float64Array
+    intercept: Float64Array
+
+    def apply(self, X: FloatArray) -> Int64Array:
+        """Leaf of every row, shape (n_samples,); O(depth) a row."""
+        rounded = np.asarray(X, dtype=np.float32)
+        node = np.zeros(len(X), dtype=np.int64)
+        rows = np.arange(len(X))
+        for _ in range(len(self.feature)):  # as deep as a tree can be
+            rows = rows[self.feature[node[rows]] != LEAF]
+            if not len(rows):
+                break
+            at = node[rows]
+            goes_left = rounded[rows, self.feature[at]] <= self.threshold[at]
+            node[rows] = np.where(goes_left, self.left[at], self.right[at])
+        return node
+
+    def predict(self, X: FloatArray) -> Float64Array:
+        """Value of the leaf's model for every row, shape (n_samples,)."""
+        leaf = self.apply(X)
+        X = np.asarray(X, dtype=np.float64)
+        return np.einsum("ij,ij->i", X, self.coef[leaf]) + self.intercept[leaf]
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """Least squares on some features.
+
+    Attributes
+    ----------
+    features : ndarray of int64
+    coef : ndarray of float64
+    intercept : float
+    sse : float
+        Weighted sum of squared errors on the node's rows.
+    """
+
+    features: Int64Array
+    coef: Float64Array
+    intercept: float
+    sse: float
+
+    @property
+    def n_parameters(self) -> int:
+        """Coefficients and the constant."""
+        return len(self.features) + 1
+
+
+def grow_models(
+    X: FloatArray,
+    y: Float64Array,
+    weight: Float64Array,
+    *,
+    min_leaf: float = 4,
+    max_depth: int | None = None,
+    least_deviation: float = 0.05,
+    prune: bool = True,
+    smoothing: float = 15.0,
+) -> ModelNodes:
+    """Grow, prune and smooth a model tree.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite.
+    y, weight : ndarray of shape (n_samples,), float64
+        A weight, > 0, counts as repetition.
+    min_leaf : float > 0
+        Least weight of a leaf.
+    max_depth : int or None
+    least_deviation : float in [0, 1)
+        Nodes whose standard deviation is a smaller share of the root's are leaves.
+    prune : bool
+    smoothing : float >= 0
+        The constant k; 0: none.
+
+    Returns
+    -------
+    ModelNodes
+
+    Notes
+    -----
+    O(N d log N) for each level of the growing tree; for every node of n rows whose subtree uses p
+    features O(n p^2 + p^3).
+    """
+    total = weight.sum()
+    share = min(0.5, min_leaf * (1 - 1e-9) / total)
+    grown = DecisionTreeRegressor(
+        max_depth=max_depth, min_weight_fraction_leaf=share, random_state=0
+    ).fit(X, y, sample_weight=weight)
+    tree: Any = grown.tree_
+    n = tree.node_count
+    feature = np.where(tree.children_left == LEAF, LEAF, tree.feature).astype(np.int64)
+    feature[tree.impurity <= least_deviation**2 * tree.impurity[0]] = LEAF
+    left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
+    models, weights = _models(X, y, weight, tree.apply(np.asarray(X, np.float32)), (feature, left,
+                              right), prune)  # fmt: skip
+    coef, intercept = np.zeros((n, X.shape[1])), np.zeros(n)
+    for leaf, path in _paths(feature, left, right):
+        coef[leaf], intercept[leaf] = _smoothed(models, weights, path, smoothing, X.shape[1])
+    reached = _reached(feature, left, right)
+    number = np.cumsum(reached) - 1
+    inner = feature[reached] != LEAF
+    return ModelNodes(
+        feature[reached],
+        np.where(inner, tree.threshold[reached], np.nan),
+        np.where(inner, number[left[reached]], LEAF),
+        np.where(inner, number[right[reached]], LEAF),
+        coef[reached],
+        intercept[reached],
+    )
+
+
+def _models(
+    X: FloatArray,
+    y: Float64Array,
+    weight: Float64Array,
+    leaf: Int64Array,
+    nodes: tuple[Int64Array, Int64Array, Int64Array],
+    prune: bool,
+) -> tuple[list[LinearModel], Float64Array]:
+    """Model and weight of every node; ``feature`` becomes -1 where a subtree is pruned."""
+    feature, left, right = nodes
+    n = len(feature)
+    stop = np.arange(1, n + 1)
+    for node in range(n - 1, -1, -1):  # nodes are numbered depth first
+        if right[node] != LEAF:
+            stop[node] = stop[right[node]]
+    order = np.argsort(leaf, kind="stable")
+    bounds = np.searchsorted(leaf[order], np.arange(n + 1))
+    models: list[Any] = [None] * n
+    weights = np.zeros(n)
+    below: list[Any] = [np.empty(0, dtype=np.int64)] * n
+    errors, parameters = np.zeros(n), np.zeros(n)  # SSE and parameters of subtrees
+    deviation = np.sqrt(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
+    for node in range(n - 1, -1, -1):
+        rows = order[bounds[node] : bounds[stop[node]]]
+        w = weight[rows]
+        weights[node] = w.sum()
+        inner = feature[node] != LEAF
+        if inner:
+            found = [below[left[node]], below[right[node]], [feature[node]]]
+            below[node] = np.unique(np.concatenate(found)).astype(np.int64)
+        models[node] = fit_linear(X[np.ix_(rows, below[node])], y[rows], w, below[node])
+        if inner:
+            errors[node] = errors[left[node]] + errors[right[node]]
+            parameters[node] = parameters[left[node]] + parameters[right[node]] + 1
+            if not prune or not _is_better(models[node], errors[node], parameters[node],
+                                           weights[node], deviation):  # fmt: skip
+                continue
+            feature[node] = LEAF
+            below[node] = models[node].features
+        errors[node], parameters[node] = models[node].sse, models[node].n_parameters
+    return models, weights
+
+
+def _is_better(
+    model: LinearModel, error: float, parameters: float, n: float, deviation: float
+) -> bool:
+    """Whether a node's model is expected to err no more than its subtree."""
+    of_model = np.sqrt(model.sse / n) * penalty(n, model.n_parameters)
+    of_tree = np.sqrt(error / n) * penalty(n, parameters)
+    return bool(of_model <= of_tree or of_model < NEGLIGIBLE * deviation)
+
+
+def penalty(n: float, parameters: float) -> float:
+    """Factor by which the error on n training rows is expected to be too small."""
+    return (n + parameters) / (n - parameters) if n > parameters else OVERFITTED
+
+
+def fit_linear(
+    X: FloatArray, y: Float64Array, weight: Float64Array, features: Int64Array
+) -> LinearModel:
+    """Least squares with a constant, features left out while Akaike's criterion falls.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_columns)
+    y, weight : ndarray of shape (n_samples,), float64
+    features : ndarray of shape (n_columns,), int64
+        Their numbers in the whole matrix.
+    """
+    n = weight.sum()
+    X = np.asarray(X, dtype=np.float64)
+    mean, centre = (weight @ X) / n, float(weight @ y / n)
+    X, y = X - mean, y - centre
+    left_over = float(weight @ y**2)
+    gram = (X * weight[:, None]).T @ X
+    scale = np.sqrt(np.diag(gram))
+    used = np.flatnonzero(scale > 1e-12 * (1 + np.abs(mean)) * np.sqrt(n))
+    if not len(used) or left_over <= 0:
+        return LinearModel(features[:0], np.empty(0), centre, max(left_over, 0.0))
+    scale = scale[used]
+    gram = gram[np.ix_(used, used)] / np.outer(scale, scale)
+    gram[np.diag_indices_from(gram)] += RIDGE
+    right = ((X[:, used] * weight[:, None]).T @ y) / scale
+    inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(gram), np.eye(len(used)))
+    beta = inverse @ right
+    kept = _chosen(inverse, beta, left_over - float(right @ beta), n)
+    used, beta = used[kept], beta[kept] / scale[kept]
+    residual = y - X[:, used] @ beta
+    return LinearModel(
+        features[used], beta, centre - float(mean[used] @ beta), float(weight @ residual**2)
+    )
+
+
+def _chosen(inverse: Float64Array, beta: Float64Array, sse: float, n: float) -> Int64Array:
+    """Columns that stay; ``beta`` is changed in place to their coefficients.
+
+    Leaving out column j of unit length adds ``beta_j^2 / inverse_jj`` to the sum of squares.
+    """
+    kept = np.arange(len(beta))
+    least = np.finfo(np.float64).tiny
+    full, degrees = max(sse, least), max(n - len(beta) - 1, 1.0)
+    criterion = degrees + 2 * (len(beta) + 1)
+    A = inverse
+    while len(kept):
+        j = int(np.argmin(np.abs(beta[kept])))
+        column = A[:, j]
+        more = beta[kept[j]] ** 2 / column[j]
+        next_criterion = (sse + more) / full * degrees + 2 * len(kept)
+        if next_criterion >= criterion:
+            break
+        criterion, sse = next_criterion, sse + more
+        beta[kept] -= column * (beta[kept[j]] / column[j])
+        A = A - np.outer(column, column / column[j])
+        A, kept = np.delete(np.delete(A, j, 0), j, 1), np.delete(kept, j)
+    return kept
+
+
+def _paths(feature: Int64Array, left: Int64Array, right: Int64Array) -> list[tuple[int, list[int]]]:
+    """Every leaf with the nodes from the root to it."""
+    paths, todo = [], [[0]]
+    while todo:
+        path = todo.pop()
+        node = path[-1]
+        if feature[node] == LEAF:
+            paths.append((node, path))
+        else:
+            todo += [[*path, int(left[node])], [*path, int(right[node])]]
+    return paths
+
+
+def _reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
+    """Which nodes are left after pruning."""
+    reached = np.zeros(len(feature), dtype=bool)
+    for _, path in _paths(feature, left, right):
+        reached[path] = True
+    return reached
+
+
+def _smoothed(
+    models: list[LinearModel], weights: Float64Array, path: list[int], k: float, n_features: int
+) -> tuple[Float64Array, float]:
+    """The leaf's model with those of its ancestors mixed in."""
+    coef, intercept = np.zeros(n_features), models[path[-1]].intercept
+    coef[models[path[-1]].features] = models[path[-1]].coef
+    if k == 0:
+        return coef, intercept
+    for parent, child in zip(path[-2::-1], path[:0:-1], strict=True):
+        share = k / (weights[child] + k)
+        coef *= 1 - share
+        coef[models[parent].features] += share * models[parent].coef
+        intercept = (1 - share) * intercept + share * models[parent].intercept
+    return coef, intercept

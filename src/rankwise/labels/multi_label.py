@@ -19,6 +19,8 @@ from rankwise.validation import check_rows, check_weight
 
 # Label scores held at a time where only decisions are wanted: 128 MB.
 MOST_SCORES = 2**24
+# Scores of classes this near to the largest are ties, broken by class order.
+TIE = 1e-12
 
 
 class MultiLabel(ClassifierMixin, BaseEstimator):
@@ -97,10 +99,11 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_labels), float64
             After a fit on two classes of shape (n_samples,): the second's score less the first's.
         """
-        scores = self._label_scores(self._check_rows(X))
-        if self.target_form_ == "classes" and len(self.classes_) == 2:
-            return scores[:, 1] - scores[:, 0]
-        return scores
+        X = self._check_rows(X)
+        if self.target_form_ != "classes":
+            return self._label_scores(X)
+        scores = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: FrameLike) -> Any:
         """Labels of every row, in the form that ``fit`` was given.
@@ -116,7 +119,7 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
         """
         X = self._check_rows(X)
         if self.target_form_ == "classes":
-            return self.classes_[self._label_scores(X).argmax(axis=1)]
+            return self.classes_[self._class_scores(X).argmax(axis=1)]
         if self.target_form_ == "sparse":
             return self._predicted_ones(X)
         labels = np.empty((X.shape[0], len(self.classes_)), dtype=np.int64)
@@ -185,6 +188,12 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
     def _predict_labels(self, X: Matrix) -> NDArray[np.bool_]:
         """Whether each label of checked rows is predicted, shape (n_samples, n_labels)."""
         return self._label_scores(X) > 0.5
+
+    def _class_scores(self, X: Matrix) -> Float64Array:
+        """Scores in which those that only rounding tells from the largest of a row equal it."""
+        scores = self._label_scores(X)
+        largest = scores.max(axis=1, keepdims=True)
+        return np.where(scores >= largest - TIE * np.maximum(np.abs(largest), 1.0), largest, scores)
 
     def _check_rows(self, X: FrameLike) -> Matrix:
         check_is_fitted(self)

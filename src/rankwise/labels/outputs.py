@@ -1,0 +1,51 @@
+"""Any scikit-learn regressor on several outputs: one model for all where it can, else one each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import get_tags
+
+from rankwise._routing import fit_with
+from rankwise.typing import Float64Array, Matrix
+
+
+def fit_outputs(
+    base: Any, X: Matrix, targets: Float64Array, sample_weight: Float64Array | None
+) -> list[Any]:
+    """Fitted clones of a regressor: one where it takes several outputs, else one for each.
+
+    Parameters
+    ----------
+    base : regressor
+    X : ndarray or CSR of shape (n_samples, n_features)
+    targets : ndarray of shape (n_samples, n_outputs), float64
+    sample_weight : ndarray of shape (n_samples,), float64, or None
+
+    Raises
+    ------
+    ValueError
+        Where there are weights and the regressor takes none.
+    """
+    offered = {} if sample_weight is None else {"sample_weight": sample_weight}
+    together = targets.shape[1] > 1 and get_tags(base).target_tags.multi_output
+    parts = [targets] if together else list(np.ascontiguousarray(targets.T))
+    models = []
+    for part in parts:
+        model = clone(base)
+        if fit_with(model, X, part, offered) != offered.keys():
+            raise ValueError(
+                f"base must take sample_weight where fit is given one, {type(base).__name__} does "
+                "not. Drop sample_weight, choose another base, or request it: "
+                "set_fit_request(sample_weight=True) on the part of a pipeline that takes it."
+            )
+        models.append(model)
+    return models
+
+
+def predict_outputs(models: list[Any], X: Matrix) -> Float64Array:
+    """Predictions of shape (n_samples, n_outputs), float64."""
+    columns = [np.asarray(model.predict(X), dtype=np.float64) for model in models]
+    return np.column_stack(columns)

@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from rankwise.features.random_perceptrons import RandomPerceptrons
     from rankwise.groups import QueryGroups
     from rankwise.labels.binary_relevance import BinaryRelevance
+    from rankwise.labels.calibrated_label_ranking import CalibratedLabelRanking
     from rankwise.labels.compressed_sensing import CompressedSensing
     from rankwise.labels.cost_sensitive_one_vs_all_regression import (
         CostSensitiveOneVsAllRegression,
     )
     from rankwise.labels.cplst import CPLST
     from rankwise.labels.csovo import CSOVO
+    from rankwise.labels.label_powerset import LabelPowerset
     from rankwise.labels.linear_label_space_transform import LinearLabelSpaceTransform
     from rankwise.labels.ordinal_reduction import OrdinalReduction
     from rankwise.labels.partial_binary_relevance import PartialBinaryRelevance
@@ -103,6 +105,7 @@ __all__ = [
     "BoltzRank",
     "BordaBlend",
     "CLSRRank",
+    "CalibratedLabelRanking",
     "CatBoostRanker",
     "CompressedSensing",
     "CoordinateAscent",
@@ -111,6 +114,7 @@ __all__ = [
     "FRank",
     "LSRRank",
     "LSSVRanker",
+    "LabelPowerset",
     "LambdaRank",
     "LightGBMRanker",
     "LinearLabelSpaceTransform",

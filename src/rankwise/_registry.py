@@ -504,6 +504,20 @@ REGISTRY: dict[str, Entry] = {
         tags=frozenset({"closed-form", "linear", "deterministic"}),
         paper="tai2012",
     ),
+    "label_powerset": Entry(
+        "rankwise.labels.label_powerset:LabelPowerset",
+        kind="multi-label",
+        summary="One class for every label set (LP)",
+        tags=frozenset({"closed-form", "linear", "deterministic"}),
+        paper="boutell2004",
+    ),
+    "calibrated_label_ranking": Entry(
+        "rankwise.labels.calibrated_label_ranking:CalibratedLabelRanking",
+        kind="multi-label",
+        summary="Pairs of labels and a calibrating label, any binary classifier (CLR)",
+        tags=frozenset({"closed-form", "linear", "pairwise", "deterministic"}),
+        paper="fuernkranz2008",
+    ),
     "nystroem": Entry(
         "rankwise.features.nystroem:Nystroem",
         kind="transformer",

@@ -20,7 +20,8 @@ from sklearn.utils._param_validation import StrOptions
 from rankwise._costs import CostTable
 from rankwise._routing import fit_with
 from rankwise._threads import single_threaded_blas
-from rankwise.labels.binary_reduction import FEW_ROWS, BinaryReduction, confidence_of
+from rankwise.labels.binary_questions import FEW_ROWS, confidence_of
+from rankwise.labels.binary_reduction import BinaryReduction
 from rankwise.labels.contrasts import Contrasts, pair_contrasts
 from rankwise.labels.pair_ridge import fit_pair_ridge
 from rankwise.labels.votes import class_votes

@@ -9,6 +9,7 @@ from typing import Any as _Any
 
 if TYPE_CHECKING:
     from rankwise._costs import ClassCosts, RowCosts
+    from rankwise.labels.splits import fit_splits, plst_path
     from rankwise.losses.class_costs import confusion_costs, ordinal_costs, random_costs
     from rankwise.losses.pair_costs import csovo_costs
 
@@ -17,7 +18,9 @@ _WHERE = {
     "RowCosts": "rankwise._costs",
     "confusion_costs": "rankwise.losses.class_costs",
     "csovo_costs": "rankwise.losses.pair_costs",
+    "fit_splits": "rankwise.labels.splits",
     "ordinal_costs": "rankwise.losses.class_costs",
+    "plst_path": "rankwise.labels.splits",
     "random_costs": "rankwise.losses.class_costs",
 }
 
@@ -26,7 +29,9 @@ __all__ = [
     "RowCosts",
     "confusion_costs",
     "csovo_costs",
+    "fit_splits",
     "ordinal_costs",
+    "plst_path",
     "random_costs",
 ]
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._classes import order_labels
-from rankwise._label_sets import TargetForm, check_indicator, check_label_fit
+from rankwise._label_sets import LabelData, TargetForm, check_indicator, check_label_fit
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_rows, check_weight
 
@@ -81,9 +81,7 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
         """
         data = check_label_fit(self, X, y, sample_weight)
         self._validate_params()
-        self.classes_ = data.classes
-        self.target_form_ = data.form
-        self.score_name_ = "accuracy" if data.form == "classes" else "-Hamming loss"
+        self._set_form(data)
         self._fit(data.X, data.Y, data.sample_weight)
         return self
 
@@ -194,6 +192,11 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
         scores = self._label_scores(X)
         largest = scores.max(axis=1, keepdims=True)
         return np.where(scores >= largest - TIE * np.maximum(np.abs(largest), 1.0), largest, scores)
+
+    def _set_form(self, data: LabelData) -> None:
+        self.classes_ = data.classes
+        self.target_form_ = data.form
+        self.score_name_ = "accuracy" if data.form == "classes" else "-Hamming loss"
 
     def _check_rows(self, X: FrameLike) -> Matrix:
         check_is_fitted(self)

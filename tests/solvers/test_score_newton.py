@@ -1,0 +1,46 @@
+"""The start from a share of many parts: quicker, and the same solution."""
+
+import numpy as np
+import pytest
+
+from rankwise._threads import query_chunks
+from rankwise.losses.pairwise_hinge import PairwiseHinge
+from rankwise.solvers import score_newton
+from rankwise.solvers.score_newton import LinearRows, ScoreNewton
+
+N_QUERIES, SIZE, N_COLUMNS = 160, 12, 5
+
+
+@pytest.fixture
+def rows() -> LinearRows:
+    """Forty parts of four queries each."""
+    rng = np.random.default_rng(0)
+    n = N_QUERIES * SIZE
+    X = rng.standard_normal((n, N_COLUMNS))
+    noisy = X @ rng.standard_normal(N_COLUMNS) + rng.standard_normal(n)
+    y = np.digitize(noisy, [-1.0, 0.5, 2.0])
+    indptr = np.arange(N_QUERIES + 1) * SIZE
+    table = np.tril(np.ones((4, 4)), -1)
+    hinge = PairwiseHinge(indptr, y, np.ones(n), np.ones(N_QUERIES), table, np.zeros(n))
+    chunks = query_chunks(indptr, 4 * SIZE)
+    bounds = [(int(indptr[a]), int(indptr[b])) for a, b in chunks]
+    return LinearRows(X, bounds, [hinge.part(a, b) for a, b in chunks])
+
+
+def test_start_changes_steps_and_not_the_solution(rows, monkeypatch):
+    assert rows.n_parts >= score_newton.MANY_PARTS
+    newton = ScoreNewton(tol=1e-12)
+    with_start = newton.path(rows, np.array([0.1]))[0]
+    monkeypatch.setattr(score_newton, "MANY_PARTS", 10**6)
+    without = newton.path(rows, np.array([0.1]))[0]
+    assert with_start.n_iter < without.n_iter
+    assert with_start.objective == pytest.approx(without.objective, rel=1e-11)
+    np.testing.assert_allclose(with_start.x, without.x, rtol=0, atol=1e-5)
+
+
+def test_share_holds_the_rows_of_its_parts(rows):
+    share = rows.every(8)
+    w = np.arange(1.0, N_COLUMNS + 1)
+    wanted = np.concatenate([rows.scores(w)[lo:hi] for lo, hi in rows.bounds[::8]])
+    np.testing.assert_array_equal(share.scores(w), wanted)
+    assert share.bounds == [(SIZE * 4 * k, SIZE * 4 * (k + 1)) for k in range(len(share.bounds))]

@@ -48,28 +48,28 @@ class BenchmarkSet:
         return ORDINAL_SETS[self.name].files
 
 
-def _chu(name: str, bins: int, twin: bool) -> BenchmarkSet:
-    return BenchmarkSet(f"{name} {bins}", f"chu-{name}", 20, bins, twin=twin)
+def _chu(name: str, bins: int, n_splits: int, twin: bool = False) -> BenchmarkSet:
+    return BenchmarkSet(f"{name} {bins}", f"chu-{name}", n_splits, bins, twin=twin)
 
 
 SETS: tuple[BenchmarkSet, ...] = (
-    *(_chu(name, 5, True) for name in CHU),
-    _chu("wisconsin", 5, False),
-    *(_chu(name, 10, False) for name in CHU),
-    BenchmarkSet("toy", "orca-toy", 10),
-    BenchmarkSet("pasture", "orca-pasture", 10),
-    BenchmarkSet("era", "era", 10, n_train=750),
-    BenchmarkSet("esl", "esl", 10, n_train=366),
-    BenchmarkSet("lev", "lev", 10, n_train=750),
-    BenchmarkSet("swd", "swd", 10, n_train=750),
-    BenchmarkSet("tae", "tae", 10, n_train=113),
-    BenchmarkSet("thyroid", "new-thyroid", 10, n_train=161),
-    BenchmarkSet("balance", "balance-scale", 10, n_train=468),
-    BenchmarkSet("eucalyptus", "eucalyptus", 10, n_train=552),
-    BenchmarkSet("wine", "wine-quality-red", 5, n_train=1000),
-    BenchmarkSet("car", "car", 5, n_train=1000),
+    *(_chu(name, 5, 20, twin=True) for name in CHU),
+    _chu("wisconsin", 5, 10),
+    *(_chu(name, 10, 10) for name in CHU),
+    BenchmarkSet("toy", "orca-toy", 5),
+    BenchmarkSet("pasture", "orca-pasture", 5),
+    BenchmarkSet("era", "era", 5, n_train=750),
+    BenchmarkSet("esl", "esl", 5, n_train=366),
+    BenchmarkSet("lev", "lev", 5, n_train=750),
+    BenchmarkSet("swd", "swd", 5, n_train=750),
+    BenchmarkSet("tae", "tae", 5, n_train=113),
+    BenchmarkSet("thyroid", "new-thyroid", 5, n_train=161),
+    BenchmarkSet("balance", "balance-scale", 5, n_train=468),
+    BenchmarkSet("eucalyptus", "eucalyptus", 5, n_train=552),
+    BenchmarkSet("wine", "wine-quality-red", 3, n_train=1000),
+    BenchmarkSet("car", "car", 3, n_train=1000),
     BenchmarkSet("nursery", "nursery", 3, n_train=1000),
-    BenchmarkSet("stock", "stock", 5, 10, n_train=600),
+    BenchmarkSet("stock", "stock", 3, 10, n_train=600),
     BenchmarkSet("abalone", "abalone", 3, 10, n_train=1000),
     BenchmarkSet("bank", "bank8fm", 3, 10, n_train=1000),
     BenchmarkSet("computer", "computer-cpu-act", 3, 10, n_train=1000),

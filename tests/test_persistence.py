@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 import skops.io
+from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -443,6 +444,32 @@ def test_arrays_of_pickled_objects_stay_closed(model_file, tmp_path):
     assert not marker.exists()
 
 
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_rows_come_back_and_hold_no_objects(kind, rows, tmp_path):
+    X = kind(np.where(rows[0] > 0, rows[0], 0.0))
+    model = rankwise.PRank(kernel="rbf").fit(X, rows[1])
+    model.X_fit_ = kind(model.X_fit_)
+    again = load(model.save(tmp_path / "good"))
+    assert type(again.X_fit_) is kind
+    np.testing.assert_array_equal(again.rank_score(X), model.rank_score(X))
+    marker = tmp_path / "was_run"
+
+    class Payload:
+        def __reduce__(self):
+            return os.system, (f"touch {marker}",)
+
+    buffer, evil = io.BytesIO(), np.array([Payload()], dtype=object)
+    parts = {"indices": [0], "indptr": [0, 1], "shape": [1, 1], "format": b"csr", "data": evil}
+    np.savez(buffer, **parts)
+    path = tmp_path / "evil"
+    with zipfile.ZipFile(tmp_path / "good") as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, buffer.getvalue() if name.endswith(".npz") else old.read(name))
+    with pytest.raises(ModelFileError, match="damaged"):
+        load(path)
+    assert not marker.exists()
+
+
 def test_files_cannot_add_to_the_list(model_file, tmp_path):
     schema = {**schema_of(model_file), "trusted": ["os.system"]}
     schema["content"]["content"]["alpha"] = node("FunctionNode", "os", "system")
@@ -482,6 +509,8 @@ def test_the_list_names_classes():
     for name in TRUSTED_TYPES:
         assert name.startswith("rankwise.") or name in (
             "numpy.dtype",
+            "scipy.sparse._csr.csr_array",
+            "scipy.sparse._csr.csr_matrix",
             "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",  # of McRank
         )
         module, _, cls = name.rpartition(".")

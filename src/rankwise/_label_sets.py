@@ -97,7 +97,7 @@ def is_indicator(Y: Any) -> bool:
     if sparse.issparse(Y):
         return True
     shape = np.asarray(Y).shape
-    return len(shape) == 2 and shape[1] != 1
+    return len(shape) > 2 or (len(shape) == 2 and shape[1] != 1)
 
 
 def one_hot(codes: NDArray[np.int64], n_labels: int) -> Matrix:

@@ -66,10 +66,12 @@ RESULT_TYPES = (
     "rankwise.trees.linear_models.ModelNodes",
     "rankwise.trees.tree.Tree",
 )
-# Not on skops' own list: kept by scikit-learn's imputer; trees of its histogram gradient boosting,
-# which are checked once they are built.
+# Not on skops' own list: kept by scikit-learn's imputer; sparse matrices, which it reads as plain
+# arrays; trees of histogram gradient boosting, which are checked once they are built.
 PLAIN_TYPES = (
     "numpy.dtype",
+    "scipy.sparse._csr.csr_array",
+    "scipy.sparse._csr.csr_matrix",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
 )
 TRUSTED_TYPES = (

@@ -28,6 +28,7 @@ KINDS = {
     "ordinal": (OrdinalRanker, "rank_score"),
     "transformer": (BaseEstimator, "transform"),
     "cost-sensitive": (CostSensitiveClassifier, "decision_function"),
+    "multi-label": (MultiLabel, "predict_ranking"),
 }
 ROUTED = {"qid", "sample_weight", "costs"}
 NEVER_ROUTED = {"X_val", "y_val", "qid_val"}  # cross-validation would slice them like X

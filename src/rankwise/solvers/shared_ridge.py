@@ -87,13 +87,14 @@ class SharedRidge:
     """
 
     def __init__(self, X: Matrix, weight: Float64Array | None, alpha: float) -> None:
-        self.X, self.weight = X, weight
         self._wide = X.shape[0] <= X.shape[1]
+        self.X, self.weight = X, weight
         if self._wide:
+            self.X = X = X.astype(np.float64, copy=False)
             self._root = np.ones(X.shape[0]) if weight is None else np.sqrt(weight)
             products: Any = X @ X.T
             products = products.toarray() if sparse.issparse(products) else products
-            self._matrix = self._root[:, None] * (1 + products.astype(np.float64)) * self._root
+            self._matrix = self._root[:, None] * (1 + products) * self._root
         else:
             self._matrix = feature_gram(X, weight)
         self._solve = factorised(self._matrix, alpha)
@@ -104,7 +105,7 @@ class SharedRidge:
             return self._solve(feature_products(self.X, targets, self.weight))
         targets = targets.toarray() if sparse.issparse(targets) else targets
         dual = self._root[:, None] * self._solve(self._root[:, None] * targets)
-        return np.vstack([dual.sum(axis=0), np.asarray(self.X.T @ dual, dtype=np.float64)])
+        return np.vstack([dual.sum(axis=0), np.asarray(self.X.T @ dual)])
 
     def fitted_products(self, targets: Matrix, shift: Float64Array) -> Float64Array:
         """``T'W Z (Z'WZ + alpha I)^-1 Z'W T``, shape (M, M), for targets T less a shift (M,)."""

@@ -98,7 +98,7 @@ class CostSensitiveClassifier(ClassifierMixin, BaseEstimator):
             costs = self._default_costs(len(data.classes))
         table = cost_table(costs, data.y.astype(np.int64), data.classes, data.kept)
         if (table.codes < 0).any():
-            unknown = data.classes[data.y[table.codes < 0].astype(np.int64)][0]
+            unknown = data.classes[data.y[table.codes < 0].astype(np.int64)].tolist()[0]
             raise ValueError(
                 f"y must hold classes that the costs name, got {unknown!r}. "
                 f"Classes: {table.classes.tolist()}."

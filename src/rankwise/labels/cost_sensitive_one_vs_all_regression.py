@@ -24,7 +24,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from rankwise._costs import CostTable
 from rankwise._routing import fit_with
 from rankwise._threads import single_threaded_blas, thread_map
-from rankwise.labels.binary_reduction import FEW_ROWS
+from rankwise.labels.binary_questions import FEW_ROWS
 from rankwise.labels.cost_ridge import fit_cost_ridge, fit_one_sided_ridge
 from rankwise.labels.cost_sensitive import CostSensitiveClassifier
 from rankwise.typing import Float64Array, Matrix

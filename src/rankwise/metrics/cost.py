@@ -72,7 +72,7 @@ def mean_cost(
     place = class_numbers(guesses, known)
     if (place < 0).any():
         raise ValueError(
-            f"predicted must hold classes of the costs, got {guesses[place < 0][0]!r}. "
+            f"predicted must hold classes of the costs, got {guesses[place < 0].tolist()[0]!r}. "
             f"Classes: {known.tolist()}."
         )
     return float(np.average(table.by_row[np.arange(len(place)), place], weights=weight))

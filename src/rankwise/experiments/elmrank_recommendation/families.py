@@ -161,7 +161,7 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "mprank": (mprank, 10),
     "beyond": (beyond, 10),
     "svrank": (svrank, 3),
-    "rankboost": (rankboost, 3),
+    "rankboost": (rankboost, 1),
     "blend": (blend, 3),
     "elmrank-unit": (elmrank_unit, 10),
 }

@@ -67,7 +67,7 @@ def test_without_torch_the_rest_runs(torch):
     assert {cell.data for cell in full.values()} == set(EXPERIMENT.data())
     assert {cell.data for cell in quick.values()} == {SLICES}
     networks = [name for name in full if "/boltz/" in name]
-    assert len(networks) == (14 * 6 if torch else 0)
+    assert len(networks) == (12 * 6 if torch else 0)
     ensembles = {name.rpartition("/")[2] for name in full if "ensemble" in name}
     assert ensembles == {"ensemble20" if torch else "ensemble18"}
     assert not any("mq2008" in name and "overall" in name for name in full)
@@ -111,7 +111,7 @@ def test_the_ensemble_is_what_stacking_ranker_makes_of_its_models(fold):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("key", plan.PAIR_METHODS)
+@pytest.mark.parametrize("key", ["rank_svm", "rank_lr"])
 @pytest.mark.parametrize("norm", plan.NORMS)
 def test_pair_methods_take_C_by_validation(fold, monkeypatch, key, norm):
     monkeypatch.setattr(fits, "parts", lambda data, number: fold)
@@ -245,7 +245,7 @@ def test_the_ensembles_lead_is_paired_over_queries(rng, torch):
 def test_a_method_is_its_best_setting_by_validation(rng):
     results = {}
     for number in (1, 2, 3):
-        for k, name in enumerate(plan.methods(SLICES)["rank_svm"]):
+        for k, name in enumerate(plan.methods(SLICES, quick=False)["rank_svm"]):
             results[f"{SLICES}/fold{number}/{name}"] = [setting(rng, 0.1 * ((k + number) % 4))]
     of = Methods(results, SLICES, quick=False)
     assert [one["vali"]["ERR"] for one in of.at("rank_svm")] == pytest.approx([0.3] * 3)
@@ -275,7 +275,7 @@ def test_the_closed_set_runs_when_its_files_are_there(tmp_path, monkeypatch):
     assert [f"{o.name}: {o.message}" for o in found.with_status("failed")] == []
     done = {outcome.name: outcome.value for outcome in found.with_status("done")}
     assert {name.partition("/")[0] for name in done} == {"yahoo-ltrc-1"}
-    assert len(done) == len([c for c in plan.cells(False) if c.data == "yahoo-ltrc-1"]) == 21
+    assert len(done) == len([c for c in plan.cells(False) if c.data == "yahoo-ltrc-1"]) == 19
     for value in done.values():
         assert len(value[0]["queries"]) == QUERIES["valid"]
     online = {(v.row, v.column): v for v in found.tables[0].values}

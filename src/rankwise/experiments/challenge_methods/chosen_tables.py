@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rankwise.experiments.base import Results
 from rankwise.experiments.challenge_methods import plan
 from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, Setting
@@ -34,6 +32,7 @@ class Methods(Chosen):
             plan.folds(quick), 0, range(0), plan.DEGREES, COSTS, plan.ROW_WEIGHTS
         )  # fmt: skip
         super().__init__(results, data, of)
+        self._settings = {name: list(of) for name, of in plan.methods(data, quick).items()}
 
     def at(self, method: str) -> list[Setting] | None:
         """One setting a fold.
@@ -44,8 +43,7 @@ class Methods(Chosen):
             A method of :func:`plan.methods`: the best of its settings; or the last part of a
             cell's name.
         """
-        settings = plan.methods(self._data).get(method)
-        names = [method] if settings is None else list(settings)
+        names = self._settings.get(method, [method])
         found = [self._best(fold, names) for fold in self._folds]
         return None if any(one is None for one in found) else [one for one in found if one]
 
@@ -55,7 +53,7 @@ class Methods(Chosen):
         names = (
             cell_name(self._data, fold, name)
             for fold in self._folds
-            for settings in plan.methods(self._data).values()
+            for settings in self._settings.values()
             for name in settings
         )
         return any(name in self._results for name in names)
@@ -71,8 +69,3 @@ def sets_of(results: Results, quick: bool) -> dict[str, Methods]:
     """By data set; the closed one only where it has run."""
     sets = {data: Methods(results, data, quick) for data in plan.folds(quick)}
     return {data: of for data, of in sets.items() if data != "yahoo-ltrc-1" or of.has_results}
-
-
-def mean_of(found: Sequence[Setting], name: str) -> float:
-    """Mean over folds of a number that a setting has."""
-    return sum(of[name] for of in found) / len(found)

@@ -104,6 +104,18 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Tsai et al. and Lin (2010), Tables 3, 8 and 10; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "mslr-slices", "yahoo-ltrc-1", "ohsumed-min"),
     ),
+    "plst": Entry(
+        "rankwise.experiments.tai2012.experiment:LabelSpaces",
+        title="Full and partial binary relevance, PLST and compressed sensing, ridge and trees",
+        paper="Tai & Lin, Neural Computation 24 (2012), Tables 1-3, Figs 2, 3",
+        data=(
+            "mulan-delicious",
+            "mulan-corel5k",
+            "mulan-mediamill-discretized",
+            "mulan-yeast",
+            "mulan-emotions",
+        ),
+    ),
     "stacking": Entry(
         "rankwise.experiments.stacking.experiment:Stacking",
         title="Ten tuned rankers, blends of them, and a stack on their held-out scores",
@@ -126,6 +138,21 @@ EXPERIMENTS: dict[str, Entry] = {
         "rankwise.experiments.liu2007_synthetic.experiment:SyntheticRanks",
         title="Ranking tree, Gini tree and twelve online perceptrons on drawn points",
         paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007), Table 1",
+    ),
+    "csovo": Entry(
+        "rankwise.experiments.lin2010_csovo.experiment:CostSensitive",
+        title="CSOVO beside other reductions of costs, with random and with ordinal costs",
+        paper="Lin (2010), costs and base from memory of it; its sets and figures are not at hand",
+        data=(
+            "ordinal-balance-scale",
+            "ordinal-new-thyroid",
+            "ordinal-tae",
+            "ordinal-eucalyptus",
+            "ordinal-car",
+            "ordinal-swd",
+            "ordinal-lev",
+            "ordinal-wine-quality-red",
+        ),
     ),
     "ordinal-benchmark": Entry(
         "rankwise.experiments.ordinal_benchmark.experiment:OrdinalBenchmark",

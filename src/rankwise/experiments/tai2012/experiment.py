@@ -1,0 +1,43 @@
+"""Tables 1 to 3 and the curves of the paper on label space transformation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from rankwise.datasets import fetch
+from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments.tai2012 import figures, plan, tables
+from rankwise.experiments.tai2012.linear import compressed, ridge, statistics, times
+from rankwise.experiments.tai2012.piecewise import tree
+from rankwise.experiments.tai2012.tuned import ours
+
+_WORK = {
+    "statistics": statistics,
+    "ridge": ridge,
+    "cs": compressed,
+    "cs-curve": compressed,
+    "tree": tree,
+    "times": times,
+    "ours": ours,
+}
+
+
+class LabelSpaces(Experiment):
+    """Full and partial BR, PLST, CPLST and compressed sensing on Mulan's sets."""
+
+    def data(self) -> dict[str, FindFiles]:
+        return {f"mulan-{name}": partial(fetch, f"mulan-{name}") for name in plan.SETS}
+
+    def cells(self, quick: bool) -> Sequence[Cell]:
+        return list(plan.cells(quick))
+
+    def run(self, cell: Cell) -> Any:
+        return _WORK[cell.params["kind"]](cell)
+
+    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+        return tables.make(results, self.published("published.csv"), quick)
+
+    def figures(self, results: Results, quick: bool) -> Sequence[Figure]:
+        return figures.make(results, quick)

@@ -1,0 +1,46 @@
+"""Cells of the model tree: PLST and partial BR with M5' in place of ridge regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise import PLST, ModelTree
+from rankwise.experiments.base import Cell
+from rankwise.experiments.tai2012.parts import (
+    dense_labels,
+    hamming,
+    partial_losses,
+    prefix_losses,
+    rows_of,
+    split,
+)
+
+
+def tree(cell: Cell) -> dict[str, Any]:
+    """Losses of one split for every M of the grid; full BR too where the grid reaches it."""
+    data, params = rows_of(cell.data), cell.params
+    grid = params["grid"]
+    train, test = split(data.n_samples, params["split"])
+    X = data.X.toarray() if sparse.issparse(data.X) else data.X
+    truth, labels = dense_labels(data.Y[test]), dense_labels(data.Y[train])
+    most = max(grid)
+    model = PLST(most, base=ModelTree()).fit(X[train], data.Y[train])
+    codes = np.column_stack([of.predict(X[test]) for of in model.regressors_])
+    order = np.random.default_rng(params["split"]).permutation(data.n_labels)
+    absent = truth.sum(axis=0)
+    wrong = absent.copy()
+    scores = np.zeros(truth.shape)
+    for label in order[:most]:
+        target = labels[:, label].astype(np.float64)
+        scores[:, label] = ModelTree().fit(X[train], target).predict(X[test])
+        wrong[label] = ((scores[:, label] > 0.5) != truth[:, label]).sum()
+    found = {
+        "grid": grid,
+        "PLST": prefix_losses(codes, model.components_, model.offset_, truth, grid),
+        "PBR": partial_losses(wrong, absent, order, len(test), grid),
+        "leaves": float(np.mean([of.n_leaves_ for of in model.regressors_])),
+    }
+    return found | ({"BR": hamming(scores, truth)} if most == data.n_labels else {})

@@ -32,6 +32,8 @@ from rankwise.solvers.label_statistics import (
 from rankwise.solvers.shared_ridge import SharedRidge, factorised
 from rankwise.typing import ArrayLike, Float64Array, Matrix
 
+# Products of features and labels that may be held: 256 MB.
+MOST_PRODUCTS = 2**25
 ALPHA = [Interval(Real, 0, None, closed="left")]
 BASE = [HasMethods(["fit", "predict"]), None]
 
@@ -143,12 +145,15 @@ class LabelSpace(MultiLabel):
         self._forget_regression()
         source = RowSource(X, Y, sample_weight, self.alpha)
         self._set_code(source)
-        codes = self._encode(Y)
-        if self.base is None:
-            self._set_coefficients(source.ridge.coefficients(codes))
-        else:
+        if self.base is not None:
+            codes = self._encode(Y)
             codes = codes.toarray() if sparse.issparse(codes) else codes
             self.regressors_ = fit_outputs(self.base, X, codes, sample_weight)
+        elif sparse.issparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
+            self._set_coefficients(source.ridge.coefficients(self._encode(Y)))
+        else:  # products of sparse labels cost less than those of their dense codes
+            code = self.components_
+            self._set_coefficients(source.ridge.code_coefficients(Y, code, self.offset_))
 
     def _fit_statistics(self, statistics: LabelStatistics, largest_set: int) -> None:
         """Train the ridge from sums over rows; see :func:`rankwise.labels.fit_splits`."""

@@ -107,6 +107,16 @@ class SharedRidge:
         dual = self._root[:, None] * self._solve(self._root[:, None] * targets)
         return np.vstack([dual.sum(axis=0), np.asarray(self.X.T @ dual)])
 
+    def code_coefficients(
+        self, Y: Matrix, code: Float64Array, offset: Float64Array
+    ) -> Float64Array:
+        """:meth:`coefficients` of ``(Y - 1 o') P'``, with p x K numbers held in between."""
+        if self._wide:
+            return self.coefficients(Y @ code.T - code @ offset)
+        cross = feature_products(self.X, Y, self.weight)
+        cross -= np.outer(self._matrix[:, 0], offset)
+        return self._solve(cross @ code.T)
+
     def fitted_products(self, targets: Matrix, shift: Float64Array) -> Float64Array:
         """``T'W Z (Z'WZ + alpha I)^-1 Z'W T``, shape (M, M), for targets T less a shift (M,)."""
         if not self._wide:

@@ -1,0 +1,1 @@
+"""Cost-sensitive one-versus-one beside other reductions, with random and with ordinal costs."""

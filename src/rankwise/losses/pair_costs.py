@@ -64,11 +64,14 @@ def csovo_costs(costs: ArrayLike) -> Float64Array:
         )
     if not np.isfinite(c).all():
         raise ValueError("costs must be finite, got NaN or infinity.")
-    order = np.argsort(c, axis=-1, kind="stable")
-    steps = np.diff(np.take_along_axis(c, order, axis=-1), axis=-1)
-    steps /= np.arange(1, max(c.shape[-1], 1))
-    ascending = np.zeros_like(c)
-    np.cumsum(steps, axis=-1, out=ascending[..., 1:])
-    v = np.empty_like(c)
-    np.put_along_axis(v, order, ascending, axis=-1)
-    return v
+    table = np.atleast_2d(c)
+    n_rows, n_classes = table.shape
+    order = np.argsort(table, axis=1, kind="stable")
+    order += n_classes * np.arange(n_rows)[:, None]  # into the flat table: one index, not two
+    steps = np.diff(table.ravel()[order], axis=1)
+    steps /= np.arange(1, max(n_classes, 1))
+    ascending = np.zeros((n_rows, n_classes))
+    np.cumsum(steps, axis=1, out=ascending[:, 1:])
+    v = np.empty(c.size)
+    v[order] = ascending
+    return v.reshape(c.shape)

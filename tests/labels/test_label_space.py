@@ -26,7 +26,7 @@ LINEAR = {
     "br": BinaryRelevance(alpha=0.3),
     "pbr": PartialBinaryRelevance(3, "mean", alpha=0.3, random_state=1),
     "plst": PLST(3, alpha=0.3),
-    "plst zero": PLST(4, "zero", alpha=0.3),
+    "plst zero": PLST(4, 0.3, reference="zero"),
     "cplst": CPLST(3, alpha=0.3),
     "code": LinearLabelSpaceTransform(np.arange(21.0).reshape(3, 7) ** 0.5, None, "mean", 0.3),
 }
@@ -102,7 +102,7 @@ def test_all_axes_about_zero_are_binary_relevance(labelled):
     X, Y = labelled
     expected = BinaryRelevance().fit(X, Y).decision_function(X)
     for model in (
-        PLST(7, "zero"),
+        PLST(7, reference="zero"),
         PLST(reference="zero"),
         PartialBinaryRelevance(7),
         PartialBinaryRelevance(reference="zero"),
@@ -175,7 +175,7 @@ def test_encoding_error_is_that_of_the_best_approximation(reference, weighted, l
     offset = np.average(Y, axis=0, weights=weight) if reference == "mean" else np.zeros(7)
     values = np.linalg.svd(np.sqrt(weight)[:, None] * (Y - offset), compute_uv=False)
     for n in range(1, 8):
-        model = PLST(n, reference).fit(X, Y, sample_weight=weight)
+        model = PLST(n, reference=reference).fit(X, Y, sample_weight=weight)
         decoded = model.decode_scores(model.encode_labels(Y))
         error = sum_of_squares(np.sqrt(weight)[:, None] * (Y - decoded))
         assert error == pytest.approx(sum_of_squares(values[n:]), rel=1e-9, abs=1e-10)
@@ -240,7 +240,7 @@ def test_hamming_loss_is_bounded_by_encoding_and_prediction_error(seed, labelled
     base = DecisionTreeRegressor(max_depth=3, random_state=seed)
     for model in (
         PLST(3), CPLST(2), PartialBinaryRelevance(3, "mean", random_state=seed),
-        PLST(4, "zero", base=base), PLST(2, base=Ridge(10.0 ** rng.integers(-3, 4))),
+        PLST(4, reference="zero", base=base), PLST(2, base=Ridge(10.0 ** rng.integers(-3, 4))),
     ):  # fmt: skip
         model.fit(X[:50], Y[:50])
         codes, true = model._predict_codes(X), model.encode_labels(Y)

@@ -35,10 +35,10 @@ class PLST(LabelSpace):
     ----------
     n_components : int >= 1 or None, default=None
         Number of axes M. None: all labels.
-    reference : {"mean", "zero"}, default="mean"
-        The point o: the shares of the training rows that have each label, or 0.
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
+    reference : {"mean", "zero"}, default="mean"
+        The point o: the shares of the training rows that have each label, or 0.
     base : regressor or None, default=None
         As in :class:`BinaryRelevance`.
     random_state : int, RandomState or None, default=None
@@ -97,15 +97,15 @@ class PLST(LabelSpace):
     def __init__(
         self,
         n_components: int | None = None,
-        reference: Literal["mean", "zero"] = "mean",
         alpha: float = 0.01,
         *,
+        reference: Literal["mean", "zero"] = "mean",
         base: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
-        self.reference = reference
         self.alpha = alpha
+        self.reference = reference
         self.base = base
         self.random_state = random_state
 

@@ -136,7 +136,7 @@ def plst_path(
     array([[0.297, 0.018],
            [0.31 , 0.023]])
     """
-    model = PLST(max(n_components, default=0) or None, reference)
+    model = PLST(max(n_components, default=0) or None, reference=reference)
     model._validate_params()
     data = _checked(model, X, y)
     X_val = check_rows(model, X_val, name="X_val")

@@ -37,6 +37,12 @@ def test_lost_weights_sum_to_the_excess_cost(costs):
     np.testing.assert_allclose(lost, np.array(costs) - min(costs), atol=1e-12)
 
 
+@given(COSTS)
+def test_no_weight_exceeds_the_difference_of_the_costs(costs):
+    c, v = np.array(costs), csovo_costs(costs)
+    assert (np.abs(v[:, None] - v) <= np.abs(c[:, None] - c) + 1e-12).all()
+
+
 @given(COSTS, st.randoms())
 def test_order_of_the_classes_and_level_of_the_costs_do_not_matter(costs, random):
     order = list(range(len(costs)))

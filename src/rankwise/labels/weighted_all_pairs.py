@@ -77,7 +77,7 @@ class WeightedAllPairs(BinaryReduction):
     >>> from rankwise import WeightedAllPairs
     >>> X, y = [[0.0], [1.0], [1.1], [2.0]], ["ham", "ham", "spam", "spam"]
     >>> costs = [[0, 50], [1, 0]]
-    >>> WeightedAllPairs(alpha=0.1).fit(X, y, costs=costs).predict([[1.2], [3.0]]).tolist()
+    >>> WeightedAllPairs(alpha=0.1).fit(X, y, costs=costs).predict([[1.2], [9.0]]).tolist()
     ['ham', 'spam']
     """
 

@@ -59,7 +59,7 @@ def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = Non
     >>> from rankwise.labels import random_costs
     >>> random_costs(["a", "a", "a", "b"], random_state=0).costs.round()
     array([[   0.,  477.],
-           [3616.,    0.]])
+           [3617.,    0.]])
     """
     if not scale > 0:
         raise ValueError(f"scale must be > 0, got {scale}.")

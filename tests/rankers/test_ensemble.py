@@ -144,6 +144,17 @@ def test_only_the_best_rankers_may_be_kept(judged):
             assert np.isfinite(stack.predict(X, qid=qid)).all()
 
 
+def test_the_mean_of_the_best_is_a_blend(judged):
+    """Of columns whose quality is known."""
+    X, _, qid = judged
+    y = np.clip(np.round(2 * X[:, 0] + X[:, 1]), 0, 3)
+    columns = [("c", Column(2)), ("a", Column(0)), ("b", Column(1))]
+    stack = StackingRanker(columns, "mean", n_best=2, cv=3).fit(X, y, qid=qid)
+    blend = ScoreBlend(columns[1:]).fit(X, y, qid=qid)
+    np.testing.assert_allclose(stack.predict(X, qid=qid), blend.predict(X, qid=qid), rtol=1e-12)
+    assert stack.final_ is None
+
+
 def test_parts_do_not_depend_on_ids_or_order(judged, rng):
     X, y, qid = judged
     order = rng.permutation(240)

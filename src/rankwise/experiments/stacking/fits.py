@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -25,7 +26,6 @@ from rankwise.rankers.ensemble.held_out import (
     parts,
     query_numbers,
 )
-from rankwise.rankers.ensemble.members import member_scores
 from rankwise.rankers.linear.rank_lr import RankLR
 from rankwise.selection.tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
@@ -44,8 +44,6 @@ class BaseScores:
     held, vali, test : ndarray
         For the training queries, each by the ranker fitted without it; for the other parts by the
         one fitted on all training queries.
-    mean_vali, mean_test : ndarray
-        For the other parts by those fitted without a fifth each: means of standardised scores.
     """
 
     chosen: dict[str, Any]
@@ -53,8 +51,6 @@ class BaseScores:
     held: Float64Array
     vali: Float64Array
     test: Float64Array
-    mean_vali: Float64Array
-    mean_test: Float64Array
 
 
 def base_scores(data: str, fold: int, key: str, settings: dict[str, Any]) -> BaseScores:
@@ -84,16 +80,7 @@ def _base_scores(data: str, number: int, key: str, settings: str) -> BaseScores:
         held=held.scores[:, 0],
         vali=scores_of(tuned.estimator, vali.X, vali.qid),
         test=scores_of(tuned.estimator, fold.test.X, fold.test.qid),
-        mean_vali=_mean_scores(held, vali),
-        mean_test=_mean_scores(held, fold.test),
     )
-
-
-def _mean_scores(held: HeldOut, part: RankingData) -> Float64Array:
-    """Mean over the parts' rankers of their scores, standardised within queries."""
-    tables = [member_scores(models, part.X, part.qid) for models in held.models]
-    scaler = QueryScaler("standard")
-    return np.mean([scaler.fit_transform(of, qid=part.qid) for of in tables], axis=0)[:, 0]
 
 
 def compute(cell: Cell) -> Any:
@@ -108,41 +95,95 @@ def compute(cell: Cell) -> Any:
         key: base_scores(data, params["fold"], key, settings)
         for key, settings in params["members"].items()
     }
+    held = held_out_table(fold, scores)
     return {
         "blends": {name: measured(fold, *blend(fold, scores, name)) for name in BLENDS},
-        "stacks": {name: stack(fold, scores, of) for name, of in params["stacks"].items()},
-        "n_queries": [fold.train.n_queries, vali_of(fold).n_queries],
+        "stacks": {name: stack(fold, held, of) for name, of in params["stacks"].items()},
+        "held": dict(zip(scores, held.values(parse(SELECT)).tolist(), strict=True)),
     }
 
 
-def stack(fold: Fold, scores: dict[str, BaseScores], settings: dict[str, Any]) -> dict[str, Any]:
-    """What :class:`StackingRanker` makes of these scores, with its default of ``final``."""
-    rows, queries = held_out_rows(_parts(fold.train), query_numbers(rows_of(fold.train)))
-    columns = np.column_stack([of.held for of in scores.values()])
-    held = HeldOut(columns, fold.train.y[rows].astype(float), queries, [dict(scores)])
-    values = held.values(parse(SELECT))
+@dataclass(frozen=True, eq=False)
+class Top:
+    """What :class:`StackingRanker` has above its rankers.
+
+    Attributes
+    ----------
+    names : list of str
+        Rankers that it reads.
+    final : RankLR or None
+        None: the mean.
+    degree : int
+    """
+
+    names: list[str]
+    final: RankLR | None
+    degree: int
+
+    def predict(self, table: Float64Array, qid: Any) -> Float64Array:
+        """Scores of rows, from those of the rankers."""
+        columns = QueryScaler("standard").fit_transform(table, qid=qid)
+        if self.final is None:
+            return columns.mean(axis=1)
+        return self.final.predict(terms(columns, self.degree))
+
+
+def fit_top(held: HeldOut, settings: Mapping[str, Any]) -> Top:
+    """Choose the rankers and train on their held-out scores, as :class:`StackingRanker` does."""
     if settings["n_best"] is not None:
         held = held.best(settings["n_best"], parse(SELECT))
-    names = list(held.models[0])
-    terms = ProductsMap(len(names)) if settings["degree"] == 2 else _same
-
-    def columns_of(part: str) -> Float64Array:
-        if settings["refit"]:
-            table = np.column_stack([getattr(scores[name], part) for name in names])
-            return terms(QueryScaler("standard").fit_transform(table, qid=getattr(fold, part).qid))
-        return terms(np.column_stack([getattr(scores[name], f"mean_{part}") for name in names]))
-
-    rows = QueryScaler("standard").fit_transform(held.scores, qid=held.qid)
+    names, degree = list(held.models[0]), settings["degree"]
+    if settings["final"] == "mean":
+        return Top(names, None, degree)
+    columns = QueryScaler("standard").fit_transform(held.scores, qid=held.qid)
     final = RankLR(C="cv", query_weight="query", measure=SELECT)
-    final.fit(terms(rows), held.y, qid=held.qid)
-    vali, test = (final.predict(columns_of(part)) for part in ("vali", "test"))
+    final.fit(terms(columns, degree), held.y, qid=held.qid)
+    return Top(names, final, degree)
+
+
+def terms(columns: Float64Array, degree: int) -> Float64Array:
+    """The columns, and with degree 2 their products."""
+    return ProductsMap(columns.shape[1])(columns) if degree == 2 else columns
+
+
+def stack(fold: Fold, held: HeldOut, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting's value on held-out queries, and what it does on the other parts."""
+    top = fit_top(held, settings)
+    scores: dict[str, BaseScores] = held.models[0]
+
+    def predicted(part: str) -> Float64Array:
+        table = np.column_stack([getattr(scores[name], part) for name in top.names])
+        return top.predict(table, getattr(fold, part).qid)
+
     return {
-        "members": names,
-        "bases_held": dict(zip(scores, values.tolist(), strict=True)),
-        "C": final.C_,
-        "held": float(np.max(final.cv_results_["mean_test_score"])),
-        **measured(fold, vali, test),
+        "members": top.names,
+        "C": None if top.final is None else top.final.C_,
+        "held": held_value(held, settings),
+        **measured(fold, predicted("vali"), predicted("test")),
     }
+
+
+def held_value(held: HeldOut, settings: Mapping[str, Any]) -> float:
+    """Mean over the queries, each ranked by a top that was chosen and trained without it."""
+    queries = np.unique(held.qid)
+    part = np.random.RandomState(SEED).permutation(len(queries)) % N_FOLDS
+    of_row = part[np.searchsorted(queries, held.qid)]
+    names, scores = list(held.models[0]), np.empty(len(held.y))
+    for number in range(N_FOLDS):
+        rest, out = of_row != number, of_row == number
+        top = fit_top(
+            HeldOut(held.scores[rest], held.y[rest], held.qid[rest], held.models), settings
+        )
+        table = held.scores[out][:, [names.index(name) for name in top.names]]
+        scores[out] = top.predict(table, held.qid[out])
+    return parse(SELECT).mean(held.y, scores, held.groups)
+
+
+def held_out_table(fold: Fold, scores: dict[str, BaseScores]) -> HeldOut:
+    """Held-out scores of all rankers for the training queries."""
+    rows, queries = held_out_rows(_parts(fold.train), query_numbers(rows_of(fold.train)))
+    columns = np.column_stack([of.held for of in scores.values()])
+    return HeldOut(columns, fold.train.y[rows].astype(float), queries, [scores])
 
 
 def blend(fold: Fold, scores: dict[str, BaseScores], key: str) -> tuple[Float64Array, Float64Array]:
@@ -164,10 +205,6 @@ def measured(fold: Fold, vali: Float64Array, test: Float64Array) -> dict[str, An
         "vali": parse(SELECT).mean(known.y, vali, known.groups),
         "test": {name: result.per_query[spec].round(7).tolist() for name, spec in MEASURES.items()},
     }
-
-
-def _same(columns: Float64Array) -> Float64Array:
-    return columns
 
 
 def _parts(train: RankingData) -> list[tuple[Int64Array, Int64Array]]:

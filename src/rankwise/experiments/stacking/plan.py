@@ -21,19 +21,18 @@ MEASURES = {
 }
 N_FOLDS = 5  # of the training queries, for the held-out scores
 SEED = 0
-BLENDS = {
-    "score_blend": "mean of scores",
-    "borda_blend": "Borda",
-    "reciprocal_rank_blend": "reciprocal ranks",
+BLENDS = {"borda_blend": "Borda", "reciprocal_rank_blend": "reciprocal ranks"}
+# Parameters of StackingRanker; the first are its defaults.
+_FINALS: dict[str, dict[str, Any]] = {
+    "RankLR on products": {"final": None, "degree": 2},
+    "RankLR": {"final": None, "degree": 1},
+    "mean": {"final": "mean", "degree": 1},
 }
-# Settings of StackingRanker; the first is its default.
 STACKS: dict[str, dict[str, Any]] = {
-    f"degree {degree}, {'all' if n_best is None else f'best {n_best}'}{'' if refit else ', folds'}":
-    {"degree": degree, "n_best": n_best, "refit": refit}
-    for degree in (2, 1)
+    f"{title}, {'all' if n_best is None else f'best {n_best}'}": {**final, "n_best": n_best}
+    for title, final in _FINALS.items()
     for n_best in (None, 5, 3)
-    for refit in (True, False)
-}  # fmt: skip
+}
 CHOSEN = "stack, chosen"
 
 
@@ -44,22 +43,26 @@ class Base:
     Attributes
     ----------
     title : str
-    params : dict
-        Beside the registry's.
+    params, space : dict
+        Beside the registry's, or in their place.
     """
 
     title: str
     params: dict[str, Any] = field(default_factory=dict)
+    space: dict[str, list[Any]] = field(default_factory=dict)
 
 
 BASES: dict[str, Base] = {
     "rank_svm": Base("RankSVM"),
     "rank_lr": Base("RankLR"),
-    "pairwise_elm": Base("PairwiseELM, 10 draws", {"n_draws": 10}),
+    "pairwise_elm": Base("PairwiseELM, 3 draws", {"n_draws": 3}),
     "rankrls": Base("RankRLS, rbf, Nyström"),
     "orboost": Base("ORBoost"),
-    "ranking_forest": Base("RankingForest"),
+    "ranking_forest": Base(
+        "RankingForest, 2 settings", {"n_estimators": 50}, {"min_samples_leaf": [5, 20]}
+    ),
     "rank_boost": Base("RankBoost"),
+    "coordinate_ascent": Base("CoordinateAscent"),
     "lightgbm": Base("LightGBM, 12 settings"),
     "xgboost": Base("XGBoost, 12 settings"),
     "catboost": Base("CatBoost, 4 settings"),
@@ -87,7 +90,10 @@ def cell_name(data: str, fold: int, what: str) -> str:
 def settings(key: str) -> dict[str, Any]:
     """Parameters and grid of a ranker, as JSON values."""
     entry = REGISTRY[key]
-    return {"params": {**entry.params, **BASES[key].params}, "space": entry.space}
+    return {
+        "params": {**entry.params, **BASES[key].params},
+        "space": {**entry.space, **BASES[key].space},
+    }
 
 
 def cells(quick: bool) -> Iterator[Cell]:

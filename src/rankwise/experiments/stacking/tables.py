@@ -52,14 +52,8 @@ def make(results: Results, quick: bool) -> list[Table]:
 
 
 def chosen(top: Mapping[str, Any]) -> str:
-    """The setting of the largest value over the queries that are not test queries."""
-    return max(top["stacks"], key=lambda name: value(top, name))
-
-
-def value(top: Mapping[str, Any], name: str) -> float:
-    """Mean over the training queries, held out, and the validation queries."""
-    of = top["stacks"][name]
-    return float(np.average([of["held"], of["vali"]], weights=top["n_queries"]))
+    """The setting of the largest value over training queries that it was fitted without."""
+    return max(top["stacks"], key=lambda name: top["stacks"][name]["held"])
 
 
 def _systems(
@@ -124,27 +118,37 @@ def _measures(
 
 
 def _choices(results: Results, data: str, numbers: Sequence[int], keys: Sequence[str]) -> Table:
-    """Held-out and validation values that the choices were made by."""
+    """Held-out values of the rankers, and of the stacks that the choice was made among."""
+    tops = {n: results.get(cell_name(data, n, f"stack{len(keys)}")) for n in numbers}
     values = []
-    for n in numbers:
-        top = results.get(cell_name(data, n, f"stack{len(keys)}"))
-        if top is None:
-            values.append(Value(f"fold {n}", "chosen", note=_ABSENT))
-            continue
-        best = chosen(top)
-        names = ", ".join(BASES[key].title for key in top["stacks"][best]["members"])
-        said = f"{best}: {names}; C = {top['stacks'][best]['C']:.2g}."
-        for name in top["stacks"]:
-            mark = said if name == best else ""
-            values.append(Value(f"fold {n}", name, value(top, name), note=mark))
+    for title, kind, name in [
+        *((BASES[key].title, "base", key) for key in keys),
+        *((f"stack, {name}", "stack", name) for name in STACKS),
+    ]:
+        for n, top in tops.items():
+            if top is None:
+                values.append(Value(title, f"fold {n}", note=_ABSENT))
+            elif kind == "base":
+                values.append(Value(title, f"fold {n}", top["held"][name]))
+            else:
+                of = top["stacks"][name]
+                mark = _said(n, of) if name == chosen(top) else ""
+                values.append(Value(title, f"fold {n}", of["held"], note=mark))
     return Table(
         f"choices-{data}",
-        f"{TITLES[data]}: nDCG@10 of the stacks that the choice was made by",
+        f"{TITLES[data]}: nDCG@10 of held-out training queries, by which the stack was chosen",
         values,
-        "Over all queries that are no test queries: training queries held out twice, from the "
-        "rankers and from RankLR, and validation queries. The footnote names what was chosen, with "
-        "C of RankLR.",
+        "Every query is scored by rankers fitted without it, and, for the stacks, by a top that "
+        "was trained without it, its rankers and C chosen without it. The footnotes name what was "
+        "chosen.",
     )
+
+
+def _said(number: int, of: Mapping[str, Any]) -> str:
+    """The footnote of a chosen setting."""
+    names = ", ".join(BASES[key].title for key in of["members"])
+    strength = "" if of["C"] is None else f"; C = {of['C']:.2g}"
+    return f"Chosen on fold {number}: of {names}{strength}."
 
 
 def _interval(values: Float64Array, strata: Any) -> tuple[float, float | None]:

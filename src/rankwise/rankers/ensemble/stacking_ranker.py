@@ -36,8 +36,9 @@ class StackingRanker(EnsembleRanker):
         Rankers, ordinal estimators (their ``rank_score``), scikit-learn regressors and pipelines;
         a registry key stands for the registry's parameters, without its grid. Nested parameters
         are ``name__parameter``; an estimator without a name has its registry key as name.
-    final : estimator, str or None, default=None
-        What ranks by the scores; None: ``RankLR(C="cv", query_weight="query")``.
+    final : estimator, registry key, "mean" or None, default=None
+        What ranks by the scores; None: ``RankLR(C="cv", query_weight="query")``. "mean": their
+        mean, nothing is trained; the held-out scores serve ``n_best`` alone.
     cv : int, splitter, iterable of (train rows, test rows) or None, default=5
         Folds of queries: every query is scored by rankers fitted without it (None: 5). Over rows
         where there are fewer queries than folds.
@@ -64,7 +65,7 @@ class StackingRanker(EnsembleRanker):
     ----------
     models_ : list of dict of str to fitted estimator
         The rankers that predict; a single dict unless ``refit=False`` with folds.
-    final_ : fitted estimator
+    final_ : fitted estimator, or None for "mean"
     scaler_ : QueryScaler or None
     score_name_ : str
     n_features_in_ : int
@@ -181,6 +182,9 @@ class StackingRanker(EnsembleRanker):
         return self
 
     def _fit_final(self, data: FitData, held: HeldOut, validation: dict[str, Any] | None) -> None:
+        self.final_ = None
+        if self.final == "mean":
+            return
         measure = self._measure(data)
         final = self.final
         if final is None:
@@ -199,5 +203,7 @@ class StackingRanker(EnsembleRanker):
         return scaled if self.degree == 1 else ProductsMap(scaled.shape[1])(scaled)
 
     def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
+        if self.final_ is None:
+            return scaled.mean(axis=1)
         ids = None if groups is None else groups.row_ids()
         return scores_of(self.final_, self._columns(scaled), ids)

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+import rankwise
 from rankwise import CSOVO, OrdinalReduction, WeightedAllPairs
 from rankwise.labels import ClassCosts, csovo_costs
 from rankwise.losses.ordinal_costs import cost_matrix, threshold_weights, v_shaped
@@ -125,6 +126,15 @@ def test_questions_with_one_answer_or_none(rng):
     same = CSOVO().fit(X, y, costs=costs)
     assert set(same.predict(X)) == {0}
     assert (CSOVO().fit(X, y, costs=0 * costs).decision_function(X) == 1.5).all()
+
+
+@pytest.mark.parametrize("of", [CSOVO, WeightedAllPairs, OrdinalReduction])
+def test_saved_with_its_classifiers(of, rows, tmp_path):
+    X, y, costs, _ = rows
+    costs[:, 3] = costs[:, 2] + 1  # a question with one answer
+    model = of(LogisticRegression(fit_intercept=False, C=0.1)).fit(X / 40, y, costs=costs)
+    again = rankwise.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 def test_weights_must_be_taken(rows):

@@ -6,6 +6,8 @@ product, which multiplies zeros.
 
 from __future__ import annotations
 
+import numpy as np
+
 from rankwise._jit import njit
 
 
@@ -13,11 +15,13 @@ from rankwise._jit import njit
 def add_row_products(a_ptr, a_index, a_value, b_ptr, b_index, b_value, weight, out):
     """Add ``A' diag(weight) B`` to ``out`` (k, l); A (n, k) and B (n, l) are CSR."""
     for i in range(len(a_ptr) - 1):
+        lo, n = b_ptr[i], b_ptr[i + 1] - b_ptr[i]
+        columns, values = b_index[lo : lo + n], b_value[lo : lo + n]
         for s in range(a_ptr[i], a_ptr[i + 1]):
-            row = out[a_index[s]]
+            row = out[np.uint32(a_index[s])]
             factor = weight[i] * a_value[s]
-            for t in range(b_ptr[i], b_ptr[i + 1]):
-                row[b_index[t]] += factor * b_value[t]
+            for t in range(n):  # unsigned indices take half the time of signed ones
+                row[np.uint32(columns[t])] += factor * values[t]
 
 
 @njit

@@ -171,3 +171,11 @@ def test_specs_print_and_parse_back(spec):
     again = evaluate_labels(Y, Y, str(measure), predicted=Y, propensity=np.ones(3))
     assert again.measures[str(measure)] == measure
     assert again[str(measure)] == result[spec]
+
+
+def test_no_rows():
+    Y = np.zeros((0, 3), dtype=int)
+    specs = [*SETS, *TOP, "LRAP"]
+    result = evaluate_labels(Y, Y.astype(float), specs, predicted=Y, propensity=np.ones(3))
+    assert np.isnan([result[spec] for spec in ("Hamming", "F1", *TOP, "LRAP")]).all()
+    assert result["MicroF1"] == result["MacroF1"] == 0

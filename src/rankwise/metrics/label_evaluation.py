@@ -148,8 +148,8 @@ def evaluate_labels(
         values = _by_row(worth, checked, list(weighted.values()))
         best = _by_row(worth, worth, list(weighted.values()))
         for (spec, measure), of_rows, most in zip(weighted.items(), values, best, strict=True):
-            scale = most.mean() if measure.normalised and most.any() else 1.0
-            per_row[spec], means[spec] = of_rows, float(of_rows.mean() / scale)
+            scale = measure.aggregate(most) if measure.normalised and most.any() else 1.0
+            per_row[spec], means[spec] = of_rows, measure.aggregate(of_rows) / scale
     return LabelResult({spec: means[spec] for spec in parsed}, per_row, parsed)
 
 
@@ -190,7 +190,7 @@ def _by_row(values: Matrix, scores: Any, measures: Sequence[Measure]) -> list[Fl
 def _dense_blocks(values: Matrix, scores: Float64Array) -> Iterator[Block]:
     n_samples, n_labels = values.shape
     step = max(1, MOST_CELLS // n_labels)
-    for lo in range(0, n_samples, step):
+    for lo in range(0, max(n_samples, 1), step):
         rows = values[lo : lo + step].toarray()
         yield Block(rows.ravel(), scores[lo : lo + step].ravel(), np.full(len(rows), n_labels))
 

@@ -145,6 +145,18 @@ def check_indicator(
     return _ones_of_csr(values, name) if sparse.issparse(values) else _ones_of_array(values, name)
 
 
+def ones_of_mask(mask: NDArray[np.bool_], dtype: Any) -> Matrix:
+    """CSR of ones where the mask of shape (n_samples, n_labels) is true."""
+    n_samples, n_labels = mask.shape
+    indptr = np.zeros(n_samples + 1, dtype=np.int64)
+    np.cumsum(np.count_nonzero(mask, axis=1), out=indptr[1:])
+    index = np.int32 if max(int(indptr[-1]), n_labels) < 2**31 else np.int64
+    labels = (np.flatnonzero(mask) % n_labels).astype(index)
+    return sparse.csr_array(
+        (np.ones(len(labels), dtype), labels, indptr.astype(index)), shape=(n_samples, n_labels)
+    )
+
+
 def _ones_of_array(values: NDArray[Any], name: str) -> Matrix:
     if values.dtype.kind not in "biufO":
         raise ValueError(f"{name} must hold 0 and 1 only, got dtype {values.dtype}.")
@@ -153,14 +165,7 @@ def _ones_of_array(values: NDArray[Any], name: str) -> Matrix:
     if wrong.any():
         row, label = (int(i) for i in np.argwhere(wrong)[0])
         raise _not_an_indicator(name, values[row, label], row, label)
-    n_samples, n_labels = values.shape
-    indptr = np.zeros(n_samples + 1, dtype=np.int64)
-    np.cumsum(np.count_nonzero(mask, axis=1), out=indptr[1:])
-    index = np.int32 if max(int(indptr[-1]), n_labels) < 2**31 else np.int64
-    labels = (np.flatnonzero(mask) % n_labels).astype(index)
-    return sparse.csr_array(
-        (np.ones(len(labels)), labels, indptr.astype(index)), shape=(n_samples, n_labels)
-    )
+    return ones_of_mask(mask, np.float64)
 
 
 def _ones_of_csr(values: Matrix, name: str) -> Matrix:

@@ -13,7 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._classes import order_labels
-from rankwise._label_sets import LabelData, TargetForm, check_indicator, check_label_fit
+from rankwise._label_sets import (
+    LabelData,
+    TargetForm,
+    check_indicator,
+    check_label_fit,
+    ones_of_mask,
+)
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_rows, check_weight
 
@@ -205,7 +211,7 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
     def _predicted_ones(self, X: Matrix) -> Matrix:
         """Predicted labels of checked rows as CSR, int64."""
         blocks = [
-            sparse.csr_array(self._predict_labels(X[rows]).astype(np.int64))
+            ones_of_mask(self._predict_labels(X[rows]), np.int64)
             for rows in self._chunks(X.shape[0])
         ]
         return sparse.csr_array(sparse.vstack(blocks, format="csr"))

@@ -10,6 +10,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
 
+import rankwise
 from rankwise import (
     CPLST,
     PLST,
@@ -289,6 +290,21 @@ def test_any_regressor_is_a_base(labelled):
         Ridge(0.01).fit(nodes, Y).predict(nodes),
         atol=1e-9,
     )
+
+
+def double(codes):
+    """A decoder that a model file can name."""
+    return 2 * codes
+
+
+def test_models_with_a_base_or_a_decoder_can_be_saved(labelled, tmp_path):
+    X, Y = labelled
+    elm = make_pipeline(RandomNodes(n_nodes=10, random_state=0), Ridge(0.01))
+    decoded = LinearLabelSpaceTransform(decode=double)
+    for model, trusted in ((PLST(3, base=elm), []), (decoded, [double])):
+        path = model.fit(X, Y).save(tmp_path / "model")
+        again = rankwise.load(path, trusted=trusted)
+        np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 def test_weights_go_to_the_base(labelled, rng):

@@ -20,6 +20,7 @@ from rankwise._label_sets import (
     check_label_fit,
     ones_of_mask,
 )
+from rankwise.metrics.label_sets import Hamming, count_ones
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_rows, check_weight
 
@@ -171,7 +172,8 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
             right: Any = true.classes[true.codes] == self.predict(X)
         else:
             truth = check_indicator(y, n_samples, len(self.classes_), name="y")
-            right = -hamming_loss_by_row(truth, self._predicted_ones(X))
+            counts = count_ones(truth, self._predicted_ones(X), axis=1)
+            right = -Hamming().by_row(counts, truth.shape[1])
         weight = None if sample_weight is None else check_weight(sample_weight, n_samples)
         return float(np.average(right, weights=weight))
 
@@ -219,10 +221,3 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
     def _chunks(self, n_samples: int) -> Iterator[slice]:
         size = max(1, MOST_SCORES // len(self.classes_))
         yield from (slice(lo, lo + size) for lo in range(0, n_samples, size))
-
-
-def hamming_loss_by_row(truth: Matrix, predicted: Matrix) -> Float64Array:
-    """Share of the labels that differ, row by row; both CSR hold ones only."""
-    both = np.asarray(truth.multiply(predicted).sum(axis=1)).ravel()
-    ones = np.diff(truth.indptr) + np.diff(predicted.indptr)
-    return (ones - 2 * both) / truth.shape[1]

@@ -31,6 +31,13 @@ def available_threads() -> int:
     return max(1, min(n_cpus, int(cap))) if cap.isdigit() and int(cap) > 0 else n_cpus
 
 
+def threads_asked(n_jobs: int | None) -> int:
+    """Number of threads of a parameter ``n_jobs``: None or -1 all, -2 all but one, and so on."""
+    if n_jobs is None:
+        return available_threads()
+    return n_jobs if n_jobs > 0 else max(1, available_threads() + 1 + n_jobs)
+
+
 def thread_map(func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None) -> list[R]:
     """``[func(item) for item in items]`` on ``n_threads`` threads, in the order of ``items``.
 

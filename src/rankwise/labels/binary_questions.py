@@ -10,7 +10,7 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from rankwise._routing import fit_with
-from rankwise._threads import available_threads, single_threaded_blas, thread_map
+from rankwise._threads import single_threaded_blas, thread_map, threads_asked
 from rankwise.labels.binary_ridge import fit_binary_ridge
 from rankwise.labels.contrasts import Contrasts
 from rankwise.typing import Float64Array, Matrix
@@ -40,24 +40,19 @@ class BinaryQuestions:
     alpha: float
     n_jobs: int | None
 
-    def _n_threads(self) -> int:
-        if self.n_jobs is None:
-            return available_threads()
-        return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
-
     def _ask(self, X: Matrix, contrasts: Contrasts) -> None:
         """Sets ``coef_`` and ``intercept_``, or ``estimators_`` and ``constants_``."""
         for name in ("coef_", "intercept_", "estimators_", "constants_"):
             vars(self).pop(name, None)
         if self.estimator is None:
-            n_threads = self._n_threads() if X.shape[0] > FEW_ROWS else 1
+            n_threads = threads_asked(self.n_jobs) if X.shape[0] > FEW_ROWS else 1
             self.coef_, self.intercept_ = fit_binary_ridge(X, contrasts, self.alpha, n_threads)
             return
         with single_threaded_blas():
             fitted = thread_map(
                 lambda question: _answer(self.estimator, X, contrasts.of_rows(question)),
                 range(contrasts.n_questions),
-                self._n_threads(),
+                threads_asked(self.n_jobs),
             )
         self.estimators_ = [model for model, _ in fitted]
         self.constants_ = np.array([constant for _, constant in fitted], dtype=np.float64)
@@ -84,7 +79,7 @@ class BinaryQuestions:
                 chosen[:, question] = model.predict(X)
                 confidence[:, question] = confidence_of(model, X)
 
-        n_threads = self._n_threads() if X.shape[0] > FEW_ROWS else 1
+        n_threads = threads_asked(self.n_jobs) if X.shape[0] > FEW_ROWS else 1
         with single_threaded_blas():
             thread_map(fill, range(chosen.shape[1]), n_threads)
         return chosen, confidence

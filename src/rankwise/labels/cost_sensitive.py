@@ -12,7 +12,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._costs import ClassCosts, CostTable, cost_table
-from rankwise._threads import available_threads
 from rankwise.metrics.cost import mean_cost
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import check_fit, check_rows
@@ -187,8 +186,3 @@ class CostSensitiveClassifier(ClassifierMixin, BaseEstimator):
         tags = self.__sklearn_tags__().input_tags
         rows = check_rows(self, X, accept_sparse=tags.sparse, allow_nan=tags.allow_nan)
         return self._class_scores(rows)
-
-    def _n_threads(self) -> int:
-        if self.n_jobs is None:
-            return available_threads()
-        return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)

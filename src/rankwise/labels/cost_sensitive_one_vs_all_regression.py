@@ -23,7 +23,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from rankwise._costs import CostTable
 from rankwise._routing import fit_with
-from rankwise._threads import single_threaded_blas, thread_map
+from rankwise._threads import single_threaded_blas, thread_map, threads_asked
 from rankwise.labels.binary_questions import FEW_ROWS
 from rankwise.labels.cost_ridge import fit_cost_ridge, fit_one_sided_ridge
 from rankwise.labels.cost_sensitive import CostSensitiveClassifier
@@ -119,7 +119,7 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
             vars(self).pop(name, None)
         costs = table.by_row
         self.n_iter_ = np.ones(costs.shape[1], dtype=np.int64)
-        n_threads = self._n_threads() if X.shape[0] > FEW_ROWS else 1
+        n_threads = threads_asked(self.n_jobs) if X.shape[0] > FEW_ROWS else 1
         if self.estimator is not None:
             self._fit_estimators(X, costs, sample_weight)
         elif self.loss == "squared":
@@ -149,7 +149,7 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
             return model
 
         with single_threaded_blas():
-            self.estimators_ = thread_map(regressor, list(costs.T), self._n_threads())
+            self.estimators_ = thread_map(regressor, list(costs.T), threads_asked(self.n_jobs))
 
     def _class_scores(self, X: Matrix) -> Float64Array:
         if self.estimator is None:

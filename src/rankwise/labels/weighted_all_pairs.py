@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from rankwise._costs import CostTable
 from rankwise._routing import fit_with
-from rankwise._threads import single_threaded_blas
+from rankwise._threads import single_threaded_blas, threads_asked
 from rankwise.labels.binary_questions import FEW_ROWS, confidence_of
 from rankwise.labels.binary_reduction import BinaryReduction
 from rankwise.labels.contrasts import Contrasts, pair_contrasts
@@ -106,7 +106,7 @@ class WeightedAllPairs(BinaryReduction):
         if self.estimator is not None:
             self.estimator_ = self._fit_one(X, contrasts)
             return
-        n_threads = self._n_threads() if X.shape[0] > FEW_ROWS else 1
+        n_threads = threads_asked(self.n_jobs) if X.shape[0] > FEW_ROWS else 1
         self.coef_, self.intercept_ = fit_pair_ridge(
             X, contrasts, len(table.classes), self.alpha, n_threads
         )

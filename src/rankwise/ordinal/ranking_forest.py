@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._row_hash import canonical_order
-from rankwise._threads import available_threads, thread_map
+from rankwise._threads import thread_map, threads_asked
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.tree_ranker import (
     AT_LEAST_ONE,
@@ -229,7 +229,7 @@ class RankingForest(TreeRanker):
             )  # fmt: skip
             return prune(tree, self.ccp_alpha)
 
-        self.trees_ = thread_map(grow, range(self.n_estimators), self._n_threads())
+        self.trees_ = thread_map(grow, range(self.n_estimators), threads_asked(self.n_jobs))
         shares = np.mean([importances(tree, self.n_features_in_) for tree in self.trees_], axis=0)
         self.feature_importances_ = shares / (shares.sum() or 1.0)
         for state in ("oob_score_", "oob_proba_"):
@@ -270,11 +270,6 @@ class RankingForest(TreeRanker):
         if isinstance(self.max_features, float):
             return max(1, round(self.max_features * n))
         return int(self.max_features)
-
-    def _n_threads(self) -> int:
-        if self.n_jobs is None:
-            return available_threads()
-        return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
 
     def _set_out_of_bag(self, data: FitData, bags: Int64Array, order: Int64Array) -> None:
         """Class shares and score of each row by the trees that have not seen it."""

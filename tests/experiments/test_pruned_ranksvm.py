@@ -29,6 +29,7 @@ def fold(rng, monkeypatch):
     """A small fold in place of OHSUMED's."""
     made = Fold(judged(rng, 15), judged(rng, 8), judged(rng, 9), "fold1")
     monkeypatch.setattr(parts, "_letor", lambda source: [made])
+    monkeypatch.setattr(parts, "N_LANDMARKS", 1000)  # all rows: the kernel itself
     clear()
     yield made
     clear()

@@ -17,7 +17,7 @@ from rankwise.datasets import (
     load_ordinal,
 )
 from rankwise.datasets.ordinal import OrdinalData
-from rankwise.experiments.pruned_ranksvm.plan import NONE, QUERY, SETS
+from rankwise.experiments.pruned_ranksvm.plan import N_LANDMARKS, NONE, QUERY, SETS
 from rankwise.features.nystroem import Nystroem
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.typing import Float64Array, Int64Array
@@ -39,7 +39,7 @@ def columns(data: str, part: int, scaling: str, kernel: str) -> Fold:
     fold = _scaled(data, part, scaling)
     if kernel == "linear":
         return fold
-    features = Nystroem(n_landmarks=SETS[data].n_landmarks, random_state=part).fit(fold.train.X)
+    features = Nystroem(n_landmarks=N_LANDMARKS, random_state=part).fit(fold.train.X)
     return _changed(fold, lambda of: features.transform(of.X))
 
 

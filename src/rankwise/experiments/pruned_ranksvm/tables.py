@@ -14,6 +14,7 @@ from rankwise.experiments.pruned_ranksvm.plan import (
     GLOBAL,
     KERNELS,
     NONE,
+    ORDER,
     ORDINAL,
     QUERY,
     SCALED,
@@ -45,7 +46,7 @@ class Found:
     values : ndarray of shape (n_values,)
         A value per test query, or per part where the test part is one group.
     strata : ndarray of shape (n_values,)
-        The part (ordinal: the set) of every value.
+        The part of every value, one stratum for the draws of all ordinal sets.
     share, seconds : float
         Means over the parts.
     unfinished : int
@@ -98,7 +99,7 @@ def find(
                 return None
             values = np.array(of["test"], dtype=np.float64)
             cells.append((of, 1.0 - values if SETS[name].is_ordinal else values))
-            strata.append(name if SETS[name].is_ordinal else f"{name}/{part}")
+            strata.append(ORDER if SETS[name].is_ordinal else f"{name}/{part}")
     if not cells:
         return None
     return Found(

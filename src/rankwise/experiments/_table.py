@@ -118,7 +118,7 @@ EXPERIMENTS: dict[str, Entry] = {
     ),
     "stacking": Entry(
         "rankwise.experiments.stacking.experiment:Stacking",
-        title="Ten tuned rankers, blends of them, and a stack on their held-out scores",
+        title="Tuned rankers, blends of them, and a stack on their held-out scores",
         paper="Method of Tsai et al. (2010), section 8; its set is closed, no value is published",
         data=("ohsumed", "mq2008"),
     ),

@@ -9,7 +9,8 @@ import pytest
 
 from rankwise._registry import REGISTRY
 
-_NETWORK = {"hidden_layer_sizes": (8,), "n_epochs": 10, "learning_rate": 0.03, "batch_size": 8}
+_NETWORK = {"hidden_layer_sizes": (8,), "n_epochs": 4, "learning_rate": 0.1, "batch_size": 8}
+_MEMBERS = ["linear_regression", "ada_rank"]  # keys without a search
 SMALL: dict[str, dict[str, Any]] = {
     "pointwise_elm": {"n_nodes": 40},
     "pairwise_elm": {"n_nodes": 40},
@@ -30,11 +31,12 @@ SMALL: dict[str, dict[str, Any]] = {
     "list_net": {**_NETWORK},
     "list_mle": {**_NETWORK},
     "lambda_rank": {**_NETWORK},
-    "boltz_rank": {"n_nodes": 4, "n_epochs": 10, "batch_size": 8, "n_rankings": 10},
-    "stacking_ranker": {"rankers": ["linear_regression", "ridge"], "cv": 3},
-    "score_blend": {"rankers": ["linear_regression", "ridge"]},
-    "borda_blend": {"rankers": ["linear_regression", "ridge"]},
-    "reciprocal_rank_blend": {"rankers": ["linear_regression", "ridge"]},
+    "boltz_rank": {"n_nodes": 4, "n_epochs": 5, "batch_size": 8, "n_rankings": 10},
+    "stacking_ranker": {"rankers": _MEMBERS, "final": "linear_regression", "cv": 3},
+    "score_blend": {"rankers": _MEMBERS},
+    "borda_blend": {"rankers": _MEMBERS},
+    "reciprocal_rank_blend": {"rankers": _MEMBERS},
+    "coordinate_ascent": {"n_restarts": 1, "max_iter": 4},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
 ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]

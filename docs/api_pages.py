@@ -40,7 +40,7 @@ MODULES = {
     "rankwise.export": "Export",
     "rankwise.distributed": "Clusters",
     "rankwise.experiments": "Published experiments",
-    "rankwise.labels": "Costs",
+    "rankwise.labels": "Labels and costs",
     "rankwise.features.kernels": "Kernels",
     "rankwise.features.nystroem": "Landmarks",
     "rankwise.trees": "Trees",

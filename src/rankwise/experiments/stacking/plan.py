@@ -43,13 +43,12 @@ class Base:
     Attributes
     ----------
     title : str
-    params, space : dict
+    params : dict
         Beside the registry's, or in their place.
     """
 
     title: str
     params: dict[str, Any] = field(default_factory=dict)
-    space: dict[str, list[Any]] = field(default_factory=dict)
 
 
 BASES: dict[str, Base] = {
@@ -58,9 +57,6 @@ BASES: dict[str, Base] = {
     "pairwise_elm": Base("PairwiseELM, 3 draws", {"n_draws": 3}),
     "rankrls": Base("RankRLS, rbf, Nyström"),
     "orboost": Base("ORBoost"),
-    "ranking_forest": Base(
-        "RankingForest, 2 settings", {"n_estimators": 50}, {"min_samples_leaf": [5, 20]}
-    ),
     "rank_boost": Base("RankBoost"),
     "coordinate_ascent": Base("CoordinateAscent"),
     "lightgbm": Base("LightGBM, 12 settings"),
@@ -90,10 +86,7 @@ def cell_name(data: str, fold: int, what: str) -> str:
 def settings(key: str) -> dict[str, Any]:
     """Parameters and grid of a ranker, as JSON values."""
     entry = REGISTRY[key]
-    return {
-        "params": {**entry.params, **BASES[key].params},
-        "space": {**entry.space, **BASES[key].space},
-    }
+    return {"params": {**entry.params, **BASES[key].params}, "space": entry.space}
 
 
 def cells(quick: bool) -> Iterator[Cell]:

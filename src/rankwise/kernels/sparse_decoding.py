@@ -47,6 +47,26 @@ def _proxies(rows, residual, out):
 
 
 @njit
+def _largest(values, n, count, index):
+    """Write the positions of the ``count`` largest of ``values[:n]``, descending, ties by position.
+
+    Insertion: few of many values are ever larger than the least that is kept, and NumPy's sorts
+    take ten seconds to compile.
+    """
+    size = 0
+    for k in range(n):
+        value = values[k]
+        if size == count and value <= values[index[size - 1]]:
+            continue
+        place = min(size, count - 1)
+        size = min(size + 1, count)
+        while place > 0 and values[index[place - 1]] < value:
+            index[place] = index[place - 1]
+            place -= 1
+        index[place] = k
+
+
+@njit
 def _cholesky_solve(gram, x, n):
     """Solve ``gram x = x`` in place; False where a pivot is rounding."""
     for i in range(n):
@@ -76,22 +96,14 @@ def merge_supports(rows, residuals, support, size, state, n_take, merged, merged
     n_labels = rows.shape[1]
     proxy = np.empty(n_labels)
     chosen = np.zeros(n_labels, np.bool_)
+    best = np.empty(n_take, np.int64)
     for i in range(len(residuals)):
         if state[i] != PENDING:
             continue
         _proxies(rows, residuals[i], proxy)
-        bound = np.partition(proxy, n_labels - n_take)[n_labels - n_take]
-        left = n_take
-        for k in range(n_labels):
-            if proxy[k] > bound:
-                chosen[k] = True
-                left -= 1
-        for k in range(n_labels):
-            if left == 0:
-                break
-            if proxy[k] == bound:
-                chosen[k] = True
-                left -= 1
+        _largest(proxy, n_labels, n_take, best)
+        for t in range(n_take):
+            chosen[best[t]] = True
         for t in range(size[i]):
             chosen[support[i, t]] = True
         n = 0
@@ -138,12 +150,16 @@ def prune_supports(columns, codes, merged, merged_size, values, state, support, 
     else PENDING again.
     """
     most = support.shape[1]
+    order = np.empty(most, np.int64)
+    magnitude = np.empty(values.shape[1])
     for i in range(len(codes)):
         if state[i] == SOLVED:
             continue
         n = merged_size[i]
-        order = np.argsort(-np.abs(values[i, :n]), kind="mergesort")
         size[i] = min(most, n)
+        for t in range(n):
+            magnitude[t] = abs(values[i, t])
+        _largest(magnitude, n, size[i], order)
         for s in range(size[i]):
             support[i, s] = merged[i, order[s]]
             kept[i, s] = values[i, order[s]]

@@ -48,7 +48,7 @@ EXPERIMENTS: dict[str, Entry] = {
         "rankwise.experiments.zong2013.experiment:RankELM",
         title="RankELM: random nodes and linear kernels, pointwise and pairwise, on LETOR",
         paper="Zong & Huang, Neural Processing Letters 39 (2014) 155-166, Tables 1 to 3, Figure 2",
-        data=("ohsumed", "td2003", "td2004", "mq2008"),
+        data=("ohsumed", "td2003", "td2004", "mq2008", "ohsumed-min"),
     ),
     "elmrank-recommendation": Entry(
         "rankwise.experiments.elmrank_recommendation.experiment:Recommendation",

@@ -21,7 +21,6 @@ from rankwise import (
     PointwiseELM,
     RandomNodes,
 )
-from rankwise.labels import fit_splits, plst_path
 
 LINEAR = {
     "br": BinaryRelevance(alpha=0.3),
@@ -223,6 +222,30 @@ def test_conditional_axes_minimise_encoding_and_regression_error(labelled, rng):
         assert least <= objective(np.linalg.qr(rng.normal(size=(7, 3)))[0].T) + 1e-9
 
 
+@pytest.mark.parametrize("most", [0, 2**25])
+@pytest.mark.parametrize("shape", ["tall", "wide"])
+@pytest.mark.parametrize("model", [PLST(3, 0.3), CPLST(3, 0.3)], ids=["plst", "cplst"])
+def test_codes_are_regressed_by_the_closed_form(model, shape, most, labelled, rng, monkeypatch):
+    """By way of the products with the labels or of encoded rows; fewer rows than columns too."""
+    monkeypatch.setattr("rankwise.labels.label_space.MOST_PRODUCTS", most)
+    X, Y = labelled
+    X = X if shape == "tall" else rng.normal(size=(80, 100))
+    weight = rng.random(80)
+    model.fit(X, Y, sample_weight=weight)
+    centred = Y - np.average(Y, axis=0, weights=weight)
+    axes = model.components_
+    expected = closed_form(X, centred @ axes.T, 0.3, weight)
+    np.testing.assert_allclose(model.coef_.T, expected[1:], rtol=1e-8, atol=1e-10)
+    if isinstance(model, CPLST):
+        fitted = with_constant(X) @ closed_form(X, centred, 0.3, weight)
+        products = centred.T @ (weight[:, None] * fitted)
+        np.testing.assert_allclose(
+            axes @ products @ axes.T, np.diag(model.fitted_values_), atol=1e-8
+        )
+        largest = np.linalg.eigvalsh((products + products.T) / 2)[::-1][:3]
+        np.testing.assert_allclose(model.fitted_values_, largest, rtol=1e-8)
+
+
 def test_fewer_components_are_a_prefix(labelled):
     X, Y = labelled
     staged = PLST(6).fit(X, Y).staged_decision_function(X, [1, 4, 6])
@@ -322,45 +345,6 @@ def test_weights_go_to_the_base(labelled, rng):
         BinaryRelevance(base=KNeighborsRegressor()).fit(X, Y, sample_weight=weight)
 
 
-# Splits and paths --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", [*LINEAR, "cs"])
-def test_splits_by_downdating_are_separate_fits(name, labelled, rng):
-    X, Y = labelled
-    estimator = LINEAR.get(name, CompressedSensing(4, random_state=0, alpha=0.3))
-    parts = [rng.permutation(80)[:n] for n in (72, 60, 20)]
-    parts.append(rng.integers(0, 80, 80))  # some rows twice
-    for rows in (X, sparse.csr_array(X)):
-        for part, model in zip(parts, fit_splits(estimator, rows, Y, parts), strict=True):
-            expected = type(estimator)(**estimator.get_params()).fit(X[part], Y[part])
-            np.testing.assert_allclose(
-                model.decision_function(X), expected.decision_function(X), atol=1e-8
-            )
-            assert model.score(X, Y) == expected.score(X, Y)
-
-
-def test_splits_with_a_base_are_fitted_one_by_one(labelled):
-    X, Y = labelled
-    base = DecisionTreeRegressor(max_depth=2, random_state=0)
-    (model,) = fit_splits(PLST(2, base=base), X, Y, [np.arange(40)])
-    expected = PLST(2, base=base).fit(X[:40], Y[:40])
-    np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
-
-
-def test_path_is_the_loss_of_each_fit(labelled):
-    X, Y = labelled
-    alphas, sizes = [0.01, 1.0, 1000.0], [7, 0, 2]
-    path = plst_path(X[:50], Y[:50], X[50:], Y[50:], alphas=alphas, n_components=sizes)
-    for row, alpha in zip(path["hamming_loss"], alphas, strict=True):
-        for loss, n in zip(row, sizes, strict=True):
-            if n:
-                expected = -PLST(n, alpha=alpha).fit(X[:50], Y[:50]).score(X[50:], Y[50:])
-            else:
-                expected = np.mean((Y[:50].mean(axis=0) > 0.5) != Y[50:])
-            assert loss == pytest.approx(expected, abs=1e-12)
-
-
 # Errors ------------------------------------------------------------------------------------------
 
 
@@ -389,7 +373,3 @@ def test_wrong_calls_are_named(labelled):
     model = PLST(3).fit(X, Y)
     with pytest.raises(ValueError, match=r"codes must have a column for each of the 3 codes, got"):
         model.decode_scores(np.ones((2, 7)))
-    with pytest.raises(TypeError, match=r"fit_splits takes an estimator .* got Ridge"):
-        next(fit_splits(Ridge(), X, Y, [[0]]))
-    with pytest.raises(ValueError, match="y must be a 0/1 matrix with a column for every label"):
-        next(fit_splits(model, X, Y[:, 0], [[0]]))

@@ -67,6 +67,14 @@ def test_dependent_and_constant_columns(rng):
     assert 1 not in model.features
 
 
+def test_exact_fits_do_not_overflow(rng):
+    X = np.round(rng.normal(size=(12, 3)), 1)
+    for scale in (1e-100, 1.0, 1e150):
+        model = fit_linear(X, scale * X[:, 1], np.ones(12), np.arange(3))
+        predicted = X[:, model.features] @ model.coef + model.intercept
+        np.testing.assert_allclose(predicted, scale * X[:, 1], atol=1e-6 * scale)
+
+
 def test_planes_are_found_and_beat_both_ends(rng):
     X, y = pieces(rng)
     tree = ModelTree().fit(X, y)

@@ -22,6 +22,7 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array
 LEAF = -1
 RIDGE = 1e-8  # of the mean diagonal: dependent columns share a coefficient
 NEGLIGIBLE = 1e-5  # of the deviation at the root: a model with such an error needs no subtree
+EXACT = 1e-12  # of the sum of squares: a fit with less error is exact
 OVERFITTED = 10.0  # factor of the error where there are not more rows than parameters
 
 
@@ -244,7 +245,7 @@ def fit_linear(
     right = ((X[:, used] * weight[:, None]).T @ y) / scale
     inverse = scipy.linalg.cho_solve(scipy.linalg.cho_factor(gram), np.eye(len(used)))
     beta = inverse @ right
-    kept = _chosen(inverse, beta, left_over - float(right @ beta), n)
+    kept = _chosen(inverse, beta, left_over - float(right @ beta), n, EXACT * left_over)
     used, beta = used[kept], beta[kept] / scale[kept]
     residual = y - X[:, used] @ beta
     return LinearModel(
@@ -252,13 +253,15 @@ def fit_linear(
     )
 
 
-def _chosen(inverse: Float64Array, beta: Float64Array, sse: float, n: float) -> Int64Array:
+def _chosen(
+    inverse: Float64Array, beta: Float64Array, sse: float, n: float, least: float
+) -> Int64Array:
     """Columns that stay; ``beta`` is changed in place to their coefficients.
 
-    Leaving out column j of unit length adds ``beta_j^2 / inverse_jj`` to the sum of squares.
+    Leaving out column j of unit length adds ``beta_j^2 / inverse_jj`` to the sum of squares; a sum
+    below ``least`` is rounding.
     """
     kept = np.arange(len(beta))
-    least = np.finfo(np.float64).tiny
     full, degrees = max(sse, least), max(n - len(beta) - 1, 1.0)
     criterion = degrees + 2 * (len(beta) + 1)
     A = inverse

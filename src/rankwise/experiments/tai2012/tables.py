@@ -120,10 +120,11 @@ def _beside(
         return Value(SETS[name].title, column, ours, error, note=note)
     paper_error = float(row[f"{key}_se"])
     reason = NOT_THE_SET.get(name, "") or (DRAW if key == "hl_cs" else "")
+    reason = EMOTIONS if name == "emotions" and not reason else reason
     return Value(
         SETS[name].title, column, ours, error, float(row[key]), paper_error, "Table 2",
         tolerance=2 * math.hypot(error or 0.0, paper_error), larger_is_better=False,
-        not_evidence=reason, note=EMOTIONS if name == "emotions" and not reason else note,
+        not_evidence=reason, note=note,
     )  # fmt: skip
 
 
@@ -142,7 +143,7 @@ def _order(results: Results, published: Published, names: Sequence[str]) -> Tabl
         values += [
             Value(
                 title, "CS minus PLST, mean of draws", mean, error, paper, source="Table 2",
-                tolerance=0.0, not_evidence=NOT_THE_SET.get(name, DRAW), larger_is_better=None,
+                tolerance=1e-5, not_evidence=NOT_THE_SET.get(name, DRAW), larger_is_better=None,
             ),
             Value(title, "least of the draws", min(by_draw)),
             Value(title, "largest", max(by_draw)),
@@ -169,7 +170,7 @@ def _times(results: Results, published: Published, names: Sequence[str]) -> Tabl
             values.append(
                 Value(
                     SETS[name].title, column, found[column] if found else None,
-                    paper=float(row[key]), source="Table 3", tolerance=0.0,
+                    paper=float(row[key]), source="Table 3", tolerance=0.005,
                     larger_is_better=False, not_evidence=CLOCK, note="" if found else ABSENT,
                 )
             )  # fmt: skip

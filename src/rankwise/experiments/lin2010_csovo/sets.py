@@ -24,7 +24,7 @@ BUNDLED = {
 RANDOM = ("iris", "wine", "digits", "balance-scale", "new-thyroid", "tae", "eucalyptus", "car")
 ORDINAL = ("tae", "swd", "lev", "eucalyptus", "wine-quality-red")
 # Which costs are taken on which sets.
-TASKS = {"random": RANDOM, "absolute": ORDINAL, "squared": ORDINAL}
+TASKS = {"random": RANDOM, "absolute": ORDINAL, "squared": ("swd", "lev", "eucalyptus")}
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
     classes_ : ndarray of shape (n_classes,)
     estimators_ : list of n_classes regressors
         Not without an ``estimator``.
-    coef_, intercept_ : ndarrays of shape (n_classes, n_features_in_) and (n_classes,), float64
+    coef_, intercept_ : ndarrays of shape (n_classes, n_features) and (n_classes,), float64
         Where ``estimator`` is None.
     n_iter_ : ndarray of shape (n_classes,), int64
         Newton steps of the one-sided loss; 1 otherwise.

@@ -54,7 +54,7 @@ class CSOVO(BinaryReduction):
         None where all rows answer alike, or none asks; not without an ``estimator``.
     constants_ : ndarray of shape (n_pairs,), float64
         That answer: 0, 1, or 1/2 where no row asks; NaN where there is a classifier.
-    coef_, intercept_ : ndarrays of shape (n_pairs, n_features_in_) and (n_pairs,), float64
+    coef_, intercept_ : ndarrays of shape (n_pairs, n_features) and (n_pairs,), float64
         Of the least squares where ``estimator`` is None; positive for the second class.
     score_name_ : str
 
@@ -68,10 +68,10 @@ class CSOVO(BinaryReduction):
 
     Which weights carry which name is not agreed: the transformed ones are those of weighted
     all-pairs [2]_, where one classifier learns all pairs (:class:`WeightedAllPairs`); programs that
-    cite [3]_ weigh by the difference of the costs. Both are here, and equal for costs of 0 and 1.
-    The difference is never the smaller weight, so that the bound holds for it too, looser. Costs
-    times a number are weights times it, which a penalised classifier feels: scale the costs, or
-    tune the penalty.
+    cite [1]_ or its later edition [3]_ weigh by the difference of the costs. Both are here, and
+    equal for costs of 0 and 1. The difference is never the smaller weight, so that the bound holds
+    for it too, looser. Costs times a number are weights times it, which a penalised classifier
+    feels: scale the costs, or tune the penalty.
 
     Time is that of K (K - 1) / 2 fits, each on the rows whose costs of the two classes differ. The
     ridge builds K Gram matrices for all of them where costs are by class.

@@ -47,7 +47,7 @@ class OrdinalReduction(BinaryReduction):
         None where all rows answer alike, or none asks; not without an ``estimator``.
     constants_ : ndarray of shape (n_classes - 1,), float64
         That answer: 0, 1, or 1/2 where no row asks; NaN where there is a classifier.
-    coef_, intercept_ : ndarrays of shape (n_classes - 1, n_features_in_) and (n_classes - 1,)
+    coef_, intercept_ : ndarrays of shape (n_classes - 1, n_features) and (n_classes - 1,)
         Of the least squares where ``estimator`` is None; positive for classes above.
     score_name_ : str
 

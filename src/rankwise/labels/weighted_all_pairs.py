@@ -53,7 +53,7 @@ class WeightedAllPairs(BinaryReduction):
     classes_ : ndarray of shape (n_classes,)
     estimator_ : classifier or None
         None where no row asks anything; not without an ``estimator``.
-    coef_, intercept_ : ndarrays of shape (n_classes, n_features_in_) and (n_classes,), float64
+    coef_, intercept_ : ndarrays of shape (n_classes, n_features) and (n_classes,), float64
         Scores of the classes where ``estimator`` is None.
     score_name_ : str
 

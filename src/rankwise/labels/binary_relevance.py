@@ -27,7 +27,7 @@ class BinaryRelevance(LabelSpace):
     ----------
     classes_ : ndarray of shape (n_labels,)
         Numbers of the labels; the classes where one class for every row was given.
-    coef_ : ndarray of shape (n_labels, n_features_in_), float64
+    coef_ : ndarray of shape (n_labels, n_features), float64
         Where ``base`` is None.
     intercept_ : ndarray of shape (n_labels,), float64
         Where ``base`` is None.

@@ -52,7 +52,7 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
         None where all rows of the pair answer alike, or it has none; not without an ``estimator``.
     constants_ : ndarray of shape (n_pairs,), float64
         That answer: 0, 1, or 1/2 where the pair has no rows; NaN where there is a classifier.
-    coef_, intercept_ : ndarrays of shape (n_pairs, n_features_in_) and (n_pairs,), float64
+    coef_, intercept_ : ndarrays of shape (n_pairs, n_features) and (n_pairs,), float64
         Of the least squares where ``estimator`` is None; positive for the second label.
     target_form_ : {"dense", "sparse", "classes"}
     score_name_ : str

@@ -43,7 +43,7 @@ class LabelPowerset(MultiLabel):
     classes_ : ndarray of shape (n_labels,)
     label_sets_ : ndarray of shape (n_sets, n_labels), int8
         The distinct label sets, in lexicographic order.
-    coef_ : ndarray of shape (n_sets, n_features_in_), float64
+    coef_ : ndarray of shape (n_sets, n_features), float64
         Where ``base`` is None.
     intercept_ : ndarray of shape (n_sets,), float64
         Where ``base`` is None.

@@ -87,7 +87,7 @@ class LabelSpace(MultiLabel):
         The reference point o.
     components_ : ndarray or CSR of shape (n_codes, n_labels), float64
         The rows of P.
-    coef_ : ndarray of shape (n_codes, n_features_in_), float64
+    coef_ : ndarray of shape (n_codes, n_features), float64
         Where ``base`` is None.
     intercept_ : ndarray of shape (n_codes,), float64
         Where ``base`` is None.

@@ -9,14 +9,14 @@ import io
 import pkgutil
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import rankwise
 from rankwise._registry import REGISTRY
+from rankwise.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -63,15 +63,17 @@ def test_snippets(name, tmp_path, monkeypatch):
         assert printed.getvalue().strip()
 
 
-def test_the_commands_of_the_command_line_page_run(tmp_path):
+def test_the_commands_of_the_command_line_page_run(tmp_path, monkeypatch):
+    """In this process; that ``rankwise`` starts as a program is tested in tests/cli."""
+    monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "command_line.rst").read_text("utf-8")
-    commands = re.findall(r"^   (rankwise .*)$", page, re.M)
-    program = {line.split()[1] for line in commands}
-    assert program >= {"list", "lint", "compare", "cv", "fit", "info", "predict", "evaluate"}
+    commands = re.findall(r"^   rankwise (.*)$", page, re.M)
+    assert {command.split()[0] for command in commands} >= {
+        "list", "lint", "compare", "cv", "fit", "info", "predict", "evaluate"
+    }  # fmt: skip
     for command in commands:
-        arguments = [sys.executable, "-m", *shlex.split(command)]
-        done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        done = CliRunner().invoke(app, shlex.split(command), prog_name="rankwise")
+        assert done.exit_code == 0, f"{command}\n{done.output}"
     assert (tmp_path / "out.html").stat().st_size > 10_000
 
 

@@ -128,8 +128,9 @@ def test_same_bits_in_float32(case, rng, monkeypatch, precise, graph):
         ranker = PointwiseELM(30, C=GRID, random_state=0)
     for weight in (None, w):
         columns = (X.astype(np.float32), y, qid, weight)
+        whole = clone(ranker).fit(columns[0], y, qid=qid, sample_weight=weight)
         for cuts in cuts_of(rng, len(y)):
-            whole, streamed = fit_both(ranker, columns, cuts)
+            streamed = clone(ranker).fit(stream(chunks(columns, cuts)))
             np.testing.assert_array_equal(streamed.output_weights_, whole.output_weights_)
             assert streamed.hidden_weights_.dtype == np.float32
             told = stream(chunks(columns, cuts), n_samples=len(y))

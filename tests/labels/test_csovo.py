@@ -73,6 +73,7 @@ def rows(rng):
 def test_costs_of_zero_and_one_are_plain_one_versus_one(base, load):
     """Predictions and decision values of scikit-learn's, to the last bit; three ways to say it."""
     X, y = load(return_X_y=True)
+    X, y = X[y < 6], y[y < 6]
     X, y = X[:: len(y) // 140], y[:: len(y) // 140]
     train = np.arange(len(y)) % 2 == 0
     plain = OneVsOneClassifier(base).fit(X[train], y[train])

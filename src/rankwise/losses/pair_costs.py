@@ -21,6 +21,8 @@ import numpy as np
 
 from rankwise.typing import ArrayLike, Float64Array
 
+_BLOCK = 4096  # rows
+
 
 def csovo_costs(costs: ArrayLike) -> Float64Array:
     """Transformed costs whose differences weigh pairs of classes.
@@ -65,13 +67,21 @@ def csovo_costs(costs: ArrayLike) -> Float64Array:
     if not np.isfinite(c).all():
         raise ValueError("costs must be finite, got NaN or infinity.")
     table = np.atleast_2d(c)
-    n_rows, n_classes = table.shape
-    order = np.argsort(table, axis=1, kind="stable")
+    v = np.empty_like(table)
+    for start in range(0, len(table), _BLOCK):  # what is built in between stays in the cache
+        v[start : start + _BLOCK] = _transformed(table[start : start + _BLOCK])
+    return v.reshape(c.shape)
+
+
+def _transformed(costs: Float64Array) -> Float64Array:
+    """Transformed costs of a few rows."""
+    n_rows, n_classes = costs.shape
+    order = np.argsort(costs, axis=1, kind="stable")
     order += n_classes * np.arange(n_rows)[:, None]  # into the flat table: one index, not two
-    steps = np.diff(table.ravel()[order], axis=1)
+    steps = np.diff(costs.ravel()[order], axis=1)
     steps /= np.arange(1, max(n_classes, 1))
     ascending = np.zeros((n_rows, n_classes))
     np.cumsum(steps, axis=1, out=ascending[:, 1:])
-    v = np.empty(c.size)
+    v = np.empty(costs.size)
     v[order] = ascending
-    return v.reshape(c.shape)
+    return v.reshape(costs.shape)

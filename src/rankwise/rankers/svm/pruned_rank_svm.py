@@ -108,9 +108,9 @@ class PrunedRankSVM(RankSVM):
     -----
     A query of m rows costs O(m^2) once to choose its pairs ("nearest": O(m^2 d)); a step then
     costs O(N d + kept pairs). :class:`RankSVM` on all pairs needs no list of them and is the faster
-    one for linear kernels. In ``rankwise reproduce pruned-ranksvm`` a few percent of the pairs drawn
-    at random are mostly level with all pairs, and the nearest opponents behind as many random ones
-    on sets with noisy grades.
+    one for linear kernels. In ``rankwise reproduce pruned-ranksvm`` a few percent of the pairs,
+    drawn at random, are mostly level with all pairs, and the nearest opponents are behind as many
+    random ones on most sets.
 
     References
     ----------

@@ -33,7 +33,7 @@ run-demo:
 # Compiled kernels start from an empty cache: numba does not see edits in other files.
 test: $(VENV)/.test
 	@rm -rf .numba-cache
-	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache $(BIN)/python -m pytest $(PYTEST_ARGS)
+	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache $(BIN)/python -m pytest -n logical --dist worksteal $(PYTEST_ARGS)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .

@@ -46,9 +46,10 @@ def explain_pair(
 
     Notes
     -----
-    Exact for linear models, powers of features, sums of stumps and our trees, and where at most 10 features differ;
-    sampled for the rest, with standard errors. Where a pipeline ends in an additive model and its
-    steps take features one by one, every order gives the same, and the errors are 0.
+    Exact for linear models, powers of features, sums of stumps and our trees, and where at most 10
+    features differ; sampled for the rest, with standard errors. Where a pipeline ends in an
+    additive model and its steps take features one by one, every order gives the same, and the
+    errors are 0.
     Additive: d + 1 mixed rows; sampled: ``2 n_orders (d + 1)``.
     """
     check_is_fitted(ranker)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rankwise import ORBoost, OrdinalSVM, PolyOrdinalSVM
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.validation import check_rows
 
@@ -108,3 +109,19 @@ def test_labels_are_checked_after_rows():
         Threshold().fit(column(1), None)
     with pytest.raises(ValueError, match="y must have n_samples=2 entries, got 1"):
         Threshold().fit(column(1, 2), [1])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "setting"),
+    [
+        (OrdinalSVM(costs="err"), 'costs="err"'),
+        (PolyOrdinalSVM(costs="err"), 'costs="err"'),
+        (ORBoost(n_estimators=2, row_weight="query"), 'row_weight="query"'),
+        (ORBoost(n_estimators=2, row_weight="rank_query"), 'row_weight="rank_query"'),
+    ],
+)
+def test_what_counts_by_query_needs_a_qid(estimator, setting):
+    X, y = np.arange(12.0).reshape(-1, 2), [0, 1, 2, 0, 1, 2]
+    with pytest.raises(ValueError, match=f"{setting} needs qid.* got qid=None. Pass qid to fit"):
+        estimator.fit(X, y)
+    estimator.fit(X, y, qid=np.zeros(6))

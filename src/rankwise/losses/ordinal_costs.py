@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.err_costs import err_costs
@@ -235,6 +236,8 @@ def _err(
 
 
 def _checked(costs: ArrayLike, n_classes: int, n_rows: int) -> Float64Array:
+    if sparse.issparse(costs):
+        raise ValueError("costs must be dense, got a sparse matrix. Pass costs.toarray().")
     try:
         array = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError) as error:

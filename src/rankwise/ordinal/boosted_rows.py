@@ -18,6 +18,7 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 from rankwise.validation import FitData
 
 ROW_WEIGHTS = ("rank", "query", "rank_query", "gain")
+BY_QUERY = ("query", "rank_query")  # these need a qid
 Ensemble = StumpEnsemble | PerceptronEnsemble
 
 
@@ -54,7 +55,7 @@ def row_weights(data: FitData, scheme: str | None) -> Float64Array:
     weight = repeats.copy()
     if scheme in ("rank", "rank_query"):
         weight *= data.y + 1.0
-    if scheme in ("query", "rank_query"):
+    if scheme in BY_QUERY:
         query = data.groups.codes()
         weight /= np.bincount(query, repeats, minlength=data.groups.n_queries)[query]
     if scheme == "gain":

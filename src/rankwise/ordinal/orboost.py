@@ -22,6 +22,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.ordinal.boosted_rows import (
+    BY_QUERY,
     ROW_WEIGHTS,
     BoostedRows,
     Ensemble,
@@ -210,7 +211,7 @@ class ORBoost(OrdinalRanker):
         y : array-like of shape (n_samples,)
             Ordered classes.
         qid : array-like of shape (n_samples,), optional
-            Query of every row; used by ``row_weight`` only.
+            Query of every row; only ``row_weight`` of "query" and "rank_query" uses and needs it.
         sample_weight : array-like of shape (n_samples,), optional
             A weight means repetition of the row.
         X_val, y_val, qid_val : optional
@@ -229,7 +230,8 @@ class ORBoost(OrdinalRanker):
         """
         with as_before_on_error(self):
             before = self._fitted() if self.warm_start else None
-            data = self._check_fit(X, y, qid, sample_weight)
+            by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
+            data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
             valid = check_validation(self, data, X_val, y_val, qid_val)
             self._validate_params()
             measure = parse(self.measure)

@@ -157,8 +157,12 @@ class OrdinalRanker(ClassifierMixin, BaseEstimator):
         *,
         accept_sparse: bool = True,
         allow_nan: bool = False,
+        by_query: str | None = None,
     ) -> FitData:
-        """Checked rows with class numbers as ``y``; sets ``classes_`` and ``score_name_``."""
+        """Checked rows with class numbers as ``y``; sets ``classes_`` and ``score_name_``.
+
+        ``by_query`` is the setting, as users write it, that needs a ``qid``; None: there is none.
+        """
         data = check_fit(
             self,
             X,
@@ -169,6 +173,11 @@ class OrdinalRanker(ClassifierMixin, BaseEstimator):
             allow_nan=allow_nan,
             ordered=True,
         )
+        if by_query is not None and qid is None:
+            raise ValueError(
+                f"{by_query} needs qid, the query of every row, got qid=None. Pass qid to fit, or "
+                "qid=np.zeros(n_samples) where all rows are one query."
+            )
         assert data.classes is not None
         self.classes_ = data.classes
         self.score_name_ = SCORE_NAME

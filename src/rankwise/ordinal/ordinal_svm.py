@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -37,7 +37,7 @@ from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.solvers.folds import cv_splits
 from rankwise.solvers.held_out import search_results
 from rankwise.solvers.kernel_rows import kernel_rows
-from rankwise.solvers.ordinal_path import OrdinalFit, OrdinalPath, OrdinalRows, measure_scores
+from rankwise.solvers.ordinal_path import KernelFit, OrdinalPath, OrdinalRows, measure_scores
 from rankwise.solvers.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.solvers.path_selection import PathFit
 from rankwise.solvers.penalty import grid_of_C
@@ -48,15 +48,7 @@ from rankwise.validation import FitData, check_rows, check_validation
 GRID = 10.0 ** np.arange(-3, 3)
 # 8 GiB: all kernel values of 32,000 rows in float64, of 46,000 in float32.
 DEFAULT_MAX_BYTES = 2**33
-
-
-@dataclass(frozen=True, eq=False)
-class KernelFit:
-    """Solutions with one kernel; ``scores``: of the measure, (n_splits, n_C), or None."""
-
-    expansion: KernelExpansion
-    path: OrdinalFit
-    scores: Float64Array | None
+POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
 class OrdinalSVM(OrdinalRanker):
@@ -82,7 +74,8 @@ class OrdinalSVM(OrdinalRanker):
         by their square, the same for any error, by what the row's query would lose in expected
         reciprocal rank, or an array (n_classes, n_classes) by true and predicted class or
         (n_samples, n_classes) by row and predicted class. Costs must not fall with the distance
-        from the true class.
+        from the true class. "err" needs ``qid`` in ``fit`` and a larger C: its costs are far below
+        1, see the notes.
     fit_intercept : bool, default=True
         Whether b is free. Without it, the kernel must be positive definite by itself (not
         perceptron and stump), and steps move all variables of one row.
@@ -159,8 +152,10 @@ class OrdinalSVM(OrdinalRanker):
     thresholds by themselves [1]_, up to ``tol``; others need not, and are sorted, which changes no
     class: it is the number of thresholds that a score reaches. A weight multiplies C, which is
     repetition; equal rows are merged, and the order of the rows changes no bit. With
-    ``costs="err"`` a query's costs come from all its rows that ``fit`` receives. Whether a callable
-    or precomputed kernel is semidefinite is not checked.
+    ``costs="err"`` a query's costs come from all its rows that ``fit`` receives; they are far below
+    1 (of five classes in queries of 5 to 20 rows, 1/30 of absolute costs), so that C must be larger
+    by an order of magnitude or two. Whether a callable or precomputed kernel is semidefinite is not
+    checked.
 
     Differs from the authors' program, a changed LIBSVM: it holds one kernel row for all
     thresholds of a row, reports the duality gap, and takes costs by row.
@@ -189,20 +184,15 @@ class OrdinalSVM(OrdinalRanker):
     C_: float
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [
-            Interval(Real, 0, None, closed="neither"),
-            "array-like",
-            StrOptions({"grid"}),
-            None,
-        ],
-        "C": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"cv", "val"})],
+        "gamma": [POSITIVE, "array-like", StrOptions({"grid"}), None],
+        "C": [POSITIVE, "array-like", StrOptions({"cv", "val"})],
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "fit_intercept": ["boolean"],
         "kernel_params": [dict, None],
         "max_bytes": [Interval(Integral, 1, None, closed="left")],
         "measure": [str],
         "cv": ["cv_object"],
-        "tol": [Interval(Real, 0, None, closed="neither")],
+        "tol": [POSITIVE],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
     }
 
@@ -258,7 +248,7 @@ class OrdinalSVM(OrdinalRanker):
         y : array-like of shape (n_samples,)
             Ordered classes.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, for ``costs="err"``, folds and measures.
+            Query of every row, for folds and measures; ``costs="err"`` needs it.
         sample_weight : array-like of shape (n_samples,), optional
             A weight means repetition of the row.
         X_val, y_val, qid_val : optional
@@ -275,7 +265,8 @@ class OrdinalSVM(OrdinalRanker):
         """
         self._validate_params()
         measure = parse(self.measure)
-        data = self._check_fit(X, y, qid, sample_weight)
+        by_query = 'costs="err"' if isinstance(self.costs, str) and self.costs == "err" else None
+        data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
         vali = check_validation(self, data, X_val, y_val, qid_val)
         way, grid = self._search_way(has_validation=vali is not None)
         weights = fit_threshold_weights(self.costs, data)
@@ -295,7 +286,11 @@ class OrdinalSVM(OrdinalRanker):
                 best, value, chosen = fit, found, number
         assert best is not None
         self._set_fitted(data, rows, best, chosen, grid)
-        self._set_results(grid, searched)
+        if searched:
+            self.cv_results_ = search_results(grid, [scores for _, scores in searched])
+            if self.gamma is not None:
+                gammas = np.array([gamma for gamma, _ in searched], dtype=np.float64)
+                self.cv_results_["gamma"] = np.repeat(gammas, len(grid))
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
@@ -400,14 +395,3 @@ class OrdinalSVM(OrdinalRanker):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _set_results(
-        self, grid: Float64Array, searched: Sequence[tuple[float | None, Float64Array]]
-    ) -> None:
-        """Set ``cv_results_`` where something was searched: one column per candidate."""
-        if not searched:
-            return
-        self.cv_results_ = search_results(grid, [scores for _, scores in searched])
-        if self.gamma is not None:
-            gammas = np.array([gamma for gamma, _ in searched], dtype=np.float64)
-            self.cv_results_["gamma"] = np.repeat(gammas, len(grid))

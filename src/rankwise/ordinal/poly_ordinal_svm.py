@@ -68,7 +68,8 @@ class PolyOrdinalSVM(OrdinalRanker):
         by their square, the same for any error, by what the row's query would lose in expected
         reciprocal rank, or an array (n_classes, n_classes) by true and predicted class or
         (n_samples, n_classes) by row and predicted class. Costs must not fall with the distance
-        from the true class.
+        from the true class. "err" needs ``qid`` in ``fit`` and a larger C: its costs are far below
+        1, see the notes.
     terms : {"powers", "random", "cross"}, default="powers"
         Columns beside the features: their powers, none of which is stored; or, stored, as many
         products of different features drawn at random, or all products, see
@@ -142,8 +143,9 @@ class PolyOrdinalSVM(OrdinalRanker):
 
     Equal rows are merged, their weights added: a weight is a repetition, and the order of the rows
     does not matter. With ``costs="err"`` a query's costs come from all its rows that ``fit``
-    receives; they are far below 1, so C must be larger. Powers grow fast beyond the features of
-    the training rows. A hinge may prefer the majority class for all rows, whatever their scores,
+    receives; they are far below 1, so C must be larger: on drawn rows of five classes in queries
+    of 5 to 20 their mean was 1/30 of that of absolute costs, C of 100 to 1000 did best, and C = 1
+    left up to three of the classes out. Powers grow fast beyond the features of the training rows. A hinge may prefer the majority class for all rows, whatever their scores,
     where C is small; a squared hinge does not.
 
     Between this and :class:`OrdinalSVM` are pipelines of features that approximate a kernel,
@@ -235,7 +237,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         y : array-like of shape (n_samples,)
             Ordered classes.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, for ``costs="err"``, folds and measures.
+            Query of every row, for folds and measures; ``costs="err"`` needs it.
         sample_weight : array-like of shape (n_samples,), optional
             A weight means repetition of the row.
         X_val, y_val, qid_val : optional
@@ -252,7 +254,8 @@ class PolyOrdinalSVM(OrdinalRanker):
         """
         self._validate_params()
         measure = parse(self.measure)
-        data = self._check_fit(X, y, qid, sample_weight)
+        by_query = 'costs="err"' if isinstance(self.costs, str) and self.costs == "err" else None
+        data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
         vali = check_validation(self, data, X_val, y_val, qid_val)
         way, grid = grid_of_C(self.C, GRID, has_validation=vali is not None)
         self._set_columns(data)

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from rankwise._threads import thread_imap
+from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.held_out import mean_defined, per_query
@@ -79,6 +80,15 @@ class OrdinalFit:
     def thresholds(self) -> Float64Array:
         """Where classes change, ascending in each row, shape (n_C, n_classes - 1)."""
         return np.sort([-result.x.theta for result in self.results], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFit:
+    """Solutions with one kernel; ``scores``: of the measure, (n_splits, n_C), or None."""
+
+    expansion: KernelExpansion
+    path: OrdinalFit
+    scores: Float64Array | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -184,7 +184,8 @@ def _ones_of_csr(values: Matrix, name: str) -> Matrix:
 
 
 def _not_an_indicator(name: str, value: Any, row: int, label: int) -> ValueError:
+    value = value.item() if isinstance(value, np.generic) else value
     return ValueError(
-        f"{name} must hold 0 and 1 only, got {value} at row {row}, label {label}. Pass 1 where the "
-        "label is relevant and 0 where it is not."
+        f"{name} must hold 0 and 1 only, got {value!r} at row {row}, label {label}. Pass 1 where "
+        "the label is relevant and 0 where it is not."
     )

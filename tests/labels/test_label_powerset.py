@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -51,6 +51,8 @@ def test_powerset_of_a_classifier(case):
     assert same.predict(X).all()
     with pytest.raises(ValueError, match="base must take sample_weight"):
         LabelPowerset(base=KNeighborsClassifier()).fit(X, Y, sample_weight=np.ones(120))
+    with pytest.raises(ValueError, match=r"base must be a classifier, .* got Ridge\(\)"):
+        LabelPowerset(base=Ridge()).fit(X, Y)  # would regress the numbers of the sets
 
 
 def naive_votes(X, Y, classifier):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeRegressor
@@ -359,6 +359,7 @@ def test_weights_go_to_the_base(labelled, rng):
         (LinearLabelSpaceTransform(None, np.ones((2, 7))), r"decode must have shape \(7, 7\), got"),
         (LinearLabelSpaceTransform(reference=[np.inf] * 7), "reference must be finite"),
         (LinearLabelSpaceTransform(decode=np.sum), r"decode must return scores of shape \(80, 7\)"),
+        (PLST(2, base=LogisticRegression()), r"base must be a regressor, .* got LogisticReg"),
         (PLST(alpha=-1.0), "'alpha' parameter of PLST must be a float in the range"),
     ],
 )  # fmt: skip
@@ -373,3 +374,8 @@ def test_wrong_calls_are_named(labelled):
     model = PLST(3).fit(X, Y)
     with pytest.raises(ValueError, match=r"codes must have a column for each of the 3 codes, got"):
         model.decode_scores(np.ones((2, 7)))
+    for wrong in (4, -1, 1.5):
+        with pytest.raises(ValueError, match=f"n_components must hold .* 0 to 3, .* got {wrong}"):
+            model.staged_decision_function(X, [2, wrong])
+    with pytest.raises(ValueError, match=r"Y must hold 0 and 1 only, got '[01]' at row 0, label 0"):
+        model.fit(X, Y.astype(str).astype(object))

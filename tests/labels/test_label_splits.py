@@ -80,3 +80,5 @@ def test_wrong_calls_are_named(labelled):
         next(fit_splits(Ridge(), X, Y, [[0]]))
     with pytest.raises(ValueError, match="y must be a 0/1 matrix with a column for every label"):
         next(fit_splits(PLST(), X, Y[:, 0], [[0]]))
+    with pytest.raises(ValueError, match="n_components must hold integers from 0 to"):
+        plst_path(X, Y, X, Y, alphas=[1.0], n_components=[2, -1])

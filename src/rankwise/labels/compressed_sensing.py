@@ -31,7 +31,8 @@ class CompressedSensing(LabelSpace):
     n_components : int >= 1 or None, default=None
         Number of projections M, at most the order of the Hadamard matrix. None: all labels.
     sparsity : int >= 1 or None, default=None
-        Number s of labels that decoding finds. None: the most labels of a training row.
+        Number s of labels that decoding finds, at most all. None: the most labels of a training
+        row.
     random_state : int, RandomState or None, default=None
         Of the projections.
     rows : {"hadamard", "gaussian"}, default="hadamard"
@@ -134,7 +135,8 @@ class CompressedSensing(LabelSpace):
         else:
             self.components_ = rng.standard_normal((wanted, n_labels)) / np.sqrt(wanted)
         self.offset_ = np.zeros(n_labels)
-        self.sparsity_ = min(n_labels, self.sparsity or max(1, source.largest_set))
+        wanted = self.sparsity or max(1, source.largest_set)
+        self.sparsity_ = checked_size("sparsity", wanted, n_labels)
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         if self.decoder == "cosamp":

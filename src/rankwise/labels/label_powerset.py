@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
@@ -97,6 +97,11 @@ class LabelPowerset(MultiLabel):
         return tags
 
     def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
+        if self.base is not None and not is_classifier(self.base):
+            raise ValueError(
+                "base must be a classifier, for it learns the numbers of label sets as classes, "
+                f"got {self.base!r}. Pass a classifier, or a regressor to BinaryRelevance."
+            )
         for name in ("coef_", "intercept_", "estimator_"):
             vars(self).pop(name, None)
         self.label_sets_, sets = np.unique(Y.toarray().astype(np.int8), axis=0, return_inverse=True)

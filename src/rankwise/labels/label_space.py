@@ -13,12 +13,14 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_classifier
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
@@ -148,6 +150,7 @@ class LabelSpace(MultiLabel):
         if self.base is not None:
             codes = self._encode(Y)
             codes = codes.toarray() if sparse.issparse(codes) else codes
+            _check_base(self.base, codes)
             self.regressors_ = fit_outputs(self.base, X, codes, sample_weight)
         elif sparse.issparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
             self._set_coefficients(source.ridge.coefficients(self._encode(Y)))
@@ -206,6 +209,26 @@ def checked_size(name: str, value: int | None, most: int) -> int:
             "fewer, or None for all."
         )
     return most if value is None else int(value)
+
+
+def checked_sizes(name: str, values: Iterable[int], most: int) -> list[int]:
+    """Numbers of codes, each from 0 to all that there are."""
+    sizes = list(values)
+    for value in sizes:
+        if not isinstance(value, Integral) or not 0 <= value <= most:
+            raise ValueError(
+                f"{name} must hold integers from 0 to {most}, the number of axes, got {value!r}."
+            )
+    return sizes
+
+
+def _check_base(base: Any, codes: Float64Array) -> None:
+    """Refuse a classifier, but where the codes are labels."""
+    if is_classifier(base) and not ((codes == 0) | (codes == 1)).all():
+        raise ValueError(
+            f"base must be a regressor, for codes of the labels are real numbers, got {base!r}. "
+            "Pass a regressor, or the classifier to BinaryRelevance."
+        )
 
 
 class RowSource:

@@ -73,7 +73,9 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like or sparse matrix of shape (n_samples, n_labels), or (n_samples,)
-            1 where a label is relevant, 0 where it is not; or one class for every row.
+            1 where a label is relevant, 0 where it is not; or one class for every row. A dense
+            column, of shape (n_samples, 1), is one class for every row, as in scikit-learn; a
+            sparse one is a single label. Names of columns are not kept: ``classes_`` numbers them.
         sample_weight : array-like of shape (n_samples,), optional
             A weight means repetition of the row.
 

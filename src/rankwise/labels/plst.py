@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.labels.label_space import LabelSource, LabelSpace, checked_size
+from rankwise.labels.label_space import LabelSource, LabelSpace, checked_size, checked_sizes
 from rankwise.solvers.label_axes import centred_products, leading_axes, randomised_axes
 from rankwise.typing import Float64Array, FrameLike
 
@@ -120,13 +120,19 @@ class PLST(LabelSpace):
         n_components : iterable of int
             0 to the number of axes.
 
-        Yields
+        Returns
+        -------
+        iterator of ndarray of shape (n_samples, n_labels), float64
+
+        Raises
         ------
-        ndarray of shape (n_samples, n_labels), float64
+        ValueError
+            For a number outside that range.
         """
-        codes = self._predict_codes(self._check_rows(X))
-        for n in n_components:
-            yield codes[:, :n] @ self.components_[:n] + self.offset_
+        rows = self._check_rows(X)
+        sizes = checked_sizes("n_components", n_components, len(self.components_))
+        codes = self._predict_codes(rows)
+        return (codes[:, :n] @ self.components_[:n] + self.offset_ for n in sizes)
 
     def _set_code(self, source: LabelSource) -> None:
         n_axes = checked_size("n_components", self.n_components, source.n_labels)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankwise._label_sets import LabelData, check_indicator, check_label_fit
-from rankwise.labels.label_space import LabelSpace
+from rankwise.labels.label_space import LabelSpace, checked_sizes
 from rankwise.labels.plst import EXACT_UP_TO, PLST
 from rankwise.solvers.label_axes import centred_products, leading_axes
 from rankwise.solvers.label_statistics import LabelStatistics, label_statistics
@@ -139,6 +139,7 @@ def plst_path(
     model = PLST(max(n_components, default=0) or None, reference=reference)
     model._validate_params()
     data = _checked(model, X, y)
+    n_components = checked_sizes("n_components", n_components, data.Y.shape[1])
     X_val = check_rows(model, X_val, name="X_val")
     true = check_indicator(y_val, X_val.shape[0], data.Y.shape[1], name="y_val").toarray() > 0
     statistics = label_statistics(data.X, data.Y, label_gram=True)

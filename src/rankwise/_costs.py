@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
@@ -190,6 +191,8 @@ def _wrong_shape(shape: tuple[int, ...], n_rows: int, classes: NDArray[Any]) -> 
 
 
 def _matrix(costs: ArrayLike) -> Float64Array:
+    if sparse.issparse(costs):
+        raise ValueError("costs must be dense, got a sparse matrix. Pass costs.toarray().")
     try:
         array = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import sklearn
+from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_validate
@@ -88,6 +89,7 @@ def test_names_of_the_columns(rows):
         (np.zeros(60), "two-dimensional"),
         (np.full((60, 3), np.inf), "finite"),
         ([["x"] * 3] * 60, "numbers"),
+        (csr_array(np.ones((60, 3))), "costs must be dense, .* costs.toarray"),
         (RowCosts(np.zeros((59, 3))), r"got \(59, 3\)"),
         (ClassCosts(np.zeros((2, 2))), r"got \(2, 2\)"),
     ],
@@ -128,9 +130,20 @@ def test_random_costs_of_the_benchmark():
 
 def test_costs_of_ranks_and_of_confusions():
     assert ordinal_costs("absolute", CLASSES).costs[0].tolist() == [0, 1, 2]
+    unnamed = ordinal_costs("absolute", 3)
+    assert unnamed.costs[0].tolist() == [0, 1, 2]
+    assert unnamed.classes is None
+    with pytest.raises(ValueError, match="classes must be a list of classes, or their number"):
+        ordinal_costs("absolute", 0)
     seen = confusion(list("aaab"), list("aabb"), ["a", "b"])
     costs = confusion_costs(seen, smoothing=0.5).costs
     np.testing.assert_allclose(costs, [[0, -np.log(1.5 / 4)], [-np.log(0.5 / 2), 0]])
+    plain = confusion_costs([[2, 1], [0, 1]], smoothing=0.5)
+    np.testing.assert_array_equal(plain.costs, costs)
+    assert plain.classes is None
+    for wrong, what in (([1, 2], "counts, of shape"), ([["x"]], "numbers"), ([[-1.0]], ">= 0")):
+        with pytest.raises(ValueError, match=f"confusion must .*{what}"):
+            confusion_costs(wrong)
     with pytest.raises(ValueError, match="smoothing must be > 0"):
         confusion_costs(seen, smoothing=0)
 

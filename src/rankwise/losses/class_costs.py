@@ -11,17 +11,17 @@ from rankwise._classes import order_labels
 from rankwise._costs import ClassCosts
 from rankwise.losses.ordinal_costs import cost_matrix
 from rankwise.metrics.confusion_matrix import Confusion
-from rankwise.typing import ArrayLike
+from rankwise.typing import ArrayLike, Float64Array
 
 
-def ordinal_costs(kind: str, classes: ArrayLike) -> ClassCosts:
+def ordinal_costs(kind: str, classes: ArrayLike | int) -> ClassCosts:
     """Costs by the number of ranks between true and predicted class.
 
     Parameters
     ----------
     kind : {"absolute", "squared", "zero_one"}
-    classes : array-like of shape (n_classes,)
-        In ascending order.
+    classes : array-like of shape (n_classes,), or int >= 1
+        In ascending order; or their number, for the classes of y as they sort.
 
     Examples
     --------
@@ -31,7 +31,13 @@ def ordinal_costs(kind: str, classes: ArrayLike) -> ClassCosts:
            [1., 0., 1.],
            [4., 1., 0.]])
     """
+    if isinstance(classes, int | np.integer) and classes >= 1:
+        return ClassCosts(cost_matrix(kind, int(classes)))
     named = np.asarray(classes)
+    if named.ndim != 1 or not len(named):
+        raise ValueError(
+            f"classes must be a list of classes, or their number, at least 1, got {classes!r}."
+        )
     return ClassCosts(cost_matrix(kind, len(named)), named)
 
 
@@ -74,14 +80,15 @@ def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = Non
     return ClassCosts(costs, labels.classes)
 
 
-def confusion_costs(confusion: Confusion, *, smoothing: float = 1.0) -> ClassCosts:
+def confusion_costs(confusion: Confusion | ArrayLike, *, smoothing: float = 1.0) -> ClassCosts:
     """Costs that are high where a confusion table says that errors are rare.
 
     Parameters
     ----------
-    confusion : Confusion
+    confusion : Confusion, or array-like of shape (n_classes, n_classes)
         Of :func:`rankwise.metrics.confusion`: how often each class is taken for each other, by
-        people or by another classifier.
+        people or by another classifier. An array holds the counts, finite and >= 0, by true
+        (row) and predicted class, for the classes of y as they sort.
     smoothing : float > 0, default=1.0
         Rows added to every cell, so that an error never seen has a finite cost.
 
@@ -102,7 +109,24 @@ def confusion_costs(confusion: Confusion, *, smoothing: float = 1.0) -> ClassCos
     """
     if not smoothing > 0:
         raise ValueError(f"smoothing must be > 0, got {smoothing}.")
-    counts = confusion.counts + smoothing
+    known = isinstance(confusion, Confusion)
+    counts = (confusion.counts if known else _counts(confusion)) + smoothing
     costs = -np.log(counts / counts.sum(axis=1, keepdims=True))
     np.fill_diagonal(costs, 0.0)
-    return ClassCosts(costs, confusion.classes)
+    return ClassCosts(costs, confusion.classes if known else None)
+
+
+def _counts(confusion: ArrayLike) -> Float64Array:
+    """A checked table of counts."""
+    try:
+        counts = np.asarray(confusion, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"confusion must hold numbers ({error}).") from None
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+        raise ValueError(
+            "confusion must be the result of rankwise.metrics.confusion, or its counts, of shape "
+            f"(n_classes, n_classes), got shape {counts.shape}."
+        )
+    if not (np.isfinite(counts) & (counts >= 0)).all():
+        raise ValueError("confusion must hold finite counts >= 0.")
+    return counts

@@ -8,10 +8,13 @@ import math
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import (
+    CSOVO,
+    BinaryRelevance,
     FRank,
     ORBoost,
     PairwiseELM,
@@ -214,5 +217,37 @@ def test_text_names_what_matters(judged):
 def test_one_row_is_asked_for(judged):
     X, y, _ = judged
     ranker = RidgeRanker().fit(X, y)
-    with pytest.raises(ValueError, match=r"xb must be one row, got shape \(2, 4\)"):
+    with pytest.raises(
+        ValueError, match=r"xb must be one row of n_features=4 values, got shape \(2, 4\)"
+    ):
         explain_pair(ranker, X[0], X[:2])
+
+
+@pytest.mark.parametrize("estimator", [LogisticRegression(), CSOVO(), BinaryRelevance()])
+def test_classifiers_have_no_scores_to_explain(estimator, judged):
+    X, y, qid = judged
+    estimator.fit(X, y)
+    piped = make_pipeline(StandardScaler(), estimator).fit(X, y)
+    for model in (estimator, piped):
+        with pytest.raises(TypeError, match=f"classifier {type(estimator).__name__}, whose"):
+            explain_pair(model, X[0], X[1])
+        with pytest.raises(TypeError, match="Pass a ranker, an ordinal estimator"):
+            explain_ranking(model, X, qid)
+
+
+@pytest.mark.parametrize(
+    ("xa", "xb", "message"),
+    [
+        (
+            np.ones(20),
+            np.ones(4),
+            r"xa must be one row of n_features=4 values, got shape \(1, 20\)",
+        ),
+        (np.ones(4), np.ones(3), r"xb must be one row of n_features=4 values, got shape \(1, 3\)"),
+        (np.ones((2, 4)), np.ones(4), r"xa must be one row .* got shape \(2, 4\). Pass X\[i\]"),
+    ],
+)
+def test_rows_of_another_width_are_named(xa, xb, message, judged):
+    model = RidgeRanker().fit(*judged[:2])
+    with pytest.raises(ValueError, match=message):
+        explain_pair(model, xa, xb)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.explanation import PairExplanation
 from rankwise.explain.games import MOST_ENUMERATED, enumerated, sampled, single
-from rankwise.explain.methods import is_additive, score_trees
+from rankwise.explain.methods import check_scores, is_additive, score_trees
 from rankwise.explain.rows import as_table, join, names_of, score_mixed, values_of
 from rankwise.explain.tree_games import tree_values
 from rankwise.metrics.predicting import scores_of
@@ -41,8 +41,10 @@ def explain_pair(
 
     Raises
     ------
+    TypeError
+        When the estimator is a classifier and not an ordinal one: it has no scores to rank by.
     ValueError
-        When a table does not hold one row.
+        When a table does not hold one row of as many features as the fit.
 
     Notes
     -----
@@ -53,12 +55,10 @@ def explain_pair(
     Additive: d + 1 mixed rows; sampled: ``2 n_orders (d + 1)``.
     """
     check_is_fitted(ranker)
+    check_scores(ranker)
     a, b = as_table(xa), as_table(xb)
-    for name, table in (("xa", a), ("xb", b)):
-        if table.shape[0] != 1:
-            raise ValueError(
-                f"{name} must be one row, got shape {table.shape}. Pass X[i], or X[i:i + 1]."
-            )
+    _check_one_row("xa", a, getattr(ranker, "n_features_in_", a.shape[1]))
+    _check_one_row("xb", b, a.shape[1])
     both = join(a, b)
     scores = scores_of(ranker, both)
     values, error = _contributions(ranker, both, n_orders, check_random_state(random_state))
@@ -71,6 +71,14 @@ def explain_pair(
         values_of(both, 1),
         error,
     )
+
+
+def _check_one_row(name: str, table: Any, n_features: int) -> None:
+    if table.shape != (1, n_features):
+        raise ValueError(
+            f"{name} must be one row of n_features={n_features} values, got shape {table.shape}. "
+            "Pass X[i], or X[i:i + 1]."
+        )
 
 
 def _contributions(

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.explanation import RankingExplanation
-from rankwise.explain.methods import is_additive, score_trees
+from rankwise.explain.methods import check_scores, is_additive, score_trees
 from rankwise.explain.pair import explain_pair
 from rankwise.explain.rows import as_table, names_of, score_mixed, take
 from rankwise.explain.tree_games import tree_values
@@ -49,12 +49,18 @@ def explain_ranking(
         A row's ``values`` are the means of :func:`explain_pair` against the rows of its query, so
         they add up to its score less their mean score.
 
+    Raises
+    ------
+    TypeError
+        When the estimator is a classifier and not an ordinal one: it has no scores to rank by.
+
     Notes
     -----
     Additive models: (d + 1) n_samples mixed rows, exact against all rows of the query. Others:
     ``n_samples n_others`` pairs.
     """
     check_is_fitted(ranker)
+    check_scores(ranker)
     table = as_table(X)
     n = table.shape[0]
     groups = QueryGroups.from_qid(qid, n)

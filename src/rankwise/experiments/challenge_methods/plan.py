@@ -28,7 +28,7 @@ QUICK_SETTINGS = {
     "rank_svm": (PAIR_SETTINGS[0], *PAIR_SETTINGS[2:]), "rank_lr": PAIR_SETTINGS[3:],
 }  # fmt: skip
 N_MODELS, N_BOLTZ = 20, 2
-N_EPOCHS, PATIENCE = 30, 5
+N_EPOCHS, PATIENCE = 60, 15
 
 
 @dataclass(frozen=True)

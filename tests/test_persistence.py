@@ -528,3 +528,14 @@ def test_a_missing_file_is_named_with_the_fix(read, tmp_path, monkeypatch):
         read(tmp_path / "none")
     with pytest.raises(IsADirectoryError, match=r"is a folder. Name the model file in it"):
         read(tmp_path)
+
+
+def test_a_missing_folder_is_named(tmp_path):
+    ranker = RidgeRanker().fit([[0.0], [1.0]], [0, 1])
+    path = tmp_path / "no" / "such"
+    with pytest.raises(FileNotFoundError, match=r"does not exist\. Create it") as raised:
+        ranker.save(path)
+    assert f"path={str(path)!r}" in str(raised.value)
+    assert ".tmp" not in str(raised.value)
+    with pytest.raises(IsADirectoryError, match="Name the file to write in it"):
+        save(ranker, tmp_path)

@@ -40,6 +40,7 @@ from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundExc
 import rankwise
 from rankwise._registry import REGISTRY
 from rankwise.rankers.boosting.stored_trees import check_histogram_trees
+from rankwise.validation import check_folder
 
 FORMAT = 1
 HEADER = "rankwise.json"
@@ -117,6 +118,8 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     TypeError
         When ``estimator`` is no estimator, or holds what no file can name: a lambda, a function
         defined inside another, a bound method, a ``partial``.
+    FileNotFoundError
+        When the folder of ``path`` does not exist.
 
     Examples
     --------
@@ -128,6 +131,8 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     ...     bool((rankwise.load(path).predict(X) == ranker.predict(X)).all())
     True
     """
+    path = Path(path)
+    check_folder(path)
     if not isinstance(estimator, BaseEstimator):
         raise TypeError(
             f"save takes an estimator, got {type(estimator).__name__}. "
@@ -142,7 +147,6 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(HEADER, json.dumps(_header(estimator), indent=1))
-    path = Path(path)
     _replace(path, buffer.getvalue())
     return path
 

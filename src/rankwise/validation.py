@@ -9,6 +9,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -354,5 +356,18 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
     kind = "NaN" if np.isnan(value) else "infinity"
     raise ValueError(
         f"Input {name} contains {kind} at row {row}, column {column}{label}. "
-        "Impute or drop such values; trees and boosting adapters accept NaN."
+        "Impute or drop such values. Ranking trees and forests, RankBoost, FRank, McRank and the "
+        "LightGBM, XGBoost and CatBoost adapters accept NaN."
     )
+
+
+def check_folder(path: str | PathLike[str]) -> None:
+    """Raise where no file can be written at ``path``: its folder is missing, or it is a folder."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist. Create it, or "
+            "name a file in another folder."
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"path={str(path)!r} is a folder. Name the file to write in it.")

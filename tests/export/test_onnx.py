@@ -332,3 +332,8 @@ def test_what_to_install(fitted, monkeypatch):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
     with pytest.raises(ImportError, match=r'pip install "rankwise\[onnx\]"'):
         to_onnx(fitted("ridge"))
+
+
+def test_a_missing_folder_is_named(fitted, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no' does not exist\. Create it"):
+        to_onnx(fitted("ridge"), tmp_path / "no" / "ridge.onnx")

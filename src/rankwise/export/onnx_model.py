@@ -15,6 +15,7 @@ from rankwise.export.features import feature_names
 from rankwise.export.labels import class_chain
 from rankwise.export.maps import Chain, Trees
 from rankwise.metrics.predicting import innermost
+from rankwise.validation import check_folder
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -53,6 +54,8 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
         Where the model, or a step of the pipeline, has no form to export.
     ImportError
         Where skl2onnx is not installed.
+    FileNotFoundError
+        Where the folder of ``path`` does not exist.
 
     Notes
     -----
@@ -73,6 +76,8 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     ['score']
     """
     check_is_fitted(estimator)
+    if path is not None:
+        check_folder(path)
     while hasattr(estimator, "best_estimator_"):
         estimator = estimator.best_estimator_
     last = innermost(estimator)

@@ -372,3 +372,10 @@ def test_keys_follow_the_measure_and_the_seed(judged):
     assert seed != members["pairwise_elm"].random_state
     real = StackingRanker(["ridge"])._members(data_of(X, y - 0.5, qid), has_validation=False)
     assert real["ridge"].measure == "Misranking"
+
+
+def test_an_unknown_final_ranker_is_named(judged):
+    X, y, qid = judged
+    stack = StackingRanker([RidgeRanker()], final="rigde")
+    with pytest.raises(ValueError, match=r"^final: 'rigde' is no ranker .* Did you mean 'ridge'"):
+        stack.fit(X, y, qid=qid)

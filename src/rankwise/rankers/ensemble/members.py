@@ -65,7 +65,7 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
             why = "is there twice" if names.count(name) > 1 else "is taken or has two underscores"
             raise ValueError(f"rankers: the name {name!r} {why}. Give every ranker its own name.")
         if isinstance(ranker, str):
-            _entry(ranker)
+            _entry(ranker, "rankers")
         elif isinstance(ranker, type) or not (
             hasattr(ranker, "fit") and hasattr(ranker, "get_params")
         ):
@@ -75,17 +75,22 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
 
 
 def made(
-    ranker: Any, measure: str, random_state: int | None, *, has_validation: bool = True
+    ranker: Any,
+    measure: str,
+    random_state: int | None,
+    *,
+    has_validation: bool = True,
+    setting: str = "rankers",
 ) -> Any:
     """An unfitted estimator of a key or of an estimator.
 
     A key stands for the registry's parameters, with ``measure`` where the class has one and "cv"
     for "val" where there is no validation part. Every ``random_state`` of None becomes the given
-    one.
+    one. ``setting`` is the parameter that an unknown key is an error of.
     """
     estimator: Any
     if isinstance(ranker, str):
-        entry = _entry(ranker)
+        entry = _entry(ranker, setting)
         given = {
             name: "cv"
             if isinstance(value, str) and value == "val" and not has_validation
@@ -106,13 +111,13 @@ def made(
     return estimator.set_params(**open_seeds)
 
 
-def _entry(key: str) -> Any:
+def _entry(key: str, setting: str) -> Any:
     entry = REGISTRY.get(key)
     if entry is None or entry.kind not in _RANKING_KINDS:
         keys = [key for key, known in REGISTRY.items() if known.kind in _RANKING_KINDS]
         near = get_close_matches(key, keys, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {keys}."
-        raise ValueError(f"rankers: {key!r} is no ranker of the registry. {hint}")
+        raise ValueError(f"{setting}: {key!r} is no ranker of the registry. {hint}")
     return entry
 
 

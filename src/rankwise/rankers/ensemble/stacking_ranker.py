@@ -190,7 +190,8 @@ class StackingRanker(EnsembleRanker):
         if final is None:
             final = RankLR(C="cv", query_weight="query", measure=measure)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        self.final_ = made(final, measure, seed, has_validation=validation is not None)
+        has_validation = validation is not None
+        self.final_ = made(final, measure, seed, has_validation=has_validation, setting="final")
         columns = self._columns(self._scaled(held.scores, held.groups))
         if validation is not None:
             ids = validation["qid_val"]

@@ -128,3 +128,10 @@ def test_positions_of_labels_of_other_rows():
 def test_labels_of_other_rows_are_checked(labels, classes, message):
     with pytest.raises(ValueError, match=message):
         class_positions(labels, np.array(classes), 1, name="y_val")
+
+
+def test_continuous_labels_are_told_rule_value_and_fix():
+    y = np.append([2.0, 3.0], np.linspace(0.25, 9.1, 80))
+    rule = r"Unknown label type: continuous.* y must hold ordered classes.* got y\[2\]=0.25\. Cut y"
+    with pytest.raises(ValueError, match=rule):
+        order_labels(y)

@@ -143,10 +143,11 @@ class PolyOrdinalSVM(OrdinalRanker):
 
     Equal rows are merged, their weights added: a weight is a repetition, and the order of the rows
     does not matter. With ``costs="err"`` a query's costs come from all its rows that ``fit``
-    receives; they are far below 1, so C must be larger: on drawn rows of five classes in queries
-    of 5 to 20 their mean was 1/30 of that of absolute costs, C of 100 to 1000 did best, and C = 1
-    left up to three of the classes out. Powers grow fast beyond the features of the training rows. A hinge may prefer the majority class for all rows, whatever their scores,
-    where C is small; a squared hinge does not.
+    receives; they are far below 1, so C must be larger: on drawn rows of five classes in queries of
+    5 to 20 their mean was 1/30 of that of absolute costs, C of 100 to 1000 did best, and C = 1 left
+    up to three of the classes out. Powers grow fast beyond the features of the training rows. A
+    hinge may prefer the majority class for all rows, whatever their scores, where C is small; a
+    squared hinge does not.
 
     Between this and :class:`OrdinalSVM` are pipelines of features that approximate a kernel,
     ``make_pipeline(Nystroem("perceptron"), PolyOrdinalSVM(1, scale=False))``, or with

@@ -180,6 +180,11 @@ def test_cv_tunes_without_settings(rankwise, letor_file):
     [
         (("--rankers", "rigde"), "'rigde' is no ranker. Did you mean 'ridge'?"),
         (("--rankers", "random_nodes"), "'random_nodes' is no ranker."),
+        (
+            ("--rankers", "binary_relevance"),
+            "'binary_relevance' is no ranker: it predicts labels. Use BinaryRelevance of "
+            "rankwise.labels from Python",
+        ),
         (("--rankers", ","), "--rankers must name at least one ranker."),
         (("--rankers", "ridge,ridge"), "--rankers names one twice: ridge,ridge."),
         (("--measures", "nDGC@10"), "unknown measure 'nDGC'. Did you mean 'nDCG'?"),

@@ -44,6 +44,11 @@ def read_measures(text: str, preset: str | None) -> dict[str, Measure]:
 def ranker_entry(key: str) -> Entry:
     """The registry's entry of a ranker."""
     entry = REGISTRY.get(key)
+    if entry is not None and entry.kind in ("multi-label", "cost-sensitive"):
+        raise UsageError(
+            f"{key!r} is no ranker: it predicts labels. Use {entry.path.rpartition(':')[2]} of "
+            "rankwise.labels from Python; see 'rankwise list rankers' for what ranks."
+        )
     if entry is None or entry.kind not in ("ranker", "ordinal"):
         keys = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
         near = get_close_matches(key, keys, n=1)

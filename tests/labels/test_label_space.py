@@ -21,6 +21,7 @@ from rankwise import (
     PointwiseELM,
     RandomNodes,
 )
+from rankwise.labels import fit_splits
 
 LINEAR = {
     "br": BinaryRelevance(alpha=0.3),
@@ -84,6 +85,22 @@ def test_dense_labels_and_rows_of_many_entries(rng):
     for rows in (X, sparse.csr_array(X)):
         model = BinaryRelevance().fit(rows, Y)
         np.testing.assert_allclose(model.coef_.T, expected[1:], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.5])
+def test_columns_far_from_zero_lose_no_digits(alpha, labelled):
+    X, Y = labelled
+    X = X + np.array([1e7, 3e7, 0, 0, -2e6, 1e7])
+    Z = with_constant(X)
+    weight = np.arange(80) % 3
+    train = np.repeat(np.arange(80), weight)
+    rows = np.vstack([Z[train], alpha**0.5 * np.eye(7)])
+    expected = np.linalg.lstsq(rows, np.vstack([Y[train], np.zeros((7, 7))]), rcond=None)[0]
+    for model in (BinaryRelevance(alpha), PLST(alpha=alpha, reference="zero")):
+        got = model.fit(X, Y, sample_weight=weight).decision_function(X)
+        np.testing.assert_allclose(got, Z @ expected, rtol=0, atol=1e-8)
+        got = next(fit_splits(model, X, Y, [train])).decision_function(X)
+        np.testing.assert_allclose(got, Z @ expected, rtol=0, atol=1e-8)
 
 
 def test_no_penalty_on_dependent_columns_is_the_least_norm(labelled):

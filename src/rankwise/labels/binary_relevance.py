@@ -46,6 +46,10 @@ class BinaryRelevance(LabelSpace):
     O(N p^2 + N p b + p^3 + p^2 K) for N rows of p features and b of K labels each: the labels
     share one Gram matrix and one Cholesky factor.
 
+    Dense rows, more than columns, are centred before they are multiplied where a column's mean
+    exceeds 100 standard deviations, so that large offsets cost no digits. Sparse rows are not,
+    which would fill them, nor are fewer rows than columns: subtract large offsets before.
+
     Composition: columns with a constant x squared loss on every label x Cholesky.
 
     References

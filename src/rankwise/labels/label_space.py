@@ -31,7 +31,7 @@ from rankwise.solvers.label_statistics import (
     LabelStatistics,
     products_of_labels,
 )
-from rankwise.solvers.shared_ridge import SharedRidge, factorised
+from rankwise.solvers.shared_ridge import SharedRidge, centred_solver, from_centre
 from rankwise.typing import ArrayLike, Float64Array, Matrix
 
 # Products of features and labels that may be held: 256 MB.
@@ -164,7 +164,8 @@ class LabelSpace(MultiLabel):
         source = StatisticsSource(statistics, largest_set, self.alpha)
         self._set_code(source)
         centred = statistics.cross - np.outer(statistics.gram[:, 0], self.offset_)
-        self._set_coefficients(source.solve(centred @ self.components_.T))
+        coefficients = source.solve(centred @ self.components_.T)
+        self._set_coefficients(from_centre(coefficients, statistics.centre))
 
     def _label_scores(self, X: Matrix) -> Float64Array:
         return self._decode(self._predict_codes(X))
@@ -263,7 +264,7 @@ class StatisticsSource:
         self.statistics, self.largest_set = statistics, largest_set
         self.n_labels = statistics.cross.shape[1]
         self.weight, self.means = statistics.weight, statistics.means
-        self.solve = factorised(statistics.gram, alpha)
+        self.solve = centred_solver(statistics.gram, statistics.centre, alpha)
 
     def products(self) -> Float64Array:
         assert self.statistics.labels is not None

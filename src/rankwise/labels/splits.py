@@ -84,7 +84,7 @@ LinearLabelSpaceTransform
             fitted = clone(estimator)
             yield fitted.fit(data.X[train], labels)
         return
-    total = label_statistics(data.X, data.Y, label_gram=True)
+    total = label_statistics(data.X, data.Y, label_gram=True, centre="auto")
     sizes = np.diff(data.Y.indptr)
     for train in splits:
         train = np.asarray(train)
@@ -198,6 +198,8 @@ def _of_part(total: LabelStatistics, data: LabelData, train: NDArray[Any]) -> La
     taken, other = np.flatnonzero(counts), np.flatnonzero(missing)
     if len(other) < len(taken):
         return total - label_statistics(
-            data.X[other], data.Y[other], missing[other], label_gram=True
+            data.X[other], data.Y[other], missing[other], label_gram=True, centre=total.centre
         )
-    return label_statistics(data.X[taken], data.Y[taken], counts[taken], label_gram=True)
+    return label_statistics(
+        data.X[taken], data.Y[taken], counts[taken], label_gram=True, centre=total.centre
+    )

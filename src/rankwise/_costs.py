@@ -191,17 +191,23 @@ def _wrong_shape(shape: tuple[int, ...], n_rows: int, classes: NDArray[Any]) -> 
 
 
 def _matrix(costs: ArrayLike) -> Float64Array:
+    array = cost_numbers(costs)
+    if array.ndim != 2:
+        raise ValueError(
+            f"costs must be two-dimensional, got shape {array.shape}. Pass a row of costs for "
+            "every row of X, or for every class."
+        )
+    return array
+
+
+def cost_numbers(costs: ArrayLike) -> Float64Array:
+    """Costs as float64, of any shape; a clear error for what is sparse, no number or not finite."""
     if sparse.issparse(costs):
         raise ValueError("costs must be dense, got a sparse matrix. Pass costs.toarray().")
     try:
         array = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"costs must hold numbers ({error}).") from None
-    if array.ndim != 2:
-        raise ValueError(
-            f"costs must be two-dimensional, got shape {array.shape}. Pass a row of costs for "
-            "every row of X, or for every class."
-        )
     if not np.isfinite(array).all():
         raise ValueError("costs must be finite, got NaN or infinity.")
     return array

@@ -74,6 +74,17 @@ def test_path_is_the_loss_of_each_fit(labelled):
             assert loss == pytest.approx(expected, abs=1e-12)
 
 
+def test_path_keeps_the_digits_of_columns_far_from_zero(labelled):
+    X, Y = labelled
+    far = X + np.array([3e9, 7e9, 0, 0, -2e9, 1e9])
+    alphas, sizes = [1e-3, 1.0], [3, 7]
+    path = plst_path(far[:50], Y[:50], far[50:], Y[50:], alphas=alphas, n_components=sizes)
+    for row, alpha in zip(path["hamming_loss"], alphas, strict=True):
+        for loss, n in zip(row, sizes, strict=True):
+            expected = -PLST(n, alpha=alpha).fit(far[:50], Y[:50]).score(far[50:], Y[50:])
+            assert loss == pytest.approx(expected, abs=1e-12)
+
+
 def test_wrong_calls_are_named(labelled):
     X, Y = labelled
     with pytest.raises(TypeError, match=r"fit_splits takes an estimator .* got Ridge"):

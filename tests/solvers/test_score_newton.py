@@ -44,3 +44,9 @@ def test_share_holds_the_rows_of_its_parts(rows):
     wanted = np.concatenate([rows.scores(w)[lo:hi] for lo, hi in rows.bounds[::8]])
     np.testing.assert_array_equal(share.scores(w), wanted)
     assert share.bounds == [(SIZE * 4 * k, SIZE * 4 * (k + 1)) for k in range(len(share.bounds))]
+
+
+def test_share_knows_its_own_spread(rows):
+    per_row = rows._spread / rows.n_samples  # known before the share is taken
+    share = rows.every(8)
+    np.testing.assert_allclose(share._spread / share.n_samples, per_row, rtol=1e-12)

@@ -15,13 +15,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from rankwise._label_sets import one_hot
-from rankwise._routing import fit_with
-from rankwise.labels.multi_label import TIE, MultiLabel
+from rankwise.labels.multi_label import MultiLabel, level_ties
+from rankwise.labels.outputs import fitted_clone
 from rankwise.solvers.shared_ridge import SharedRidge
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
@@ -112,7 +112,7 @@ class LabelPowerset(MultiLabel):
             self.intercept_ = coefficients[0].copy()
             self.coef_ = np.ascontiguousarray(coefficients[1:].T)
         elif len(self.label_sets_) > 1:
-            self.estimator_ = _fitted(self.base, X, sets, sample_weight)
+            self.estimator_ = fitted_clone(self.base, X, sets, sample_weight)
 
     def _label_scores(self, X: Matrix) -> Float64Array:
         likely, _ = self._set_scores(X)
@@ -126,10 +126,7 @@ class LabelPowerset(MultiLabel):
         """Probability, or what stands for it, of every set; and the predicted set."""
         if self.base is None:
             outputs = X @ self.coef_.T + self.intercept_
-            largest = outputs.max(axis=1, keepdims=True)
-            # What only rounding tells apart is a tie, broken by the order of the sets.
-            tied = outputs >= largest - TIE * np.maximum(np.abs(largest), 1.0)
-            return outputs, tied.argmax(axis=1)
+            return outputs, level_ties(outputs).argmax(axis=1)
         n_sets = len(self.label_sets_)
         if n_sets == 1:
             return np.ones((X.shape[0], 1)), np.zeros(X.shape[0], dtype=np.int64)
@@ -137,16 +134,3 @@ class LabelPowerset(MultiLabel):
         if hasattr(self.estimator_, "predict_proba"):
             return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64), best
         return one_hot(best, n_sets).toarray(), best
-
-
-def _fitted(base: Any, X: Matrix, sets: Int64Array, sample_weight: Float64Array | None) -> Any:
-    """A fitted clone that has seen the weights."""
-    offered = {} if sample_weight is None else {"sample_weight": sample_weight}
-    model = clone(base)
-    if fit_with(model, X, sets, offered) != offered.keys():
-        raise ValueError(
-            f"base must take sample_weight where fit is given one, {type(base).__name__} does not. "
-            "Drop sample_weight, choose another base, or request it: "
-            "set_fit_request(sample_weight=True) on the part of a pipeline that takes it."
-        )
-    return model

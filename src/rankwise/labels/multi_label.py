@@ -198,10 +198,7 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
         return self._label_scores(X) > 0.5
 
     def _class_scores(self, X: Matrix) -> Float64Array:
-        """Scores in which those that only rounding tells from the largest of a row equal it."""
-        scores = self._label_scores(X)
-        largest = scores.max(axis=1, keepdims=True)
-        return np.where(scores >= largest - TIE * np.maximum(np.abs(largest), 1.0), largest, scores)
+        return level_ties(self._label_scores(X))
 
     def _set_form(self, data: LabelData) -> None:
         self.classes_ = data.classes
@@ -223,3 +220,9 @@ class MultiLabel(ClassifierMixin, BaseEstimator):
     def _chunks(self, n_samples: int) -> Iterator[slice]:
         size = max(1, MOST_SCORES // len(self.classes_))
         yield from (slice(lo, lo + size) for lo in range(0, n_samples, size))
+
+
+def level_ties(scores: Float64Array) -> Float64Array:
+    """Scores in which those that only rounding tells from the largest of a row equal it."""
+    largest = scores.max(axis=1, keepdims=True)
+    return np.where(scores >= largest - TIE * np.maximum(np.abs(largest), 1.0), largest, scores)

@@ -1,10 +1,11 @@
-"""Any scikit-learn regressor on several outputs: one model for all where it can, else one each."""
+"""Any scikit-learn estimator below: one model for several outputs where it can, else one each."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
@@ -29,20 +30,24 @@ def fit_outputs(
     ValueError
         Where there are weights and the regressor takes none.
     """
-    offered = {} if sample_weight is None else {"sample_weight": sample_weight}
     together = targets.shape[1] > 1 and get_tags(base).target_tags.multi_output
     parts = [targets] if together else list(np.ascontiguousarray(targets.T))
-    models = []
-    for part in parts:
-        model = clone(base)
-        if fit_with(model, X, part, offered) != offered.keys():
-            raise ValueError(
-                f"base must take sample_weight where fit is given one, {type(base).__name__} does "
-                "not. Drop sample_weight, choose another base, or request it: "
-                "set_fit_request(sample_weight=True) on the part of a pipeline that takes it."
-            )
-        models.append(model)
-    return models
+    return [fitted_clone(base, X, part, sample_weight) for part in parts]
+
+
+def fitted_clone(
+    base: Any, X: Matrix, target: NDArray[Any], sample_weight: Float64Array | None
+) -> Any:
+    """A fitted clone that has seen the weights; an error where it takes none."""
+    offered = {} if sample_weight is None else {"sample_weight": sample_weight}
+    model = clone(base)
+    if fit_with(model, X, target, offered) != offered.keys():
+        raise ValueError(
+            f"base must take sample_weight where fit is given one, {type(base).__name__} does not. "
+            "Drop sample_weight, choose another base, or request it: "
+            "set_fit_request(sample_weight=True) on the part of a pipeline that takes it."
+        )
+    return model
 
 
 def predict_outputs(models: list[Any], X: Matrix) -> Float64Array:

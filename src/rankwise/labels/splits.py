@@ -21,7 +21,7 @@ from rankwise.labels.label_space import LabelSpace, checked_sizes
 from rankwise.labels.plst import EXACT_UP_TO, PLST
 from rankwise.solvers.label_axes import centred_products, leading_axes
 from rankwise.solvers.label_statistics import LabelStatistics, label_statistics
-from rankwise.solvers.shared_ridge import RidgePath
+from rankwise.solvers.shared_ridge import centred_path, from_centre
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import check_rows
 
@@ -142,17 +142,17 @@ def plst_path(
     n_components = checked_sizes("n_components", n_components, data.Y.shape[1])
     X_val = check_rows(model, X_val, name="X_val")
     true = check_indicator(y_val, X_val.shape[0], data.Y.shape[1], name="y_val").toarray() > 0
-    statistics = label_statistics(data.X, data.Y, label_gram=True)
+    statistics = label_statistics(data.X, data.Y, label_gram=True, centre="auto")
     assert statistics.labels is not None
     means = statistics.means
     offset = means if reference == "mean" else np.zeros(len(means))
     products = centred_products(statistics.labels, means, statistics.weight, offset)
     axes, _ = leading_axes(products, max(n_components))
     rhs = (statistics.cross - np.outer(statistics.gram[:, 0], offset)) @ axes.T
-    ridge = RidgePath.of(statistics.gram)
+    solve = centred_path(statistics.gram, statistics.centre)
     losses = np.empty((len(alphas), len(n_components)))
     for row, alpha in enumerate(alphas):
-        coefficients = ridge.solve(alpha, rhs)
+        coefficients = from_centre(solve(alpha, rhs), statistics.centre)
         codes = coefficients[0] + X_val @ coefficients[1:]
         losses[row] = _losses(codes, axes, offset, true, n_components)
     return {

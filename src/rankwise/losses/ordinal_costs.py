@@ -20,8 +20,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from rankwise._costs import cost_numbers
 from rankwise.groups import QueryGroups
 from rankwise.kernels.err_costs import err_costs
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
@@ -236,19 +236,12 @@ def _err(
 
 
 def _checked(costs: ArrayLike, n_classes: int, n_rows: int) -> Float64Array:
-    if sparse.issparse(costs):
-        raise ValueError("costs must be dense, got a sparse matrix. Pass costs.toarray().")
-    try:
-        array = np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"costs must hold numbers ({error}).") from None
+    array = cost_numbers(costs)
     if array.shape not in ((n_classes, n_classes), (n_rows, n_classes)):
         raise ValueError(
             f"costs must have shape (n_classes, n_classes)=({n_classes}, {n_classes}) or "
             f"(n_samples, n_classes)=({n_rows}, {n_classes}), got {array.shape}."
         )
-    if not np.isfinite(array).all():
-        raise ValueError("costs must be finite, got NaN or infinity.")
     return array
 
 

@@ -95,11 +95,9 @@ class ScoreNewton:
             ``x`` has shape (n_features,); ``history`` holds the relative gap at every step.
         """
         results: dict[int, ScoreResult] = {}
-        w = np.zeros(rows.n_features)
         with single_threaded_blas():
-            for place, index in enumerate(np.argsort(Cs, kind="stable")):
-                if place == 0:
-                    w = self._start(rows, float(Cs[index]))
+            w = self._start(rows, float(np.min(Cs)))
+            for index in np.argsort(Cs, kind="stable"):
                 results[int(index)] = self.solve(rows, float(Cs[index]), w)
                 w = results[int(index)].x
         return [results[index] for index in range(len(Cs))]
@@ -204,6 +202,7 @@ class LinearRows:
         parts = self._parts[::stride]
         ends = np.cumsum([X.shape[0] for _, X, _ in parts])
         other = copy(self)
+        vars(other).pop("_spread", None)  # of all rows, where it is known
         other.n_samples = int(ends[-1])
         other.bounds = [
             (int(end) - X.shape[0], int(end)) for end, (_, X, _) in zip(ends, parts, strict=True)

@@ -25,6 +25,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -117,6 +118,15 @@ def centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float
         return np.vstack([at_mean - rest @ slopes, slopes])
 
     return solution
+
+
+def centred_path(
+    gram: Float64Array, centre: Float64Array | None
+) -> Callable[[float, Float64Array], Float64Array]:
+    """``solve(alpha, rhs)`` of :func:`centred_solver`; one decomposition where nothing is far."""
+    if centre is None:
+        return RidgePath.of(gram).solve
+    return lambda alpha, rhs: centred_solver(gram, centre, alpha)(rhs)
 
 
 def from_centre(coefficients: Float64Array, centre: Float64Array | None) -> Float64Array:

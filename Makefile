@@ -6,15 +6,19 @@ RANKWISE = $(BIN)/rankwise
 OUT ?= out
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+FUZZ_TARGETS ?= all
+FUZZ_CASES ?= 10000
+FUZZ_FIRST ?= 0
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 export PYTHONUTF8 = 1
 
-.PHONY: help demo run-demo test lint bench docs clean
+.PHONY: help demo run-demo test fuzz lint bench docs clean
 
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
 	@echo "make test    run the test suite"
+	@echo "make fuzz    attack every reader: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
 	@echo "make lint    check style, types and import layers"
 	@echo "make bench   time rankwise beside its peers; BENCH_ARGS=--strict fails on a missed target"
 	@echo "make docs    build the documentation into docs/_build/html"
@@ -34,6 +38,10 @@ run-demo:
 test: $(VENV)/.test
 	@rm -rf .numba-cache
 	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache $(BIN)/python -m pytest -n logical --dist worksteal $(PYTEST_ARGS)
+
+fuzz: $(VENV)/.test
+	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache $(BIN)/python -m tests.fuzz \
+		--targets $(FUZZ_TARGETS) --cases $(FUZZ_CASES) --first $(FUZZ_FIRST)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .

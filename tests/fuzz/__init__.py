@@ -1,0 +1,1 @@
+"""Mutational fuzzing of everything that reads files: seeded cases, checked properties."""

@@ -1,0 +1,64 @@
+"""A bounded campaign over every target, and the campaign itself."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from tests.fuzz import broken
+from tests.fuzz.campaign import run_campaign
+from tests.fuzz.harness import case_rng, mutated
+from tests.fuzz.targets import GROUPS, find_targets
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="limits of memory are Linux's"
+)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_case_gives_a_value_or_a_documented_refusal(group):
+    names = [target.name for target in find_targets(group)]
+    report = run_campaign(names, n_cases=60)
+    assert not report.failures, str(report)
+    for counts in report.counts.values():
+        assert counts.accepted + counts.refused == 60
+        assert counts.accepted >= 3, "the seeds are not valid"
+        assert counts.refused >= 3, "the mutations do not damage"
+
+
+def test_a_campaign_sees_every_kind_of_failure():
+    report = run_campaign(list(broken.TARGETS), 40, find="tests.fuzz.broken:find", hangs_after=2.0)
+    said = {failure.target: failure.what for failure in report.failures}
+    assert {*said} == {*broken.TARGETS} - {"refuse"}
+    assert "SIGSEGV" in said["crash"]
+    assert "SystemExit" in said["leave"]
+    assert "no end after 2 s" in said["hang"]
+    assert "IndexError" in said["index"]
+    assert "does not name the file" in said["refuse_without_a_name"]
+    assert "bytes were allocated" in said["allocate"]
+    assert "MemoryError" in said["allocate_far_too_much"]
+    counts = report.counts["refuse"]
+    assert counts.accepted + counts.refused == 40
+    assert min(counts.accepted, counts.refused) > 0
+
+
+def test_a_reported_case_can_be_run_again():
+    report = run_campaign(["crash"], 40, find="tests.fuzz.broken:find")
+    case = report.failures[0].case
+    again = run_campaign(["crash"], 1, case, find="tests.fuzz.broken:find")
+    assert [failure.case for failure in again.failures] == [case]
+    assert f"--targets crash --first {case} --cases 1" in str(again)
+
+
+def test_cases_differ_and_are_reproducible():
+    data = b"1 qid:1 1:2\n" * 10
+
+    def cases():
+        return [mutated(case_rng("t", k), data, [b"x"], b"other") for k in range(200)]
+
+    assert cases() == cases()
+    assert len({*cases()}) > 150
+    assert data in cases()
+    assert np.random.default_rng(0).random() != case_rng("t", 0).random()

@@ -25,9 +25,10 @@ extensions = [
     "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "stored_figures",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build", "status.md"]
+exclude_patterns = ["_build"]
 default_role = "any"
 add_module_names = False
 nitpicky = False

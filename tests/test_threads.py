@@ -23,7 +23,7 @@ def test_results_keep_the_order_of_the_items(n_threads):
 
 def test_several_threads_work():
     seen = set()
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=300)
 
     def meet(_):
         both.wait()

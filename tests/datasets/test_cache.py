@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -336,16 +335,3 @@ def test_clear_cache(source, folder):
     assert clear_cache() == 2
     assert list(folder.iterdir()) == []
     assert len(list(source.parent.iterdir())) == 2
-
-
-def test_the_second_read_is_much_faster(source):
-    """A loose bound; the benchmark holds the stated one."""
-    rng = np.random.default_rng(0)
-    rows = [" ".join(f"{j}:{v:.5f}" for j, v in enumerate(row, 1)) for row in rng.random((20, 100))]
-    source.write_text("".join(f"1 qid:{k} {rows[k % 20]}\n" for k in range(12_000)))
-    seconds = []
-    for _ in range(2):
-        start = time.perf_counter()
-        read_letor(source)
-        seconds.append(time.perf_counter() - start)
-    assert seconds[1] < seconds[0] / 4

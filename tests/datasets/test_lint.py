@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import time
 
 import numpy as np
 import pytest
@@ -306,11 +305,3 @@ def test_lambdarank_has_a_query_twice():
         and np.array_equal(np.sort(data.X[data.qid == q], axis=0), rows)
     ]
     assert len(same) == 2
-
-
-def test_speed(rng):
-    X = rng.standard_normal((60_000, 136), dtype=np.float32)
-    data = RankingData(X, rng.integers(0, 5, 60_000).astype(float), np.arange(60_000) // 120)
-    start = time.perf_counter()
-    lint(data)
-    assert time.perf_counter() - start < 5.0

@@ -12,7 +12,6 @@ from tests.selection.helpers import Moody, graded_data, one_fold
 pytest.importorskip("distributed")
 
 
-@pytest.mark.timeout(180)
 def test_cells_run_on_the_cluster_and_resume_from_the_store(client, rng, tmp_path):
     data = graded_data(rng)
     rankers = {"ridge": "ridge", "fails": Moody("error")}
@@ -38,7 +37,6 @@ def test_cells_run_on_the_cluster_and_resume_from_the_store(client, rng, tmp_pat
         np.testing.assert_array_equal(mine.scores, theirs.scores)
 
 
-@pytest.mark.timeout(180)
 def test_a_cell_that_kills_its_worker_is_reported_and_the_rest_finishes(client, rng):
     # A nanny gives up on a process that dies while it starts: hence the pause.
     rankers = {"fine": Moody("fine"), "dies": Moody("die", pause=1.0), "ridge": "ridge"}

@@ -78,7 +78,6 @@ def dies(part, calls, at):
     return part
 
 
-@pytest.mark.timeout(180)
 def test_a_worker_that_dies_changes_nothing(judged, client, tmp_path):
     partitions = [dask.delayed(part) for part in cut(judged, list(range(120, 990, 120)))]
     # One in the round of the ids, one in that of the sums.

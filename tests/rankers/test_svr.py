@@ -229,7 +229,6 @@ def test_rows_must_be_in_memory():
     assert not hasattr(SVRRanker("linear"), "partial_fit")
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("precomputed", [False, True])
 def test_a_kernel_that_is_not_symmetric_is_refused(precomputed):
     rng = np.random.default_rng(0)

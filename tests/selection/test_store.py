@@ -113,6 +113,10 @@ def main(path, name):
 """
 
 
+def lines_in(path):
+    return path.read_text().count("\n") if path.exists() else 0
+
+
 def test_writers_killed_at_random_moments_leave_whole_cells_only(tmp_path):
     rng = np.random.default_rng(0)
     promised = set()
@@ -121,7 +125,10 @@ def test_writers_killed_at_random_moments_leave_whole_cells_only(tmp_path):
             names = f"a{turn}", f"b{turn}"
             for writer, name in zip((one, two), names, strict=True):
                 writer.start(tmp_path, name)
-            time.sleep(0.02 + 0.1 * rng.random())
+            for name in names:
+                while lines_in(tmp_path / f"{name}.promised") < 3:
+                    time.sleep(0.005)
+            time.sleep(0.1 * rng.random())
             for writer, name in zip((one, two), names, strict=True):
                 writer.kill()
                 lines = (tmp_path / f"{name}.promised").read_text().split("\n")

@@ -1,0 +1,122 @@
+"""What the first steps cost: the import, compiling kernels, loading compiled ones, linting a set.
+
+    python -m benchmarks.bench_start
+
+The import is timed in fresh interpreters that have imported scikit-learn's base already. Kernels
+are compiled by one call of the command line with an empty cache, and loaded by a second one; their
+seconds are processor seconds of the compiling thread. Medians of three.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rankwise.datasets import RankingData, lint
+
+REPEATS = 3
+IMPORT = """
+import time
+import sklearn.base
+start = time.perf_counter()
+import rankwise
+print(time.perf_counter() - start)
+"""
+COMMAND = """
+import contextlib, io, json, sys, threading, time
+from numba.core.caching import Cache
+from numba.core.dispatcher import _FunctionCompiler
+spent = {"compile": 0.0, "load": 0.0}
+
+inside = threading.local()  # a kernel compiles and loads those that it calls
+
+def account(owner, method, name):
+    real = getattr(owner, method)
+    def timed(*arguments):
+        if getattr(inside, "kernel", False):
+            return real(*arguments)
+        start, inside.kernel = time.thread_time(), True
+        try:
+            return real(*arguments)
+        finally:
+            inside.kernel = False
+            spent[name] += time.thread_time() - start
+    setattr(owner, method, timed)
+
+account(_FunctionCompiler, "compile", "compile")
+account(Cache, "load_overload", "load")
+from rankwise.cli.main import main
+sys.argv = ["rankwise", "compare", "lambdarank", "--rankers", "linear_regression,pairwise_elm"]
+with contextlib.redirect_stdout(io.StringIO()):
+    try:
+        main()
+    except SystemExit as exit:
+        assert not exit.code, exit.code
+print(json.dumps(spent))
+"""
+
+
+def printed(code: str, **environment: str) -> str:
+    """Standard output of the code in a fresh interpreter."""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={**os.environ, **environment}
+    )
+    return done.stdout
+
+
+def kernels(folder: Path) -> dict[str, float]:
+    """Seconds that a call of the command line spends on kernels cached in the folder."""
+    caches = {"NUMBA_CACHE_DIR": str(folder / "numba"), "RANKWISE_CACHE": str(folder / "rankwise")}
+    return json.loads(printed(COMMAND, **caches))
+
+
+def start(argument: str) -> float:
+    """Processor seconds of a call of the command line that computes nothing."""
+    before = os.times()
+    printed(
+        f"import sys; from rankwise.cli.main import main; sys.argv[1:] = [{argument!r}]; main()"
+    )
+    after = os.times()
+    return sum(after[2:4]) - sum(before[2:4])
+
+
+def line(what: str, seconds: list[float], most: float) -> None:
+    """Print the median beside the target."""
+    median = statistics.median(seconds)
+    print(f"{'met ' if median <= most else 'MISS'}  {what}: {median:.2f} s (target <= {most:g} s)")
+
+
+def main() -> None:
+    """Print the figures."""
+    for arguments in ("--help", "list"):
+        line(f"rankwise {arguments}", [start(arguments) for _ in range(REPEATS)], 0.5)
+    line("import beyond scikit-learn's", [float(printed(IMPORT)) for _ in range(REPEATS)], 0.4)
+    cold, warm = [], []
+    for _ in range(REPEATS):
+        with tempfile.TemporaryDirectory() as folder:
+            cold.append(kernels(Path(folder))["compile"])
+            warm.append(kernels(Path(folder))["load"])
+    line("compiling in a first call of the command line", cold, 6.0)
+    line("loading kernels in a second one", warm, 0.6)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60_000, 136), dtype=np.float32)
+    data = RankingData(X, rng.integers(0, 5, 60_000).astype(float), np.arange(60_000) // 120)
+    seconds = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        lint(data)
+        seconds.append(time.perf_counter() - start)
+    line("lint, 60,000 x 136", seconds, 5.0)
+
+
+if __name__ == "__main__":
+    main()

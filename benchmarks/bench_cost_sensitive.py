@@ -21,7 +21,7 @@ from sklearn.multiclass import OneVsOneClassifier
 
 from benchmarks._timing import interleave, report
 from rankwise import CSOVO, WeightedAllPairs
-from rankwise.labels import csovo_costs, random_costs
+from rankwise.labels import all_pairs_costs, random_costs
 
 
 def main(arguments: list[str]) -> None:
@@ -56,12 +56,12 @@ def main(arguments: list[str]) -> None:
     costs_of_rows = rng.random((50 * n, 10))
     times = interleave(
         {
-            "csovo_costs": lambda: csovo_costs(costs_of_rows),
+            "all_pairs_costs": lambda: all_pairs_costs(costs_of_rows),
             "sort": lambda: np.argsort(costs_of_rows, axis=1, kind="stable"),
         },
         clock=time.process_time,
     )
-    report(f"transformation of {50 * n:,} x 10", times["csovo_costs"], times["sort"], within=3)
+    report(f"transformation of {50 * n:,} x 10", times["all_pairs_costs"], times["sort"], within=3)
 
 
 if __name__ == "__main__":

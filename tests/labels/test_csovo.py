@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import rankwise
 from rankwise import CSOVO, OrdinalReduction, WeightedAllPairs
-from rankwise.labels import ClassCosts, csovo_costs
+from rankwise.labels import ClassCosts, all_pairs_costs
 from rankwise.losses.ordinal_costs import cost_matrix, threshold_weights, v_shaped
 
 BASES = [
@@ -101,7 +101,7 @@ def test_what_pairs_are_asked(weights, weighted, rows, asked):
     CSOVO(Recorder(), weights=weights, n_jobs=1).fit(
         X, y, costs=costs, sample_weight=weight if weighted else None
     )
-    v = csovo_costs(costs) if weights == "transformed" else costs
+    v = all_pairs_costs(costs) if weights == "transformed" else costs
     weight = weight if weighted else np.ones(40)
     assert len(asked) == 6
     pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
@@ -111,6 +111,32 @@ def test_what_pairs_are_asked(weights, weighted, rows, asked):
         np.testing.assert_array_equal(label, (costs[:, b] < costs[:, a])[expected])
         size = np.abs(v[:, a] - v[:, b]) * weight
         np.testing.assert_allclose(given, size[expected], rtol=1e-14)
+
+
+def test_csovo_weighs_pairs_by_the_difference_of_the_costs(rows, asked):
+    """Of every pair and row ``|c_a - c_b|``, and not the difference of the transformed costs."""
+    X, y, _, _ = rows
+    costs = np.tile([0.0, 1.0, 3.0, 7.0], (40, 1))
+    CSOVO(Recorder(), n_jobs=1).fit(X, y, costs=costs)
+    # One answer only: no classifier is asked; the pairs with row 0 reversed have two.
+    assert not asked
+    costs[:20] = costs[:20, ::-1]
+    CSOVO(Recorder(), n_jobs=1).fit(X, y, costs=costs)
+    expected = [abs(costs[:, a] - costs[:, b]) for a in range(4) for b in range(a + 1, 4)]
+    np.testing.assert_array_equal([weight for _, _, weight in asked], expected)
+
+
+def test_a_saved_model_keeps_its_weights(rows, tmp_path):
+    """Files of version 0.1.0, whose default was "transformed", say so."""
+    X, y, costs, _ = rows
+    predicted = {}
+    for weights in ("difference", "transformed"):
+        model = CSOVO(weights=weights).fit(X / 40, y, costs=costs)
+        again = rankwise.load(model.save(tmp_path / weights))
+        assert again.weights == weights
+        predicted[weights] = again.fit(X / 40, y, costs=costs).decision_function(X / 40)
+        np.testing.assert_array_equal(predicted[weights], model.decision_function(X / 40))
+    assert not np.allclose(predicted["difference"], predicted["transformed"])
 
 
 def test_questions_with_one_answer_or_none(rng):
@@ -201,7 +227,7 @@ def test_more_features_than_rows(of, rng):
 def test_ridge_of_all_pairs_is_least_squares_on_all_questions(rows):
     X, y, costs, weight = rows
     ours = WeightedAllPairs(alpha=0.7).fit(X, y, costs=costs, sample_weight=weight)
-    v, with_one = csovo_costs(costs), np.column_stack([X, np.ones(40)])
+    v, with_one = all_pairs_costs(costs), np.column_stack([X, np.ones(40)])
     parts, answers = [], []
     for a in range(4):
         for b in range(a + 1, 4):
@@ -223,7 +249,7 @@ def test_one_classifier_gets_every_question_in_both_orders(rows, asked):
     X, y, costs, _ = rows
     WeightedAllPairs(Recorder(), encoding="indicators").fit(X, y, costs=costs)
     ((who, label, given),) = asked
-    v = csovo_costs(costs)
+    v = all_pairs_costs(costs)
     n_asked = sum(np.sum(v[:, a] != v[:, b]) for a in range(4) for b in range(a))
     assert len(who) == len(label) == 2 * n_asked
     assert label.mean() == 0.5

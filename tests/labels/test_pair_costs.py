@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankwise.labels import csovo_costs
+from rankwise.labels import all_pairs_costs
 from rankwise.labels.votes import class_votes
 
 COSTS = st.lists(st.integers(-40, 40).map(lambda n: n / 8), min_size=1, max_size=7)
@@ -27,19 +27,19 @@ def integral(costs):
 
 @given(COSTS)
 def test_recursion_is_the_integral(costs):
-    np.testing.assert_allclose(csovo_costs(costs), integral(costs), atol=1e-12)
+    np.testing.assert_allclose(all_pairs_costs(costs), integral(costs), atol=1e-12)
 
 
 @given(COSTS)
 def test_lost_weights_sum_to_the_excess_cost(costs):
-    v = csovo_costs(costs)
+    v = all_pairs_costs(costs)
     lost = [np.sum((mine - v)[v < mine]) for mine in v]
     np.testing.assert_allclose(lost, np.array(costs) - min(costs), atol=1e-12)
 
 
 @given(COSTS)
 def test_no_weight_exceeds_the_difference_of_the_costs(costs):
-    c, v = np.array(costs), csovo_costs(costs)
+    c, v = np.array(costs), all_pairs_costs(costs)
     assert (np.abs(v[:, None] - v) <= np.abs(c[:, None] - c) + 1e-12).all()
 
 
@@ -47,8 +47,8 @@ def test_no_weight_exceeds_the_difference_of_the_costs(costs):
 def test_order_of_the_classes_and_level_of_the_costs_do_not_matter(costs, random):
     order = list(range(len(costs)))
     random.shuffle(order)
-    moved = csovo_costs(np.array(costs)[order] + 0.5)
-    np.testing.assert_allclose(moved, csovo_costs(costs)[order], atol=1e-12)
+    moved = all_pairs_costs(np.array(costs)[order] + 0.5)
+    np.testing.assert_allclose(moved, all_pairs_costs(costs)[order], atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -62,26 +62,32 @@ def test_order_of_the_classes_and_level_of_the_costs_do_not_matter(costs, random
     ],
 )
 def test_examples(costs, expected):
-    np.testing.assert_allclose(csovo_costs(costs), expected, rtol=1e-15)
+    np.testing.assert_allclose(all_pairs_costs(costs), expected, rtol=1e-15)
 
 
 def test_rows_are_vectors(rng):
     costs = rng.integers(0, 5, (5000, 6)).astype(float)  # more than a block
-    table = csovo_costs(costs)
+    table = all_pairs_costs(costs)
     assert table.shape == (5000, 6)
-    np.testing.assert_array_equal(table, [csovo_costs(row) for row in costs])
+    np.testing.assert_array_equal(table, [all_pairs_costs(row) for row in costs])
     for row, v in zip(costs, table, strict=True):  # equal costs, equal values, to the last bit
         assert len(np.unique(v)) == len(np.unique(row))
-    assert csovo_costs(np.empty((0, 3))).shape == (0, 3)
+    assert all_pairs_costs(np.empty((0, 3))).shape == (0, 3)
+
+
+def test_the_former_name_warns_and_is_the_same_function():
+    with pytest.warns(FutureWarning, match="renamed to all_pairs_costs"):
+        from rankwise.labels import csovo_costs
+    assert csovo_costs is all_pairs_costs
 
 
 def test_wrong_costs_are_named():
     with pytest.raises(ValueError, match=r"costs must have shape .*, got \(1, 1, 2\)"):
-        csovo_costs([[[1, 2]]])
+        all_pairs_costs([[[1, 2]]])
     with pytest.raises(ValueError, match="finite"):
-        csovo_costs([1.0, np.nan])
+        all_pairs_costs([1.0, np.nan])
     with pytest.raises(ValueError, match="numbers"):
-        csovo_costs(["a", "b"])
+        all_pairs_costs(["a", "b"])
 
 
 @pytest.mark.parametrize("costs", [[0, 1, 1], [0, 2, 3], [0, 1, 1, 1], [0, 3, 1, 4], [0, 0, 1, 5]])
@@ -98,7 +104,7 @@ def test_the_bound_is_attained():
 
 
 def ratios(costs):
-    c, v = np.array(costs, dtype=float), csovo_costs(costs)
+    c, v = np.array(costs, dtype=float), all_pairs_costs(costs)
     pairs = np.column_stack(np.triu_indices(len(c), 1))
     first, second = pairs.T
     for answers in product((0.0, 1.0), repeat=len(pairs)):

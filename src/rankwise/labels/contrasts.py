@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise._costs import CostTable
-from rankwise.losses.pair_costs import csovo_costs
+from rankwise.losses.pair_costs import all_pairs_costs
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -66,7 +66,7 @@ def pair_contrasts(
         Whether costs are transformed, see :mod:`rankwise.losses.pair_costs`.
     """
     costs = table.by_row if table.by_class is None else table.by_class
-    values = csovo_costs(costs) if transformed else costs
+    values = all_pairs_costs(costs) if transformed else costs
     first, second = np.triu_indices(len(table.classes), 1)
     group = None if table.by_class is None else table.codes
     return Contrasts(values, group, first.astype(np.int64), second.astype(np.int64), weight)

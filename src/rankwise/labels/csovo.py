@@ -1,10 +1,10 @@
 """Cost-sensitive one-versus-one classification (CSOVO) [1]_.
 
-Every pair of classes asks each row which of the two is cheaper, with a weight from the row's
-transformed costs; a weighted binary classifier per pair answers, and the class with most votes is
+Every pair of classes asks each row which of the two is cheaper, weighted by the difference of the
+two costs. A weighted binary classifier per pair answers, and the class with most votes is
 predicted.
 
-Composition: transformed costs x weighted binary classifier per pair x votes.
+Composition: differences of costs x weighted binary classifier per pair x votes.
 
 References
 ----------
@@ -36,9 +36,11 @@ class CSOVO(BinaryReduction):
         class is cheaper) and 1, with ``sample_weight``. It may do without weights only where
         they are all 1, as with costs of 0 and 1. None: least squares on -1 and 1 with a ridge, in
         closed form.
-    weights : {"transformed", "difference"}, default="transformed"
-        Weight of a row for classes a and b: ``|v_a - v_b|`` with v of
-        :func:`rankwise.labels.csovo_costs`, or the difference of the costs themselves.
+    weights : {"difference", "transformed"}, default="difference"
+        Weight of a row for classes a and b. "difference": ``|c_a - c_b|``, the construction of
+        CSOVO. "transformed": ``|v_a - v_b|`` with v of
+        :func:`rankwise.labels.all_pairs_costs`, the weights of weighted all-pairs [2]_ with one
+        classifier per pair.
     alpha : float > 0, default=1.0
         Of the ridge where ``estimator`` is None: multiplies the squared norm against the weighted
         sum over the rows of a pair. Costs times a number are weights times it.
@@ -60,18 +62,20 @@ class CSOVO(BinaryReduction):
 
     Notes
     -----
-    Against the classes cheaper than a, the transformed weights sum to the excess cost of a. So the
-    excess cost of a row is at most twice the weight of the questions answered wrongly, a bound
-    that is attained. With costs of 0 and 1 only the pairs that contain the true class have weight,
-    which is 1: plain one-versus-one, exactly, ties of votes included (they are broken as in
-    scikit-learn's ``OneVsOneClassifier``, by the sum of decision values or probabilities).
+    The excess cost of a row is at most twice the weight of the questions answered wrongly. The
+    transformed weights attain this bound: against the classes cheaper than a they sum to the
+    excess cost of a. A difference of costs is never smaller than the transformed weight of the
+    same pair, so the bound holds for it too, and is looser.
 
-    Which weights carry which name is not agreed: the transformed ones are those of weighted
-    all-pairs [2]_, where one classifier learns all pairs (:class:`WeightedAllPairs`); programs that
-    cite [1]_ or its later edition [3]_ weigh by the difference of the costs. Both are here, and
-    equal for costs of 0 and 1. The difference is never the smaller weight, so that the bound holds
-    for it too, looser. Costs times a number are weights times it, which a penalised classifier
-    feels: scale the costs, or tune the penalty.
+    With costs of 0 and 1 both weights are 1 for the pairs that contain the true class and 0 for all
+    others. This is plain one-versus-one, exactly, including ties of votes, which are broken as in
+    scikit-learn's ``OneVsOneClassifier``, by the sum of decision values or probabilities.
+
+    Scaling the costs scales the weights, which a penalised classifier feels: scale the costs, or
+    tune the penalty.
+
+    The default was "transformed" in version 0.1.0. A saved model holds its ``weights`` and is
+    loaded with them, whatever the default.
 
     Time is that of K (K - 1) / 2 fits, each on the rows whose costs of the two classes differ. The
     ridge builds K Gram matrices for all of them where costs are by class.
@@ -99,14 +103,14 @@ class CSOVO(BinaryReduction):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BinaryReduction._parameter_constraints,
-        "weights": [StrOptions({"transformed", "difference"})],
+        "weights": [StrOptions({"difference", "transformed"})],
     }
 
     def __init__(
         self,
         estimator: Any = None,
         *,
-        weights: Literal["transformed", "difference"] = "transformed",
+        weights: Literal["difference", "transformed"] = "difference",
         alpha: float = 1.0,
         n_jobs: int | None = None,
     ) -> None:

@@ -59,9 +59,10 @@ class WeightedAllPairs(BinaryReduction):
 
     Notes
     -----
-    Weights are differences of the costs transformed by :func:`rankwise.labels.csovo_costs`; a row's
-    excess cost is at most twice the weight of the questions answered wrongly [1]_. Stated from
-    memory of [1]_, which leaves the encoding of the pair open.
+    Weights are differences of the costs transformed by :func:`rankwise.labels.all_pairs_costs`.
+    The excess cost of a row is at most twice the weight of the questions answered wrongly [1]_.
+    Stated from memory of [1]_, which leaves the encoding of the pair open.
+    ``CSOVO(weights="transformed")`` has the same weights and one classifier per pair.
 
     A classifier gets up to N K (K - 1) rows, which are built. The ridge builds none of them: over
     the pairs of a row the squares are a Laplacian form of the scores, and what is solved is one

@@ -1,17 +1,15 @@
-"""From the costs of classes to weights of pairs of classes.
+"""Transformed costs of classes, whose differences weigh pairs of classes (weighted all-pairs).
 
 The transformation ``v_k = integral_0^{c_k} dt / #{j : c_j <= t}`` (costs shifted so that the least
 is 0) turns costs of K classes into weights of the K (K - 1) / 2 questions "a or b?": a row asks
-for the one with the smaller v, with weight ``|v_a - v_b|`` [1]_ [2]_. A class a loses, against the
+for the one with the smaller v, with weight ``|v_a - v_b|`` [1]_. A class a loses, against the
 classes that should beat it, weights that sum to its excess cost:
 ``sum_{b : v_b < v_a} (v_a - v_b) = c_a - min c``. Hence the class with most votes costs at most
 twice the weight of the questions answered wrongly.
 
 References
 ----------
-.. [1] Lin, "A simple cost-sensitive multiclass classification algorithm using one-versus-one
-   comparisons", technical report, National Taiwan University (2010).
-.. [2] Beygelzimer, Dani, Hayes, Langford & Zadrozny, "Error limiting reductions between
+.. [1] Beygelzimer, Dani, Hayes, Langford & Zadrozny, "Error limiting reductions between
    classification tasks", ICML 22 (2005).
 """
 
@@ -24,8 +22,8 @@ from rankwise.typing import ArrayLike, Float64Array
 _BLOCK = 4096  # rows
 
 
-def csovo_costs(costs: ArrayLike) -> Float64Array:
-    """Transformed costs whose differences weigh pairs of classes.
+def all_pairs_costs(costs: ArrayLike) -> Float64Array:
+    """Transformed costs whose differences weigh pairs of classes in weighted all-pairs.
 
     Parameters
     ----------
@@ -45,14 +43,14 @@ def csovo_costs(costs: ArrayLike) -> Float64Array:
 
     Notes
     -----
-    O(N K log K). Source: the recursion of Lin (2010), the integral of Beygelzimer et al. (2005).
+    O(N K log K). Source: the integral of Beygelzimer et al. (2005), which the recursion evaluates.
 
     Examples
     --------
-    >>> from rankwise.labels import csovo_costs
-    >>> csovo_costs([0, 1, 3, 3])
+    >>> from rankwise.labels import all_pairs_costs
+    >>> all_pairs_costs([0, 1, 3, 3])
     array([0., 1., 2., 2.])
-    >>> csovo_costs([[2, 1, 0], [0, 1, 1]])
+    >>> all_pairs_costs([[2, 1, 0], [0, 1, 1]])
     array([[1.5, 1. , 0. ],
            [0. , 1. , 1. ]])
     """

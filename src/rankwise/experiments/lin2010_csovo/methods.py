@@ -154,10 +154,12 @@ RIDGE: dict[str, Method] = {
     "OVO": Method(lambda alpha, rows, costs: CSOVO(alpha=alpha), ALPHAS, takes_costs=False),
     "OVA": Method(lambda a, rows, costs: RidgeClassifier(alpha=a), ALPHAS, takes_costs=False),
     "CSOVO": Method(lambda alpha, rows, costs: CSOVO(alpha=alpha), ALPHAS),
-    "CSOVO, cost differences": Method(
-        lambda alpha, rows, costs: CSOVO(weights="difference", alpha=alpha), ALPHAS
+    "weighted all-pairs": Method(
+        lambda alpha, rows, costs: CSOVO(weights="transformed", alpha=alpha), ALPHAS
     ),
-    "weighted all-pairs": Method(lambda alpha, rows, costs: WeightedAllPairs(alpha=alpha), ALPHAS),
+    "weighted all-pairs, one machine": Method(
+        lambda alpha, rows, costs: WeightedAllPairs(alpha=alpha), ALPHAS
+    ),
     "OSR, squared": Method(
         lambda alpha, rows, costs: CostSensitiveOneVsAllRegression(alpha=alpha), ALPHAS
     ),
@@ -176,8 +178,8 @@ SVM: dict[str, Method] = {
         lambda C, rows, costs: OneVsAll(_svm(C, rows, costs)), SVM_C, "numbers", takes_costs=False
     ),
     "SVM, CSOVO": Method(lambda C, rows, costs: CSOVO(_svm(C, rows, costs)), SVM_C, "numbers"),
-    "SVM, CSOVO, cost differences": Method(
-        lambda C, rows, costs: CSOVO(_svm(C, rows, costs), weights="difference"), SVM_C, "numbers"
+    "SVM, weighted all-pairs": Method(
+        lambda C, rows, costs: CSOVO(_svm(C, rows, costs), weights="transformed"), SVM_C, "numbers"
     ),
 }
 PLUG_IN: dict[str, Method] = {

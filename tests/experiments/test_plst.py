@@ -7,7 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankwise import PLST, BinaryRelevance, ModelTree, PartialBinaryRelevance
+from rankwise import (
+    PLST,
+    BinaryRelevance,
+    CompressedSensing,
+    ModelTree,
+    PartialBinaryRelevance,
+)
 from rankwise.datasets import MultiLabelData
 from rankwise.experiments.base import Verdict
 from rankwise.experiments.tai2012 import linear, parts, piecewise, plan, tables, tuned
@@ -55,6 +61,42 @@ def test_ridge_cells_are_the_estimators(data):
             assert found["ideal PLST"][seed][place] == pytest.approx(ideal)
         assert found["PLST"][seed] == found["PLST curve"][seed][1]
         assert found["ideal PLST"][seed][-1] == found["ideal PBR"][seed][-1] == 0
+
+
+def test_subsets_are_split_as_the_whole_set(data):
+    params = {"n_rows": 30, "n_splits": 3, "n_axes": 2, "n_draws": 2}
+    found = run("emotions/subset/119", **params)
+    assert found["sizes"] == [27, 3]
+    for seed in range(3):
+        train, test = parts.split(90, seed, 30)
+        assert not set(train) & set(test)
+        whole, _ = parts.split(90, seed)
+        assert set(train) <= set(whole)
+        X, Y = data.X[train], data.Y[train]
+        assert found["BR"][seed] == pytest.approx(loss(BinaryRelevance(0.01).fit(X, Y), data, test))
+        plst = PLST(2, alpha=0.01).fit(X, Y)
+        assert found["PLST"][seed] == pytest.approx(loss(plst, data, test))
+        for draw in range(2):
+            model = CompressedSensing(2, 3, draw, alpha=0.01).fit(X, Y)
+            assert found["CS"][draw][seed] == pytest.approx(loss(model, data, test))
+    for part, of_all in zip(parts.split(90, 0, 90), parts.split(90, 0), strict=True):
+        np.testing.assert_array_equal(part, of_all)
+
+
+def test_a_fitted_size_is_no_evidence(data):
+    name = f"emotions/subset/{tables.FITTED_SIZE}"
+    results = {name: run(name, n_rows=30, n_splits=3, n_draws=2)}
+    made = {table.name: table for table in EXPERIMENT.tables(results, False)}
+    values = made["subsets-emotions"].values
+    beside = [of for of in values if of.paper is not None]
+    assert [of.column for of in beside] == ["full BR", "PLST", "CS, mean of draws"]
+    assert {of.verdict for of in beside} == {Verdict.NOT_EVIDENCE}
+    assert [of.paper for of in beside] == [0.30069, 0.26417, 0.32889]
+    assert all(of.row.endswith("fitted size") for of in beside)
+    columns = {of.column: of.ours for of in values}
+    spread = np.std(results[name]["BR"], ddof=1)
+    assert columns["± of 20 splits, BR"] == pytest.approx(spread / np.sqrt(20))
+    assert sum(of.verdict is Verdict.NOT_RUN for of in values) == 7  # the other sizes
 
 
 def test_partial_losses_are_those_of_partial_binary_relevance(data):

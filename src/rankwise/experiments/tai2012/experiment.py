@@ -9,7 +9,7 @@ from typing import Any
 from rankwise.datasets import fetch
 from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
 from rankwise.experiments.tai2012 import figures, plan, tables
-from rankwise.experiments.tai2012.linear import compressed, ridge, statistics, times
+from rankwise.experiments.tai2012.linear import compressed, ridge, statistics, subset, times
 from rankwise.experiments.tai2012.piecewise import tree
 from rankwise.experiments.tai2012.tuned import ours
 
@@ -18,6 +18,7 @@ _WORK = {
     "ridge": ridge,
     "cs": compressed,
     "cs-curve": compressed,
+    "subset": subset,
     "tree": tree,
     "times": times,
     "ours": ours,

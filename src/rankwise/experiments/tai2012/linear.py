@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rankwise import CPLST, PLST, BinaryRelevance, CompressedSensing, PartialBinaryRelevance
+from rankwise.datasets import MultiLabelData
 from rankwise.experiments.base import Cell
 from rankwise.experiments.tai2012.parts import (
     dense_labels,
@@ -20,6 +21,7 @@ from rankwise.experiments.tai2012.parts import (
 )
 from rankwise.experiments.tai2012.plan import ALPHA
 from rankwise.labels import fit_splits
+from rankwise.typing import Int64Array
 
 N_TIMINGS = 3
 
@@ -84,6 +86,30 @@ def compressed(cell: Cell) -> list[float]:
     data, params = rows_of(cell.data), cell.params
     model = CompressedSensing(params["n_axes"], params["sparsity"], params["draw"], alpha=ALPHA)
     splits = [split(data.n_samples, seed) for seed in range(params["n_splits"])]
+    return _split_losses(model, data, splits)
+
+
+def subset(cell: Cell) -> dict[str, Any]:
+    """Losses of every split of random subsets; those of compressed sensing for every draw."""
+    data, params = rows_of(cell.data), cell.params
+    n_axes, seeds = params["n_axes"], range(params["n_splits"])
+    splits = [split(data.n_samples, seed, params["n_rows"]) for seed in seeds]
+    draws = [
+        CompressedSensing(n_axes, params["sparsity"], draw, alpha=ALPHA)
+        for draw in range(params["n_draws"])
+    ]
+    return {
+        "sizes": [len(rows) for rows in splits[0]],
+        "BR": _split_losses(BinaryRelevance(ALPHA), data, splits),
+        "PLST": _split_losses(PLST(n_axes, alpha=ALPHA), data, splits),
+        "CS": [_split_losses(model, data, splits) for model in draws],
+    }
+
+
+def _split_losses(
+    model: Any, data: MultiLabelData, splits: Sequence[tuple[Int64Array, Int64Array]]
+) -> list[float]:
+    """Hamming loss of a model on the test rows of every split."""
     fits = fit_splits(model, data.X, data.Y, [train for train, _ in splits])
     return [
         hamming(fitted.decision_function(data.X[test]), dense_labels(data.Y[test]))

@@ -21,10 +21,17 @@ def rows_of(source: str) -> MultiLabelData:
     return load_mulan(source.removeprefix("mulan-"))  # type: ignore[arg-type]
 
 
-def split(n_samples: int, seed: int) -> tuple[Int64Array, Int64Array]:
-    """Rows of train, nine tenths, and of test, each ascending."""
-    order = np.random.default_rng(seed).permutation(n_samples)
-    n_train = round(TRAIN_SHARE * n_samples)
+def split(n_samples: int, seed: int, n_rows: int | None = None) -> tuple[Int64Array, Int64Array]:
+    """Training rows, nine tenths, and test rows, each ascending.
+
+    Parameters
+    ----------
+    n_samples, seed : int
+    n_rows : int, optional
+        Size of a random subset that is split; all rows by default.
+    """
+    order = np.random.default_rng(seed).permutation(n_samples)[:n_rows]
+    n_train = round(TRAIN_SHARE * len(order))
     return np.sort(order[:n_train]), np.sort(order[n_train:])
 
 

@@ -10,6 +10,7 @@ from rankwise.experiments.base import Cell
 
 ALPHA = 0.01
 TRAIN_SHARE = 0.9
+N_SUBSET_SPLITS = 100
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Extent:
         Splits, and most dimensions, of the model tree.
     ours : int
         Splits of the tuned method.
+    subsets : tuple of int
+        Numbers of rows of random subsets, each split as the whole set is.
     """
 
     n_splits: int = 20
@@ -35,6 +38,7 @@ class Extent:
     cs_curve: tuple[int, ...] = ()
     tree: tuple[int, int] = (0, 0)
     ours: int = 20
+    subsets: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,11 @@ SETS: dict[str, Labelled] = {
     ),
     "emotions": Labelled(
         "emotions", 1, 3, tuple(range(1, 7)),
-        Extent(cs=(10, 20), cs_curve=tuple(range(1, 7)), tree=(10, 6)),
-        Extent(20, (5, 20), (1, 2, 4, 6), (1, 6), 2),
+        Extent(
+            cs=(10, 20), cs_curve=tuple(range(1, 7)), tree=(10, 6),
+            subsets=(593, 296, 198, 148, 119, 99, 85, 59),
+        ),
+        Extent(20, (5, 20), (1, 2, 4, 6), (1, 6), 2, (119,)),
     ),
 }
 # fmt: on
@@ -113,6 +120,9 @@ def _work(known: Labelled, of: Extent) -> Iterator[tuple[str, dict[str, Any]]]:
     for n_axes in of.cs_curve:
         curve = {"draw": 0, "n_splits": min(5, of.cs[1])}
         yield f"cs-curve/{n_axes}", {**curve, "n_axes": n_axes, "sparsity": known.sparsity}
+    for n_rows in of.subsets:
+        subset = {"n_rows": n_rows, "n_splits": N_SUBSET_SPLITS, "n_draws": of.cs[0]}
+        yield f"subset/{n_rows}", {**subset, **size}
     for split in range(of.tree[0]):
         yield f"tree/{split}", {"split": split, "grid": [m for m in grid if m <= of.tree[1]]}
     yield "times", size

@@ -447,7 +447,7 @@ def test_arrays_of_pickled_objects_stay_closed(model_file, tmp_path):
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
 def test_sparse_rows_come_back_and_hold_no_objects(kind, rows, tmp_path):
     X = kind(np.where(rows[0] > 0, rows[0], 0.0))
-    model = rankwise.PRank(kernel="rbf").fit(X, rows[1])
+    model = rankwise.PRank(kernel="rbf", random_state=0).fit(X, rows[1])
     model.X_fit_ = kind(model.X_fit_)
     again = load(model.save(tmp_path / "good"))
     assert type(again.X_fit_) is kind

@@ -45,10 +45,11 @@ class AggregatePRank(VotingRanker):
     kernel_params : dict, optional
     n_epochs : int >= 1, default=1
         Passes of ``fit`` over the rows.
-    shuffle : bool, default=False
-        Whether ``fit`` takes the rows in a random order, another one in each pass.
+    shuffle : bool, default=True
+        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
+        order given, see :class:`PRank`.
     random_state : int, RandomState or None, default=None
-        Of the coins and of ``shuffle``.
+        Seed of the coins and of ``shuffle``; pass an int for the same result in every fit.
 
     Attributes
     ----------
@@ -76,8 +77,8 @@ class AggregatePRank(VotingRanker):
     Notes
     -----
     O(n_prank n_columns) for each row, PRanks spread over threads; with a kernel O(n_support
-    (n_features + n_prank)). ``partial_fit`` on any cut of the rows gives the bits of one ``fit``,
-    coins included, for any number of threads.
+    (n_features + n_prank)). ``partial_fit`` on any cut of the rows gives the bits of one ``fit``
+    with ``shuffle=False``, coins included, for any number of threads.
 
     ``rank_score`` is the score on ``thresholds_`` for "bpm", else the mean class number voted for,
     unrounded. Its thresholds give the class for "bpm" and ``votes="mean"``; the other rules
@@ -96,7 +97,7 @@ class AggregatePRank(VotingRanker):
     >>> X, y = make_ordinal_square(5000, random_state=0)
     >>> ranker = AggregatePRank("bpm", tau=0.3, degree=2, random_state=0).fit(X[:4000], y[:4000])
     >>> round(ranker.score(X[4000:], y[4000:]), 3)
-    -0.221
+    -0.238
     """
 
     coef_: Float64Array
@@ -122,7 +123,7 @@ class AggregatePRank(VotingRanker):
         gamma: float | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
-        shuffle: bool = False,
+        shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.combine = combine

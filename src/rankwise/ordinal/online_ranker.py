@@ -2,7 +2,7 @@
 
 A learner keeps hypotheses on explicit features, or on the rows it keeps of a kernel. Every row is
 treated alike whatever the block it comes in, so any cut of the rows into calls of ``partial_fit``
-gives the bits of one ``fit``.
+gives the bits of one ``fit`` with ``shuffle=False``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class OnlineRanker(OrdinalRanker):
     def fit(
         self, X: FrameLike, y: ArrayLike, *, qid: ArrayLike | QueryGroups | None = None
     ) -> Self:
-        """Start anew and see every row ``n_epochs`` times, in the order given or shuffled.
+        """Start anew and read every row ``n_epochs`` times, in random order or as given.
 
         Parameters
         ----------
@@ -98,11 +98,8 @@ class OnlineRanker(OrdinalRanker):
             self._start(data.X, rng, streams=False)
             codes = data.y.astype(np.int64)
             for _ in range(self.n_epochs):
-                if self.shuffle:
-                    order = rng.permutation(len(codes))
-                    self._see(data.X[order], codes[order])
-                else:
-                    self._see(data.X, codes)
+                order = rng.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
+                self._see(data.X, codes[order], order)
             self._publish()
         return self
 
@@ -153,7 +150,7 @@ class OnlineRanker(OrdinalRanker):
             self._start(data.X, check_random_state(self.random_state), streams=True)
         else:
             self.hypotheses_ = self.hypotheses_.copy()
-        self._see(data.X, codes)
+        self._see(data.X, codes, np.arange(len(codes)))
         self._publish()
 
     def _check_unchanged(self) -> None:
@@ -260,22 +257,24 @@ class OnlineRanker(OrdinalRanker):
             )
         return resolve_kernel(self.kernel, X, self.gamma, params)
 
-    def _see(self, X: Matrix, codes: Int64Array) -> None:
-        """One pass over rows."""
-        deque(self._learn(X, codes), maxlen=0)
+    def _see(self, X: Matrix, codes: Int64Array, order: Int64Array) -> None:
+        """One pass over rows ``X[order]``, which have these classes."""
+        deque(self._learn(X, codes, order), maxlen=0)
 
-    def _learn(self, X: Matrix, codes: Int64Array) -> Iterator[NDArray[np.int32]]:
-        """One pass over rows; the thresholds lowered and raised, block by block."""
+    def _learn(
+        self, X: Matrix, codes: Int64Array, order: Int64Array
+    ) -> Iterator[NDArray[np.int32]]:
+        """As ``_see``; the thresholds lowered and raised, block by block: X is never copied."""
         if self.kernel is not None:
             for rows in _slices(len(codes), SUPPORT_BLOCK):
-                yield self._learn_by_values(X[rows], codes[rows])
+                yield self._learn_by_values(X[order[rows]], codes[rows])
                 self.n_seen_ += len(codes[rows])
             return
         phi = self._features()
         size = min(max(BLOCK_VALUES // phi.n_features_out, 1), BLOCK_ROWS)
         weight, entry = largest(self.hypotheses_.weights), 0.0
         for rows in _slices(len(codes), size):
-            features = phi(X[rows])
+            features = phi(X[order[rows]])
             # A step of a PRank is at most n_classes - 1 times a row; many steps stay in range too.
             entry = max(entry, largest(features))
             weight += len(codes[rows]) * len(self.classes_) * entry

@@ -34,11 +34,12 @@ class PRank(PerceptronRanker):
         keyword arguments of a callable.
     n_epochs : int >= 1, default=1
         Passes of ``fit`` over the rows.
-    shuffle : bool, default=False
-        Whether ``fit`` takes the rows in a random order, another one in each pass. Rows sorted by
-        class teach little: the last class wins.
+    shuffle : bool, default=True
+        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
+        order given, as a stream; rows sorted by class then teach little, because the last class
+        wins. ``partial_fit`` always reads its rows in the order given.
     random_state : int, RandomState or None, default=None
-        Of ``shuffle``.
+        Seed of ``shuffle``; pass an int for the same result in every fit.
 
     Attributes
     ----------
@@ -66,10 +67,10 @@ class PRank(PerceptronRanker):
     Notes
     -----
     O(n_columns + n_classes) for each row. With a kernel O(n_support n_features), and n_support
-    grows with the mistakes. ``partial_fit`` on any cut of the rows gives the bits of one ``fit``.
-    Class numbers are whole and thresholds start at 0, so thresholds stay in order [1]_. A row of
-    weight 2 is not two rows to a method that depends on their order: there is no
-    ``sample_weight``.
+    grows with the mistakes. ``partial_fit`` on any cut of the rows gives the bits of one ``fit``
+    with ``shuffle=False``. Class numbers are whole and thresholds start at 0, so thresholds stay
+    in order [1]_. A row of weight 2 is not two rows to a method that depends on their order: there
+    is no ``sample_weight``.
 
     Where some ``|(w, b)| = 1`` keeps every row at least gamma away from the thresholds, on its
     side, ``total_loss_ <= (n_classes - 1) (R^2 + 1) / gamma^2`` with R the largest norm of a row
@@ -85,11 +86,11 @@ class PRank(PerceptronRanker):
     >>> from rankwise import PRank
     >>> from rankwise.datasets import make_ordinal_square
     >>> X, y = make_ordinal_square(5000, random_state=0)
-    >>> ranker = PRank(degree=2).fit(X[:4000], y[:4000])
+    >>> ranker = PRank(degree=2, random_state=0).fit(X[:4000], y[:4000])
     >>> ranker.predict([[0.5, 0.5], [0.0, 1.0]])
-    array([3, 1])
+    array([4, 1])
     >>> ranker.thresholds_
-    array([-10.,  -5.,  -1.,   3.])
+    array([-10.,  -4.,  -2.,   3.])
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class PRank(PerceptronRanker):
         gamma: float | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
-        shuffle: bool = False,
+        shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.degree = degree

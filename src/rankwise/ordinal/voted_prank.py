@@ -39,10 +39,11 @@ class VotedPRank(VotingRanker):
     kernel_params : dict, optional
     n_epochs : int >= 1, default=1
         Passes of ``fit`` over the rows.
-    shuffle : bool, default=False
-        Whether ``fit`` takes the rows in a random order, another one in each pass.
+    shuffle : bool, default=True
+        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
+        order given, see :class:`PRank`.
     random_state : int, RandomState or None, default=None
-        Of ``shuffle``.
+        Seed of ``shuffle``; pass an int for the same result in every fit.
 
     Attributes
     ----------
@@ -97,9 +98,9 @@ class VotedPRank(VotingRanker):
     >>> from rankwise import VotedPRank
     >>> from rankwise.datasets import make_ordinal_square
     >>> X, y = make_ordinal_square(5000, random_state=0)
-    >>> ranker = VotedPRank(degree=2).fit(X[:4000], y[:4000])
+    >>> ranker = VotedPRank(degree=2, random_state=0).fit(X[:4000], y[:4000])
     >>> round(ranker.score(X[4000:], y[4000:]), 3)
-    -0.144
+    -0.152
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -116,7 +117,7 @@ class VotedPRank(VotingRanker):
         gamma: float | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
-        shuffle: bool = False,
+        shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.votes = votes
@@ -136,8 +137,8 @@ class VotedPRank(VotingRanker):
         self.threshold_path_ = np.zeros((1, len(self.classes_) - 1))
         self.survival_ = np.zeros(1, dtype=np.int64)
 
-    def _see(self, X: Matrix, codes: Int64Array) -> None:
-        moves = np.concatenate([moves[:, 0] for moves in self._learn(X, codes)])
+    def _see(self, X: Matrix, codes: Int64Array, order: Int64Array) -> None:
+        moves = np.concatenate([moves[:, 0] for moves in self._learn(X, codes, order)])
         mistakes = np.flatnonzero(moves.any(axis=1))
         ends = np.diff(np.concatenate([[0], mistakes, [len(codes)]]))
         self.survival_ = np.concatenate([self.survival_, ends[1:]])
@@ -149,7 +150,7 @@ class VotedPRank(VotingRanker):
         replay_thresholds(moves[mistakes], codes[mistakes], path)
         self.threshold_path_ = np.concatenate([self.threshold_path_, path[1:]])
         if self.kernel is None:  # else they are kept already
-            self.X_fit_ = _joined(self.X_fit_, X[mistakes])
+            self.X_fit_ = _joined(self.X_fit_, X[order[mistakes]])
 
     def _publish(self) -> None:
         self.thresholds_ = self._half_steps()

@@ -39,10 +39,11 @@ class WidrowHoff(OnlineRanker):
     kernel_params : dict, optional
     n_epochs : int >= 1, default=1
         Passes of ``fit`` over the rows.
-    shuffle : bool, default=False
-        Whether ``fit`` takes the rows in a random order, another one in each pass.
+    shuffle : bool, default=True
+        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
+        order given, see :class:`PRank`.
     random_state : int, RandomState or None, default=None
-        Of ``shuffle``.
+        Seed of ``shuffle``; pass an int for the same result in every fit.
 
     Attributes
     ----------
@@ -68,7 +69,7 @@ class WidrowHoff(OnlineRanker):
     Notes
     -----
     O(n_columns) for each row; with a kernel O(n_support n_features). ``partial_fit`` on any cut of
-    the rows gives the bits of one ``fit``.
+    the rows gives the bits of one ``fit`` with ``shuffle=False``.
 
     Differs from plain least mean squares: the step is at most 1 / ``|x|^2``.
 
@@ -83,9 +84,9 @@ class WidrowHoff(OnlineRanker):
     >>> from rankwise import WidrowHoff
     >>> from rankwise.datasets import make_ordinal_square
     >>> X, y = make_ordinal_square(5000, random_state=0)
-    >>> ranker = WidrowHoff(eta=0.1, degree=2).fit(X[:4000], y[:4000])
+    >>> ranker = WidrowHoff(eta=0.1, degree=2, random_state=0).fit(X[:4000], y[:4000])
     >>> round(ranker.score(X[4000:], y[4000:]), 3)
-    -0.282
+    -0.289
     """
 
     _constant: ClassVar[bool] = True
@@ -103,7 +104,7 @@ class WidrowHoff(OnlineRanker):
         gamma: float | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
-        shuffle: bool = False,
+        shuffle: bool = True,
         random_state: Any = None,
     ) -> None:
         self.eta = eta

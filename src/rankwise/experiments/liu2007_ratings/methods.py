@@ -51,7 +51,9 @@ def _constant(draw: Draw, seed: int) -> float:
 
 
 def _aggregate(combine: str) -> Callable[[int], Any]:
-    return lambda seed: AggregatePRank(combine, tau=TAU, n_prank=N_PRANK, random_state=seed)
+    return lambda seed: AggregatePRank(
+        combine, tau=TAU, n_prank=N_PRANK, shuffle=False, random_state=seed
+    )
 
 
 RANKING, GINI = "ranking tree", "Gini tree"
@@ -60,10 +62,11 @@ TREES: dict[str, Loss] = {
     GINI: _tree("gini", "median"),
     "Gini tree, most frequent": _tree("gini", "mode"),
 }
+# Rows in the order in which they are drawn, as the paper's single pass has them.
 PERCEPTRONS: dict[str, Callable[[int], Any]] = {
-    "PRank": lambda seed: PRank(),
-    "VotedPRank": lambda seed: VotedPRank(),
-    "WidrowHoff": lambda seed: WidrowHoff(eta=ETA),
+    "PRank": lambda seed: PRank(shuffle=False),
+    "VotedPRank": lambda seed: VotedPRank(shuffle=False),
+    "WidrowHoff": lambda seed: WidrowHoff(eta=ETA, shuffle=False),
     "AggregatePRank bpm": _aggregate("bpm"),
     "AggregatePRank bag": _aggregate("bag"),
     "AggregatePRank vote": _aggregate("vote"),

@@ -50,16 +50,18 @@ def perceptrons(data: Points, seed: int) -> dict[str, dict[str, float]]:
     """
     losses: dict[str, dict[str, float]] = {}
     for name, learner in (
-        ("WidrowHoff(eta=0.1)", WidrowHoff(eta=0.1, degree=2)),
-        ("PRank", PRank(degree=2)),
+        ("WidrowHoff(eta=0.1)", WidrowHoff(eta=0.1, degree=2, shuffle=False)),
+        ("PRank", PRank(degree=2, shuffle=False)),
     ):
         losses[name] = {"one": data.loss(learner.fit(data.X, data.y).predict(data.X_test))}
-    voted = VotedPRank(degree=2)
+    voted = VotedPRank(degree=2, shuffle=False)
     losses["PRank-VP"] = _by_rule(voted, data)
     losses[AVERAGED] = {"one": data.loss(mean_hypothesis(voted, data.X_test))}
     for tau in TAUS:
         for letters, combine in (("VP", "vote"), ("BPM", "bpm"), ("Bagg", "bag")):
-            learner = AggregatePRank(combine, tau, N_PRANK, degree=2, random_state=seed)
+            learner = AggregatePRank(
+                combine, tau, N_PRANK, degree=2, shuffle=False, random_state=seed
+            )
             name = f"OAP-{letters}(tau={tau})"
             if combine == "bpm":
                 losses[name] = {"one": data.loss(learner.fit(data.X, data.y).predict(data.X_test))}

@@ -56,6 +56,12 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
         data=("movielens-1m", "jester", "book-crossing-partial"),
     ),
+    "elmrank-penalties": Entry(
+        "rankwise.experiments.elmrank_penalties.experiment:PenaltyPaths",
+        title="MPRank and SVRank at every penalty: where the published values lie",
+        paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
+        data=("movielens-1m", "jester"),
+    ),
     "elmrank-qsar": Entry(
         "rankwise.experiments.elmrank_qsar.experiment:Qsar",
         title="ELMRank, SVR and LS-SVR on inhibitors of DHFR and COX2, and six sets more",

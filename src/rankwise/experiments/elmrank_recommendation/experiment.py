@@ -57,7 +57,7 @@ class Recommendation(Experiment):
             ratings = load_book_crossing()
             reviewers = book_reviewers(ratings)
         else:
-            table = _table(cell.data)
+            table = reference_rows(cell.data)
             ratings, group = table.ratings, tuple(params["group"])
             reviewers = draw_reviewers(table, params["repetition"], group, params["n_reviewers"])
         family, _ = FAMILIES[params["family"]]
@@ -68,5 +68,6 @@ class Recommendation(Experiment):
 
 
 @cache
-def _table(name: str) -> ReferenceTable:
+def reference_rows(name: str) -> ReferenceTable:
+    """The references of a data set; kept for the cells that follow."""
     return reference_table(LOAD[name]())

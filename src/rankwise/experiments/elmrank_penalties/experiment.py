@@ -1,0 +1,37 @@
+"""Paths of penalties of MPRank and SVRank on the reviewers of elmrank-recommendation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rankwise.datasets import fetch
+from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise.experiments.elmrank_penalties import figures, plan, tables
+from rankwise.experiments.elmrank_penalties.fits import compute
+from rankwise.experiments.elmrank_recommendation.experiment import Recommendation, reference_rows
+from rankwise.experiments.elmrank_recommendation.reviewers import draw_reviewers
+
+
+class PenaltyPaths(Experiment):
+    """Whether some penalty gives the published values of MPRank and of SVRank, and which."""
+
+    def data(self) -> Mapping[str, FindFiles]:
+        return {name: lambda name=name: fetch(name) for name in plan.DATA.values()}
+
+    def cells(self, quick: bool) -> Sequence[Cell]:
+        return list(plan.cells(quick))
+
+    def run(self, cell: Cell) -> Any:
+        params = cell.params
+        table = reference_rows(cell.data)
+        reviewers = draw_reviewers(
+            table, params["repetition"], tuple(params["group"]), params["n_reviewers"]
+        )
+        return compute(reviewers, params)
+
+    def tables(self, results: Results, quick: bool) -> Sequence[Table]:
+        return tables.make(results, quick, Recommendation().published("published.csv"))
+
+    def figures(self, results: Results, quick: bool) -> Sequence[Figure]:
+        return figures.make(results, quick)

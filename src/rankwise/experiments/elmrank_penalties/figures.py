@@ -1,0 +1,28 @@
+"""Mean squared difference by penalty, one line for each kernel."""
+
+from __future__ import annotations
+
+from rankwise.experiments.base import Figure, Results, Series
+from rankwise.experiments.elmrank_penalties.plan import PATHS, TITLES, groups
+from rankwise.experiments.elmrank_penalties.tables import curves
+
+
+def make(results: Results, quick: bool) -> list[Figure]:
+    """A figure for every method, data set and group that has run."""
+    figures = []
+    for method in PATHS:
+        for data, group in groups():
+            found = curves(results, quick, method, data, group)
+            if found:
+                series = [
+                    Series(kernel, of.exponents.tolist(), ours=of.means["MSD"].tolist())
+                    for kernel, of in found.items()
+                ]
+                figures.append(
+                    Figure(
+                        f"path-{method.lower()}-{data}-{group}",
+                        f"{method} on {TITLES[data]} {group}",
+                        "log10 lam", "mean squared difference", series,
+                    )
+                )  # fmt: skip
+    return figures

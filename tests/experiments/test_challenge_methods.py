@@ -8,7 +8,7 @@ import importlib.machinery
 import numpy as np
 import pytest
 
-from rankwise import LinearRegressionRanker, RankSVM, RidgeRanker, StackingRanker
+from rankwise import LinearRegressionRanker, ORBoost, RankSVM, RidgeRanker, StackingRanker
 from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Verdict, reproduce
 from rankwise.experiments.base import Cell
@@ -67,9 +67,15 @@ def test_without_torch_the_rest_runs(torch):
     assert {cell.data for cell in full.values()} == set(EXPERIMENT.data())
     assert {cell.data for cell in quick.values()} == {SLICES}
     networks = [name for name in full if "/boltz/" in name]
-    assert len(networks) == (12 * 6 if torch else 0)
-    ensembles = {name.rpartition("/")[2] for name in full if "ensemble" in name}
-    assert ensembles == {"ensemble20" if torch else "ensemble18"}
+    assert len(networks) == (19 * 6 if torch else 0)
+    assert {name.split("/")[1] for name in full if name.startswith("mq2008")} == {
+        f"fold{number}" for number in range(1, 6)
+    }
+    ensembles = {name.partition("/")[2].partition("/")[2] for name in full if "ensemble" in name}
+    assert ensembles == {"ensemble18", "ensemble18/out-of-fold"} | (
+        {"ensemble20"} if torch else set()
+    )
+    assert not any("out-of-fold" in name for name in quick)
     assert not any("mq2008" in name and "overall" in name for name in full)
     assert full["ohsumed/fold2/rank_svm/query/none"].data == "ohsumed-min"
 
@@ -84,31 +90,66 @@ def test_the_ensemble_has_20_models():
     assert len(ensemble.models("ERR", with_boltz=False)) == plan.N_MODELS - plan.N_BOLTZ
 
 
-def test_the_ensemble_is_what_stacking_ranker_makes_of_its_models(fold):
+@pytest.mark.parametrize("out_of_fold", [False, True], ids=["80/20", "out of fold"])
+def test_the_ensemble_is_what_stacking_ranker_makes_of_its_models(fold, out_of_fold):
     members = {
         "linear": LinearRegressionRanker(),
         "ridge": RidgeRanker(alpha=100.0),
         "BoltzRank": RankSVM(C=0.01),
     }
-    found = ensemble.stacked("mq2008", fold, members)
+    found = ensemble.stacked("mq2008", fold, members, out_of_fold=out_of_fold)
+    recipe = {} if out_of_fold else {"share": 0.8, "refit": False}
     err = "ERR(max_grade=2,empty=0)"
     for degree, of in ((2, found), (1, found["variants"]["RankLR, degree 1"])):
-        stack = StackingRanker(
-            list(members.items()), share=0.8, refit=False, degree=degree, measure=err
-        ).fit(fold.train.X, fold.train.y, qid=fold.train.qid)
+        stack = StackingRanker(list(members.items()), degree=degree, measure=err, **recipe).fit(
+            fold.train.X, fold.train.y, qid=fold.train.qid
+        )
         scores = {
             name: stack.predict(part.X, qid=part.qid)
             for name, part in (("vali", fold.vali), ("test", fold.test))
         }
         wanted = measured("mq2008", fold, scores)
         assert {name: of[name] for name in wanted} == wanted
-    assert found["n_held_out"] == 6
+    assert found["n_held_out"] == (30 if out_of_fold else 6)
     for name, model in stack.models_[0].items():
         wanted = evaluate(fold.test.y, scores_of(model, fold.test.X), fold.test.qid, [err])
         assert found["models"][name]["test"]["ERR"] == pytest.approx(wanted[err])
     assert set(found["variants"]) == {
         "RankLR, degree 1", "RankLR, degree 2, without BoltzRank", "mean of scaled scores",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["orboost-lr/rank", "orboost-lr-perceptron/none"])
+def test_forms_and_bases_of_orboost_are_cells(fold, monkeypatch, name):
+    monkeypatch.setattr(fits.ordinal, "parts", lambda data, number: fold)
+    monkeypatch.setattr(fits, "parts", lambda data, number: fold)
+    method = name.partition("/")[0]
+    data, params = plan.methods("mq2008", quick=False)[method][name]
+    found = fits.compute(Cell("x", {**params, "fold": 1, "rounds": [2, 5]}, data))
+    for of, rounds in zip(found, (2, 5), strict=True):
+        estimator = ORBoost(
+            form="lr", n_estimators=rounds, base=params["base"], base_iter=100, max_bins=255,
+            row_weight="rank" if name.endswith("rank") else None, random_state=0,
+        )  # fmt: skip
+        estimator.fit(fold.train.X, fold.train.y, qid=fold.train.qid)
+        err = "ERR(max_grade=2,empty=0)"
+        wanted = evaluate(fold.test.y, estimator.rank_score(fold.test.X), fold.test.qid, [err])
+        assert of["test"]["ERR"] == pytest.approx(wanted[err], abs=1e-9)
+    assert {params["base"] for _, params in plan.methods("x", False)["orboost"].values()} == {
+        "stump"
+    }
+
+
+def test_every_query_of_the_lambdarank_set_is_tested_once():
+    folds = [parts.__wrapped__("lambdarank", number) for number in range(1, 6)]
+    tested = np.concatenate([np.unique(of.test.qid) for of in folds])
+    assert len(tested) == len(set(tested)) == 251
+    for of, following in zip(folds, folds[1:] + folds[:1], strict=True):
+        ids = [set(part.qid) for part in (of.train, of.vali, of.test)]
+        assert sum(map(len, ids)) == 251
+        assert {len(ids[1]), len(ids[2])} <= {50, 51}
+        assert not (ids[0] & ids[1] or ids[0] & ids[2] or ids[1] & ids[2])
+        assert ids[2] == set(following.vali.qid)
 
 
 @pytest.mark.parametrize("key", ["rank_svm", "rank_lr"])
@@ -177,8 +218,9 @@ def made_up(rng):
         value = setting(rng, level[fold])
         if "ensemble" in cell.name:
             parts = {name: setting(rng, 0.3 + 0.1 * k) for k, name in enumerate(MODELS)}
+            hows = ("RankLR, degree 1", "mean of scaled scores")
             value |= {
-                "models": parts, "variants": {"mean of scaled scores": setting(rng, 0.2)},
+                "models": parts, "variants": {how: setting(rng, 0.2) for how in hows},
                 "C": {ensemble.MAIN: 0.01}, "n_held_out": 4,
             }  # fmt: skip
         results[cell.name] = [value]
@@ -195,7 +237,17 @@ def test_tables_say_what_is_ahead_and_why_something_is_missing(torch, rng):
     whole = values["online"]["Ensemble", "OHSUMED ERR"]
     assert (boltz.ours is not None) == (whole.ours is not None) == torch
     assert [("needs torch" in of.note) != torch for of in (boltz, whole)] == [True, True]
-    assert (("Ensemble of 18, without BoltzRank", "MQ2008 ERR") in values["online"]) != torch
+    for row in ("Ensemble of 18, without BoltzRank", "Ensemble of 18, top trained out of fold"):
+        assert values["online"][row, "MQ2008 ERR"].ours is not None
+    for row in ("ORBoost-LR", "ORBoost-LR, perceptrons"):
+        assert values["online"][row, "lambdarank ERR"].ours is not None
+    recipes = values["recipes"]
+    for how in (ensemble.MAIN, "mean of scaled scores"):
+        lead = recipes[f"{how}: out of fold minus 80/20", "MQ2008 ERR"].ours
+        each = [
+            recipes[f"{how}, {recipe}", "MQ2008 ERR"].ours for recipe in ("80/20", "out of fold")
+        ]
+        assert lead == pytest.approx(each[1] - each[0])  # folds of equal size here
     assert values["online"]["Ensemble", "Yahoo! ERR"].paper == 0.4565
     overall = values["rank-svm-settings-test"]["overall normalization", "MQ2008 ERR"]
     assert overall.ours is None
@@ -266,16 +318,20 @@ def test_the_closed_set_runs_when_its_files_are_there(tmp_path, monkeypatch):
     """On a made miniature: every cell of it but BoltzRank's, and columns in the tables."""
     monkeypatch.setattr(plan, "find_spec", lambda name: None)
     monkeypatch.setattr(plan, "GRIDS", {"err": [1.0, 10.0], "absolute": [0.01, 0.1]})
+    monkeypatch.setattr(plan, "FOLDS", {"mq2008": 1, "yahoo-ltrc-1": 1})
+    monkeypatch.setattr(plan, "OVERALL", {"yahoo-ltrc-1": "yahoo-ltrc-1"})
+    monkeypatch.setattr(plan, "ROUNDS", (2, 5))
+    monkeypatch.setattr(plan, "PERCEPTRON_ROUNDS", (1, 2))
     monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path / "cache"))
     write_yahoo(tmp_path, monkeypatch)
     parts.cache_clear()
     found = reproduce("challenge-methods", store=tmp_path / "store")
     parts.cache_clear()
-    assert set(found.missing) == {"mq2008", "ohsumed", "ohsumed-min", SLICES}
+    assert set(found.missing) == {"mq2008"}
     assert [f"{o.name}: {o.message}" for o in found.with_status("failed")] == []
     done = {outcome.name: outcome.value for outcome in found.with_status("done")}
     assert {name.partition("/")[0] for name in done} == {"yahoo-ltrc-1"}
-    assert len(done) == len([c for c in plan.cells(False) if c.data == "yahoo-ltrc-1"]) == 19
+    assert len(done) == len([c for c in plan.cells(False) if c.data == "yahoo-ltrc-1"]) == 25
     for value in done.values():
         assert len(value[0]["queries"]) == QUERIES["valid"]
     online = {(v.row, v.column): v for v in found.tables[0].values}

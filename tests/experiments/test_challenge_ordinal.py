@@ -198,6 +198,7 @@ def test_one_ensemble_is_measured_on_its_way(tiny_fold, monkeypatch):
         pytest.skip("the registry has no orboost yet")
     monkeypatch.setattr(fits, "parts", lambda data, fold: tiny_fold)
     params = {"kind": "boost", "fold": 1, "weight": "rank_query", "rounds": [5, 12]}
+    params |= plan.ALL_STUMPS
     found = fits.compute(plan.Cell("x", params, "mq2008"))
     assert [of["rounds"] for of in found] == [5, 12]
     assert found[0]["seconds"] < found[1]["seconds"]

@@ -1,4 +1,4 @@
-"""The ensemble of 20 models: what StackingRanker makes of them with 80 % of the queries."""
+"""The ensemble of 20 models: StackingRanker by the report's recipe, and out of fold."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold
 from rankwise.experiments.challenge_methods.plan import N_EPOCHS, PATIENCE
 from rankwise.experiments.lin2010_challenge.parts import measured, measures
+from rankwise.experiments.lin2010_challenge.plan import ALL_STUMPS
 from rankwise.experiments.stacking.fits import rows_of
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
-from rankwise.rankers.ensemble.members import member_scores
+from rankwise.rankers.ensemble.members import fitted, member_scores
 from rankwise.typing import Float64Array
 
-SHARE = 0.8
+SHARE, N_FOLDS = 0.8, 5
 BOLTZ = "BoltzRank"
 MAIN = "RankLR, degree 2"
 # C of the twelve ORSVMs: six of either kind of costs.
@@ -55,7 +56,12 @@ def models(err: str, with_boltz: bool) -> dict[str, Any]:
         ),
         **{
             f"ORBoost, weight {weight or 'none'}": made(
-                "orboost", n_estimators=1000, row_weight=weight, **stopped
+                "orboost",
+                n_estimators=1000,
+                row_weight=weight,
+                random_state=0,
+                **ALL_STUMPS,
+                **stopped,
             )
             for weight in (None, "rank", "gain")
         },
@@ -71,15 +77,22 @@ def models(err: str, with_boltz: bool) -> dict[str, Any]:
     return found
 
 
-def ensemble(data: str, fold: Fold, with_boltz: bool) -> dict[str, Any]:
+def ensemble(data: str, fold: Fold, with_boltz: bool, *, out_of_fold: bool) -> dict[str, Any]:
     """Measures of the ensemble, of every model in it, and of other ways to put them together."""
     start = time.perf_counter()
     err = measures(data)["ERR"]
-    return stacked(data, fold, models(err, with_boltz), start)
+    return stacked(data, fold, models(err, with_boltz), start, out_of_fold=out_of_fold)
 
 
-def stacked(data: str, fold: Fold, members: dict[str, Any], start: float = 0.0) -> dict[str, Any]:
-    """What StackingRanker(members, share=0.8, refit=False) reaches, and what it is made of.
+def stacked(
+    data: str,
+    fold: Fold,
+    members: dict[str, Any],
+    start: float = 0.0,
+    *,
+    out_of_fold: bool = False,
+) -> dict[str, Any]:
+    """What a StackingRanker of these members reaches, and what it is made of.
 
     Parameters
     ----------
@@ -89,18 +102,25 @@ def stacked(data: str, fold: Fold, members: dict[str, Any], start: float = 0.0) 
         Those whose names begin with "BoltzRank" are left out of one of the variants.
     start : float
         Of the clock, for the seconds.
+    out_of_fold : bool
+        False: ``share=0.8, refit=False``, as in the report. True: ``cv=5``, the top learns from
+        scores of all training queries, each by models fitted without it, and reads those of models
+        fitted on all of them.
     """
     vali = fold.vali
     assert vali is not None
     rows = rows_of(fold.train)
     numbers = query_numbers(rows)
-    splits = parts(None, SHARE, rows, numbers)
+    splits = (
+        parts(N_FOLDS, None, rows, numbers) if out_of_fold else parts(None, SHARE, rows, numbers)
+    )
     validation = {"X_val": vali.X, "y_val": vali.y, "qid_val": vali.qid}
     held = held_out(members, rows, splits, numbers, True, validation)
+    read = held.models[0]
+    if out_of_fold:
+        read = fitted(members, rows.X, rows.y, numbers, validation)
     scored = {"vali": vali, "test": fold.test}
-    columns = {
-        name: member_scores(held.models[0], part.X, part.qid) for name, part in scored.items()
-    }
+    columns = {name: member_scores(read, part.X, part.qid) for name, part in scored.items()}
     scaled = {
         name: QueryScaler("standard").fit_transform(columns[name], qid=part.qid)
         for name, part in scored.items()

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from rankwise.experiments.base import Table, Value
 from rankwise.experiments.challenge_methods import plan
-from rankwise.experiments.challenge_methods.chosen_tables import Methods, absent
+from rankwise.experiments.challenge_methods.chosen_tables import ABSENT, Methods, absent
 from rankwise.experiments.challenge_methods.ensemble import MAIN
-from rankwise.experiments.lin2010_challenge.chosen_tables import Setting
+from rankwise.experiments.lin2010_challenge.chosen_tables import Setting, over_folds, paired
 from rankwise.experiments.lin2010_challenge.value_tables import TITLES
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 
 _BEST = "best model by validation"
+_RECIPES = (MAIN, "RankLR, degree 1", "mean of scaled scores")
 
 
 def ensemble_table(data: str, of: Methods) -> Table:
@@ -56,6 +57,54 @@ def ensemble_table(data: str, of: Methods) -> Table:
         "other ways to put them together.",
         error_is="standard error of the mean over queries",
     )
+
+
+def recipe_table(sets: Mapping[str, Methods]) -> Table:
+    """The top trained on a fifth of the queries beside one trained on out-of-fold scores."""
+    names = {
+        "80/20": plan.ensemble_name(False),
+        "out of fold": plan.ensemble_name(False, out_of_fold=True),
+    }
+    values = []
+    for how in _RECIPES:
+        found = {
+            (data, recipe): _variant(of.at(name), how)
+            for data, of in sets.items()
+            for recipe, name in names.items()
+        }
+        for recipe in names:
+            for data in sets:
+                one = found[data, recipe]
+                for measure, title in (("ERR", "ERR"), ("nDCG", "nDCG@10")):
+                    mean, spread = over_folds(one, "test", measure)
+                    column = f"{TITLES[data]} {title}"
+                    note = "" if one else ABSENT
+                    values.append(Value(f"{how}, {recipe}", column, mean, spread, note=note))
+        for data in sets:
+            mean, error = paired(found[data, "out of fold"], found[data, "80/20"])
+            note = "" if mean is not None else ABSENT
+            values.append(
+                Value(f"{how}: out of fold minus 80/20", f"{TITLES[data]} ERR", mean, error,
+                      note=note)
+            )  # fmt: skip
+    return Table(
+        "recipes",
+        "Two recipes for the ensemble of 18: test parts",
+        values,
+        "80/20: the models are fitted on 80 % of the training queries, the top on their scores for "
+        "the rest. Out of fold: the top learns from scores of all training queries, each by models "
+        "fitted without its fifth, and reads those of models fitted on all of them. Mean: nothing "
+        "is trained on top, so that it differs by the models' training queries alone. BoltzRank "
+        "is left out of both for time.",
+        "standard deviation over folds; of a difference standard error of the mean over queries",
+    )
+
+
+def _variant(found: Sequence[Setting] | None, how: str) -> Sequence[Setting] | None:
+    """The top of the ensemble itself, or another way to put its models together."""
+    if found is None or how == MAIN:
+        return found
+    return [one["variants"][how] for one in found]
 
 
 def _measures(row: str, found: Sequence[Setting]) -> list[Value]:

@@ -56,7 +56,7 @@ def _boltz(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]
 
 
 def _ensemble(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
-    return [ensemble(data, fold, params["with_boltz"])]
+    return [ensemble(data, fold, params["with_boltz"], out_of_fold=params["out_of_fold"])]
 
 
 def by_query(fold: Fold) -> Fold:

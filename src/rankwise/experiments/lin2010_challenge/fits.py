@@ -17,7 +17,7 @@ from rankwise.experiments.lin2010_challenge.parts import (
     parts,
     small_sets,
 )
-from rankwise.experiments.lin2010_challenge.plan import RANKERS
+from rankwise.experiments.lin2010_challenge.plan import ALL_STUMPS, RANKERS
 
 
 def compute(cell: Cell) -> Any:
@@ -61,7 +61,10 @@ def _small(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]
 def _boost(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]]:
     """One ensemble, measured on its way at every number of rounds."""
     weight = None if params["weight"] == "none" else params["weight"]
-    estimator = _make(params, {"row_weight": weight, "warm_start": True})
+    settings = {name: params[name] for name in ALL_STUMPS}
+    estimator = _make(
+        params, {"row_weight": weight, "warm_start": True, "random_state": 0, **settings}
+    )
     found, seconds = [], 0.0
     for rounds in params["rounds"]:
         estimator.set_params(n_estimators=rounds)

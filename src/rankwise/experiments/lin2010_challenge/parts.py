@@ -16,6 +16,7 @@ from rankwise.metrics.predicting import scores_of
 from rankwise.typing import Float64Array
 
 _PARTS = ("train", "vali", "test")
+N_ROTATED = 5  # parts of a set that is published without five folds
 YAHOO_QUERIES = 400  # 9,500 rows, as many as the training parts of MQ2008 and OHSUMED have
 
 
@@ -31,16 +32,19 @@ def measures(data: str) -> dict[str, str]:
 def parts(data: str, fold: int) -> Fold:
     """A fold of a set, its features normalised as the set's publisher or the challenge has them.
 
-    MQ2008 and OHSUMED are as published. The slices of MSLR-WEB take turns; their features, and
-    those of OHSUMED's raw version, are replaced by their rank in the training part, from 0 to 1,
-    since those of the challenge lie in [0, 1] by their rank among all values. Of the challenge's
-    own set 1 some queries of the training part train and others validate (the report's internal
-    validation), and its validation part (online) is the test part.
+    MQ2008 and OHSUMED are as published, and so are the features of the lambdarank set, which lie
+    from 0 to 1; all its queries take turns, in five parts. The slices of MSLR-WEB take turns; their
+    features, and those of OHSUMED's raw version, are replaced by their rank in the training part,
+    from 0 to 1, since those of the challenge lie in [0, 1] by their rank among all values. Of the
+    challenge's own set 1 some queries of the training part train and others validate (the report's
+    internal validation), and its validation part (online) is the test part.
     """
     if data == "mslr-slices":
         only = load_dataset(data)[0]
         of = [getattr(only, name) for name in _PARTS]
         return ranked(Fold(*(of[(i + fold - 1) % 3] for i in range(3))))
+    if data == "lambdarank":
+        return rotated(load_dataset(data, part="all"), fold)
     if data == "yahoo-ltrc-1":
         return sampled(load_dataset(data)[0], YAHOO_QUERIES)
     published = load_dataset(data)[fold - 1]
@@ -56,6 +60,21 @@ def ranked(fold: Fold) -> Fold:
         replace(part, X=scaler.transform(part.X)) for part in (fold.train, fold.vali, fold.test)
     )
     return Fold(train, vali, test, fold.name)
+
+
+def rotated(data: RankingData, number: int) -> Fold:
+    """Fold ``number``, from 1, of five parts of the queries in a random order.
+
+    Three parts train, the next validates and the one after it tests, so that every query is in one
+    test part.
+    """
+    order = np.random.default_rng(0).permutation(data.n_queries)
+    of = np.array_split(order, N_ROTATED)
+    turned = [of[(i + number - 1) % N_ROTATED] for i in range(N_ROTATED)]
+    train, vali, test = (
+        data.queries(np.sort(rows)) for rows in (np.concatenate(turned[:3]), *turned[3:])
+    )
+    return Fold(train, vali, test, f"fold{number}")
 
 
 def sampled(published: Fold, n_queries: int) -> Fold:

@@ -10,8 +10,8 @@ from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, over_fo
 
 Published = dict[tuple[str, str, str], dict[str, str]]
 TITLES = {
-    "mq2008": "MQ2008", "ohsumed": "OHSUMED", "mslr-slices": "MSLR slices",
-    "yahoo-ltrc-1": "Yahoo! sample",
+    "mq2008": "MQ2008", "ohsumed": "OHSUMED", "lambdarank": "lambdarank",
+    "mslr-slices": "MSLR slices", "yahoo-ltrc-1": "Yahoo! sample",
 }  # fmt: skip
 YAHOO = "Yahoo!"
 CLOSED = (

@@ -39,12 +39,26 @@ def test_json_is_the_leaderboard(rankwise, letor_file):
         FAST.split(","), read_letor(letor_file), cv=3, preset="letor3", select_by="AP",
         test="wilcoxon", random_state=4,
     )  # fmt: skip
-    assert found.settings.test == "wilcoxon"
+    assert (found.settings.test, found.settings.correction) == ("wilcoxon", "holm")
     assert found.specs == expected.specs
     for one, other in zip(found.rows(), expected.rows(), strict=True):
         assert one["ranker"] == other["ranker"]
         assert one["measures"] == other["measures"]
     assert run.json["report"] is None
+
+
+def test_corrections_have_the_same_names_as_in_python(rankwise, letor_file):
+    arguments = ("compare", letor_file, "--rankers", FAST, "--folds", 3, "--measures", "AP")
+    run = rankwise(*arguments, "--correction", "benjamini-hochberg", "--json")
+    assert run.code == 0, run.err
+    expected = compare(FAST.split(","), read_letor(letor_file), cv=3, measures=["AP"],
+                       correction="benjamini-hochberg")  # fmt: skip
+    assert run.json["rows"][1]["p_corrected"] == expected.rows()[1]["p_corrected"]
+    wrong = rankwise(*arguments, "--paired-test", "wilcoxon", "--correction", "max-t")
+    assert wrong.code == 2
+    assert wrong.err == (
+        "error: --correction max-t takes t statistics. Use --paired-test t, or --correction holm.\n"
+    )
 
 
 def test_the_bundled_set_brings_its_fold_and_the_last_line_names_the_report(rankwise, tmp_path):

@@ -13,6 +13,7 @@ from scipy import stats
 
 from rankwise.metrics.randomisation import sign_flip_p_values
 from rankwise.metrics.significance import (
+    benjamini_hochberg,
     bonferroni,
     bootstrap_interval,
     bootstrap_intervals,
@@ -22,7 +23,10 @@ from rankwise.metrics.significance import (
     holm,
     paired_test,
     rank_biserial,
+    stratified_mean,
+    t_intervals,
 )
+from rankwise.metrics.stratified import stratified_means, t_p_values
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 METHODS = ("t", "wilcoxon", "randomisation")
@@ -225,7 +229,7 @@ def test_holm_and_bonferroni(p):
 def test_corrections_do_not_count_tests_that_were_not_made():
     p = [0.01, np.nan, 0.04, 0.03]
     kept = [0, 2, 3]
-    for correct in (holm, bonferroni):
+    for correct in (holm, bonferroni, benjamini_hochberg):
         adjusted = correct(p)
         assert np.isnan(adjusted[1])
         np.testing.assert_array_equal(adjusted[kept], correct([p[i] for i in kept]))
@@ -367,23 +371,87 @@ def test_compare_to_best(rng, method, greater_is_better):
         values = per_query[row.name]
         assert row.mean == pytest.approx(np.mean([np.nanmean(values[:30]), values[30:].mean()]))
         assert (row.low, row.high) == pytest.approx(
-            bootstrap_interval(values, strata=strata, n_resamples=500, random_state=1), rel=1e-12
+            t_intervals(values[:, None], strata=strata)[0], rel=1e-12
         )
         assert row.low < row.mean < row.high
-        assert row.difference == pytest.approx(row.mean - best.mean)
+        assert row.difference == pytest.approx(
+            stratified_mean(values - per_query["best"], strata), abs=1e-14
+        )
     assert math.isnan(best.p_value) and (best.wins, best.ties, best.losses) == (0, 80, 0)
     for row in (close, weak):
-        expected = paired_test(
-            per_query[row.name], per_query["best"], method, n_resamples=500, random_state=1
-        )
-        assert row.p_value == expected.p_value
+        difference = per_query[row.name] - per_query["best"]
+        if method == "t":
+            expected = t_p_values(stratified_means(difference[:, None], strata))[0]
+        else:
+            expected = paired_test(difference, np.zeros(80), method, n_resamples=500,
+                                   random_state=1).p_value  # fmt: skip
+        assert row.p_value == pytest.approx(expected, rel=1e-12)
         assert row.effect == cohens_d(per_query[row.name], per_query["best"])
-    corrected = holm([close.p_value, weak.p_value])
-    assert [close.p_corrected, weak.p_corrected] == corrected.tolist()
+        assert row.difference_low < row.difference < row.difference_high
     assert weak.wins + weak.ties + weak.losses == 76
     assert weak.losses > 60
     assert all(math.isnan(v) for v in (none.mean, none.low, none.p_value, none.p_corrected))
     assert (none.wins, none.losses) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("method", "correction", "correct"),
+    [
+        ("t", "holm", holm),
+        ("t", "benjamini-hochberg", benjamini_hochberg),
+        ("t", "bonferroni", bonferroni),
+        ("wilcoxon", None, holm),
+        ("randomisation", "holm", holm),
+    ],
+)
+def test_corrections_are_over_all_pairs(rng, method, correction, correct):
+    values = rng.random((40, 4)) + np.array([0.0, 0.05, 0.1, 0.4])
+    values[3, 1] = np.nan
+    table = compare_to_best(
+        dict(zip("abcd", values.T, strict=True)),
+        method=method,
+        correction=correction,
+        n_resamples=300,
+    )
+    pairs = list(itertools.combinations("abcd", 2))
+    columns = dict(zip("abcd", values.T, strict=True))
+    p = [
+        paired_test(columns[a], columns[b], method, n_resamples=300, random_state=0).p_value
+        for a, b in pairs
+    ]
+    adjusted = dict(zip(pairs, correct(p), strict=True))
+    best = table[0].name
+    assert best == "d"
+    for row in table[1:]:
+        assert row.p_corrected == pytest.approx(adjusted[row.name, best], rel=1e-9)
+        if method == "t" and row.p_corrected >= 0.05:
+            assert row.difference_low <= 0 <= row.difference_high
+
+
+def test_a_correction_must_suit_the_test():
+    with pytest.raises(ValueError, match=r"takes t statistics, got method='wilcoxon'\. Use"):
+        compare_to_best({"a": [1.0, 2.0]}, method="wilcoxon", correction="max-t")
+    with pytest.raises(ValueError, match=r"correction must be one of .*got 'hochberg'"):
+        compare_to_best({"a": [1.0, 2.0]}, correction="hochberg")
+    with pytest.raises(ValueError, match="interval must be one of"):
+        compare_to_best({"a": [1.0, 2.0]}, interval="basic")
+
+
+def naive_benjamini_hochberg(p):
+    """The closed form: the smallest n p / rank among those not smaller."""
+    ordered = sorted(p)
+    return [
+        min(1.0, min(len(p) * ordered[k] / (k + 1) for k in range(len(p)) if ordered[k] >= value))
+        for value in p
+    ]
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=9))
+def test_benjamini_hochberg(p):
+    adjusted = benjamini_hochberg(p)
+    np.testing.assert_allclose(adjusted, naive_benjamini_hochberg(p), rtol=1e-12)
+    np.testing.assert_allclose(adjusted, stats.false_discovery_control(p), rtol=1e-12)
+    assert (adjusted <= holm(p) + 1e-15).all()
 
 
 def test_compare_to_best_corner_cases():

@@ -125,7 +125,11 @@ def test_the_leaderboard_shows_what_the_object_says(board, html):
         assert f">{row['measures']['AP']['mean']:.4f}</td>" in line
         if row["rank"] > 1:
             assert f"{row['diff']:+.4f}".replace("-", "−") in line
-            assert ("behind" in line) == (row["p_holm"] < 0.05)
+            assert ("behind" in line) == (row["p_corrected"] < 0.05)
+            if row["p_corrected"] >= 0.05:
+                numbers = [f"{row[what]:+.4f}" for what in ("diff", "diff_low", "diff_high")]
+                shown = "{} ({}, {} to {})".format("not separable from the best", *numbers)
+                assert shown.replace("-", "−") in line
     assert "early stopping at 12" in body
 
 

@@ -81,8 +81,8 @@ def test_numbers_do_not_depend_on_the_number_of_jobs(rng):
     assert [board.settings.n_jobs for board in boards] == [1, 2]
     for board in boards[1:]:
         np.testing.assert_equal(values_of(board), values_of(boards[0]))
-        assert [(r["ranker"], r["low"], r["p_holm"]) for r in board.rows()] == [
-            (r["ranker"], r["low"], r["p_holm"]) for r in boards[0].rows()
+        assert [(r["ranker"], r["low"], r["p_corrected"]) for r in board.rows()] == [
+            (r["ranker"], r["low"], r["p_corrected"]) for r in boards[0].rows()
         ]
         assert [c.chosen for c in board.cells] == [c.chosen for c in boards[0].cells]
         for cell, other in zip(board.cells, boards[0].cells, strict=True):
@@ -222,6 +222,12 @@ def test_folds_are_made_when_they_are_due(rng):
         ({"measures": ["nDGC@10"]}, ValueError, "nDGC"),
         ({"select_by": "no"}, ValueError, "unknown measure"),
         ({"test": "sign"}, ValueError, "test must be one of"),
+        ({"correction": "tukey"}, ValueError, "correction must be one of"),
+        (
+            {"test": "wilcoxon", "correction": "max-t"},
+            ValueError,
+            "takes t statistics, got test='wilcoxon'",
+        ),
         ({"confidence": 95}, ValueError, "between 0 and 1, got 95"),
         ({"cv": 1}, ValueError, "between 2 and n_queries=20"),
         ({"data": [1.0]}, TypeError, "RankingData, a Fold"),

@@ -11,6 +11,8 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import Ridge
 
+from rankwise.metrics.significance import holm
+from rankwise.metrics.stratified import stratified_means, t_p_values
 from rankwise.selection import Cell, FoldInfo, Leaderboard, Settings, compare
 from tests.selection.helpers import Column, Moody, graded_data
 
@@ -75,20 +77,29 @@ def test_headline_is_the_mean_of_fold_means(board):
 
 
 @pytest.mark.parametrize("test", ["t", "wilcoxon"])
-def test_tests_are_paired_pooled_and_holm_corrected(board, test):
+def test_tests_are_paired_and_corrected_over_all_pairs(board, test):
     board = Leaderboard(
         board.specs, board.descriptions, board.fold_infos, board.cells,
-        Settings("made", "AP", test=test),
+        Settings("made", "AP", test=test, correction="holm"),
     )  # fmt: skip
     values = board.per_query()
-    peer = {"t": stats.ttest_rel, "wilcoxon": stats.wilcoxon}[test]
+
+    def peer(a, b):
+        if test == "wilcoxon":
+            return stats.wilcoxon(a, b).pvalue
+        return t_p_values(stratified_means((a - b)[:, None], board.fold_of_query))[0]
+
     rows = {row["ranker"]: row for row in board.rows()}
-    p = {name: peer(values[name], values["good"]).pvalue for name in ("near", "bad")}
+    p = {name: peer(values[name], values["good"]) for name in ("near", "bad")}
+    p_other = peer(values["near"], values["bad"])
     assert rows["near"]["p"] == pytest.approx(p["near"])
     assert rows["bad"]["p"] == pytest.approx(p["bad"])
-    assert rows["bad"]["p_holm"] == pytest.approx(2 * p["bad"])
-    assert rows["near"]["p_holm"] == pytest.approx(max(p["near"], 2 * p["bad"]))
-    assert [rows["good"][k] for k in ("diff", "p", "p_holm", "effect")] == [0.0, None, None, None]
+    adjusted = holm([p["near"], p["bad"], p_other])
+    assert rows["near"]["p_corrected"] == pytest.approx(adjusted[0])
+    assert rows["bad"]["p_corrected"] == pytest.approx(adjusted[1])
+    untested = ("p", "p_corrected", "separable", "effect", "diff_low", "diff_high")
+    assert rows["good"]["diff"] == 0.0
+    assert [rows["good"][k] for k in untested] == [None] * 6
     difference = values["bad"] - values["good"]
     assert rows["bad"]["effect"] == pytest.approx(difference.mean() / difference.std(ddof=1))
     assert rows["bad"]["diff"] == pytest.approx(rows["bad"]["mean"] - rows["good"]["mean"])
@@ -124,8 +135,8 @@ def test_a_tie_with_the_best_is_told_from_the_best(rng):
     values = rng.random(10)
     board = board_of({"a": {"AP": values}, "b": {"AP": values.copy()}}, [10])
     first, second = board.rows()
-    assert (first["ranker"], first["p_holm"]) == ("a", None)
-    assert (second["ranker"], second["p_holm"], second["diff"]) == ("b", 1.0, 0.0)
+    assert (first["ranker"], first["p_corrected"]) == ("a", None)
+    assert (second["ranker"], second["p_corrected"], second["diff"]) == ("b", 1.0, 0.0)
 
 
 def test_json_round_trip(board, tmp_path):
@@ -160,13 +171,45 @@ def test_text_is_aligned_and_complete(board):
     header = next(line for line in lines if "ranker" in line)
     start = lines.index(header)
     table = lines[start : start + 5]
-    assert all("ranker p (Holm) fit s predict s MB".count(w) for w in header.split()[-4:])
+    assert all("ranker p fit s predict s MB".count(w) for w in header.split()[-4:])
     assert len({len(line) for line in table}) == 1
     for row, line in zip(board.rows(), table[2:], strict=True):
         half = (row["high"] - row["low"]) / 2
         assert f"{row['mean']:.4f} ± {half:.4f}" in line
         assert line.split()[:2] == [str(row["rank"]), row["ranker"]]
     assert "AP = AP(" in text
+    assert "p of this difference: max-t permutation test over all pairs of rankers." in text
+
+
+def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals(rng):
+    quality = rng.random(30)
+    noise = 0.1 * rng.standard_normal(30)
+    noise += -0.01 - noise.mean()
+    board = board_of(
+        {"good": {"AP": quality}, "near": {"AP": quality + noise}, "bad": {"AP": 0.3 * quality}},
+        [12, 10, 8],
+    )
+    near, bad = board.rows()[1:]
+    assert (near["ranker"], near["separable"], bad["separable"]) == ("near", False, True)
+    numbers = f"{near['diff']:+.4f}, {near['diff_low']:+.4f} to {near['diff_high']:+.4f}"
+    said = f"Not separable from the best (difference, joint 95 % interval): near ({numbers})."
+    assert said in str(board).splitlines()
+    assert near["diff_low"] < 0 < near["diff_high"]
+
+
+@pytest.mark.parametrize(
+    ("test", "correction", "said"),
+    [
+        ("t", "holm", "paired t test, Holm-corrected over all pairs of rankers"),
+        ("wilcoxon", None, "paired Wilcoxon test, Holm-corrected over all pairs of rankers"),
+        ("t", "benjamini-hochberg", "Benjamini-Hochberg-corrected (false discovery rate) over"),
+    ],
+)
+def test_the_text_names_the_test(board, test, correction, said):
+    settings = Settings("made", "AP", test=test, correction=correction)
+    other = Leaderboard(board.specs, board.descriptions, board.fold_infos, board.cells, settings)
+    assert said in str(other)
+    assert Leaderboard.from_dict(other.to_dict()).settings.correction == correction
 
 
 def test_frame(board, monkeypatch):

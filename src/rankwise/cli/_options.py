@@ -60,7 +60,7 @@ Folds = Annotated[
         "or of the files given. Data sets bring their own folds.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Of folds, rankers and intervals.")]
+Seed = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
 Jobs = Annotated[int, typer.Option("--n-jobs", help="Cells at a time; -1: one per CPU.")]
 Store = Annotated[
     Path | None,

@@ -31,8 +31,17 @@ if TYPE_CHECKING:
     from rankwise.selection import Leaderboard
 
 
+class Correction(StrEnum):
+    """Corrections of p-values over all pairs of rankers."""
+
+    max_t = "max-t"
+    holm = "holm"
+    benjamini_hochberg = "benjamini-hochberg"
+    bonferroni = "bonferroni"
+
+
 class PairedTest(StrEnum):
-    """Tests of per-query values against the best."""
+    """Tests of the per-query values of two rankers."""
 
     t = "t"
     wilcoxon = "wilcoxon"
@@ -61,8 +70,15 @@ def compare(
     preset: Preset = None,
     select_by: SelectBy = None,
     paired_test: Annotated[
-        PairedTest, typer.Option(help="Test of the per-query values against the best.")
+        PairedTest, typer.Option(help="Test of the per-query values of two rankers.")
     ] = PairedTest.t,
+    correction: Annotated[
+        Correction | None,
+        typer.Option(
+            help="Correction of p-values over all pairs of rankers (default: max-t with the t "
+            "test, else holm)."
+        ),
+    ] = None,
     store: Store = None,
     n_jobs: Jobs = 1,
     seed: Seed = 0,
@@ -78,6 +94,10 @@ def compare(
     """
     from rankwise.cli._data import load_folds
 
+    if correction is Correction.max_t and paired_test is not PairedTest.t:
+        raise UsageError(
+            "--correction max-t takes t statistics. Use --paired-test t, or --correction holm."
+        )
     names = _rankers(rankers)
     wanted = read_measures(measures, preset)
     if select_by is not None:
@@ -93,6 +113,7 @@ def compare(
         preset=preset,
         select_by=select_by,
         test=paired_test.value,
+        correction=None if correction is None else correction.value,
         store=store,
         n_jobs=n_jobs,
         seed=seed,
@@ -119,7 +140,8 @@ def run(
     measures: list[str],
     preset: str | None,
     select_by: str | None,
-    test: str,
+    test: str = "t",
+    correction: str | None = None,
     store: Path | None,
     n_jobs: int,
     seed: int,
@@ -136,6 +158,7 @@ def run(
             preset=preset,
             select_by=select_by,
             test=test,
+            correction=correction,
             store=store,
             n_jobs=n_jobs,
             random_state=seed,

@@ -57,7 +57,6 @@ def cv(
         measures=list(wanted),
         preset=preset,
         select_by=select_by,
-        test="t",
         store=store,
         n_jobs=n_jobs,
         seed=seed,

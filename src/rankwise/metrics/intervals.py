@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.metrics.stratified import check_level, checked_values, stratum_codes
+from rankwise.typing import ArrayLike, Float64Array
 
 # Means of the same values in another order count as ties.
 TIE = 1e-12
@@ -66,6 +67,9 @@ def bootstrap_interval(
     Notes
     -----
     O(n_resamples · n_queries) time. Equal to ``scipy.stats.bootstrap`` with the same generator.
+    Too short for few queries: nominal 95 % intervals held the true mean in 92 % of samples of 25
+    queries and in 90 % of samples of 20 queries in five folds. Prefer
+    :func:`rankwise.metrics.significance.t_intervals` for means and differences of means.
 
     Examples
     --------
@@ -105,15 +109,9 @@ def bootstrap_intervals(
     ndarray of shape (n_systems, 2), float64
         A system's interval does not depend on the other systems.
     """
-    values = np.asarray(values, dtype=np.float64)
-    codes = np.zeros(len(values), np.int64) if strata is None else _codes(strata, len(values))
-    if values.ndim != 2 or np.isinf(values).any():
-        raise ValueError(
-            "values must be finite numbers or NaN, one row per query, "
-            f"got shape {values.shape}. Mark queries without a value as NaN."
-        )
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}. Write 0.95 for 95 %.")
+    values = checked_values(values)
+    codes = stratum_codes(strata, len(values))
+    check_level(level)
     if method not in ("bca", "percentile"):
         raise ValueError(f"method must be 'bca' or 'percentile', got {method!r}.")
     if n_resamples < 1:
@@ -136,27 +134,6 @@ def bootstrap_intervals(
             else math.nan
         )
     return intervals
-
-
-def stratified_mean(values: Float64Array, strata: ArrayLike | None = None) -> float:
-    """Mean of the stratum means over values that are not NaN; NaN where there is none."""
-    codes = np.zeros(len(values), np.int64) if strata is None else _codes(strata, len(values))
-    counted = ~np.isnan(values)
-    if not counted.any():
-        return math.nan
-    sums = np.bincount(codes[counted], weights=values[counted])
-    sizes = np.bincount(codes[counted])
-    return float((sums[sizes > 0] / sizes[sizes > 0]).mean())
-
-
-def _codes(strata: ArrayLike, n_queries: int) -> Int64Array:
-    strata = np.asarray(strata)
-    if strata.shape != (n_queries,):
-        raise ValueError(
-            f"strata must have shape ({n_queries},) as the values do, got {strata.shape}. "
-            "Pass the fold of each query."
-        )
-    return np.unique(strata, return_inverse=True)[1].astype(np.int64)
 
 
 def _intervals(

@@ -1,7 +1,9 @@
 """Corrections of p-values for the number of tests in a family.
 
-Both keep the chance of any false rejection below the level, whatever the dependence between the
-tests; Holm's is never weaker than Bonferroni's (Holm 1979, Scand. J. Statist. 6:65-70).
+Holm's and Bonferroni's keep the chance of any false rejection below the level, whatever the
+dependence between the tests; Holm's is never weaker (Holm 1979, Scand. J. Statist. 6:65-70).
+Benjamini and Hochberg's keeps the expected share of false rejections among all rejections below
+the level.
 """
 
 from __future__ import annotations
@@ -58,6 +60,29 @@ def bonferroni(p_values: ArrayLike) -> Float64Array:
     """
     p, made = _checked(p_values)
     p[made] = np.minimum(p[made] * made.sum(), 1.0)
+    return p
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
+    """Benjamini and Hochberg's adjusted p-values, in the order given; NaN as in :func:`holm`.
+
+    Notes
+    -----
+    Controls the false discovery rate for independent or positively dependent tests (Benjamini &
+    Hochberg 1995, J. R. Statist. Soc. B 57:289-300). O(n log n).
+
+    Examples
+    --------
+    >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    p, made = _checked(p_values)
+    tested = p[made]
+    order = np.argsort(-tested, kind="stable")
+    steps = len(tested) / np.arange(len(tested), 0, -1)
+    adjusted = np.empty_like(tested)
+    adjusted[order] = np.minimum(np.minimum.accumulate(tested[order] * steps), 1.0)
+    p[made] = adjusted
     return p
 
 

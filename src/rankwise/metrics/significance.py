@@ -1,8 +1,9 @@
-"""Is the difference between rankers more than chance? One door to tests, effects and intervals.
+"""Is the difference between rankers more than chance? Tests, corrections, effects, intervals.
 
-Two rankers are compared on the same queries by :func:`paired_test`; several are tested against
-the best of them by :func:`compare_to_best`, with the p-values corrected (:func:`holm`,
-:func:`bonferroni`), effect sizes and bootstrap intervals. Queries that do not count for a measure
+Two rankers are compared on the same queries by :func:`paired_test`. Several are tested against the
+best of them by :func:`compare_to_best`, which accounts for all pairs and for the selection of the
+best. :func:`holm`, :func:`benjamini_hochberg` and :func:`bonferroni` correct any p-values. Means
+have :func:`t_intervals` or :func:`bootstrap_intervals`. Queries that do not count for a measure
 (NaN) are dropped.
 """
 
@@ -14,15 +15,16 @@ from rankwise.metrics.intervals import (
     Interval,
     bootstrap_interval,
     bootstrap_intervals,
-    stratified_mean,
 )
-from rankwise.metrics.multiplicity import bonferroni, holm
+from rankwise.metrics.multiplicity import benjamini_hochberg, bonferroni, holm
 from rankwise.metrics.paired import PairedTest, paired_test
+from rankwise.metrics.stratified import stratified_mean, t_intervals
 
 __all__ = [
     "Comparison",
     "Interval",
     "PairedTest",
+    "benjamini_hochberg",
     "bonferroni",
     "bootstrap_interval",
     "bootstrap_intervals",
@@ -33,4 +35,5 @@ __all__ = [
     "paired_test",
     "rank_biserial",
     "stratified_mean",
+    "t_intervals",
 ]

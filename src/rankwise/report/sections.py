@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.metrics import parse
 from rankwise.report.series import differences
-from rankwise.report.text import number
+from rankwise.report.text import number, signed
+from rankwise.selection.table import how_tested
 
 if TYPE_CHECKING:
     from rankwise.datasets.lint_report import LintReport
     from rankwise.selection import Leaderboard
 
-SIGNIFICANT = 0.05
 BAR_WIDTH = 180.0
 _MOST_PLACES = 3
-_TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
 # The interval plot beside each row, in SVG units.
 PLOT_WIDTH, _PLOT_MARGIN = 132.0, 6.0
 
@@ -31,7 +30,8 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "measure": board.measures[0],
         "others": board.measures[1:],
         "level": f"{100 * board.settings.confidence:g}\u00a0%",
-        "test": _TESTS.get(board.settings.test, board.settings.test),
+        "tested": how_tested(board.settings),
+        "behind_below": f"{1 - board.settings.confidence:g}",
         "larger_is_better": parse(board.specs[board.measures[0]]).greater_is_better,
         "rows": [
             {
@@ -140,26 +140,29 @@ def verdict(board: Leaderboard) -> str:
         first += f" ({number(best['low'])} to {number(best['high'])})"
     if len(finished) == 1:
         return f"{first}."
-    behind = [row["ranker"] for row in finished[1:] if _is_behind(row)]
-    level = [row["ranker"] for row in finished[1:] if not _is_behind(row)]
-    if not level:
-        return f"{first}, significantly ahead of {_listed(behind)}."
-    second = f"Its lead over {_listed(level)} may be chance"
+    behind = [row["ranker"] for row in finished[1:] if row["separable"]]
+    close = [
+        f"{row['ranker']}{_difference(row)}" for row in finished[1:] if row["separable"] is False
+    ]
+    if not close:
+        return f"{first}, significantly ahead of {_listed(behind)}." if behind else f"{first}."
+    second = f"{_listed(close)} {'is' if len(close) == 1 else 'are'} not separable from it"
     if behind:
-        second += f"; {_listed(behind)} {'is' if len(behind) == 1 else 'are'} significantly behind"
+        second += f". {_listed(behind)} {'is' if len(behind) == 1 else 'are'} significantly behind"
     return f"{first}. {second}."
 
 
 def _standing(row: dict[str, Any]) -> str:
     if row["rank"] == 1:
         return "best"
-    if row["p_holm"] is None:
+    if row["separable"] is None:
         return "not tested"
-    return "behind" if _is_behind(row) else "level with the best"
+    return "behind" if row["separable"] else f"not separable from the best{_difference(row)}"
 
 
-def _is_behind(row: dict[str, Any]) -> bool:
-    return row["p_holm"] is not None and row["p_holm"] < SIGNIFICANT
+def _difference(row: dict[str, Any]) -> str:
+    """The difference to the best and its interval, in parentheses."""
+    return f" ({signed(row['diff'])}, {signed(row['diff_low'])} to {signed(row['diff_high'])})"
 
 
 def _listed(names: list[str]) -> str:

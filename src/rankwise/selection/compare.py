@@ -13,7 +13,7 @@ from joblib import effective_n_jobs
 from rankwise._threads import available_threads
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.metrics import Measure, evaluate, parse
-from rankwise.metrics.paired import METHODS, check_choice
+from rankwise.metrics.against_best import check_correction
 from rankwise.selection.candidates import Candidate, as_candidates
 from rankwise.selection.cell import Cell
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
@@ -41,6 +41,7 @@ def compare(
     random_state: int = 0,
     progress: Progress | None = None,
     test: str = "t",
+    correction: str | None = None,
     confidence: float = 0.95,
 ) -> Leaderboard:
     """Tune, fit and measure every ranker on every fold.
@@ -73,13 +74,18 @@ def compare(
         ``joblib.parallel_config("dask")`` cells run on the cluster's workers, which must reach
         the ``store``; the share of threads is that of this machine.
     random_state : int
-        Of the folds, of every ``random_state`` that is None, of the intervals.
+        Seed for folds, for unset random states and for permutation tests.
     progress : callable, optional
         ``progress(done, total, cell)`` after each cell, in this process.
     test : {"t", "wilcoxon", "randomisation"}
-        Paired test of the per-query values against the best ranker.
+        Paired test of the per-query values of two rankers.
+    correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
+        Correction of the p-values over all pairs of rankers, which accounts for the selection of
+        the best ranker by the same queries. "max-t": permutation test of the largest t statistic,
+        with ``test="t"`` only. None: "max-t" with ``test="t"``, "holm" with the others.
     confidence : float in (0, 1)
-        Of the intervals.
+        Level of the intervals. A ranker is called not separable from the best if its corrected
+        p-value is at least ``1 - confidence``.
 
     Returns
     -------
@@ -114,7 +120,7 @@ def compare(
     >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
     [('linear_regression', 0.99), ('DummyRegressor', 0.51)]
     """
-    check_choice("test", test, METHODS)
+    correction = check_correction(test, correction, name="test")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     candidates = as_candidates(rankers, random_state=random_state)
@@ -177,6 +183,7 @@ def compare(
             data=folds.name,
             select_by=str(select),
             test=test,
+            correction=correction,
             confidence=confidence,
             random_state=random_state,
             n_jobs=n_jobs,

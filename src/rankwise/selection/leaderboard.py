@@ -53,11 +53,10 @@ class Leaderboard:
 
     Notes
     -----
-    A ranker's headline is the mean of its fold means (as LETOR reports). The interval is a BCa
-    bootstrap over queries within folds. The paired test against the best ranker takes the
-    per-query values of all folds together; its p-values are Holm-corrected over the rankers
-    of the table. The best was chosen by the same data, so that a p-value against it is a little
-    optimistic.
+    A ranker's headline is the mean of its fold means (as LETOR reports), with Student's t interval
+    over queries within folds. Tests against the best ranker are corrected over all pairs of
+    rankers, since the best is chosen by the same queries; see
+    :func:`rankwise.metrics.significance.compare_to_best`.
     """
 
     def __init__(
@@ -135,8 +134,10 @@ class Leaderboard:
         list of dict
             ``rank`` (1-based; None where a fold is missing), ``ranker``, ``status``, ``message``;
             ``measures``: by name a dict of ``mean``, ``low``, ``high``, ``folds`` (mean of every
-            fold), ``diff`` (mean minus the mean of this measure's best), ``p``, ``p_holm``,
-            ``effect``; the same eight at the top level for ``measure``; ``fit_seconds``,
+            fold), ``diff`` (to this measure's best), ``diff_low``, ``diff_high``, ``p``,
+            ``p_corrected``, ``separable``, ``effect``, ``wins``, ``ties``, ``losses``, all as in
+            ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
+            ``fit_seconds``,
             ``predict_seconds``, ``memory_bytes`` (medians over folds), ``n_settings`` (settings
             tried in a fold), ``chosen`` (by fold), ``notes``. None stands for what does not exist.
         """
@@ -252,6 +253,7 @@ class Leaderboard:
                 complete,
                 greater_is_better=parse(self.specs[name]).greater_is_better,
                 test=self.settings.test,
+                correction=self.settings.correction,
                 confidence=self.settings.confidence,
                 random_state=self.settings.random_state,
             )

@@ -42,6 +42,7 @@ class Settings:
     data: str
     select_by: str
     test: str = "t"
+    correction: str | None = None
     confidence: float = 0.95
     random_state: int = 0
     n_jobs: int = 1

@@ -19,13 +19,17 @@ class Standing:
     Attributes
     ----------
     mean, low, high : float or None
-        Mean of the fold means and its bootstrap interval; None where a fold is missing.
+        Mean of the fold means and its t interval; None where a fold is missing.
     folds : list of float or None
         Mean of every fold.
-    diff : float or None
-        ``mean`` minus that of the best by this measure; 0 for the best itself.
-    p, p_holm : float or None
-        Paired test against the best, plain and Holm-corrected; None for the best itself.
+    diff, diff_low, diff_high : float or None
+        Mean difference to the best by this measure, with an interval that holds jointly for all
+        pairs of rankers; 0 for the best itself, which has no interval.
+    p, p_corrected : float or None
+        Paired test against the best, plain and corrected for all pairs of rankers; None for the
+        best itself.
+    separable : bool or None
+        Whether ``p_corrected`` is below 1 - confidence; None for the best itself.
     effect : float or None
         Cohen's d of the paired differences to the best.
     wins, ties, losses : int or None
@@ -37,8 +41,11 @@ class Standing:
     high: float | None = None
     folds: list[float | None] = field(default_factory=list)
     diff: float | None = None
+    diff_low: float | None = None
+    diff_high: float | None = None
     p: float | None = None
-    p_holm: float | None = None
+    p_corrected: float | None = None
+    separable: bool | None = None
     effect: float | None = None
     wins: int | None = None
     ties: int | None = None
@@ -53,6 +60,7 @@ def standings(
     *,
     greater_is_better: bool,
     test: str,
+    correction: str | None,
     confidence: float,
     random_state: int,
 ) -> dict[str, Standing]:
@@ -65,7 +73,7 @@ def standings(
     n_folds : int
     complete : mapping of str to bool
         Whether all folds of the ranker are finished; only such rankers are compared.
-    greater_is_better, test, confidence, random_state
+    greater_is_better, test, correction, confidence, random_state
         As for :func:`rankwise.metrics.significance.compare_to_best`.
     """
     folds = {
@@ -76,6 +84,7 @@ def standings(
         {name: values for name, values in per_query.items() if complete[name]},
         greater_is_better=greater_is_better,
         method=test,
+        correction=correction,
         strata=fold_of_query,
         level=confidence,
         random_state=random_state,
@@ -90,8 +99,13 @@ def standings(
                 high=_number(row.high),
                 folds=folds[row.name],
                 diff=row.difference,
+                diff_low=_number(row.difference_low),
+                diff_high=_number(row.difference_high),
                 p=_number(row.p_value),
-                p_holm=_number(row.p_corrected),
+                p_corrected=_number(row.p_corrected),
+                separable=None
+                if math.isnan(row.p_corrected)
+                else row.p_corrected < round(1 - confidence, 12),
                 effect=None if is_best else _number(row.effect),
                 wins=None if is_best else row.wins,
                 ties=None if is_best else row.ties,

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rankwise.metrics.against_best import check_correction
+
 if TYPE_CHECKING:
     from rankwise.selection.leaderboard import Leaderboard
+    from rankwise.selection.provenance import Settings
 
 _NONE = "–"
 _MEGABYTE = 1e6
@@ -15,7 +18,7 @@ def leaderboard_text(board: Leaderboard) -> str:
     """The table, what its columns mean, and what failed or was noted."""
     rows = board.rows()
     first, settings = board.measures[0], board.settings
-    header = ["#", "ranker", *board.measures, "to best", "p (Holm)", "fit s", "predict s", "MB"]
+    header = ["#", "ranker", *board.measures, "to best", "p", "fit s", "predict s", "MB"]
     lines = [_cells(row, board.measures) for row in rows if row["rank"]]
     level = f"{100 * settings.confidence:g} %"
     text = [
@@ -24,8 +27,10 @@ def leaderboard_text(board: Leaderboard) -> str:
         "",
         *_aligned([header, *lines]),
         "",
-        f"± half of the {level} bootstrap interval over queries. to best, p: {first} against the "
-        f"best, paired {_TESTS.get(settings.test, settings.test)} test, Holm-corrected.",
+        f"± half of the {level} interval over queries. to best: difference in {first} to the best "
+        "ranker.",
+        f"p of this difference: {how_tested(settings)}.",
+        *_not_separable(rows, level),
         "fit (its search included), predict, MB (peak above the start): medians over folds.",
         f"Parameters were chosen on validation parts by {settings.select_by}.",
     ]
@@ -41,7 +46,35 @@ def leaderboard_text(board: Leaderboard) -> str:
     return "\n".join(text)
 
 
+def how_tested(settings: Settings) -> str:
+    """The test and its correction, as a phrase."""
+    correction = check_correction(settings.test, settings.correction)
+    if correction == "max-t":
+        return "max-t permutation test over all pairs of rankers"
+    test = _TESTS.get(settings.test, settings.test)
+    return f"paired {test} test, {_CORRECTED[correction]} over all pairs of rankers"
+
+
 _TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
+_CORRECTED = {
+    "holm": "Holm-corrected",
+    "bonferroni": "Bonferroni-corrected",
+    "benjamini-hochberg": "Benjamini-Hochberg-corrected (false discovery rate)",
+}
+
+
+def _not_separable(rows: list[dict[str, Any]], level: str) -> list[str]:
+    """The rankers that may be as good as the best, each with its difference and interval."""
+    found = [
+        f"{row['ranker']} ({row['diff']:+.4f}, {row['diff_low']:+.4f} to {row['diff_high']:+.4f})"
+        for row in rows
+        if row["separable"] is False
+    ]
+    if not found:
+        return []
+    return [
+        f"Not separable from the best (difference, joint {level} interval): {', '.join(found)}."
+    ]
 
 
 def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
@@ -56,7 +89,7 @@ def _cells(row: dict[str, Any], measures: list[str]) -> list[str]:
         row["ranker"],
         *means,
         _number(row["diff"] or None, "+.4f"),
-        _p_value(row["p_holm"]),
+        _p_value(row["p_corrected"]),
         _number(row["fit_seconds"], ".3f"),
         _number(row["predict_seconds"], ".4f"),
         _number(None if memory is None else memory / _MEGABYTE, ".0f"),

@@ -1,0 +1,131 @@
+"""The largest t over pairs: against a loop over permutations, and in how often it errs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from benchmarks.error_rates import rates
+from scipy import stats
+
+from rankwise._threads import available_threads
+from rankwise.metrics.max_t import max_t, pair_differences
+from rankwise.metrics.significance import compare_to_best
+from rankwise.metrics.stratified import t_statistics
+
+
+def largest_t(values, strata):
+    t = np.abs(t_statistics(pair_differences(values, strata)))
+    return np.nanmax(np.where(np.eye(len(t), dtype=bool), np.nan, t))
+
+
+def all_permutations(values):
+    """Every way to permute the counted values within the queries."""
+    rows = []
+    for row in values:
+        places = np.flatnonzero(~np.isnan(row))
+        rows.append([])
+        for order in itertools.permutations(places):
+            permuted = row.copy()
+            permuted[places] = row[list(order)]
+            rows[-1].append(permuted)
+    return (np.array(choice) for choice in itertools.product(*rows))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("folds", [None, [0, 1, 0, 1]])
+def test_p_values_are_those_of_all_permutations(rng, missing, folds):
+    values = np.round(rng.random((4, 3)) + np.array([0.0, 0.2, 0.6]), 2)
+    if missing:
+        values[1, 2] = values[3, 0] = np.nan
+    pairs = pair_differences(values, folds)
+    maxima = np.array([largest_t(v, folds) for v in all_permutations(values)])
+    expected = np.mean(maxima[:, None, None] >= np.abs(t_statistics(pairs)) * (1 - 1e-9), axis=0)
+    found = max_t(values, pairs, strata=folds, n_resamples=40_000, random_state=3)
+    off = ~np.eye(3, dtype=bool)
+    np.testing.assert_allclose(
+        found.p_values[off], expected[off], atol=5 * math.sqrt(0.25 / 40_000)
+    )
+    assert np.isnan(np.diag(found.p_values)).all()
+
+
+def test_two_systems_are_a_studentised_sign_flip(rng):
+    values = rng.random((12, 2)) + np.array([0.0, 0.15])
+    d = values[:, 1] - values[:, 0]
+    peer = stats.permutation_test(
+        (values[:, 1], values[:, 0]),
+        lambda a, b, axis: np.abs(stats.ttest_rel(a, b, axis=axis).statistic),
+        permutation_type="samples", vectorized=True, n_resamples=np.inf, alternative="greater",
+    )  # fmt: skip
+    found = max_t(values, pair_differences(values), n_resamples=40_000)
+    assert abs(d.mean()) > 0
+    assert found.p_values[0, 1] == pytest.approx(peer.pvalue, abs=5 * math.sqrt(0.25 / 40_000))
+
+
+@pytest.mark.parametrize("level", [0.95, 0.9, 0.5])
+def test_intervals_exclude_zero_exactly_where_p_is_below_the_level(rng, level):
+    values = rng.random((30, 8)) + np.linspace(0, 0.4, 8)
+    strata = np.arange(30) % 4
+    pairs = pair_differences(values, strata)
+    found = max_t(values, pairs, strata=strata, level=level, n_resamples=999)
+    off = ~np.eye(8, dtype=bool)
+    t, p = np.abs(t_statistics(pairs))[off], found.p_values[off]
+    assert ((t > found.critical) == (p < round(1 - level, 12))).all()
+    assert 0 < (p < 1 - level).sum() < len(p)
+    coarse = max_t(values, pairs, strata=strata, level=level, n_resamples=1)
+    assert coarse.critical == (math.inf if level > 0.5 else coarse.critical)
+
+
+def test_the_same_for_any_number_of_threads_and_order_of_queries(rng, monkeypatch):
+    values = rng.random((400, 9))
+    pairs = pair_differences(values)
+    whole = max_t(values, pairs, n_resamples=999)
+    monkeypatch.setenv("RANKWISE_NUM_THREADS", "1")
+    assert available_threads() == 1
+    alone = max_t(values, pairs, n_resamples=999)
+    np.testing.assert_array_equal(whole.p_values, alone.p_values)
+    assert whole.critical == alone.critical
+    assert max_t(values, pairs, n_resamples=999, random_state=1).critical != whole.critical
+
+
+def test_equal_constant_and_missing_systems(rng):
+    base = rng.random(20) + 0.1
+    base[3] = 0.0
+    table = compare_to_best(
+        {
+            "a": base,
+            "twin": base.copy(),
+            "shifted": base - 0.5,
+            "none": np.full(20, np.nan),
+            "once": np.where(np.arange(20) == 3, base, np.nan),
+        },
+        strata=np.arange(20) % 5,
+        n_resamples=999,
+    )
+    rows = {row.name: row for row in table}
+    assert rows["twin"].p_corrected == 1.0
+    assert rows["twin"].difference_low == rows["twin"].difference_high == 0.0
+    assert rows["shifted"].p_corrected == 0.001
+    assert rows["shifted"].difference == pytest.approx(-0.5)
+    for name in ("none", "once"):
+        assert math.isnan(rows[name].p_corrected)
+
+
+@pytest.mark.parametrize(("n_rankers", "n"), [(2, 500), (5, 400), (9, 300), (15, 250), (25, 200)])
+def test_error_rates(n_rankers, n):
+    """At most .05 beyond sampling error, with all rankers equal and with half of them worse.
+
+    The test of version 0.1, against the best ranker only, errs more and more often.
+    """
+    found = rates(n_rankers, n)
+    bound = 4 * math.sqrt(0.05 * 0.95 / n)
+    assert found["max-t"].equal == pytest.approx(0.05, abs=bound)
+    for name in ("max-t", "holm"):
+        assert found[name].equal_of_best <= found[name].equal <= 0.05 + bound
+        assert found[name].half_worse <= 0.05 + bound
+    assert found["benjamini-hochberg"].equal <= 0.05 + bound
+    assert found["max-t"].power >= found["holm"].power - 0.02
+    if n_rankers >= 9:
+        assert found["best, Holm"].equal > 0.05 + bound

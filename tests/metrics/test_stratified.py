@@ -1,0 +1,89 @@
+"""Means of fold means with t intervals, against scipy, a loop and simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from benchmarks.coverage import POPULATIONS, SIZES, coverage
+from scipy import stats
+
+from rankwise.metrics.significance import stratified_mean, t_intervals
+from rankwise.metrics.stratified import stratified_means, t_p_values
+
+
+def naive(column, strata):
+    """Mean of the fold means, its standard error and degrees of freedom, by the definition."""
+    parts = [column[(strata == fold) & ~np.isnan(column)] for fold in np.unique(strata)]
+    parts = [part for part in parts if len(part)]
+    freedom = sum(len(part) - 1 for part in parts)
+    variance = sum(((part - part.mean()) ** 2).sum() for part in parts) / freedom
+    error = math.sqrt(variance * sum(1 / len(part) for part in parts)) / len(parts)
+    return np.mean([part.mean() for part in parts]), error, freedom
+
+
+def test_one_stratum_is_students_t(rng):
+    values = rng.random((17, 3))
+    for system, (low, high) in enumerate(t_intervals(values, level=0.9)):
+        theirs = stats.ttest_1samp(values[:, system], 0.0)
+        assert (low, high) == pytest.approx(tuple(theirs.confidence_interval(0.9)), rel=1e-12)
+    theirs = stats.ttest_1samp(values, 0.5)
+    np.testing.assert_allclose(t_p_values(stratified_means(values - 0.5)), theirs.pvalue)
+
+
+def test_strata_follow_the_definition_with_queries_that_do_not_count(rng):
+    strata = np.repeat([7, 1, 4, 2], [9, 4, 1, 12])
+    values = rng.random((26, 5)) + strata[:, None]
+    values[rng.random((26, 5)) < 0.2] = np.nan
+    values[strata == 1, 2] = np.nan
+    order = rng.permutation(26)
+    found = stratified_means(values[order], strata[order])
+    for system, column in enumerate(values.T):
+        expected = naive(column, strata)
+        assert [part[system] for part in found] == pytest.approx(expected, rel=1e-12)
+        assert stratified_mean(column, strata) == pytest.approx(expected[0], rel=1e-12)
+
+
+def test_too_few_and_equal_values():
+    nan = np.nan
+    values = np.array([[0.1, nan, 0.5], [0.1, nan, nan], [0.3, nan, 0.5], [0.3, nan, nan]])
+    ends = t_intervals(values, strata=[0, 0, 1, 1])
+    assert ends[0].tolist() == [0.2, 0.2]  # equal in every stratum
+    assert np.isnan(ends[1:]).all()
+    assert math.isnan(stratified_mean(values[:, 1]))
+    # Folds of one query each are one sample of queries.
+    column = np.array([[0.2], [0.4], [0.9]])
+    np.testing.assert_array_equal(t_intervals(column, strata=[5, 6, 7]), t_intervals(column))
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match=r"strata must have shape \(2,\)"):
+        t_intervals(np.ones((2, 1)), strata=[1])
+    with pytest.raises(ValueError, match="level must lie between 0 and 1, got 95"):
+        t_intervals(np.ones((2, 1)), level=95)
+    with pytest.raises(ValueError, match="finite numbers or NaN"):
+        t_intervals(np.array([[np.inf]]))
+
+
+@pytest.mark.parametrize("n_folds", [1, 5])
+@pytest.mark.parametrize("n_queries", SIZES)
+@pytest.mark.parametrize("population", ["AP-like", "nDCG-like"])
+def test_intervals_hold_as_often_as_they_say(population, n_queries, n_folds):
+    assert 0.94 <= coverage(population, n_queries, n_folds, 20_000) <= 0.96
+
+
+def test_the_hard_cases_stay_where_they_were_measured():
+    """Strong skewness and few queries: too short by two percentage points, bootstraps by more."""
+    for population, least in (("zeros", 0.93), ("exponential", 0.91)):
+        assert coverage(population, 20, 5, 20_000) >= least
+        t, bca, percentile = (
+            coverage(population, 20, 5, 1000, method) for method in ("t", "bca", "percentile")
+        )
+        assert t > max(bca, percentile) + 0.01
+
+
+def test_populations_have_the_means_they_state(rng):
+    for mean, draw in POPULATIONS.values():
+        values = draw(rng, (200_000, 1))
+        assert values.mean() == pytest.approx(mean, abs=5 * values.std() / math.sqrt(200_000))

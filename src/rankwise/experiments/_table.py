@@ -108,7 +108,7 @@ EXPERIMENTS: dict[str, Entry] = {
         "rankwise.experiments.challenge_methods.experiment:ChallengeMethods",
         title="All methods of the Yahoo! challenge's report and its ensemble of 20, on open sets",
         paper="Tsai et al. and Lin (2010), Tables 3, 8 and 10; the challenge's own set is closed",
-        data=("mq2008", "ohsumed", "mslr-slices", "yahoo-ltrc-1", "ohsumed-min"),
+        data=("mq2008", "ohsumed", "lambdarank", "mslr-slices", "yahoo-ltrc-1", "ohsumed-min"),
     ),
     "plst": Entry(
         "rankwise.experiments.tai2012.experiment:LabelSpaces",

@@ -119,6 +119,27 @@ def test_tree_cells_are_the_estimators(data):
     assert found["BR"] == found["PBR"][-1] == pytest.approx(loss(full, data, test))
 
 
+def test_compressed_trees_of_every_M_are_the_estimators(data):
+    """The trees of the most projections are those of fewer."""
+    grid = [1, 2, 4, 6]
+    found = run("emotions/tree-cs/1", grid=grid)
+    train, test = parts.split(90, 1)
+    for size, of in zip(grid, found["CS"], strict=True):
+        model = CompressedSensing(size, 3, 0, base=ModelTree())
+        assert of == pytest.approx(loss(model.fit(data.X[train], data.Y[train]), data, test))
+    assert len(set(found["CS"])) > 1
+
+
+def test_curves_have_every_dimension():
+    for name in ("emotions", "yeast", "corel5k"):
+        n_labels = plan.SETS[name].grid[-1]
+        for kind in ("tree/0", "ridge"):
+            assert CELLS[f"{name}/{kind}"].params["grid"] == list(range(1, n_labels + 1))
+        of = plan.SETS[name].full
+        assert 0 < of.tree_cs[0] <= min(5, of.cs[1])
+    assert CELLS["corel5k/ours/0"].params["grid"] == list(plan.SETS["corel5k"].grid)
+
+
 def test_the_tuned_method_sees_training_rows_only(data):
     found = run("emotions/ours/1", grid=[1, 2, 4, 6])
     _, test = parts.split(90, 1)
@@ -133,7 +154,8 @@ def test_every_kind_of_cell_makes_tables_and_figures(data):
     results = {}
     for name in (
         "emotions/statistics", "emotions/ridge", "emotions/cs/0", "emotions/cs/1",
-        "emotions/cs-curve/2", "emotions/tree/0", "emotions/times", "emotions/ours/0",
+        "emotions/cs-curve/6", "emotions/tree/0", "emotions/tree-cs/0", "emotions/times",
+        "emotions/ours/0",
     ):  # fmt: skip
         known = {key: value for key, value in small.items() if key in CELLS[name].params}
         if "n_splits" in CELLS[name].params:
@@ -146,8 +168,17 @@ def test_every_kind_of_cell_makes_tables_and_figures(data):
     assert of["CS"].verdict is Verdict.NOT_EVIDENCE
     assert of["ours, tuned"].ours == results["emotions/ours/0"]["loss"]
     assert all(value.ours is None for value in made["hamming-loss"].values if value.row == "yeast")
+    curves = {(v.row, v.column): v.ours for v in made["model-tree-curves"].values}
+    last = "emotions, M = 6"
+    assert curves[last, "PBR, model tree"] == results["emotions/tree/0"]["BR"]
+    assert curves[last, "PBR, ridge"] == results["emotions/ridge"]["BR"][0]
+    assert curves[last, "CS, model tree"] == results["emotions/tree-cs/0"]["CS"][-1]
+    assert curves[last, "CS, ridge"] == results["emotions/cs-curve/6"][0]
+    least = min(results["emotions/tree/0"]["PLST"])
+    assert f"emotions: {least:.5f} at M = " in made["model-tree-curves"].caption
     figures = {figure.name: figure for figure in EXPERIMENT.figures(results, True)}
     assert set(figures) == {"ridge-emotions", "tree-emotions"}
+    assert "CS, model tree" in {of.label for of in figures["tree-emotions"].series}
     assert {"PLST", "CS", "full BR"} <= {of.label for of in figures["ridge-emotions"].series}
     statistics = results["emotions/statistics"]
     assert statistics["log10_sparsity"] == pytest.approx(
@@ -182,6 +213,7 @@ def quick_names():
 def test_targets(data_root):
     for name in ("yeast", "corel5k", "delicious"):
         cell = CELLS[f"{name}/ridge"]
+        cell = replace(cell, params={**cell.params, "grid": [plan.SETS[name].n_axes]})
         made = EXPERIMENT.tables({cell.name: EXPERIMENT.run(cell)}, False)
         title = plan.SETS[name].title
         values = [of for of in made[1].values if of.row == title]

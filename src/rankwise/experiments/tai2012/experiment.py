@@ -10,7 +10,7 @@ from rankwise.datasets import fetch
 from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
 from rankwise.experiments.tai2012 import figures, plan, tables
 from rankwise.experiments.tai2012.linear import compressed, ridge, statistics, subset, times
-from rankwise.experiments.tai2012.piecewise import tree
+from rankwise.experiments.tai2012.piecewise import compressed_tree, tree
 from rankwise.experiments.tai2012.tuned import ours
 
 _WORK = {
@@ -20,6 +20,7 @@ _WORK = {
     "cs-curve": compressed,
     "subset": subset,
     "tree": tree,
+    "tree-cs": compressed_tree,
     "times": times,
     "ours": ours,
 }

@@ -25,7 +25,7 @@ def make(results: Results, quick: bool) -> list[Figure]:
             figures.append(_ridge(name, known.title, linear, results, quick))
         trees = cells_of(results, f"{name}/tree/")
         if trees and linear:
-            figures.append(_tree(name, known.title, trees, linear))
+            figures.append(_tree(name, known.title, trees, linear, results))
     return figures
 
 
@@ -49,7 +49,7 @@ def _ridge(name: str, title: str, linear: Any, results: Results, quick: bool) ->
     )  # fmt: skip
 
 
-def _tree(name: str, title: str, trees: Sequence[Any], linear: Any) -> Figure:
+def _tree(name: str, title: str, trees: Sequence[Any], linear: Any, results: Results) -> Figure:
     grid, n = trees[0]["grid"], len(trees)
     among = [linear["grid"].index(m) for m in grid]
     series = [
@@ -58,6 +58,10 @@ def _tree(name: str, title: str, trees: Sequence[Any], linear: Any) -> Figure:
         _curve("PLST, ridge", grid, np.array(linear["PLST curve"][:n])[:, among]),
         _curve("PBR, ridge", grid, np.array(linear["PBR curve"][:n])[:, among]),
     ]
+    sensing = cells_of(results, f"{name}/tree-cs/")
+    if sensing:
+        losses = [of["CS"] for of in sensing]
+        series.append(_curve("CS, model tree", sensing[0]["grid"], losses))
     return Figure(
         f"tree-{name}", f"Model trees against ridge regression, {title}", "dimensions M",
         "Hamming loss", series,

@@ -26,7 +26,9 @@ class Extent:
     cs_curve : tuple of int
         Numbers of rows M for its curve.
     tree : (int, int)
-        Splits, and most dimensions, of the model tree.
+        Splits, and most dimensions, of PLST and partial BR with model trees.
+    tree_cs : (int, int)
+        The same of compressed sensing with model trees; no more splits than its curve has.
     ours : int
         Splits of the tuned method.
     subsets : tuple of int
@@ -37,6 +39,7 @@ class Extent:
     cs: tuple[int, int] = (1, 20)
     cs_curve: tuple[int, ...] = ()
     tree: tuple[int, int] = (0, 0)
+    tree_cs: tuple[int, int] = (0, 0)
     ours: int = 20
     subsets: tuple[int, ...] = ()
 
@@ -51,9 +54,11 @@ class Labelled:
     n_axes, sparsity : int
         The published M and s.
     grid : tuple of int
-        Dimensions of the curves.
+        Dimensions of the curves, and of the tables of curves.
     full, quick : Extent
         ``quick`` is None where a quick run leaves the set out.
+    every : bool
+        Whether curves have every dimension up to the last of the grid.
     """
 
     title: str
@@ -62,6 +67,12 @@ class Labelled:
     grid: tuple[int, ...]
     full: Extent = field(default_factory=Extent)
     quick: Extent | None = None
+    every: bool = False
+
+    @property
+    def curve(self) -> tuple[int, ...]:
+        """Dimensions of the curves of ridge regression and model trees."""
+        return tuple(range(1, self.grid[-1] + 1)) if self.every else self.grid
 
 
 # fmt: off
@@ -72,7 +83,8 @@ SETS: dict[str, Labelled] = {
     ),
     "corel5k": Labelled(
         "corel5k", 16, 5, (1, 2, 4, 8, 16, 32, 64, 128, 200, 300, 374),
-        Extent(cs=(10, 20), cs_curve=(16, 32, 64, 128), tree=(2, 16)),
+        Extent(cs=(10, 20), cs_curve=(16, 32, 64, 128), tree=(1, 374), tree_cs=(1, 64)),
+        every=True,
     ),
     "mediamill-discretized": Labelled(
         "mediamill, discretised", 11, 18, (1, 2, 4, 8, 11, 16, 32, 64, 101),
@@ -80,16 +92,16 @@ SETS: dict[str, Labelled] = {
     ),
     "yeast": Labelled(
         "yeast", 4, 11, tuple(range(1, 15)),
-        Extent(cs=(10, 20), cs_curve=tuple(range(1, 15)), tree=(5, 14)),
-        Extent(20, (2, 20), (4, 14), (0, 0), 1),
+        Extent(cs=(10, 20), cs_curve=tuple(range(1, 15)), tree=(5, 14), tree_cs=(5, 14)),
+        Extent(20, (2, 20), (4, 14), ours=1),
     ),
     "emotions": Labelled(
         "emotions", 1, 3, tuple(range(1, 7)),
         Extent(
-            cs=(10, 20), cs_curve=tuple(range(1, 7)), tree=(10, 6),
+            cs=(10, 20), cs_curve=tuple(range(1, 7)), tree=(10, 6), tree_cs=(5, 6),
             subsets=(593, 296, 198, 148, 119, 99, 85, 59),
         ),
-        Extent(20, (5, 20), (1, 2, 4, 6), (1, 6), 2, (119,)),
+        Extent(20, (5, 20), (1, 2, 4, 6), (1, 6), (1, 6), 2, (119,)),
     ),
 }
 # fmt: on
@@ -112,9 +124,10 @@ def cells(quick: bool) -> Iterator[Cell]:
 
 
 def _work(known: Labelled, of: Extent) -> Iterator[tuple[str, dict[str, Any]]]:
-    grid, size = list(known.grid), {"n_axes": known.n_axes, "sparsity": known.sparsity}
+    grid, every = list(known.grid), list(known.curve)
+    size = {"n_axes": known.n_axes, "sparsity": known.sparsity}
     yield "statistics", {}
-    yield "ridge", {"n_splits": of.n_splits, "n_axes": known.n_axes, "grid": grid}
+    yield "ridge", {"n_splits": of.n_splits, "n_axes": known.n_axes, "grid": every}
     for draw in range(of.cs[0]):
         yield f"cs/{draw}", {"draw": draw, "n_splits": of.cs[1], **size}
     for n_axes in of.cs_curve:
@@ -124,7 +137,13 @@ def _work(known: Labelled, of: Extent) -> Iterator[tuple[str, dict[str, Any]]]:
         subset = {"n_rows": n_rows, "n_splits": N_SUBSET_SPLITS, "n_draws": of.cs[0]}
         yield f"subset/{n_rows}", {**subset, **size}
     for split in range(of.tree[0]):
-        yield f"tree/{split}", {"split": split, "grid": [m for m in grid if m <= of.tree[1]]}
+        yield f"tree/{split}", {"split": split, "grid": [m for m in every if m <= of.tree[1]]}
+    for split in range(of.tree_cs[0]):
+        wanted = [m for m in every if m <= of.tree_cs[1]]
+        yield (
+            f"tree-cs/{split}",
+            {"split": split, "draw": 0, "grid": wanted, "sparsity": known.sparsity},
+        )
     yield "times", size
     for split in range(of.ours):
         yield f"ours/{split}", {"split": split, "grid": grid}

@@ -16,51 +16,57 @@ import numpy as np
 
 from rankwise.rankers.neural import segments
 from rankwise.rankers.neural._torch import torch
-from rankwise.rankers.neural.ranking_sets import RankingSets
+from rankwise.rankers.neural.ranking_sets import JudgedRanks, RankingSets, Slope
 from rankwise.rankers.neural.segments import Tensor
-from rankwise.typing import Float64Array
-
-Slope = float | Float64Array  # one for all queries, or one for each
-_NEVER = -1e30  # log of the weight of a ranking that is not in the set
+from rankwise.typing import Float64Array, Int64Array
 
 
-def energies(scores: Tensor, rankings: RankingSets, slope: Slope = 1.0) -> Tensor:
-    """Energy of every ranking, shape (n_rankings, n_queries)."""
-    sizes = np.diff(rankings.indptr)
-    middle = np.repeat((sizes + 1) / 2, sizes)
-    factor = 2 * slope / np.maximum(sizes - 1, 1)
-    places = torch.as_tensor((rankings.ranks - middle) * np.repeat(factor, sizes))
-    query = segments.query_of_rows(rankings.indptr, scores)
-    terms = places.to(scores.device) * scores
-    return scores.new_zeros(len(terms), len(sizes)).index_add(1, query, terms)
+def energies(
+    scores: Tensor, ranks: Int64Array | Float64Array, indptr: Int64Array, slope: Slope = 1.0
+) -> Tensor:
+    """Energy of every ranking, shape (n_rankings, n_queries), from ranks (n_rankings, n_samples).
 
-
-def log_probabilities(scores: Tensor, rankings: RankingSets, slope: Slope = 1.0) -> Tensor:
-    """``log P(r|s)`` within the set of each query, shape (n_rankings, n_queries).
-
-    -1e30 or less for rankings that are not in the set.
+    Linear in the ranks: expected ranks have the expected energy.
     """
-    counted = torch.as_tensor(rankings.counted).to(scores.device)
-    return torch.log_softmax(torch.where(counted, -energies(scores, rankings, slope), _NEVER), 0)
+    sizes = np.diff(indptr)
+    middle = np.repeat((sizes + 1) / 2, sizes)
+    factor = np.repeat(2 * slope / np.maximum(sizes - 1, 1), sizes)
+    places = torch.as_tensor(np.ascontiguousarray(((ranks - middle) * factor).T))
+    query = segments.query_of_rows(indptr, scores)
+    terms = places.to(scores.device) * scores[:, None]
+    return scores.new_zeros(len(sizes), len(ranks)).index_add(0, query, terms).T
+
+
+def log_weights(scores: Tensor, rankings: RankingSets, slope: Slope = 1.0) -> Tensor:
+    """Log of ``exp(-E(r|s))`` over the density of the proposal, shape (n_rankings, n_queries).
+
+    -1e30 or less for rankings outside the set. Normalised over a set, the weights turn sums into
+    expectations under ``P(r|s)``: exactly if the query is listed, by self-normalised importance
+    sampling otherwise. At the scores that the sample was drawn with, its weights are equal.
+    """
+    proposal = torch.as_tensor(rankings.log_proposal).to(scores.device)
+    return -energies(scores, rankings.ranks, rankings.indptr, slope) - proposal
 
 
 def boltz_rank(
     scores: Tensor,
-    labels: Tensor,
     rankings: RankingSets,
     values: Float64Array,
+    judged: JudgedRanks | None = None,
     *,
     slope: Slope = 1.0,
-    kl_weight: float = 1.0,
+    kl_weight: float = 0.0,
 ) -> Tensor:
     """``kl_weight KL(P(.|labels) || P(.|s)) - sum_r P(r|s) value_r`` of every query.
 
     Parameters
     ----------
-    scores, labels : Tensor of shape (n_samples,)
+    scores : Tensor of shape (n_samples,)
     rankings : RankingSets
     values : ndarray of shape (n_rankings, n_queries)
         What the measure gives the rankings.
+    judged : JudgedRanks, optional
+        Needed for ``kl_weight > 0``.
     slope : float > 0, or ndarray of shape (n_queries,)
         The distance function of a query is ``g(t) = slope t``.
     kl_weight : float >= 0
@@ -68,11 +74,16 @@ def boltz_rank(
     Returns
     -------
     Tensor of shape (n_queries,)
+        Of a sampled query, the divergence is ``E_labels[E(r|s)] - E_s[E(r|s)]`` with the gradient
+        of KL: the two differ by the difference of two entropies.
     """
-    told = log_probabilities(scores, rankings, slope)
-    expected = (told.exp() * torch.as_tensor(values).to(scores.device)).sum(0)
-    if not kl_weight:
+    weights = log_weights(scores, rankings, slope)
+    shares = torch.softmax(weights, 0)
+    expected = (shares * torch.as_tensor(values).to(scores.device)).sum(0)
+    if judged is None:
         return -expected
-    judged = log_probabilities(labels, rankings, slope)
-    divergence = (judged.exp() * (judged - told)).sum(0)
-    return kl_weight * divergence - expected
+    log_z = torch.logsumexp(weights, 0)
+    n_drawn = np.where(rankings.listed, 1, len(rankings.ranks))
+    constants = torch.as_tensor(judged.entropy + np.log(n_drawn)).to(scores.device)
+    energy = energies(scores, judged.ranks[None], rankings.indptr, slope)[0]
+    return kl_weight * (energy + log_z - constants) - expected

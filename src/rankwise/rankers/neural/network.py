@@ -67,7 +67,7 @@ def first_pair_layers(
 
 
 def pair_outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) -> Iterator[Any]:
-    """Mean over the other rows j of ``w . act(A x_i + B x_j + b)``, in blocks of rows i; 0 without.
+    """Sum over the other rows j of ``w . act(A x_i + B x_j + b)``, in blocks of rows i.
 
     O(m^2 n_nodes) for m rows.
     """
@@ -78,7 +78,7 @@ def pair_outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any
         rows = slice(first, first + step)
         pairs = activation(at_own[rows, None, :] + at_other[None, :, :]).sum(1)
         itself = activation(at_own[rows] + at_other[rows])
-        yield ((pairs - itself) @ output)[:, 0] / max(1, len(X) - 1)
+        yield ((pairs - itself) @ output)[:, 0]
 
 
 def relu(values: Float64Array) -> Float64Array:

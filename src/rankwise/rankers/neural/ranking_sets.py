@@ -1,38 +1,46 @@
-"""Sets of rankings of each query, around the order by label and the order by score."""
+"""Sets of rankings of each query: all of them, or a sample of a Boltzmann distribution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.groups import QueryGroups
+from rankwise.kernels.ranking_swaps import swap_places
 from rankwise.metrics.measure import Measure
 from rankwise.typing import Float64Array, Int64Array
 
+Slope = float | Float64Array  # one for all queries, or one for each
+NEVER = 1e30  # minus the log of the weight of a ranking outside the set
 _LARGEST_LISTED = 8  # rows of a query whose rankings may all be listed
+_N_SWEEPS = 20
 
 
 @dataclass(frozen=True)
 class RankingSets:
-    """As many rankings for every query, some of them to be left out.
+    """A set of rankings for every query, with the density that it was drawn from.
 
     Attributes
     ----------
     ranks : ndarray of shape (n_rankings, n_samples), int64
         1-based rank of every row within its query.
-    counted : ndarray of shape (n_rankings, n_queries), bool
-        Whether a ranking belongs to the set of a query; False for repetitions.
+    log_proposal : ndarray of shape (n_rankings, n_queries), float64
+        Log of the density of each ranking, up to a constant of the query. A listed query has 0
+        for each of its rankings and 1e30 for the surplus, which does not count.
+    listed : ndarray of shape (n_queries,), bool
+        True: the set holds every ranking of the query once. False: a sample with replacement.
     indptr : ndarray of shape (n_queries + 1,), int64
         Rows of the queries, none of which is empty.
     """
 
     ranks: Int64Array
-    counted: NDArray[np.bool_]
+    log_proposal: Float64Array
+    listed: NDArray[np.bool_]
     indptr: Int64Array
 
     def measured(self, measure: Measure, labels: Float64Array) -> Float64Array:
@@ -48,56 +56,114 @@ class RankingSets:
         return values if measure.greater_is_better else -values
 
 
+@dataclass(frozen=True)
+class JudgedRanks:
+    """What the divergence needs of the distributions that the labels give.
+
+    Attributes
+    ----------
+    ranks : ndarray of shape (n_samples,), float64
+        Expected rank of every row under ``P(r|labels)``.
+    entropy : ndarray of shape (n_queries,), float64
+        Entropy of ``P(r|labels)`` if the query is listed. Otherwise that of ``P(r|s0)``, s0 the
+        scores of the sample, less ``log Z(s0)``: constants that no gradient sees.
+    """
+
+    ranks: Float64Array
+    entropy: Float64Array
+
+
 def sample_rankings(
-    labels: Float64Array,
     scores: Float64Array,
     indptr: Int64Array,
     n_rankings: int,
     rng: np.random.RandomState,
-    gold_share: float = 0.5,
+    slope: Slope = 1.0,
 ) -> RankingSets:
-    """All rankings of a query that has at most ``n_rankings``, else a sample of distinct ones.
-
-    A share of the sample is around the order by label, the rest around the order by score: what the
-    rows are ordered by gets Gumbel noise, whose scale grows over each part from none to the
-    standard deviation of the query's labels or scores. Ties are broken at random.
+    """All rankings of a query that has at most ``n_rankings``, else a sample of ``P(r|scores)``.
 
     Parameters
     ----------
-    labels, scores : ndarray of shape (n_samples,), float64
+    scores : ndarray of shape (n_samples,), float64
         Rows of query q at ``indptr[q]:indptr[q + 1]``.
     indptr : ndarray of shape (n_queries + 1,), int64
-    n_rankings : int >= 2
+    n_rankings : int >= 1
     rng : RandomState
-    gold_share : float in (0, 1)
-        Share around the order by label; each part has one ranking at least.
+    slope : float > 0, or ndarray of shape (n_queries,)
+        The distance function of a query is ``g(t) = slope t``; see
+        :mod:`rankwise.rankers.neural.boltzmann`.
 
     Notes
     -----
+    Each ranking starts as the order of the scores plus normal noise. If scores are evenly spaced,
+    the variance of this noise gives nearly the right spread of ranks at any slope. Twenty sweeps of
+    Gibbs sampling follow (:mod:`rankwise.kernels.ranking_swaps`), each of which leaves P as it is.
     O(n_rankings n_samples log n_samples).
     """
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
-    n_gold = min(max(1, round(gold_share * n_rankings)), n_rankings - 1)
-    base = np.empty((n_rankings, len(labels)))
-    base[:n_gold], base[n_gold:] = labels, scores
-    scale = np.empty_like(base)
-    scale[:n_gold] = _spread(labels, query, sizes)
-    scale[n_gold:] = _spread(scores, query, sizes)
-    growth = np.concatenate([np.linspace(0, 1, n_gold), np.linspace(0, 1, n_rankings - n_gold)])
-    noise = rng.gumbel(size=base.shape)
-    ties = rng.random_sample(base.shape)
-    keys = (ties, -(base + growth[:, None] * scale * noise), np.broadcast_to(query, base.shape))
-    order = np.lexsort(keys, axis=-1)
+    force = _force(scores, indptr, slope)
+    step = np.sqrt(12.0) / sizes[query]  # between evenly spaced forces of deviation 1
+    noise = np.sqrt(step * (_spread(force, query, sizes) + step))
+    keys = -force - noise * rng.normal(size=(n_rankings, len(scores)))
+    order = np.empty(keys.shape, dtype=np.int64)
+    for lo, hi in pairwise(indptr.tolist()):
+        order[:, lo:hi] = lo + np.argsort(keys[:, lo:hi], axis=1)
+    seed = rng.randint(1, 2**63, dtype=np.uint64)
+    swap_places(order, indptr, force, _N_SWEEPS, np.uint64(seed))
     ranks = np.empty_like(order)
-    np.put_along_axis(ranks, order, np.arange(len(labels)) - indptr[query][None] + 1, axis=1)
-    counted = _first_of_equal(ranks, indptr)
+    np.put_along_axis(ranks, order, np.arange(len(scores)) - indptr[query][None] + 1, axis=1)
+    middle = (sizes[query] + 1) / 2
+    log_proposal = -np.add.reduceat((ranks - middle) * force, indptr[:-1], axis=1)
+    listed = np.zeros(len(sizes), dtype=bool)
     for q, size in enumerate(sizes):
         if size <= _LARGEST_LISTED and factorial(size) <= n_rankings:
             every = all_rankings(int(size))
             ranks[: len(every), indptr[q] : indptr[q + 1]] = every
-            counted[:, q] = np.arange(n_rankings) < len(every)
-    return RankingSets(ranks, counted, indptr)
+            listed[q] = True
+            log_proposal[:, q] = np.where(np.arange(n_rankings) < len(every), 0.0, NEVER)
+    return RankingSets(ranks, log_proposal, listed, indptr)
+
+
+def judged_ranks(
+    labels: Float64Array,
+    rankings: RankingSets,
+    n_rankings: int,
+    rng: np.random.RandomState,
+    slope: Slope = 1.0,
+) -> JudgedRanks:
+    """Expected ranks under ``P(r|labels)``: sums over a listed query, else means of a sample.
+
+    Rows of equal label have the same expectation, so the sample is averaged over them too.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples,), float64
+    rankings : RankingSets
+        The sets of the divergence.
+    n_rankings : int >= 1
+        Rankings of the sample.
+    rng : RandomState
+    slope : float > 0, or ndarray of shape (n_queries,)
+    """
+    indptr = rankings.indptr
+    sizes = np.diff(indptr)
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    drawn = sample_rankings(labels, indptr, n_rankings, rng, slope).ranks.mean(0)
+    _, grade = np.unique(np.stack([query, labels]), axis=1, return_inverse=True)
+    grade = grade.reshape(-1)
+    ranks = (np.bincount(grade, drawn) / np.bincount(grade))[grade]
+    entropy = -rankings.log_proposal.mean(0)
+    force = _force(labels, indptr, slope)
+    for q in np.flatnonzero(rankings.listed).tolist():
+        rows = slice(indptr[q], indptr[q + 1])
+        every = all_rankings(int(sizes[q]))
+        log_p = -(every @ force[rows])
+        log_p -= log_p.max()
+        log_p -= np.log(np.exp(log_p).sum())
+        ranks[rows] = np.exp(log_p) @ every
+        entropy[q] = -np.exp(log_p) @ log_p
+    return JudgedRanks(ranks, entropy)
 
 
 @lru_cache(maxsize=_LARGEST_LISTED + 1)
@@ -108,20 +174,13 @@ def all_rankings(size: int) -> Int64Array:
     return ranks
 
 
+def _force(scores: Float64Array, indptr: Int64Array, slope: Slope) -> Float64Array:
+    """Rise of the energy when a row falls by one rank: ``2 slope / (m - 1) s_i``."""
+    sizes = np.diff(indptr)
+    return np.repeat(2 * slope / np.maximum(sizes - 1, 1), sizes) * scores
+
+
 def _spread(values: Float64Array, query: Int64Array, sizes: Int64Array) -> Float64Array:
     """Standard deviation of the query of every row."""
     mean = np.bincount(query, values) / sizes
     return np.sqrt(np.bincount(query, (values - mean[query]) ** 2) / sizes)[query]
-
-
-def _first_of_equal(ranks: Int64Array, indptr: Int64Array) -> NDArray[np.bool_]:
-    """Whether each ranking of a query is none of those before it, by 64-bit hashes."""
-    multipliers = np.random.default_rng(7).integers(0, 2**63, ranks.shape[1], dtype=np.uint64) | 1
-    keys = np.add.reduceat(ranks.astype(np.uint64) * multipliers, indptr[:-1], axis=1)
-    order = np.argsort(keys, axis=0, kind="stable")
-    ordered = np.take_along_axis(keys, order, 0)
-    new = np.ones(keys.shape, dtype=bool)
-    new[1:] = ordered[1:] != ordered[:-1]
-    counted = np.empty_like(new)
-    np.put_along_axis(counted, order, new, axis=0)
-    return counted

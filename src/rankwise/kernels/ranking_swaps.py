@@ -1,0 +1,68 @@
+"""Gibbs sampling of rankings by swaps of two places.
+
+A query's rankings r (1 = top) have the probability ``P(r) ~ exp(-sum_i force_i r_i)``. Given all
+other rows, two rows that are d places apart swap with probability ``1 / (1 + exp(d (force_upper -
+force_lower)))``. This step leaves P as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise._jit import njit
+
+_13, _7, _17, _11 = np.uint64(13), np.uint64(7), np.uint64(17), np.uint64(11)
+
+
+@njit
+def _next(state):
+    """Next state of Marsaglia's 64-bit xorshift, which is never 0."""
+    state ^= state << _13
+    state ^= state >> _7
+    return state ^ (state << _17)
+
+
+@njit
+def _uniform(state):
+    """Number in [0, 1) from the upper bits of a state."""
+    return float(state >> _11) * 2.0**-53
+
+
+@njit
+def swap_places(order, indptr, force, n_sweeps, seed):
+    """Resample every ranking of every query, in sweeps over disjoint pairs of places.
+
+    All pairs of a sweep are equally far apart. The distance is drawn for each sweep of each
+    ranking, from 1 to m - 1 on a logarithmic scale: short swaps settle neighbours, long ones carry
+    a row through the whole ranking. O(n_sweeps n_rankings n_samples).
+
+    Parameters
+    ----------
+    order : ndarray of shape (n_rankings, n_samples), int64
+        Rows of each query from the top, changed in place.
+    indptr : ndarray of shape (n_queries + 1,), int64
+    force : ndarray of shape (n_samples,), float64
+    n_sweeps : int
+    seed : uint64 > 0
+    """
+    state = seed
+    for k in range(order.shape[0]):
+        for q in range(len(indptr) - 1):
+            low, high = indptr[q], indptr[q + 1]
+            if high - low < 2:
+                continue
+            range_of_logs = np.log(high - low)
+            for _ in range(n_sweeps):
+                state = _next(state)
+                distance = int(np.exp(_uniform(state) * range_of_logs))
+                distance = min(max(distance, 1), high - low - 1)
+                state = _next(state)
+                upper = low - int(_uniform(state) * 2 * distance)
+                while upper + distance < high:
+                    for place in range(max(upper, low), min(upper + distance, high - distance)):
+                        above, below = order[k, place], order[k, place + distance]
+                        rise = distance * (force[above] - force[below])
+                        state = _next(state)
+                        if _uniform(state) * (1.0 + np.exp(min(rise, 700.0))) < 1.0:
+                            order[k, place], order[k, place + distance] = below, above
+                    upper += 2 * distance

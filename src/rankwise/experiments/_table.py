@@ -62,6 +62,12 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
         data=("movielens-1m", "jester"),
     ),
+    "rankboost-missing": Entry(
+        "rankwise.experiments.rankboost_missing.experiment:MissingRatings",
+        title="RankBoost on MovieLens and Jester: missing ratings left missing, beside medians",
+        paper="Beyond Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Table 3",
+        data=("movielens-1m", "jester"),
+    ),
     "elmrank-qsar": Entry(
         "rankwise.experiments.elmrank_qsar.experiment:Qsar",
         title="ELMRank, SVR and LS-SVR on inhibitors of DHFR and COX2, and six sets more",

@@ -1,73 +1,83 @@
-"""Targets: every reader of the library, held against its twin."""
+"""Targets: every reader of the library, held against its twin where it has one."""
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import csv
+import gzip
+import io
+import lzma
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow
 from scipy import sparse
 
-from rankwise.datasets import read_letor
-from tests.fuzz import twins
+from rankwise.datasets import (
+    read_extreme,
+    read_grouped,
+    read_letor,
+    read_mulan,
+    read_qrels,
+    read_run,
+    read_table,
+)
+from rankwise.datasets.arff import read_arff
+from tests.fuzz import seeds, twins
 from tests.fuzz.harness import Target, mutated
 
 NUMBERS = (
     b"0", b"-0", b"1", b"2", b"+1", b".5", b"-.5e3", b"1e5", b"1e-400", b"1e39", b"1e309", b"nan",
     b"NaN", b"inf", b"-Infinity", b"1_0", b"0x1", b"1e", b"--1", b"1.2.3", b"00001", b"9" * 18,
     b"9223372036854775807", b"9223372036854775808", b"-9223372036854775808", b"2147483647",
-    b"2147483648", b"4294967297", b"0" * 25 + b"7", b"1" * 40, b"0." + b"3" * 60, b"\xd9\xa3",
+    b"2147483648", b"4294967297", b"4611686018427387904", b"0" * 25 + b"7", b"1" * 40,
+    b"0." + b"3" * 60, b"\xd9\xa3",
 )  # fmt: skip
 BREAKS = (b"\r", b"\r\n", b"\n\n", b"\x00", b"\x0b", b"\x85", b"\xe2\x80\xa8", b"\xff", b" " * 9)
-LONG = (b"a" * 3000, b"\n" * 3000, b"0\n" * 2000)
+LONG = (b"a" * 3000, b"\n" * 3000, b"0\n" * 2000, b"1" * 5000)
+MARKS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
+COMMON = (*NUMBERS, *BREAKS, *LONG, *MARKS)
 
 
-def _letor(rng: np.random.Generator) -> bytes:
-    """Valid rows: dense or sparse, with and without qid and comments."""
-    n_rows, width = int(rng.integers(1, 12)), int(rng.integers(1, 9))
-    if rng.random() < 0.05:
-        width = 400
-    with_qid, text_qid = rng.random() < 0.8, rng.random() < 0.2
-    lines = []
-    for row in range(n_rows):
-        line = f"{rng.integers(0, 4)}"
-        if with_qid:
-            line += f" qid:{'q' if text_qid else ''}{row // 3}"
-        base = int(rng.random() < 0.9)
-        for column in range(width):
-            if rng.random() < 0.7:
-                line += f" {column + base}:{rng.normal():.{rng.integers(1, 18)}g}"
-        if rng.random() < 0.3:
-            line += f" #docid = d{row}" if rng.random() < 0.7 else " # é"
-        lines.append(line)
-    return ("\n".join(lines) + "\n" * int(rng.random() < 0.9)).encode()
+def against_twin(
+    read: Callable[[Path], Any],
+    twin: Callable[[bytes], Any],
+    compare: Callable[[Any, Any], None],
+) -> Callable[[Path], bool]:
+    """A check: both refuse, or both read the same."""
+
+    def check(path: Path) -> bool:
+        try:
+            expected = twin(path.read_bytes())
+        except ValueError:
+            expected = None
+        try:
+            found = read(path)
+        except ValueError:
+            assert expected is None, "refused, but the twin reads it"
+            raise
+        assert expected is not None, "read, but the twin refuses it"
+        compare(found, expected)
+        return True
+
+    return check
 
 
-LETOR_TOKENS = (
-    *NUMBERS, *BREAKS, *LONG, b" # x", b"#", b" qid:1", b" qid:", b" 1:2", b" 3:4 3:5", b"0:1",
-    b" 7:", b":", b" 2147483647:1", b" 1000000:1", b"\xef\xbb\xbf", b"\xff\xfe", b" 5:1\r6:2",
-)  # fmt: skip
+def mutations(
+    seed: Callable[[np.random.Generator], bytes], *tokens: bytes
+) -> Callable[[np.random.Generator], bytes]:
+    """Cases that are mutations of valid files."""
+
+    def make(rng: np.random.Generator) -> bytes:
+        return mutated(rng, seed(rng), (*COMMON, *tokens), seed(rng))
+
+    return make
 
 
-def _make_letor(rng: np.random.Generator) -> bytes:
-    return mutated(rng, _letor(rng), LETOR_TOKENS, _letor(rng))
-
-
-def _check_letor(path: Path) -> bool:
-    try:
-        expected = twins.read_letor(path.read_bytes())
-    except ValueError:
-        expected = None
-    try:
-        data = read_letor(path, cache=False)
-    except ValueError:
-        assert expected is None, "refused, but the twin reads it"
-        raise
-    assert expected is not None, "read, but the twin refuses it"
-    same_letor(data, expected)
-    return True
-
-
-def same_letor(data, expected: twins.LetorTwin) -> None:
+def same_letor(data: Any, expected: twins.LetorTwin) -> None:
     """Assert that ``data`` is what the twin read, bit for bit."""
     assert data.X.shape == (len(expected.rows), expected.width)
     counts = [len(entries) for entries in expected.rows]
@@ -96,4 +106,189 @@ def _canonical(values: list[float]) -> np.ndarray:
     return out
 
 
-TARGETS = (Target("letor", _make_letor, _check_letor),)
+def _same_qrels(found: Any, expected: list[tuple[str, str, int]]) -> None:
+    rows = zip(found.qid.tolist(), found.doc_ids.tolist(), found.relevance.tolist(), strict=True)
+    assert list(rows) == expected
+
+
+def _same_run(found: Any, expected: list[tuple[str, str, float, str]]) -> None:
+    rows = zip(found.qid.tolist(), found.doc_ids.tolist(), found.scores.tolist(), strict=True)
+    assert list(rows) == [row[:3] for row in expected]
+    assert found.tag == (expected[0][3] if expected else "")
+
+
+def _same_extreme(found: Any, expected: Any) -> None:
+    (n, d, k), labels, rows = expected
+    assert found.X.shape == (n, d)
+    assert found.Y.shape == (n, k)
+    for i in range(n):
+        x, y = found.X[i], found.Y[i]
+        assert dict(zip(x.indices.tolist(), x.data.tolist(), strict=True)) == rows[i]
+        assert sorted(y.indices.tolist()) == sorted(labels[i])
+
+
+def _check_arff(path: Path) -> bool:
+    """Categories of dense and sparse rows are among those of the attribute."""
+    table = read_arff(path)
+    matrix = table.matrix.toarray() if sparse.issparse(table.matrix) else table.matrix
+    assert matrix.shape[1] == len(table.attributes)
+    assert not np.isinf(matrix).any()
+    for column, attribute in zip(matrix.T, table.attributes, strict=True):
+        if attribute.categories:
+            assert np.isin(column[~np.isnan(column)], [*attribute.values.values()]).all()
+    expected = twins.arff_rows(path.read_bytes(), [a.categories for a in table.attributes])
+    np.testing.assert_array_equal(matrix, np.array(expected).reshape(matrix.shape))
+    return True
+
+
+def _check_mulan(path: Path) -> bool:
+    data = read_mulan(path)
+    Y = data.Y.toarray() if sparse.issparse(data.Y) else data.Y
+    assert np.isin(Y, (0, 1)).all()
+    assert data.X.shape == (len(Y), len(data.feature_names))
+    assert len(data.label_names) == Y.shape[1] > 0
+    return True
+
+
+def _check_mulan_xml(path: Path) -> bool:
+    rows = path.with_suffix(".arff")
+    names = "".join(f"@attribute {name} {{0,1}}\n" for name in ("l0", "x0", "l1", "x1", "l2"))
+    rows.write_text(f"@relation r\n{names}@attribute x real\n@data\n1,0,1,0,1,2.5\n")
+    try:
+        data = read_mulan(rows, path)
+    except ValueError as error:
+        if str(rows) in str(error):  # a name is none of the attributes
+            raise ValueError(f"{path}: {error}") from None
+        raise
+    text = path.read_bytes()
+    for encoding in ("ascii", "utf-16-le", "utf-16-be"):
+        assert "<!DOCTYPE".encode(encoding) not in text
+    assert data.Y.shape == (1, len(data.label_names))
+    return True
+
+
+def _check_table(path: Path) -> bool:
+    """What the csv module reads too has the same cells."""
+    data = read_table(path, dtype=np.float64)
+    text = path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
+    if '"' in text or "\r" in text.replace("\r\n", ""):
+        return True
+    header, *rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+    cells = dict(zip(header, zip(*rows, strict=True), strict=True)) if rows else {}
+    assert data.n_samples == len(rows)
+    assert not rows or [str(q) for q in data.qid.tolist()] == list(cells["qid"])
+    for j, name in enumerate(data.feature_names if rows else ()):
+        for found, cell in zip(data.X[:, j].tolist(), cells[name], strict=True):
+            with contextlib.suppress(ValueError):
+                value = twins.number(cell.strip(" \t").encode())
+                assert found == value or np.isnan([found, value]).all()
+                continue
+            assert np.isnan(found), cell
+    return True
+
+
+def _make_parquet(rng: np.random.Generator) -> bytes:
+    return mutated(rng, seeds.parquet(rng))
+
+
+def _check_parquet(path: Path) -> bool:
+    data = read_table(path)
+    assert data.X.shape == (len(data.y), len(data.feature_names))
+    assert np.isfinite(data.y).all()
+    return True
+
+
+PACK = (
+    gzip.compress,
+    bz2.compress,
+    lzma.compress,
+    lambda text: pyarrow.compress(text, codec="zstd", asbytes=True),
+)
+
+
+def _make_packed(rng: np.random.Generator) -> bytes:
+    """Some streams of the same rows, damaged."""
+    pack = PACK[rng.integers(len(PACK))]
+    return mutated(rng, pack(_packed_rows()) * int(rng.integers(1, 4)), (b"\0\0\0\0", b"\0"))
+
+
+def _packed_rows() -> bytes:
+    return b"".join(b"1 qid:%d 1:%d\n" % (k, k) for k in range(1, 60))
+
+
+def _check_packed(path: Path) -> bool:
+    """Accepted files hold whole copies of the rows, but for zstd, which has no checksum."""
+    head = path.read_bytes()[:4]
+    data = read_letor(path, cache=False, max_decompressed_bytes=1 << 20)
+    if head != b"\x28\xb5\x2f\xfd":
+        assert data.X.ravel().tolist() == [*range(1, 60)] * (len(data) // 59)
+    return True
+
+
+def _make_grouped(rng: np.random.Generator) -> bytes:
+    sizes = rng.integers(0, 5, rng.integers(1, 5))
+    sizes[0] += 12 - min(12, sizes.sum())
+    return mutated(rng, "\n".join(map(str, sizes.tolist())).encode(), COMMON)
+
+
+def _check_grouped(path: Path) -> bool:
+    rows = path.with_name("rows.txt")
+    rows.write_bytes(b"1 1:1\n" * 12)
+    data = read_grouped(rows, sizes=path, cache=False)
+    sizes = [int(line) for line in path.read_text().split()]
+    assert data.groups.sizes.tolist() == [size for size in sizes if size]
+    assert sum(sizes) == 12
+    return True
+
+
+TARGETS = (
+    Target(
+        "letor",
+        mutations(
+            seeds.letor, b" # x", b"#", b" qid:1", b" qid:", b" 1:2", b" 3:4 3:5", b"0:1", b" 7:",
+            b":", b" 2147483647:1", b" 1000000:1", b" 5:1\r6:2 1:3", b"qid:9 5:1",
+        ),
+        against_twin(lambda path: read_letor(path, cache=False), twins.read_letor, same_letor),
+    ),
+    Target(
+        "qrels",
+        mutations(seeds.qrels, b"q0 0 d0 1", b"q0 0 \xe9 1\n", b" x"),
+        against_twin(read_qrels, twins.read_qrels, _same_qrels),
+    ),
+    Target(
+        "run",
+        mutations(seeds.run, b"q0 Q0 d0 1 1 t", b" x"),
+        against_twin(read_run, twins.read_run, _same_run),
+    ),
+    Target(
+        "extreme",
+        mutations(seeds.extreme, b"1,,2", b",", b"0:1", b"1:1 1:2", b"3\t4 ", b"2 2 2\n", b" "),
+        against_twin(read_extreme, twins.read_extreme, _same_extreme),
+    ),
+    Target(
+        "arff",
+        mutations(
+            seeds.arff, b"{", b"}", b"'", b'"', b"\\", b"?", b"{0 1,2 1}", b"{}", b"{a,b}", b",,",
+            b"@data", b"@attribute x real\n", b"@attribute y {1,1.0,2}\n", b"%", b"real", b"{0 1}",
+            b"'a b", b"{'a, b'}", b"red", b"date",
+        ),
+        _check_arff,
+        ".arff",
+    ),
+    Target("mulan", mutations(seeds.arff, b"-C", b"-C -1", b"0,1"), _check_mulan, ".arff"),
+    Target(
+        "mulan_xml",
+        mutations(
+            seeds.mulan_xml, b"<!DOCTYPE a [<!ENTITY e 'x'>]>", b"&e;", b"&#48;", b"<![CDATA[x]]>",
+            "<!DOCTYPE a [<!ENTITY e 'x'>]>".encode("utf-16-le"), b'<label name="l2"/>',
+            b'<?xml version="1.0" encoding="utf-16"?>', b'encoding="no-such"', b'encoding="utf-7"',
+            b"<!-- x -->", b"<label/>",
+        ),
+        _check_mulan_xml,
+        ".xml",
+    ),
+    Target("table", mutations(seeds.table, b",", b'"', b'""', b"\t", b"qid"), _check_table, ".csv"),
+    Target("parquet", _make_parquet, _check_parquet, ".parquet"),
+    Target("packed", _make_packed, _check_packed, base_bytes=32 << 20),  # xz's dictionary
+    Target("grouped", _make_grouped, _check_grouped),
+)  # fmt: skip

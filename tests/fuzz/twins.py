@@ -40,9 +40,7 @@ def number(token: bytes, dtype: type = np.float64) -> float:
 
 def read_letor(text: bytes) -> LetorTwin:
     """``label qid:id index:value # comment``."""
-    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ValueError("UTF-16")
-    text = text.removeprefix(b"\xef\xbb\xbf")
+    text = _text(text)
     labels, rows, qids, comments = [], [], [], []
     for line in text.split(b"\n"):
         content, mark, comment = line.partition(b"#")
@@ -58,13 +56,16 @@ def read_letor(text: bytes) -> LetorTwin:
         row: dict[int, float] = {}
         for token in tokens:
             index, colon, value = token.partition(b":")
-            if not colon or not re.fullmatch(rb"[0-9]+", index) or int(index) > LARGEST_INDEX:
+            if not colon or not re.fullmatch(rb"[0-9]+", index) or len(index.lstrip(b"0")) > 10:
                 raise ValueError(token)
-            if int(index) in row:
-                raise ValueError("twice")
-            row[int(index)] = number(value, np.float32)
+            column = int(index.lstrip(b"0") or b"0")
+            if column > LARGEST_INDEX or column in row:
+                raise ValueError(token)
+            row[column] = number(value, np.float32)
         rows.append(row)
         qids.append(qid)
+        if b"\0" in (qid or b"") + comment:
+            raise ValueError("NUL")
         comments.append(comment.strip(SPACE).decode("utf-8", "replace") if mark else None)
     if not rows or any((qid is None) != (qids[0] is None) for qid in qids):
         raise ValueError("rows")
@@ -88,7 +89,138 @@ def _split(content: bytes) -> list[bytes]:
 def _query_ids(qids: list[bytes | None]) -> list[int] | list[str]:
     if qids[0] is None:
         return [0] * len(qids)
-    whole = all(re.fullmatch(rb"[+-]?[0-9]+", qid) for qid in qids)
-    if whole and all(-(2**63) <= int(qid) < 2**63 for qid in qids):
-        return [int(qid) for qid in qids]
-    return [qid.decode("utf-8", "replace") for qid in qids]
+    if all(re.fullmatch(rb"[+-]?0*[0-9]{1,19}", qid) for qid in qids):
+        numbers = [int(re.sub(rb"^([+-]?)0*([0-9])", rb"\1\2", qid)) for qid in qids]
+        if all(-(2**63) <= value < 2**63 for value in numbers):
+            return numbers
+    return [qid.decode() for qid in qids]
+
+
+def read_trec(text: bytes, n_fields: int) -> list[list[str]]:
+    """The fields of every line that is not blank; ids are UTF-8 without NUL."""
+    rows = [fields for fields in map(_split, _text(text).split(b"\n")) if fields]
+    if b"\0" in text or any(len(fields) != n_fields for fields in rows):
+        raise ValueError("fields")
+    ids = {0, 2, 5} & set(range(n_fields))
+    return [
+        [field.decode("utf-8", "strict" if i in ids else "replace") for i, field in enumerate(row)]
+        for row in rows
+    ]
+
+
+def read_qrels(text: bytes) -> list[tuple[str, str, int]]:
+    """Query, document, relevance."""
+    rows = read_trec(text, 4)
+    out = [(row[0], row[2], _integer(row[3].encode())) for row in rows]
+    if len({row[:2] for row in out}) < len(out):
+        raise ValueError("twice")
+    return out
+
+
+def read_run(text: bytes) -> list[tuple[str, str, float, str]]:
+    """Query, document, score, tag."""
+    rows = read_trec(text, 6)
+    out = [(row[0], row[2], number(row[4].encode()), row[5]) for row in rows]
+    if len({row[:2] for row in out}) < len(out) or not all(math.isfinite(row[2]) for row in out):
+        raise ValueError("twice")
+    return out
+
+
+def read_extreme(
+    text: bytes,
+) -> tuple[tuple[int, int, int], list[set[int]], list[dict[int, float]]]:
+    """Sizes; labels and features of every row, zeros left out."""
+    header, _, body = _text(text).replace(b"\r\n", b"\n").partition(b"\n")
+    n, d, k = map(_index, _split(header))
+    lines = body.removesuffix(b"\n").split(b"\n") if body else []
+    if len(lines) != n:
+        raise ValueError("rows")
+    labels, rows = [], []
+    for line in lines:
+        pairs = [token for token in re.split(rb"[ \t]+", line) if token]
+        of: list[int] = []
+        first = line.partition(b" ")[0]
+        if first and b":" not in first:
+            of = [_index(label) for label in first.split(b",")]
+            pairs = [token for token in re.split(rb"[ \t]+", line[len(first) :]) if token]
+        if len(set(of)) < len(of) or any(label >= k for label in of):
+            raise ValueError("label")
+        row: dict[int, float] = {}
+        for pair in pairs:
+            index, colon, value = pair.partition(b":")
+            column = _index(index)
+            if not colon or column >= d or column in row or not math.isfinite(number(value)):
+                raise ValueError("feature")
+            row[column] = number(value)
+        labels.append(set(of))
+        rows.append({column: value for column, value in row.items() if value != 0})
+    return (n, d, k), labels, rows
+
+
+def _text(text: bytes) -> bytes:
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError("UTF-16")
+    return text.removeprefix(b"\xef\xbb\xbf")
+
+
+def _index(token: bytes) -> int:
+    if not re.fullmatch(rb"0*[0-9]{1,15}", token):
+        raise ValueError(token)
+    return int(token.lstrip(b"0") or b"0")
+
+
+def _integer(token: bytes) -> int:
+    if not re.fullmatch(rb"[+-]?[0-9]+", token) or len(token) > 4000:
+        raise ValueError(token)
+    value = int(token)
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(token)
+    return value
+
+
+def arff_rows(text: bytes, categories: list[tuple[str, ...]]) -> list[list[float]]:
+    """The rows of an ARFF file whose attributes have these categories (none: numbers)."""
+    lines = _text(text).decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+    start = next(i for i, line in enumerate(lines) if re.match(r"\s*@data\b", line, re.IGNORECASE))
+    rows = []
+    for line in lines[start + 1 :]:
+        if not line.strip() or line.strip().startswith("%"):
+            continue
+        if line.strip().startswith("{"):
+            cells = dict(re.findall(rf"(\d+)\s+({_ARFF_CELL})", line.strip()[1:-1]))
+            given = {int(j): cell for j, cell in cells.items()}
+            row = [_arff_value(given.get(j), of) for j, of in enumerate(categories)]
+        else:
+            row = [
+                _arff_value(cell, of)
+                for cell, of in zip(
+                    re.findall(rf"(?:^|,)({_ARFF_CELL})", line), categories, strict=True
+                )
+            ]
+        rows.append(row)
+    return rows
+
+
+_ARFF_CELL = r"""\s*(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,{}]*)\s*"""
+
+
+def _arff_value(cell: str | None, categories: tuple[str, ...]) -> float:
+    """A number, a category's number or position; None stands for what a sparse row leaves out."""
+    numbers = [_decimal(name) for name in categories]
+    coded = any(value is None for value in numbers)
+    if cell is None:
+        return 0.0 if not categories or coded else numbers[0]
+    cell = cell.strip()
+    if len(cell) > 1 and cell[0] == cell[-1] and cell[0] in "'\"":
+        cell = re.sub(r"\\(.)", r"\1", cell[1:-1])
+    if cell == "?":
+        return math.nan
+    return float(categories.index(cell)) if coded else float(cell)
+
+
+def _decimal(name: str) -> float | None:
+    return (
+        float(name)
+        if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", name, re.I)
+        else None
+    )

@@ -19,7 +19,7 @@ _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq")
 
 
 def read_files(
-    paths: Sequence[str], n_features: int | None = None, columns: Mapping[str, str] = NO_COLUMNS
+    paths: Sequence[str], n_features: int | None = None, columns: Mapping[str, Any] = NO_COLUMNS
 ) -> RankingData:
     """Files of one kind as one table; text with a file of group sizes beside it has its queries."""
     from rankwise.datasets import read_grouped, read_letor, read_table

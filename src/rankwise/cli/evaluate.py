@@ -136,19 +136,18 @@ def _scores(path: Path, data: list[str]) -> _Rows:
 def _read_scores(path: Path) -> Any:
     import numpy as np
 
-    from rankwise.datasets.textfiles import open_text
+    from rankwise.datasets.letor_errors import NUMBER
+    from rankwise.datasets.textfiles import read_text
 
-    file = open_text(path)
-    lines = file.read(file.start, file.stop).decode("utf-8", "replace").splitlines()
+    lines = read_text(path).removesuffix(b"\n").split(b"\n")
     values = np.empty(len(lines))
-    for number_of_line, line in enumerate(lines, start=1):
-        try:
-            values[number_of_line - 1] = float(line)
-        except ValueError:
+    for number_of_line, line in enumerate(map(bytes.strip, lines), start=1):
+        if not NUMBER.fullmatch(line):
             raise JobError(
                 f"{path}, line {number_of_line}: a score must be one number, got "
-                f"{line.strip()[:40]!r}."
-            ) from None
+                f"{line[:40].decode('utf-8', 'replace')!r}."
+            )
+        values[number_of_line - 1] = float(line)
     return values
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rankwise.datasets._folders import cache_folder
-from rankwise.datasets.textfiles import open_text
+from rankwise.datasets.textfiles import read_text
 
 
 def text_sha256(path: Path) -> str:
@@ -33,8 +33,7 @@ def text_sha256(path: Path) -> str:
 
 def compute_text_sha256(path: Path) -> str:
     """sha256 of the text of ``path``, computed anew."""
-    file = open_text(path)
-    text = file.read(file.start, file.stop)
+    text = read_text(path)
     return hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest()
 
 

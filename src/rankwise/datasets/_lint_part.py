@@ -15,6 +15,7 @@ from scipy import sparse
 from rankwise.datasets._table_hash import TableHash, hash_table, mix
 from rankwise.datasets._trec_ids import string_codes
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.letor_text import text_array
 from rankwise.datasets.lint_report import Finding, PartSummary
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -58,7 +59,7 @@ class Part:
         """Rows that have a document id, and the ids of all rows as codes; None without ids."""
         if self.doc_ids is None:
             return None
-        ids = self.doc_ids.astype(np.str_)
+        ids = text_array(list(map(str, self.doc_ids)))
         (codes,), _ = string_codes(ids)
         return ids != "", codes
 

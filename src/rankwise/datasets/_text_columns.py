@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,59 +15,87 @@ import pyarrow.compute
 from numpy.typing import NDArray
 
 from rankwise.datasets._output import open_to_write
-from rankwise.datasets.textfiles import open_text
+from rankwise.datasets.letor_text import text_array
+from rankwise.datasets.textfiles import read_text
 from rankwise.typing import Float64Array, Int64Array
 
 # Its functions are made when it is imported: type checkers do not see them.
 pc: Any = pyarrow.compute
 
 
-def read_columns(path: str | Path, fields: Sequence[str]) -> list[tuple[bytes, ...]]:
-    """One tuple of tokens per field; blank lines are passed over.
+@dataclass(frozen=True)
+class TextColumns:
+    """Fields of all lines that are not blank; the text is kept to tell where a bad one is."""
+
+    path: Path
+    text: bytes
+    columns: list[tuple[bytes, ...]]
+
+    def texts(self, field: int) -> NDArray[Any]:
+        """A field as strings (UTF-8)."""
+        try:
+            return text_array([token.decode() for token in self.columns[field]])
+        except UnicodeDecodeError:
+            self._fail(field, bytes.decode, "is not UTF-8 text")
+
+    def integers(self, field: int) -> Int64Array:
+        """A field as int64."""
+        try:
+            return np.array(list(map(_integer, self.columns[field])), dtype=np.int64)
+        except (ValueError, OverflowError):
+            self._fail(field, lambda token: np.int64(_integer(token)), "is not a whole number")
+
+    def reals(self, field: int) -> Float64Array:
+        """A field as finite float64."""
+        try:
+            return np.array(list(map(_real, self.columns[field])), dtype=np.float64)
+        except ValueError:
+            self._fail(field, _real, "is not a finite number")
+
+    def where(self, row: int) -> str:
+        """File and line of row ``row`` (from 0; blank lines are no rows)."""
+        filled = (number for number, tokens in _numbered(self.text) if tokens)
+        return f"{self.path}, line {next(itertools.islice(filled, row, None))}"
+
+    def _fail(self, field: int, convert: Callable[[bytes], Any], rule: str) -> NoReturn:
+        for row, token in enumerate(self.columns[field]):
+            try:
+                convert(token)
+            except (ValueError, OverflowError):
+                raise ValueError(f"{self.where(row)}: {_shown(token)} {rule}.") from None
+        raise AssertionError("unreachable: every token converts")
+
+
+def read_columns(
+    path: str | Path, fields: Sequence[str], max_decompressed_bytes: int
+) -> TextColumns:
+    """One column per field; blank lines are passed over.
 
     Fields are divided by ASCII white space, any number of it; LF and CRLF end lines.
 
     Raises
     ------
     ValueError
-        Naming file, line number and reason where a line has another number of fields.
+        Naming file, line number and reason where a line has another number of fields, or holds a
+        NUL character.
     """
-    rows = [row for row in map(bytes.split, _lines(path)) if row]
+    path = Path(path)
+    text = read_text(path, max_decompressed_bytes)
+    if b"\0" in text:
+        number = text.count(b"\n", 0, text.index(b"\0")) + 1
+        raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
+    rows = [row for row in map(bytes.split, text.split(b"\n")) if row]
     if any(len(row) != len(fields) for row in rows):
         number, tokens = next(
             (number, tokens)
-            for number, tokens in _numbered(path)
+            for number, tokens in _numbered(text)
             if tokens and len(tokens) != len(fields)
         )
         raise ValueError(
             f"{path}, line {number}: expected {len(fields)} fields ({' '.join(fields)}), "
             f"got {len(tokens)}: {_shown(b' '.join(tokens))}."
         )
-    return list(zip(*rows, strict=True)) if rows else [() for _ in fields]
-
-
-def text_column(path: str | Path, tokens: Sequence[bytes], field: int) -> np.ndarray[Any, Any]:
-    """Tokens as strings (UTF-8)."""
-    try:
-        return np.array([token.decode() for token in tokens], dtype=np.str_)
-    except UnicodeDecodeError:
-        _fail(path, field, bytes.decode, "is not UTF-8 text")
-
-
-def integer_column(path: str | Path, tokens: Sequence[bytes], field: int) -> Int64Array:
-    """Tokens as int64."""
-    try:
-        return np.array(list(map(_integer, tokens)), dtype=np.int64)
-    except (ValueError, OverflowError):
-        _fail(path, field, lambda token: np.int64(_integer(token)), "is not a whole number")
-
-
-def real_column(path: str | Path, tokens: Sequence[bytes], field: int) -> Float64Array:
-    """Tokens as finite float64."""
-    try:
-        return np.array(list(map(_real, tokens)), dtype=np.float64)
-    except ValueError:
-        _fail(path, field, _real, "is not a finite number")
+    return TextColumns(path, text, list(zip(*rows, strict=True)) if rows else [() for _ in fields])
 
 
 def write_columns(path: str | Path, columns: Sequence[pa.Array | str]) -> None:
@@ -94,31 +124,8 @@ def id_column(name: str, values: NDArray[Any]) -> pa.Array:
     return ids
 
 
-def _lines(path: str | Path) -> list[bytes]:
-    file = open_text(Path(path))
-    return file.read(file.start, file.stop).split(b"\n")
-
-
-def _numbered(path: str | Path) -> list[tuple[int, list[bytes]]]:
-    return [(number, line.split()) for number, line in enumerate(_lines(path), start=1)]
-
-
-def line_of(path: str | Path, row: int) -> int:
-    """Line number in the file of row ``row`` (from 0; blank lines are no rows)."""
-    filled = (number for number, tokens in _numbered(path) if tokens)
-    return next(number for at, number in enumerate(filled) if at == row)
-
-
-def _fail(path: str | Path, field: int, convert: Callable[[bytes], Any], rule: str) -> NoReturn:
-    for number, tokens in _numbered(path):
-        if tokens:
-            try:
-                convert(tokens[field])
-            except (ValueError, OverflowError):
-                raise ValueError(
-                    f"{path}, line {number}: {_shown(tokens[field])} {rule}."
-                ) from None
-    raise AssertionError("unreachable: every token converts")
+def _numbered(text: bytes) -> list[tuple[int, list[bytes]]]:
+    return [(number, line.split()) for number, line in enumerate(text.split(b"\n"), start=1)]
 
 
 def _integer(token: bytes) -> int:
@@ -135,4 +142,5 @@ def _real(token: bytes) -> float:
 
 
 def _shown(token: bytes) -> str:
-    return repr(token.decode(errors="replace"))
+    text = token.decode(errors="replace")
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rankwise.datasets._text_columns import line_of
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -29,9 +28,9 @@ def trec_order(codes: Int64Array, scores: Float64Array, doc_ids: NDArray[Any]) -
 
 
 def check_distinct(
-    qid: NDArray[Any], doc_ids: NDArray[Any], path: str | Path | None = None
+    qid: NDArray[Any], doc_ids: NDArray[Any], where: Callable[[int], str] = "row {}".format
 ) -> None:
-    """Raise ValueError where a query has a document twice, naming row or line."""
+    """Raise ValueError where a query has a document twice; ``where`` says how to name a row."""
     (queries,), _ = string_codes(qid)
     (documents,), n_documents = string_codes(doc_ids)
     keys = queries * n_documents + documents
@@ -39,8 +38,7 @@ def check_distinct(
     twice = order[1:][keys[order][1:] == keys[order][:-1]]
     if twice.size:
         row = int(twice.min())
-        where = f"row {row}" if path is None else f"{path}, line {line_of(path, row)}"
         raise ValueError(
-            f"{where}: query {str(qid[row])!r} has document {str(doc_ids[row])!r} a second time. "
-            "A document may appear once in a query."
+            f"{where(row)}: query {str(qid[row])!r} has document {str(doc_ids[row])!r} a second "
+            "time. A document may appear once in a query."
         )

@@ -7,23 +7,30 @@ the first category of each nominal attribute. Dates, texts and row weights are n
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from rankwise.datasets.textfiles import PathLike, open_text
+from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.typing import Float64Array, Matrix
 
-_NAME = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{},]+)"""
-_ATTRIBUTE = re.compile(rf"@attribute\s+({_NAME})\s*(\{{.*\}}|\S+)\s*$", re.IGNORECASE)
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_NAME = rf"""(?:{_QUOTED}|[^\s{{}},'"][^\s{{}},]*+)"""
+_ATTRIBUTE = re.compile(
+    rf"@attribute\s++({_NAME})(?:\s++|(?=\{{))(\{{.*\}}|\S+)\s*$", re.IGNORECASE
+)
+_CATEGORIES = re.compile(rf"\{{\s*+{_NAME}\s*+(?:,\s*+{_NAME}\s*+)*+\}}")
 _CATEGORY = re.compile(_NAME)
+_DATA = re.compile(r"@data\s*(?:%.*)?$", re.IGNORECASE)
+_PAIR = re.compile(rf"\s*+([0-9]+)\s++({_NAME})\s*+".encode())
+_NUMBER = re.compile(r"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?")
 _NUMBERS = ("numeric", "real", "integer")
-_SPACES = bytes.maketrans(b"{},\n\r\t", b"      ")
 
 
 @dataclass(frozen=True)
@@ -40,18 +47,22 @@ class Attribute:
     name: str
     categories: tuple[str, ...] = ()
 
-    @property
-    def values(self) -> tuple[float, ...]:
-        """What the categories are read as: their names where all are numbers, else 0, 1, ..."""
-        try:
-            return tuple(float(category) for category in self.categories)
-        except ValueError:
-            return tuple(float(position) for position in range(len(self.categories)))
-
-    @property
+    @cached_property
     def is_coded(self) -> bool:
         """Whether categories are read as positions."""
-        return any(not _is_number(category) for category in self.categories)
+        return not all(map(_NUMBER.fullmatch, self.categories))
+
+    @cached_property
+    def values(self) -> dict[str, float]:
+        """What each category is read as: its number where all are numbers, else 0, 1, ..."""
+        if self.is_coded:
+            return {name: float(position) for position, name in enumerate(self.categories)}
+        return {name: float(name) for name in self.categories}
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        """The numbers that the categories are read as."""
+        return frozenset(self.values.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,12 +83,14 @@ class ArffTable:
     matrix: Matrix
 
 
-def read_arff(path: PathLike) -> ArffTable:
+def read_arff(path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> ArffTable:
     """All rows of an ARFF file, plain or compressed (gzip, bzip2, xz, zstd).
 
     Parameters
     ----------
     path : path-like
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
 
     Returns
     -------
@@ -88,18 +101,22 @@ def read_arff(path: PathLike) -> ArffTable:
     FileNotFoundError
         When there is no such file.
     ValueError
-        When an attribute is of a kind that is not read, a row has other than one value an
-        attribute, or a value is none of its attribute.
+        When an attribute does not read as one or is of a kind that is not read, a row has other
+        than one value an attribute, a number is not finite, or a value is none of its
+        attribute's categories.
 
     Notes
     -----
     O(size of the file).
     """
-    file = open_text(Path(path))
-    relation, attributes, data, line = _header(Path(path), file.read(file.start, file.stop))
+    path = Path(path)
+    text = read_text(path, max_decompressed_bytes)
+    if b"\r" in text.replace(b"\r\n", b""):
+        raise ValueError(f"{path}: a carriage return that does not end a line (LF or CRLF do).")
+    relation, attributes, data, line = _header(path, text)
     if data.lstrip()[:1] == b"{":
-        return ArffTable(relation, attributes, _sparse_rows(Path(path), attributes, data, line))
-    return ArffTable(relation, attributes, _dense_rows(Path(path), attributes, data))
+        return ArffTable(relation, attributes, _sparse_rows(path, attributes, data, line))
+    return ArffTable(relation, attributes, _dense_rows(path, attributes, data))
 
 
 def _header(path: Path, text: bytes) -> tuple[str, tuple[Attribute, ...], bytes, int]:
@@ -114,7 +131,7 @@ def _header(path: Path, text: bytes) -> tuple[str, tuple[Attribute, ...], bytes,
             relation = _unquoted(line[9:].strip())
         elif word.startswith("@attribute"):
             attributes.append(_attribute(path, number, line))
-        elif word.startswith("@data"):
+        elif _DATA.match(line):
             break
         elif line and not line.startswith("%"):
             raise ValueError(
@@ -137,14 +154,24 @@ def _attribute(path: Path, number: int, line: str) -> Attribute:
     if match is None:
         raise ValueError(f"{path}, line {number}: cannot read {line[:60]!r} as an attribute.")
     name, kind = _unquoted(match[1]), match[2]
-    if kind.startswith("{"):
-        return Attribute(name, tuple(_unquoted(of) for of in _CATEGORY.findall(kind[1:-1])))
-    if kind.lower() not in _NUMBERS:
+    if not kind.startswith("{"):
+        if kind.lower() in _NUMBERS:
+            return Attribute(name)
         raise ValueError(
-            f"{path}, line {number}: attribute {name!r} is of the kind {kind!r}; numbers "
+            f"{path}, line {number}: attribute {name!r} is of the kind {kind[:60]!r}; numbers "
             f"({', '.join(_NUMBERS)}) and lists of categories {{a,b}} are read. Drop the column."
         )
-    return Attribute(name)
+    if not _CATEGORIES.fullmatch(kind):
+        raise ValueError(
+            f"{path}, line {number}: the categories of {name!r} must read {{a,b,c}}, with quotes "
+            f"around names that hold blanks, commas or braces, got {kind[:60]!r}."
+        )
+    attribute = Attribute(name, tuple(_unquoted(of) for of in _CATEGORY.findall(kind)))
+    if len(set(attribute.values.values())) < len(attribute.categories):
+        raise ValueError(f"{path}, line {number}: {name!r} has a category twice.")
+    if "?" in attribute.categories:
+        raise ValueError(f"{path}, line {number}: {name!r} has the category '?', which is missing.")
+    return attribute
 
 
 def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Float64Array:
@@ -178,107 +205,129 @@ def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Flo
             matrix[:, j] = _codes(path, attribute, column.to_pylist())
         else:
             matrix[:, j] = column.to_numpy()  # missing ones become NaN
+            if np.isinf(matrix[:, j]).any():
+                raise ValueError(f"{path}: {attribute.name!r} has a number that is not finite.")
     _check_categories(path, attributes, matrix)
     return matrix
 
 
 def _sparse_rows(path: Path, attributes: Sequence[Attribute], data: bytes, line: int) -> Matrix:
     """Rows of pairs ``{index value,index value}``."""
-    lines = data.split(b"\n")
-    used = [number for number, row in enumerate(lines) if row.strip()]
-    counts, tokens = [], []
-    for number in used:
-        row = lines[number].strip()
-        found = row.translate(_SPACES).split()
-        if not (row.startswith(b"{") and row.endswith(b"}")) or len(found) % 2:
+    counts: list[int] = []
+    columns: list[int] = []
+    values: list[float] = []
+    for number, row in enumerate(data.split(b"\n"), start=line + 1):
+        row = row.strip()
+        if not row:
+            continue
+        pairs = _pairs(row)
+        if pairs is None:
             raise ValueError(
-                f"{path}, line {line + number + 1}: a sparse row must read "
-                f"{{index value,index value}}, got {row[:60].decode('utf-8', 'replace')!r}."
+                f"{path}, line {number}: a sparse row must read {{index value,index value}}, got "
+                f"{_shown(row)}."
             )
-        counts.append(len(found) // 2)
-        tokens += found
-    at = np.repeat(used, counts)
-    columns = _integers(path, tokens[0::2], at, line)
-    outside = np.flatnonzero((columns < 0) | (columns >= len(attributes)))
-    if len(outside):
-        raise ValueError(
-            f"{path}, line {line + at[outside[0]] + 1}: index {columns[outside[0]]} is none of "
-            f"the {len(attributes)} attributes, counted from 0."
-        )
-    values = _values(path, attributes, columns, tokens[1::2], at, line)
-    rows = np.repeat(np.arange(len(used)), counts)
-    shape = (len(used), len(attributes))
-    cells = rows * shape[1] + columns
-    if len(np.unique(cells)) < len(cells):
-        raise ValueError(f"{path}: a sparse row names an index twice. Give each value once.")
-    left_out = np.array([of.values[0] if of.categories else 0.0 for of in attributes])
+        counts.append(len(pairs))
+        for index, token in pairs:
+            column = int(index) if len(index) < 10 else len(attributes)
+            if column >= len(attributes):
+                raise ValueError(
+                    f"{path}, line {number}: index {index[:20].decode()} is none of the "
+                    f"{len(attributes)} attributes, counted from 0."
+                )
+            columns.append(column)
+            values.append(_value(path, number, attributes[column], token))
+        if len(set(columns[len(columns) - len(pairs) :])) < len(pairs):
+            raise ValueError(f"{path}, line {number}: an index is given twice.")
+    rows = np.repeat(np.arange(len(counts)), counts)
+    shape = (len(counts), len(attributes))
+    left_out = np.array([next(iter(of.values.values()), 0.0) for of in attributes])
     if left_out.any():
-        matrix = np.tile(left_out, (shape[0], 1))
+        matrix = _dense_of(path, left_out, shape)
         matrix[rows, columns] = values
-        _check_categories(path, attributes, matrix)
         return matrix
     matrix = sparse.csr_matrix((values, (rows, columns)), shape=shape)
-    _check_categories(path, attributes, matrix.tocsc())
     matrix.eliminate_zeros()
     return matrix
 
 
-def _integers(path: Path, tokens: list[bytes], at: Any, line: int) -> Any:
-    try:
-        return np.array(tokens, dtype="S").astype(np.int64) if tokens else np.empty(0, np.int64)
-    except ValueError:
-        bad = next(i for i, token in enumerate(tokens) if not token.lstrip(b"+-").isdigit())
-        raise ValueError(
-            f"{path}, line {line + at[bad] + 1}: a sparse row must read {{index value,...}}, got "
-            f"the index {tokens[bad].decode('utf-8', 'replace')!r}."
-        ) from None
+def _pairs(row: bytes) -> list[tuple[bytes, bytes]] | None:
+    """Index and value of every pair of a sparse row; None where it does not read as one."""
+    if not (row.startswith(b"{") and row.endswith(b"}")):
+        return None
+    inner = row[1:-1].strip()
+    if not inner:
+        return []
+    if b"'" not in inner and b'"' not in inner:
+        pairs = [tuple(pair.split()) for pair in inner.split(b",")]
+        if all(len(pair) == 2 and pair[0].isdigit() for pair in pairs):
+            return None if b"{" in inner or b"}" in inner else pairs  # type: ignore[return-value]
+        return None
+    found, position = [], 0
+    while True:
+        match = _PAIR.match(inner, position)
+        if match is None:
+            return None
+        found.append((match[1], match[2]))
+        if match.end() == len(inner):
+            return found
+        if inner[match.end() : match.end() + 1] != b",":
+            return None
+        position = match.end() + 1
 
 
-def _values(
-    path: Path, attributes: Sequence[Attribute], columns: Any, tokens: list[bytes], at: Any,
-    line: int,
-) -> Float64Array:  # fmt: skip
-    coded = np.array([of.is_coded for of in attributes])[columns]
-    plain = [b"nan" if token == b"?" else token for token in tokens]
-    for i in np.flatnonzero(coded):
-        attribute = attributes[columns[i]]
-        plain[i] = b"%r" % float(_codes(path, attribute, [_unquoted(tokens[i].decode())])[0])
-    try:
-        return np.array(plain, dtype="S").astype(np.float64) if plain else np.empty(0)
-    except ValueError:
-        bad = next(i for i, token in enumerate(plain) if not _is_number(token.decode()))
+def _value(path: Path, number: int, attribute: Attribute, token: bytes) -> float:
+    """A value of a sparse row; NaN where it is missing."""
+    if token == b"?":
+        return np.nan
+    text = _unquoted(token.decode("utf-8", "replace"))
+    if attribute.is_coded:
+        value = attribute.values.get(text)
+    else:
+        value = float(text) if _NUMBER.fullmatch(text) else None
+    if value is None or not math.isfinite(value):
+        what = "a category of" if attribute.is_coded else "a finite number for"
         raise ValueError(
-            f"{path}, line {line + at[bad] + 1}: value {plain[bad].decode()!r} of "
-            f"{attributes[columns[bad]].name!r} is no number."
+            f"{path}, line {number}: {_shown(token)} is not {what} {attribute.name!r}."
+        )
+    if attribute.categories and value not in attribute.numbers:
+        raise ValueError(
+            f"{path}, line {number}: {_shown(token)} is not a category of {attribute.name!r}."
+        )
+    return value
+
+
+def _dense_of(path: Path, row: Float64Array, shape: tuple[int, int]) -> Float64Array:
+    """Equal rows; they are dense because what is left out is not zero."""
+    try:
+        return np.tile(row, (shape[0], 1))
+    except MemoryError:
+        raise ValueError(
+            f"{path}: {shape[0]:,} rows of {shape[1]:,} attributes take "
+            f"{8 * shape[0] * shape[1] / 2**30:,.1f} GiB, because the first category of a nominal "
+            "attribute, which sparse rows leave out, is not 0."
         ) from None
 
 
 def _codes(path: Path, attribute: Attribute, names: Sequence[str | None]) -> Float64Array:
     """Positions of categories; NaN for those that are missing."""
-    positions = {name: float(i) for i, name in enumerate(attribute.categories)}
-    positions["?"] = np.nan
+    values: dict[str | None, float] = {**attribute.values, None: np.nan, "?": np.nan}
     names = [None if name is None else _unquoted(name.strip()) for name in names]
     for name in names:
-        if name is not None and name not in positions:
+        if name not in values:
             raise ValueError(
                 f"{path}: {name!r} is none of the categories of {attribute.name!r}: "
                 f"{', '.join(attribute.categories[:10])}."
             )
-    return np.array([np.nan if name is None else positions[name] for name in names])
+    return np.array([values[name] for name in names])
 
 
-def _check_categories(path: Path, attributes: Sequence[Attribute], matrix: Any) -> None:
+def _check_categories(path: Path, attributes: Sequence[Attribute], matrix: Float64Array) -> None:
     """Numbers of nominal columns are among their categories."""
     for j, attribute in enumerate(attributes):
         if not attribute.categories or attribute.is_coded:
             continue
-        if sparse.issparse(matrix):
-            column = matrix.data[matrix.indptr[j] : matrix.indptr[j + 1]]
-        else:
-            column = matrix[:, j]
-        fits = np.isnan(column)
-        for value in attribute.values:
-            fits |= column == value
+        column = matrix[:, j]
+        fits = np.isnan(column) | np.isin(column, [*attribute.numbers])
         if not fits.all():
             raise ValueError(
                 f"{path}: {column[np.argmin(fits)]:g} is none of the categories of "
@@ -292,9 +341,6 @@ def _unquoted(name: str) -> str:
     return name
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _shown(token: bytes) -> str:
+    text = token.decode("utf-8", "replace")
+    return repr(text if len(text) <= 60 else text[:57] + "...")

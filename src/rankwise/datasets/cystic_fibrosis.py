@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.datasets.catalog import fetch
-from rankwise.datasets.textfiles import open_text
+from rankwise.datasets.textfiles import read_text
 from rankwise.typing import Int64Array
 
 RATERS = ("rew", "rew_colleagues", "rew_postdoc", "jbw")
@@ -52,8 +52,7 @@ def load_cystic_fibrosis() -> CysticFibrosis:
     FileNotFoundError
         When the collection is not on this machine; says where to get it and where to put it.
     """
-    file = open_text(fetch("cystic-fibrosis")[0])
-    header, *lines = file.read(file.start, file.stop).decode("utf-8").split()
+    header, *lines = read_text(fetch("cystic-fibrosis")[0]).decode("utf-8").split()
     table = np.array([line.split(",") for line in lines]).astype(np.int64)
     expected = ",".join(("query", "doc", *RATERS))
     if header != expected or len(table) != N_PAIRS or table[:, 2:].max() > 2:

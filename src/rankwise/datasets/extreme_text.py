@@ -8,7 +8,6 @@ counted from 0.
 from __future__ import annotations
 
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +15,29 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.datasets.multi_label import MultiLabelData
-from rankwise.datasets.textfiles import PathLike, open_text
+from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.typing import Float64Array
 
-_PAIRS = re.compile(rb"\s*(?:[^\s:]+:[^\s:]+\s*)*")
+# Fifteen digits: whole numbers that float64 holds. Possessive quantifiers: linear time.
+_INDEX = rb"0*[0-9]{1,15}"
+_VALUE = rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+_SIZE = re.compile(_INDEX)
+_LABELS = re.compile(rb"%b(?:,%b)*+" % (_INDEX, _INDEX))
+_PAIRS = re.compile(rb"%b:%b(?:[ \t]++%b:%b)*+" % (_INDEX, _VALUE, _INDEX, _VALUE))
 _HEADER = "the numbers of rows, features and labels, separated by blanks"
 
 
-def read_extreme(path: PathLike) -> MultiLabelData:
+def read_extreme(
+    path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
+) -> MultiLabelData:
     """Rows of a file of the extreme classification repository [1]_, plain or compressed.
 
     Parameters
     ----------
     path : path-like
         ``n d k`` in the first line, then n lines ``l1,l2 f:v f:v``.
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
 
     Returns
     -------
@@ -64,60 +72,47 @@ def read_extreme(path: PathLike) -> MultiLabelData:
     ([[1.0, 0.0, 0.5], [0.0, 2.0, 0.0]], [[1, 0, 0, 1], [0, 0, 0, 0]])
     """
     path = Path(path)
-    file = open_text(path)
-    text = file.read(file.start, file.stop).replace(b"\r\n", b"\n")
+    text = read_text(path, max_decompressed_bytes).replace(b"\r\n", b"\n")
     header, _, body = text.partition(b"\n")
     sizes = header.split()
-    if len(sizes) != 3 or not all(size.isdigit() for size in sizes):
+    if len(sizes) != 3 or not all(map(_SIZE.fullmatch, sizes)):
         raise ValueError(
             f"{path}, line 1 must hold {_HEADER}, got {header[:60].decode('utf-8', 'replace')!r}."
         )
-    n, d, k = (int(size) for size in sizes)
+    n, d, k = (int(size.lstrip(b"0") or b"0") for size in sizes)
     lines = body.removesuffix(b"\n").split(b"\n") if body else []
     if len(lines) != n:
         raise ValueError(f"{path} must have the {n} rows that line 1 says, got {len(lines)}.")
-    parts = [_parted(line) for line in lines]
+    parts = [_parted(path, row, line) for row, line in enumerate(lines)]
     labels, features = [labels for labels, _ in parts], [features for _, features in parts]
     n_labels = np.array([of.count(b",") + 1 if of else 0 for of in labels], dtype=np.int64)
     n_pairs = np.array([of.count(b":") for of in features], dtype=np.int64)
-    for row, of in enumerate(features):
-        if not _PAIRS.fullmatch(of):
-            raise _unreadable(path, row, lines[row])
-    of_labels = _numbers(path, lines, [of.replace(b",", b" ") for of in labels], n_labels)
-    pairs = _numbers(path, lines, [of.replace(b":", b" ") for of in features], 2 * n_pairs)
+    of_labels = _numbers(b" ".join(labels).replace(b",", b" "))
+    pairs = _numbers(b" ".join(features).replace(b":", b" "))
     Y = _csr(path, n_labels, of_labels, np.ones(len(of_labels), dtype=np.int64), (n, k), "label")
     X = _csr(path, n_pairs, pairs[0::2], pairs[1::2], (n, d), "feature")
     return MultiLabelData(X, Y, name=path.name.partition(".")[0])
 
 
-def _parted(line: bytes) -> tuple[bytes, bytes]:
+def _parted(path: Path, row: int, line: bytes) -> tuple[bytes, bytes]:
     """Labels and features of a line."""
-    first, _, rest = line.partition(b" ")
-    return (b"", line) if b":" in first else (first, rest)
+    labels, _, features = line.partition(b" ")
+    if b":" in labels:
+        labels, features = b"", line
+    features = features.strip(b" \t")
+    if (labels and not _LABELS.fullmatch(labels)) or (features and not _PAIRS.fullmatch(features)):
+        raise ValueError(
+            f"{path}, line {row + 2}: a row must read 'l1,l2 f:v f:v', got "
+            f"{line[:60].decode('utf-8', 'replace')!r}."
+        )
+    return labels, features
 
 
-def _numbers(path: Path, lines: list[bytes], parts: list[bytes], counts: Any) -> Float64Array:
-    """The numbers of all parts, which must be as many as counted."""
-    numbers = _parsed(b" ".join(parts))
-    if numbers is not None and len(numbers) == counts.sum():
-        return numbers
-    for row, (part, count) in enumerate(zip(parts, counts, strict=True)):
-        found = _parsed(part)
-        if found is None or len(found) != count:
-            raise _unreadable(path, row, lines[row])
-    raise AssertionError("parts read alone but not together")
-
-
-def _parsed(text: bytes) -> Float64Array | None:
-    """Numbers separated by blanks; None where it is anything else."""
+def _numbers(text: bytes) -> Float64Array:
+    """Numbers separated by blanks."""
     if not text.strip():
         return np.empty(0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)  # how NumPy says that it stopped early
-        try:
-            return np.fromstring(text.decode("ascii", "replace"), dtype=np.float64, sep=" ")
-        except (DeprecationWarning, ValueError):
-            return None
+    return np.fromstring(text.decode("ascii"), dtype=np.float64, sep=" ")
 
 
 def _csr(
@@ -145,10 +140,3 @@ def _csr(
         raise ValueError(f"{path}, line {row + 2}: a {what} is named twice. Give each once.")
     matrix.eliminate_zeros()
     return matrix
-
-
-def _unreadable(path: Path, row: int, line: bytes) -> ValueError:
-    return ValueError(
-        f"{path}, line {row + 2}: a row must read 'l1,l2 f:v f:v', got "
-        f"{line[:60].decode('utf-8', 'replace')!r}."
-    )

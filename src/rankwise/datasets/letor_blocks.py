@@ -1,7 +1,8 @@
 """Blocks of SVMlight/LETOR lines to arrays: one serial kernel per block, blocks on threads.
 
-Every block is read twice, first to count its lines, so that each has its rows at a known place;
+Every block is read twice, first to count its rows, so that each has its rows at a known place;
 at the second time it is in the page cache. Blocks are small enough to stay in a core's cache.
+The file may change between the two: the parser gets the number of rows that there is room for.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from rankwise._threads import thread_map
 from rankwise.datasets.letor_errors import INFINITE, NUMBER, bad_number, bad_token, too_large
-from rankwise.datasets.textfiles import Block
+from rankwise.datasets.textfiles import Block, ChangedError
 from rankwise.kernels import svmlight as kernel
 from rankwise.typing import Float64Array, FloatArray
 
@@ -65,21 +66,42 @@ class Parsed:
     values: FloatArray
 
 
+def count_rows(blocks: Sequence[Block], n_threads: int) -> NDArray[np.int64]:
+    """Number of rows of each block: lines that are neither blank nor comments."""
+    scratch = _Scratch(_most_bytes(blocks), 0, np.float32)
+
+    def count(block: Block) -> int:
+        return kernel.count_rows(scratch.buf, scratch.load(block))
+
+    return np.array(thread_map(count, blocks, n_threads), dtype=np.int64)
+
+
 def parse_blocks(
-    blocks: Sequence[Block], layout: Layout, dtype: Any, n_features: int | None, n_threads: int
+    blocks: Sequence[Block],
+    n_rows: NDArray[np.int64],
+    layout: Layout,
+    dtype: Any,
+    n_features: int | None,
+    n_threads: int,
 ) -> Parsed:
     """Parse the blocks; malformed lines are reported in the results, not raised.
 
     ``n_features`` is for the words of an error only.
+
+    Raises
+    ------
+    ChangedError
+        When a block has other than ``n_rows`` rows.
+    ValueError
+        When a dense matrix is larger than memory.
     """
-    most_bytes = max((block.stop - block.start for block in blocks), default=0)
+    most_bytes = _most_bytes(blocks)
     scratch = _Scratch(most_bytes, 0 if layout.dense else most_bytes // 2 + 1, dtype)
-    n_lines = thread_map(scratch.count_lines, blocks, n_threads)
-    first_rows = np.concatenate([[0], np.cumsum(n_lines)]).astype(np.int64)
+    first_rows = np.concatenate([[0], np.cumsum(n_rows)]).astype(np.int64)
     total = int(first_rows[-1])
     y, qid = np.empty(total), np.empty(total, dtype=np.int64)
     sizes = np.empty((total, 2), dtype=np.int64)
-    matrix = np.zeros(total * layout.width if layout.dense else 0, dtype=dtype)
+    matrix = dense_zeros(blocks, total if layout.dense else 0, layout.width, dtype).reshape(-1)
 
     def parse(number: int) -> BlockResult:
         block = blocks[number]
@@ -93,6 +115,7 @@ def parse_blocks(
                 layout.width,
                 layout.dense,
                 layout.text_qid,
+                first_rows[number + 1],
             ],
             dtype=np.int64,
         )
@@ -110,8 +133,12 @@ def parse_blocks(
             scratch.hard,
             state,
         )
-        errors = _settle(scratch, state, values, y)
         status, at = int(state[kernel.STATUS]), int(state[kernel.AT])
+        if status == kernel.TOO_MANY_ROWS or (
+            status == kernel.OK and state[kernel.ROWS] != n_rows[number]
+        ):
+            raise ChangedError(block.file.path)
+        errors = _settle(scratch, state, values, y)
         if status in (kernel.BAD_TOKEN, kernel.DUPLICATE) or (
             status == kernel.TOO_WIDE and not layout.dense
         ):
@@ -132,18 +159,28 @@ def parse_blocks(
         values = matrix.reshape(total, layout.width)
     else:
         values = np.concatenate([matrix, *(result.values for result in results)])
-    n_rows = _close_gaps(
-        [y, qid, sizes, *([values] if layout.dense else [])], first_rows, states[:, kernel.ROWS]
-    )
-    return Parsed(
-        blocks,
-        results,
-        states,
-        y[:n_rows],
-        qid[:n_rows],
-        sizes[:n_rows],
-        values[:n_rows] if layout.dense else values,
-    )
+    return Parsed(blocks, results, states, y, qid, sizes, values)
+
+
+def dense_zeros(blocks: Sequence[Block], n_rows: int, width: int, dtype: Any) -> FloatArray:
+    """A matrix of zeros; ValueError, naming the files, where it does not fit into memory."""
+    try:
+        return np.zeros((n_rows, width), dtype=dtype)
+    except (MemoryError, ValueError):  # ValueError: more bytes than an address can hold
+        n_bytes = n_rows * width * np.dtype(dtype).itemsize
+        raise ValueError(
+            f"{file_names(blocks)}: {n_rows:,} rows of {width:,} columns as a dense matrix need "
+            f"{n_bytes / 2**30:,.1f} GiB. Read with dense=False."
+        ) from None
+
+
+def file_names(blocks: Sequence[Block]) -> str:
+    """The files of the blocks, each once."""
+    return ", ".join(dict.fromkeys(str(block.file.path) for block in blocks))
+
+
+def _most_bytes(blocks: Sequence[Block]) -> int:
+    return max((block.stop - block.start for block in blocks), default=0)
 
 
 class _Scratch(threading.local):
@@ -151,7 +188,6 @@ class _Scratch(threading.local):
 
     def __init__(self, n_bytes: int, n_entries: int, dtype: Any) -> None:
         self.buf = np.empty(n_bytes + 1 + kernel.SPARE_BYTES, dtype=np.uint8)
-        self.is_newline = np.empty(n_bytes + 1, dtype=bool)
         self.text = np.empty(n_bytes, dtype=np.uint8)
         self.hard = np.empty((n_bytes // 2 + 1, 3), dtype=np.int64)
         self.values = np.empty(n_entries, dtype=dtype)
@@ -166,12 +202,6 @@ class _Scratch(threading.local):
             n += 1
         self.buf[n : n + kernel.SPARE_BYTES] = 0
         return n
-
-    def count_lines(self, block: Block) -> int:
-        """Number of lines of the block."""
-        n = self.load(block)
-        np.equal(self.buf[:n], 10, out=self.is_newline[:n])
-        return int(np.count_nonzero(self.is_newline[:n]))
 
 
 def _settle(
@@ -191,16 +221,3 @@ def _settle(
             if np.isinf(target[at]) and not INFINITE.fullmatch(token):
                 return [(start, too_large(token, target.dtype))]
     return []
-
-
-def _close_gaps(
-    arrays: Sequence[NDArray[Any]], first_rows: NDArray[np.int64], n_rows: NDArray[np.int64]
-) -> int:
-    """Move rows up in place where blank lines and comment lines left room; returns their number."""
-    end = 0
-    for start, n in zip(first_rows[:-1].tolist(), n_rows.tolist(), strict=True):
-        if start != end:
-            for array in arrays:
-                array[end : end + n] = array[start : start + n]
-        end += n
-    return end

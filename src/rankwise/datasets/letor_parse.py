@@ -10,17 +10,30 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise._threads import available_threads
-from rankwise.datasets.letor_blocks import Layout, Parsed, parse_blocks
+from rankwise.datasets.letor_blocks import (
+    Layout,
+    Parsed,
+    count_rows,
+    dense_zeros,
+    file_names,
+    parse_blocks,
+)
 from rankwise.datasets.letor_errors import raise_at
-from rankwise.datasets.letor_text import split_text
-from rankwise.datasets.textfiles import Block, TextFile, after_newline, cut_into_blocks
+from rankwise.datasets.letor_text import NotUtf8Error, split_text
+from rankwise.datasets.textfiles import (
+    Block,
+    ChangedError,
+    TextFile,
+    after_newline,
+    cut_into_blocks,
+)
 from rankwise.kernels import svmlight as kernel
 from rankwise.typing import Float64Array, Matrix
 
@@ -79,31 +92,61 @@ def parse_files(
     ValueError
         At the first malformed line, or when there is no row at all.
     """
-    n_threads = available_threads() if n_threads is None else n_threads
+    try:
+        rows = _parse_files(files, options, n_threads or available_threads(), block_bytes)
+    except ChangedError:
+        raise
+    except ValueError:  # what is malformed may be half written
+        _check_unchanged(files)
+        raise
+    _check_unchanged(files)
+    return rows
+
+
+def _check_unchanged(files: Sequence[TextFile]) -> None:
+    for file in files:
+        file.check_unchanged()
+
+
+def _parse_files(
+    files: Sequence[TextFile], options: LetorOptions, n_threads: int, block_bytes: int
+) -> LetorRows:
     blocks = [block for file in files for block in cut_into_blocks(file, block_bytes)]
-
-    def parse(some: Sequence[Block], layout: Layout) -> Parsed:
-        return parse_blocks(some, layout, options.dtype, options.n_features, n_threads)
-
-    layout = options.collecting()
-    if options.dense is not False and blocks:
-        layout = _guess(parse(_sample(blocks), layout), layout, options)
-    parsed = parse(blocks, layout)
-    while (better := _better(layout, parsed, options)) != layout:
-        layout = better
-        parsed = parse(blocks, layout)
-    _raise_first_error(parsed)
-    if len(parsed.y) == 0:
+    n_rows = count_rows(blocks, n_threads)
+    if not n_rows.any():
         raise ValueError(
             f"{', '.join(str(file.path) for file in files)}: no rows. "
             "Every row is a line 'label qid:id index:value ...'."
         )
+
+    def parse(some: Sequence[Block], rows: NDArray[np.int64], layout: Layout) -> Parsed:
+        return parse_blocks(some, rows, layout, options.dtype, options.n_features, n_threads)
+
+    layout = options.collecting()
+    if options.dense is not False:
+        sample = _sample(blocks)
+        guessed = _guess(parse(sample, count_rows(sample, n_threads), layout), layout, options)
+        # A file that is dense has four bytes or more for every entry, one cell of four.
+        n_bytes = sum(block.stop - block.start for block in blocks)
+        if options.dense is True or int(n_rows.sum()) * guessed.width <= n_bytes:
+            layout = guessed
+    parsed = parse(blocks, n_rows, layout)
+    while (better := _better(layout, parsed, options)) != layout:
+        layout = better
+        parsed = parse(blocks, n_rows, layout)
+    _raise_first_error(parsed)
     X = parsed.values if layout.dense else _collected(parsed, options)
-    qid, comments = split_text(
-        b"".join(result.text for result in parsed.results),
-        parsed.qid if layout.text_qid else None,
-        parsed.sizes[:, 1],
-    )
+    text = b"".join(result.text for result in parsed.results)
+    text_bytes = np.maximum(parsed.sizes[:, 1], 0) + (parsed.qid if layout.text_qid else 0)
+    if b"\0" in text:
+        row = int(np.searchsorted(np.cumsum(text_bytes), text.index(b"\0"), side="right"))
+        _raise_in_row(parsed, row, rb"(\0)", "a NUL character in a query id or a comment")
+    try:
+        qid, comments = split_text(
+            text, parsed.qid if layout.text_qid else None, parsed.sizes[:, 1]
+        )
+    except NotUtf8Error as error:
+        _raise_in_row(parsed, error.row, rb"(qid:)", "the query id is not UTF-8 text")
     return LetorRows(X, parsed.y, parsed.qid if qid is None else qid, comments)
 
 
@@ -173,9 +216,8 @@ def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
     highest = int(parsed.states[:, kernel.HIGHEST].max()) if entries else base - 1
     width = highest - base + 1 if options.n_features is None else options.n_features
     if highest - base >= width:
-        names = ", ".join(sorted({str(block.file.path) for block in parsed.blocks}))
         raise ValueError(
-            f"{names}: indices run from 0 to {highest}, which is more than "
+            f"{file_names(parsed.blocks)}: indices run from 0 to {highest}, which is more than "
             f"n_features={width} columns. Raise n_features or leave it out."
         )
     indices = np.concatenate([result.indices for result in parsed.results])
@@ -189,7 +231,7 @@ def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
         _refuse_duplicates(parsed, X, base)
     if not options.wants_dense(entries, rows, width):
         return X
-    dense = np.zeros((rows, width), dtype=X.dtype)
+    dense = dense_zeros(parsed.blocks, rows, width, X.dtype)
     dense[np.repeat(np.arange(rows), np.diff(X.indptr)), X.indices] = X.data  # keeps a -0.0
     return dense
 
@@ -202,16 +244,22 @@ def _refuse_duplicates(parsed: Parsed, X: sparse.csr_matrix, base: int) -> None:
     if not within.any():
         return
     entry, row = int(same[within][0]), int(rows[within][0])
+    index = int(X.indices[entry]) + base
+    _raise_in_row(parsed, row, rb"\s(0*%d:)" % index, f"index {index} occurs twice in this row", 1)
+
+
+def _raise_in_row(parsed: Parsed, row: int, pattern: bytes, reason: str, skip: int = 0) -> NoReturn:
+    """Raise ValueError for a row where a pattern occurs, after so many others."""
     ends = np.cumsum(parsed.states[:, kernel.ROWS])
     number = int(np.searchsorted(ends, row, side="right"))
     block = parsed.blocks[number]
     row -= int(ends[number] - parsed.states[number, kernel.ROWS])
-    index = int(X.indices[entry]) + base
     byte = block.start
-    for line in block.file.read(block.start, block.stop).splitlines(keepends=True):
+    for line in block.file.read(block.start, block.stop).split(b"\n"):
         if line.strip() and not line.lstrip().startswith(b"#"):
             if row == 0:
-                places = [m.start(1) for m in re.finditer(rb"\s(0*%d:)" % index, line)]
-                raise_at(block.file, byte + places[1], f"index {index} occurs twice in this row")
+                places = [match.start(1) for match in re.finditer(pattern, line)]
+                raise_at(block.file, byte + places[skip], reason)
             row -= 1
-        byte += len(line)
+        byte += len(line) + 1
+    raise ChangedError(block.file.path)

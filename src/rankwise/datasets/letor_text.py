@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 _DOC_ID = re.compile(r"\bdocid\s*[=:]\s*(\S+)", re.IGNORECASE)
-_SPARE_BYTES = 1 << 24
+_SPARE_BYTES = 1 << 21
+
+
+class NotUtf8Error(ValueError):
+    """A query id is not UTF-8 text; to replace bytes in it could make two ids equal."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"the query id of row {row} is not UTF-8 text")
+        self.row = row
 
 
 def split_text(
@@ -21,7 +29,7 @@ def split_text(
     Parameters
     ----------
     text : bytes
-        UTF-8; what is not becomes U+FFFD.
+        UTF-8; what is not becomes U+FFFD in comments.
     qid_bytes : ndarray of shape (n_rows,), or None
         Lengths of the query ids; None where they were read as numbers.
     comment_bytes : ndarray of shape (n_rows,)
@@ -32,6 +40,10 @@ def split_text(
     qid : list of str, or None
     comments : list of str, or None
         None where no row has one; "" for single rows without.
+
+    Raises
+    ------
+    NotUtf8Error
     """
     lengths = np.maximum(comment_bytes, 0)
     if qid_bytes is not None:
@@ -44,16 +56,24 @@ def split_text(
             string = text.decode("ascii")
             pieces = [string[a:b] for a, b in zip(starts, ends.tolist(), strict=True)]
         else:
-            pieces = [
-                text[a:b].decode("utf-8", "replace")
-                for a, b in zip(starts, ends.tolist(), strict=True)
-            ]
+            parts = [text[a:b] for a, b in zip(starts, ends.tolist(), strict=True)]
+            pieces = [part.decode("utf-8", "replace") for part in parts]
+            if qid_bytes is not None:
+                _check_utf8(parts[::2])
     qid = None
     if qid_bytes is not None:
         qid, pieces = pieces[::2], pieces[1::2]
     if (comment_bytes < 0).all():
         return qid, None
     return qid, pieces or [""] * len(comment_bytes)
+
+
+def _check_utf8(qid: Sequence[bytes]) -> None:
+    for row, item in enumerate(qid):
+        try:
+            item.decode()
+        except UnicodeDecodeError:
+            raise NotUtf8Error(row) from None
 
 
 def doc_ids(comments: Sequence[str]) -> list[str] | None:
@@ -64,14 +84,32 @@ def doc_ids(comments: Sequence[str]) -> list[str] | None:
     return ["" if match is None else match.group(1) for match in found]
 
 
+def text_array(strings: Sequence[str]) -> NDArray[Any]:
+    """An array of one width, or of dtype object where a few long strings would make it large."""
+    if _fits_one_width(strings):
+        return np.array(strings, dtype=f"<U{max(map(len, strings), default=1) or 1}")
+    out = np.empty(len(strings), dtype=object)
+    out[:] = strings
+    return out
+
+
+def _fits_one_width(strings: Sequence[str]) -> bool:
+    """Whether an array of the longest string's width takes little more than the characters.
+
+    Such an array drops NUL characters at the end of a string.
+    """
+    if any(string.endswith("\0") for string in strings):
+        return False
+    width = max(map(len, strings), default=0)
+    return 4 * width * len(strings) <= 32 * sum(map(len, strings)) + _SPARE_BYTES
+
+
 def pack_text(name: str, strings: Sequence[str] | None) -> dict[str, NDArray[Any]]:
     """Strings as named arrays: of one width, or bytes and their ends where few are long."""
     if strings is None:
         return {}
-    total = sum(map(len, strings))
-    width = max(map(len, strings), default=0)
-    if 4 * width * len(strings) <= 32 * total + _SPARE_BYTES:
-        return {name: np.array(strings, dtype=f"<U{max(width, 1)}")}
+    if _fits_one_width(strings):
+        return {name: text_array(strings)}
     encoded = [string.encode() for string in strings]
     return {
         f"{name}.utf8": np.frombuffer(b"".join(encoded), dtype=np.uint8),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from xml.etree import ElementTree
+from xml.parsers import expat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from scipy import sparse
 
 from rankwise.datasets.arff import ArffTable, Attribute, read_arff
 from rankwise.datasets.catalog import fetch
-from rankwise.datasets.textfiles import PathLike, open_text
+from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.typing import Matrix
 
 # Rows, features and labels; of the whole set, then the rows of train and test.
@@ -28,7 +28,7 @@ MULAN_SETS: dict[str, tuple[int, int, int, int, int]] = {
     "mediamill-discretized": (43851, 120, 101, 30970, 12881),
 }
 PARTS = ("all", "train", "test")
-_MEKA = re.compile(r"-C\s+(-?\d+)")
+_MEKA = re.compile(r"-C\s+(-?[0-9]{1,9})(?![0-9])")
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +134,7 @@ def read_mulan(
     labels: PathLike | int | Sequence[str] | None = None,
     *,
     dense: bool | None = None,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> MultiLabelData:
     """A file of Mulan or MEKA: ARFF, dense or sparse, plain or compressed, some columns labels.
 
@@ -147,6 +148,8 @@ def read_mulan(
         file, of its name.
     dense : bool, optional
         None: as the file. True and False make X and Y ndarrays and CSR.
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
 
     Returns
     -------
@@ -173,8 +176,8 @@ def read_mulan(
     ([[2.5]], [[1]], ('a',))
     """
     path = Path(path)
-    table = read_arff(path)
-    is_label = _label_columns(path, table, labels)
+    table = read_arff(path, max_decompressed_bytes=max_decompressed_bytes)
+    is_label = _label_columns(path, table, labels, max_decompressed_bytes)
     matrix = table.matrix
     if dense is not None and dense != isinstance(matrix, np.ndarray):
         matrix = sparse.csr_matrix(matrix) if not dense else sparse.csr_matrix(matrix).toarray()
@@ -189,7 +192,10 @@ def read_mulan(
 
 
 def _label_columns(
-    path: Path, table: ArffTable, labels: PathLike | int | Sequence[str] | None
+    path: Path,
+    table: ArffTable,
+    labels: PathLike | int | Sequence[str] | None,
+    max_decompressed_bytes: int,
 ) -> NDArray[np.bool_]:
     """Which attributes are labels."""
     names = [attribute.name for attribute in table.attributes]
@@ -213,33 +219,54 @@ def _label_columns(
         chosen[slice(None, labels) if labels > 0 else slice(labels, None)] = True
         return chosen
     if isinstance(labels, str | os.PathLike):
-        wanted = _xml_names(Path(labels))
+        wanted = _xml_names(Path(labels), max_decompressed_bytes)
     else:
         wanted = list(labels)
-    missing = [name for name in wanted if name not in set(names)]
+    known, chosen_names = set(names), set(wanted)
+    missing = [name for name in wanted if name not in known]
     if missing or not wanted:
         got = f"{missing[0]!r} is none" if missing else "there are none"
         raise ValueError(
             f"labels must be among the attributes of {path} ({names[0]!r} to {names[-1]!r}): {got}."
         )
-    chosen[np.isin(names, wanted)] = True
+    chosen[:] = [name in chosen_names for name in names]
+    if chosen.sum() > len(chosen_names):
+        twice = next(name for name in wanted if names.count(name) > 1)
+        raise ValueError(f"{path}: more than one attribute is called {twice!r}, which is a label.")
     return chosen
 
 
-def _xml_names(path: Path) -> list[str]:
-    """Names of all labels in Mulan's XML, at any depth of a hierarchy."""
-    file = open_text(path)
-    text = file.read(file.start, file.stop)
-    if b"<!" in text.replace(b"<!--", b""):
-        raise ValueError(f"{path}: declarations (<!...>) are not read. Keep the labels alone.")
+def _xml_names(path: Path, max_decompressed_bytes: int) -> list[str]:
+    """Names of all labels in Mulan's XML, at any depth of a hierarchy.
+
+    A document type is refused by the parser, whatever the encoding: it could define entities.
+    """
+    names: list[str] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if tag.rpartition("}")[2] == "label":
+            if "name" not in attributes:
+                raise _XmlError("every <label> must have a name")
+            names.append(attributes["name"])
+
+    def refuse(*_: Any) -> None:
+        raise _XmlError("a document type (<!DOCTYPE ...>) is not read. Remove it")
+
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
     try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
+        parser.Parse(read_text(path, max_decompressed_bytes), True)
+    except _XmlError as error:
+        raise ValueError(f"{path}: {error}.") from None
+    except (expat.ExpatError, LookupError, UnicodeError) as error:
         raise ValueError(f"{path} does not read as XML ({error}).") from None
-    elements = [of for of in root.iter() if of.tag.rpartition("}")[2] == "label"]
-    if any("name" not in of.attrib for of in elements):
-        raise ValueError(f"{path}: every <label> must have a name.")
-    return [of.attrib["name"] for of in elements]
+    return names
+
+
+class _XmlError(Exception):
+    """What the parser's handlers refuse."""
 
 
 def _indicator(

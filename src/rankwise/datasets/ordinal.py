@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.catalog import fetch
 from rankwise.datasets.cutting import By, cut_into_classes
 from rankwise.datasets.ordinal_sets import ORDINAL_SETS, OrdinalSet
-from rankwise.datasets.textfiles import open_text
+from rankwise.datasets.textfiles import read_text
 from rankwise.typing import Float64Array, Int64Array
 
 MISSING = ("", "?")
@@ -164,8 +164,7 @@ def _check_split(name: str, known: OrdinalSet, split: int | None) -> None:
 
 def _read(path: Path) -> dict[str, NDArray[Any]]:
     """Columns of a CSV file with a header, as strings."""
-    file = open_text(path)
-    lines = file.read(file.start, file.stop).decode("utf-8").splitlines()
+    lines = read_text(path).decode("utf-8").splitlines()
     header, *rows = csv.reader(lines)
     cells = np.array(rows, dtype=str)
     return dict(zip(header, cells.T, strict=True))

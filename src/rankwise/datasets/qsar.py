@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from rankwise.datasets.catalog import fetch
-from rankwise.datasets.textfiles import open_text
+from rankwise.datasets.textfiles import read_text
 from rankwise.typing import Float64Array, Int64Array
 
 # Descriptors and compounds (train, test) of each set.
@@ -94,8 +94,7 @@ def load_qsar(name: str) -> QsarData:
 
 def read_qsar(path: Path, name: str) -> QsarData:
     """The publisher's table at ``path`` as the set ``name``; see :func:`load_qsar`."""
-    file = open_text(path)
-    lines = file.read(file.start, file.stop).decode("latin-1").splitlines()
+    lines = read_text(path).decode("latin-1").splitlines()
     rows = [[cell.strip('"') for cell in line.split("\t")] for line in lines if line.strip()]
     header, rows = rows[0], rows[1:]
     plain = [column.replace(" ", "_").lower() for column in header]

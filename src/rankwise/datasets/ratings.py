@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rankwise.datasets.catalog import fetch
-from rankwise.datasets.textfiles import open_text
+from rankwise.datasets.textfiles import read_text
 from rankwise.typing import Float64Array, Int64Array
 
 NOT_RATED = 99.0  # Jester's mark
@@ -226,8 +226,7 @@ def _columns(path: Path, names: tuple[str, ...] | None) -> list[np.ndarray[Any, 
     import pyarrow as pa
     from pyarrow import csv
 
-    file = open_text(path)
-    text = file.read(file.start, file.stop)
+    text = read_text(path)
     options = csv.ReadOptions(autogenerate_column_names=names is None)
     types = {"isbn": pa.string()} if names else {}
     convert = csv.ConvertOptions(column_types=types)

@@ -16,18 +16,13 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets._side_names import SIZES, WEIGHT, side_file, stem
-from rankwise.datasets._text_columns import (
-    integer_column,
-    read_columns,
-    real_column,
-    write_columns,
-)
+from rankwise.datasets._text_columns import read_columns, write_columns
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.svmlight import has_no_qid, read_rows
-from rankwise.datasets.textfiles import check_there
+from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES, check_there
 from rankwise.datasets.write import write_letor
 from rankwise.groups import QueryGroups
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array
 
 
 def read_grouped(
@@ -40,6 +35,7 @@ def read_grouped(
     dense: bool | Literal["auto"] = "auto",
     zero_based: bool | Literal["auto"] = "auto",
     cache: bool | Literal["beside"] = True,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RankingData:
     """Read SVMlight text whose queries and weights are in side files.
 
@@ -51,7 +47,7 @@ def read_grouped(
         Rows per query, one number a line; by default ``<path>.query`` or ``<path>.group``.
     weight : path, optional
         One weight a line, per row or per query; by default ``<path>.weight``, where there.
-    dtype, n_features, dense, zero_based, cache
+    dtype, n_features, dense, zero_based, cache, max_decompressed_bytes
         As for :func:`rankwise.datasets.read_letor`.
 
     Returns
@@ -76,12 +72,16 @@ def read_grouped(
             "name). Pass sizes='…', or read files with qid by read_letor."
         )
     data = read_rows(
-        path, dtype=dtype, n_features=n_features, dense=dense, zero_based=zero_based, cache=cache
-    )
+        path, dtype=dtype, n_features=n_features, dense=dense, zero_based=zero_based, cache=cache,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )  # fmt: skip
     if not has_no_qid(data):
         raise ValueError(f"{path} has query ids in its rows. Read it with read_letor.")
-    groups = _groups(sizes_path, data.n_samples)
+    groups = _groups(sizes_path, data.n_samples, max_decompressed_bytes)
+    weights = None
     weight_path = side_file(path, (WEIGHT,)) if weight is None else Path(weight)
+    if weight_path is not None:
+        weights = _row_weights(weight_path, groups, max_decompressed_bytes)
     return RankingData(
         data.X,
         data.y,
@@ -89,7 +89,7 @@ def read_grouped(
         data.doc_ids,
         data.feature_names,
         data.comments,
-        None if weight_path is None else _row_weights(weight_path, groups),
+        weights,
         data.name,
     )
 
@@ -131,20 +131,21 @@ def write_grouped(
         write_columns(f"{start}{WEIGHT}", [pa.array(weight).cast(pa.string())])
 
 
-def _groups(path: Path, n_rows: int) -> QueryGroups:
-    sizes: Int64Array = integer_column(path, read_columns(path, ("size",))[0], 0)
+def _groups(path: Path, n_rows: int, max_decompressed_bytes: int) -> QueryGroups:
+    sizes = read_columns(path, ("size",), max_decompressed_bytes).integers(0)
     if (sizes < 0).any():
         raise ValueError(f"{path}: sizes must be >= 0, got {sizes.min()}.")
-    if sizes.sum() != n_rows:
+    total = sum(sizes.tolist())  # of Python's integers, which do not wrap around
+    if total != n_rows:
         raise ValueError(
-            f"{path}: sizes must sum to the number of rows, {n_rows}, got {sizes.sum()}. "
+            f"{path}: sizes must sum to the number of rows, {n_rows}, got {total}. "
             "Is it the file of other data?"
         )
     return QueryGroups.from_sizes(sizes[sizes > 0])
 
 
-def _row_weights(path: Path, groups: QueryGroups) -> Float64Array:
-    weight = real_column(path, read_columns(path, ("weight",))[0], 0)
+def _row_weights(path: Path, groups: QueryGroups, max_decompressed_bytes: int) -> Float64Array:
+    weight = read_columns(path, ("weight",), max_decompressed_bytes).reals(0)
     if len(weight) == groups.n_samples:
         return weight
     if len(weight) == groups.n_queries:

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.row_stream import Chunk
-from rankwise.datasets.table import PARQUET, Columns, Role, column_names
+from rankwise.datasets.table import PARQUET, Columns, Role, column_names, open_parquet
 from rankwise.datasets.textfiles import find_files
 
 
@@ -88,13 +88,11 @@ class ParquetFiles:
         FileNotFoundError, ValueError
             When there is no file, a file is no Parquet file, or a column is missing in one.
         """
-        from pyarrow.parquet import ParquetFile
-
         paths = _parquet_paths(source)
         columns: Columns | None = None
         n_samples = 0
         for path in paths:
-            with ParquetFile(path) as file:
+            with open_parquet(path) as file:
                 names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
             try:
                 if columns is None:
@@ -119,11 +117,9 @@ class ParquetFiles:
         return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
 
     def _chunks(self, columns: Columns) -> Iterator[Chunk]:
-        from pyarrow.parquet import ParquetFile
-
         names = columns.names()
         for path in self.paths:
-            with ParquetFile(path) as file:
+            with open_parquet(path) as file:
                 row = 0
                 # Without a column to read there is nothing but the number of rows.
                 batches = file.iter_batches(self.chunk_rows, columns=names or None)

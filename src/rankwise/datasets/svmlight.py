@@ -18,7 +18,12 @@ from rankwise.datasets.cache import CacheSlot
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.letor_parse import LetorOptions, parse_files
 from rankwise.datasets.letor_text import doc_ids, pack_text, unpack_text
-from rankwise.datasets.textfiles import PathLike, find_files, open_text
+from rankwise.datasets.textfiles import (
+    MAX_DECOMPRESSED_BYTES,
+    PathLike,
+    find_files,
+    open_text,
+)
 
 
 def read_letor(
@@ -30,6 +35,7 @@ def read_letor(
     zero_based: bool | Literal["auto"] = "auto",
     cache: bool | Literal["beside"] = True,
     verify: bool = False,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RankingData:
     r"""Read judged rows from SVMlight/LETOR text, ``label qid:id index:value # comment`` a line.
 
@@ -60,6 +66,9 @@ def read_letor(
         Check a cache by full checksums of source and arrays. Without it, an edit of the source
         goes unseen only where it keeps size, modification time and 18 sampled blocks of 64 kB;
         see :mod:`rankwise.datasets.cache`.
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB. A small file
+        can be made to decompress to any size.
 
     Returns
     -------
@@ -73,7 +82,8 @@ def read_letor(
     ------
     ValueError
         Naming file, line, column and reason of the first malformed token; for files without any
-        row, damaged or cut off compressed data, UTF-16 text.
+        row, compressed data that are damaged, cut off or too large, UTF-16 text, a file that is
+        written to while it is read, a dense matrix that does not fit into memory.
     FileNotFoundError, IsADirectoryError
 
     Warns
@@ -90,8 +100,9 @@ def read_letor(
     ``inf``. NaN and infinities are kept as they are; a decimal number that is too large for
     ``dtype`` is an error. Indices are whole numbers up to 2**31 - 1 in any order; an index that
     occurs twice in a row is an error. A row without features is a row of zeros. Either all rows
-    have a qid or none. A file cut off inside a token is an error where the rest of the token is no
-    number; a number that has lost digits cannot be told from a shorter one.
+    have a qid or none. Query ids that are text must be UTF-8; a NUL character in one, or in a
+    comment, is an error. A file cut off inside a token is an error where the rest of the token is
+    no number; a number that has lost digits cannot be told from a shorter one.
 
     Time O(bytes) on all cores, about a tenth of that for counting lines; memory is the result and
     some megabytes per thread.
@@ -117,6 +128,7 @@ def read_letor(
         zero_based=zero_based,
         cache=cache,
         verify=verify,
+        max_decompressed_bytes=max_decompressed_bytes,
     )
     if has_no_qid(data):
         _warn_of_sizes(find_files(path))
@@ -132,6 +144,7 @@ def read_rows(
     zero_based: bool | Literal["auto"],
     cache: bool | Literal["beside"],
     verify: bool = False,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RankingData:
     """:func:`read_letor` without a look at what lies beside the files."""
     options = _options(dtype, n_features, dense, zero_based)
@@ -140,7 +153,7 @@ def read_rows(
     files = find_files(path)
     name = _name(files)
     if not cache or not all(stat.S_ISREG(file.stat().st_mode) for file in files):
-        return _from_arrays(*_parse(files, options), name)
+        return _from_arrays(*_parse(files, options, max_decompressed_bytes), name)
     slot = CacheSlot.of(
         files,
         {**vars(options), "dtype": options.dtype.name},
@@ -148,7 +161,7 @@ def read_rows(
     )  # fmt: skip
     found = slot.load(verify=verify)
     if found is None:
-        parsed = _parse(files, options)
+        parsed = _parse(files, options, max_decompressed_bytes)
         found = (slot.load() if slot.store(*parsed) else None) or parsed
     return _from_arrays(*found, name)
 
@@ -195,10 +208,11 @@ def _name(files: Sequence[Path]) -> str:
 
 
 def _parse(
-    files: Sequence[Path], options: LetorOptions
+    files: Sequence[Path], options: LetorOptions, max_decompressed_bytes: int
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The named arrays of the cache, and the shape of X."""
-    rows = parse_files(thread_map(open_text, files), options)
+    texts = thread_map(lambda file: open_text(file, max_decompressed_bytes), files)
+    rows = parse_files(texts, options)
     arrays: dict[str, NDArray[Any]] = {}
     if sparse.issparse(rows.X):
         arrays |= {f"X.{part}": getattr(rows.X, part) for part in ("data", "indices", "indptr")}

@@ -7,7 +7,8 @@ document id or weight.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +20,9 @@ import pyarrow.compute
 from numpy.typing import DTypeLike, NDArray
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.textfiles import check_there, open_text
+from rankwise.datasets.letor_errors import INFINITE
+from rankwise.datasets.letor_text import text_array
+from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES, check_there, read_text
 from rankwise.typing import Float64Array, FrameLike
 
 LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
@@ -46,6 +49,7 @@ def read_table(
     sample_weight: str | None = None,
     features: Sequence[str] | None = None,
     dtype: DTypeLike = np.float32,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RankingData:
     """Read a CSV, TSV or Parquet file with one row per document.
 
@@ -62,7 +66,10 @@ def read_table(
     features : sequence of str, optional
         Columns of X, in this order; by default all that are left.
     dtype : float32 or float64
-        Type of X. Missing values become NaN.
+        Type of X. Missing values become NaN; numbers too large for it are an error.
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, and size that the columns of a Parquet file
+        may have in memory, in bytes; by default 16 GiB.
 
     Returns
     -------
@@ -84,12 +91,13 @@ def read_table(
     kind = suffixes[-1] if suffixes else ""
     if kind in PARQUET:
         check_there(path)
-        from pyarrow.parquet import ParquetFile
-
-        with ParquetFile(path) as file:
+        with open_parquet(path) as file:
+            _check_size(path, file.metadata, max_decompressed_bytes)
             table = file.read(columns=column_names(file.schema_arrow))
     elif kind in DELIMITERS:
-        table = _read_text(path, DELIMITERS[kind], (label, qid, doc_id, sample_weight), features)
+        text = read_text(path, max_decompressed_bytes)
+        roles = (label, qid, doc_id, sample_weight)
+        table = _read_text(path, text, DELIMITERS[kind], roles, features)
     else:
         known = ", ".join((*DELIMITERS, *PARQUET))
         raise ValueError(
@@ -103,6 +111,32 @@ def read_table(
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[Any]:
+    """A Parquet file to read from; ValueError, naming it, where it does not read as one."""
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"{path} does not read as Parquet ({error}).") from None
+
+
+def _check_size(path: Path, metadata: Any, max_bytes: int) -> None:
+    """Refuse a Parquet file whose columns, as it says, unpack to more than ``max_bytes``."""
+    stated = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    n_bytes = max(stated, 8 * metadata.num_rows * metadata.num_columns)
+    if n_bytes > max_bytes:
+        raise ValueError(
+            f"{path}: its columns take {n_bytes:,} bytes in memory. Raise max_decompressed_bytes "
+            f"({max_bytes:,}) if the file is what you expect, or read it chunk by chunk: "
+            "rankwise.stream(path)."
+        )
 
 
 def column_names(schema: Any) -> list[str]:
@@ -229,7 +263,10 @@ class Columns:
 
         X = np.empty((len(table), len(self.features)), dtype=_float_type(dtype))
         for j, feature in enumerate(self.features):
-            X[:, j] = _numbers("features", feature, column(feature))
+            values = _numbers("features", feature, column(feature))
+            with np.errstate(over="ignore"):  # told below
+                X[:, j] = values
+            _check_fits(feature, values, X[:, j])
         label, weight = self.label, self.sample_weight
         return (
             X,
@@ -241,6 +278,7 @@ class Columns:
 
 def _read_text(
     path: Path,
+    text: bytes,
     delimiter: str,
     roles: tuple[str | None, ...],
     features: Sequence[str] | None,
@@ -248,8 +286,9 @@ def _read_text(
     """Numbers in every column but those of ids, so that no type is guessed from the first rows."""
     from pyarrow import csv
 
-    file = open_text(path)
-    text = file.read(file.start, file.stop)
+    if b"\0" in text:
+        number = text.count(b"\n", 0, text.index(b"\0")) + 1
+        raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
     parse = csv.ParseOptions(delimiter=delimiter)
 
     def read(data: bytes, threads: bool, convert: csv.ConvertOptions | None) -> pa.Table:
@@ -274,6 +313,13 @@ def _read_text(
             table = read(text, True, convert)
         except pa.ArrowInvalid:
             table = read(text, False, convert)  # on one thread the message has the row
+        for name in [name for name, kind in types.items() if kind == pa.float64()]:
+            infinite = pc.is_inf(table[name]).fill_null(False)
+            if pc.any(infinite).as_py():
+                as_text = csv.ConvertOptions(
+                    column_types={name: pa.string()}, include_columns=[name]
+                )
+                _check_infinite(name, read(text, True, as_text)[name], infinite)
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise ValueError(f"{path}: {error}. Is the first line the names of the columns?") from None
     except ValueError as error:
@@ -282,6 +328,16 @@ def _read_text(
     if pc.all(pc.match_substring_regex(ids, _INTEGER)).as_py():
         table = table.set_column(table.column_names.index(qid), qid, ids.cast(pa.int64()))
     return table
+
+
+def _check_infinite(name: str, cells: Any, infinite: Any) -> None:
+    """Raise where an infinite number is not written so, but is too large for float64."""
+    for row in np.flatnonzero(infinite.to_numpy()).tolist():
+        if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
+            raise ValueError(
+                f"column {name!r} has {cells[row].as_py()!r} at row {row}, too large for float64. "
+                "Write inf where infinity is meant"
+            )
 
 
 def _roles(roles: tuple[Role, ...], columns: list[str]) -> tuple[Any, Any, Any, Any]:
@@ -356,6 +412,19 @@ def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     return column.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
 
 
+def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
+    """Raise where a finite number has become infinite."""
+    if values.dtype == stored.dtype:
+        return
+    lost = np.isinf(stored) & ~np.isinf(values)
+    if lost.any():
+        row = int(lost.argmax())
+        raise ValueError(
+            f"features must fit {stored.dtype}, column {name!r} has {values[row]:g} at row {row}. "
+            "Read with dtype=np.float64."
+        )
+
+
 def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
     values = _numbers(what, name, column).astype(np.float64, copy=False)
     bad = ~np.isfinite(values)
@@ -378,8 +447,8 @@ def _query_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
     return column.to_numpy()
 
 
-def _text(column: nw.Series[Any]) -> NDArray[np.str_]:
-    return np.array(column.cast(nw.String).fill_null("").to_list(), dtype=np.str_)
+def _text(column: nw.Series[Any]) -> NDArray[Any]:
+    return text_array(column.cast(nw.String).fill_null("").to_list())
 
 
 def _float_type(dtype: DTypeLike) -> np.dtype[Any]:

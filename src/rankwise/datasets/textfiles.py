@@ -3,26 +3,41 @@
 from __future__ import annotations
 
 import glob
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.datasets._decompression import (
+    DamagedError,
+    TooLargeError,
+    compression_of,
+    decompress,
+)
+
 PathLike: TypeAlias = str | os.PathLike[str]
 
-_MAGIC = {
-    b"\x1f\x8b": "gzip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ\x00": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-}
+# Text held in memory, per file: beyond what any published set of judged data needs.
+MAX_DECOMPRESSED_BYTES = 1 << 34
+
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_SIZE = 2  # of a file's state
+
+
+class ChangedError(ValueError):
+    """A file was written to, or replaced, while it was read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} changed while it was read. Read it again when nothing writes to it."
+        )
 
 
 @dataclass(frozen=True)
@@ -36,14 +51,17 @@ class TextFile:
         Where the text begins: after a byte order mark, if there is one.
     stop : int
         Where it ends.
-    data : bytes or None
+    data : bytes, bytearray or None
         The text where it had to be brought into memory; None to read the file as it is.
+    state : tuple of int or None
+        Device, inode, size and times of the file when it was opened; None for a pipe.
     """
 
     path: Path
     start: int
     stop: int
-    data: bytes | None = None
+    data: bytes | bytearray | None = None
+    state: tuple[int, ...] | None = None
 
     def read(self, start: int, stop: int) -> bytes:
         """The bytes from ``start`` to ``stop``, or to the end of the text."""
@@ -56,7 +74,7 @@ class TextFile:
 
         Raises
         ------
-        ValueError
+        ChangedError
             When the file has become shorter.
         """
         if self.data is not None:
@@ -68,11 +86,19 @@ class TextFile:
             while len(view):
                 n = file.readinto(view)
                 if not n:
-                    raise ValueError(
-                        f"{self.path} became shorter while it was read. Read it again "
-                        "when nothing writes to it."
-                    )
+                    raise ChangedError(self.path)
                 view = view[n:]
+
+    def check_unchanged(self) -> None:
+        """Raise ChangedError if the file is not the one that was opened, or was written to."""
+        if self.state is None:
+            return
+        try:
+            state = _state(os.stat(self.path))
+        except FileNotFoundError:
+            state = ()
+        if state != self.state:
+            raise ChangedError(self.path)
 
 
 @dataclass(frozen=True)
@@ -119,7 +145,7 @@ def check_there(path: Path) -> None:
         raise IsADirectoryError(f"{path} is a folder. Name a file in it.")
 
 
-def open_text(path: Path) -> TextFile:
+def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> TextFile:
     """Find out how a file is compressed (by its first bytes) and where its text begins.
 
     A plain file is not read; anything else is, whole.
@@ -129,28 +155,69 @@ def open_text(path: Path) -> TextFile:
     FileNotFoundError, IsADirectoryError
         When there is no such file.
     ValueError
-        When compressed data are damaged or cut off, or the text is UTF-16.
+        When compressed data are damaged, cut off or decompress to more than
+        ``max_decompressed_bytes``, when the file changes meanwhile, or the text is UTF-16.
     """
+    if not isinstance(max_decompressed_bytes, int | np.integer) or max_decompressed_bytes < 1:
+        raise ValueError(
+            f"max_decompressed_bytes must be a whole number >= 1, got {max_decompressed_bytes!r}."
+        )
     check_there(path)
-    if path.is_file():
-        with open(path, "rb") as file:
-            head = file.read(8)
-        size, data = os.path.getsize(path), None
-    else:  # a pipe can be read but once
-        data = path.read_bytes()
-        head, size = data[:8], len(data)
-    kind = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    state, data = None, None
+    with open(path, "rb") as file:
+        if path.is_file():
+            head, state = file.read(8), _state(os.fstat(file.fileno()))
+            size = state[_SIZE]
+            file.seek(0)
+        else:  # a pipe can be read but once
+            data = file.read()
+            head, size = data[:8], len(data)
+        kind = compression_of(head)
+        if kind is not None:
+            packed = file if data is None else io.BytesIO(data)
+            data = _decompressed(path, kind, packed, max_decompressed_bytes)
+            head, size = bytes(data[:8]), len(data)
+    text = TextFile(path, len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0, size, data, state)
     if kind is not None:
-        try:
-            data = _decompress(kind, path.read_bytes() if data is None else data)
-        except (OSError, EOFError, ValueError, RuntimeError) as error:
-            raise ValueError(
-                f"{path}: its {kind} data are damaged or cut off ({error}). Get the file again."
-            ) from error
-        head, size = data[:8], len(data)
+        text.check_unchanged()
     if head.startswith(_UTF16_MARKS):
         raise ValueError(f"{path} is UTF-16 text. Save it as UTF-8.")
-    return TextFile(path, len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0, size, data)
+    return text
+
+
+def read_text(path: PathLike, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """The whole text of a file, without a byte order mark.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, ValueError
+        As :func:`open_text`.
+    """
+    file = open_text(Path(path), max_decompressed_bytes)
+    text = file.read(file.start, file.stop)
+    file.check_unchanged()
+    return text
+
+
+def _decompressed(path: Path, kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
+    try:
+        return decompress(kind, file, max_bytes)
+    except DamagedError as error:
+        raise ValueError(
+            f"{path}: its {kind} data are damaged or cut off ({error}). Get the file again."
+        ) from None
+    except TooLargeError:
+        raise ValueError(
+            f"{path} holds more than {max_bytes:,} bytes of text after decompression. Raise "
+            "max_decompressed_bytes if the file is what you expect, or decompress it first."
+        ) from None
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    """What differs between two files, and before and after one is written to."""
+    return (
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    )  # fmt: skip
 
 
 def cut_into_blocks(file: TextFile, block_bytes: int) -> list[Block]:
@@ -174,29 +241,3 @@ def after_newline(file: TextFile, position: int) -> int:
         position += window
         window = min(2 * window, 1 << 24)
     return file.stop
-
-
-def _decompress(kind: str, data: bytes) -> bytes:
-    if kind == "gzip":
-        import gzip
-        import zlib
-
-        try:
-            return gzip.decompress(data)
-        except zlib.error as error:
-            raise ValueError(str(error)) from None
-    if kind == "bzip2":
-        import bz2
-
-        return bz2.decompress(data)
-    if kind == "xz":
-        import lzma
-
-        try:
-            return lzma.decompress(data)
-        except lzma.LZMAError as error:
-            raise ValueError(str(error)) from None
-    import pyarrow
-
-    with pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd") as stream:
-        return stream.read()

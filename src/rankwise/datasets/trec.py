@@ -20,14 +20,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.datasets._text_columns import (
     id_column,
-    integer_column,
     read_columns,
-    real_column,
-    text_column,
     write_columns,
 )
 from rankwise.datasets._trec_ids import check_distinct, trec_order
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.letor_text import text_array
+from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
 
@@ -42,6 +41,7 @@ class Qrels:
     Attributes
     ----------
     qid, doc_ids : ndarray of shape (n_judged,) of str
+        Of dtype object where a few long ids would make an array of one width large.
     relevance : ndarray of shape (n_judged,), int64
         Grade; 0 and below is not relevant.
     """
@@ -81,6 +81,7 @@ class Run:
     Attributes
     ----------
     qid, doc_ids : ndarray of shape (n_retrieved,) of str
+        Of dtype object where a few long ids would make an array of one width large.
     scores : ndarray of shape (n_retrieved,), float64
     tag : str
         The system's name.
@@ -117,36 +118,46 @@ class Run:
         return len(self.qid)
 
 
-def read_qrels(path: str | Path) -> Qrels:
+def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Qrels:
     """Read judgments; gzip, bzip2, xz and Zstandard are told by the content.
+
+    Parameters
+    ----------
+    path : path
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
 
     Raises
     ------
     ValueError
         Naming file, line and reason: a line without four fields, a relevance that is not a whole
-        number, a document judged twice for a query.
+        number, an id that is not UTF-8 text, a NUL character, a document judged twice for a query.
     """
-    columns = read_columns(path, QRELS_FIELDS)
-    qid, doc_ids = text_column(path, columns[0], 0), text_column(path, columns[2], 2)
-    relevance = integer_column(path, columns[3], 3)
-    check_distinct(qid, doc_ids, path)
+    columns = read_columns(path, QRELS_FIELDS, max_decompressed_bytes)
+    qid, doc_ids, relevance = columns.texts(0), columns.texts(2), columns.integers(3)
+    check_distinct(qid, doc_ids, columns.where)
     return Qrels(qid, doc_ids, relevance)
 
 
-def read_run(path: str | Path) -> Run:
+def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Run:
     """Read a run; gzip, bzip2, xz and Zstandard are told by the content.
+
+    Parameters
+    ----------
+    path : path
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
 
     Raises
     ------
     ValueError
         Naming file, line and reason: a line without six fields, a score that is not a finite
-        number, a document twice in a query.
+        number, an id that is not UTF-8 text, a NUL character, a document twice in a query.
     """
-    columns = read_columns(path, RUN_FIELDS)
-    qid, doc_ids = text_column(path, columns[0], 0), text_column(path, columns[2], 2)
-    scores = real_column(path, columns[4], 4)
-    check_distinct(qid, doc_ids, path)
-    tags = text_column(path, columns[5][:1], 5)
+    columns = read_columns(path, RUN_FIELDS, max_decompressed_bytes)
+    qid, doc_ids, scores = columns.texts(0), columns.texts(2), columns.reals(4)
+    check_distinct(qid, doc_ids, columns.where)
+    tags = columns.texts(5)
     return Run(qid, doc_ids, scores, str(tags[0]) if len(tags) else "")
 
 
@@ -192,4 +203,4 @@ def write_run(run: Run, path: str | Path) -> None:
 
 def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
     doc_ids = np.arange(data.n_samples) if data.doc_ids is None else data.doc_ids
-    return data.qid.astype(np.str_), doc_ids.astype(np.str_)
+    return text_array(list(map(str, data.qid.tolist()))), text_array(list(map(str, doc_ids)))

@@ -25,12 +25,13 @@ from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from rankwise._jit import njit
 
 # Fields of ``plan`` (what to do) and ``state`` (what happened), both int64.
-START, STOP, ROW, BASE, WIDTH, DENSE, TEXT_QID = range(7)
+START, STOP, ROW, BASE, WIDTH, DENSE, TEXT_QID, ROW_STOP = range(8)
 STATUS, AT, ROWS, ENTRIES, HARD, TEXT, LOWEST, HIGHEST, QID_AT, NO_QID_AT, UNORDERED = range(11)
-N_PLAN, N_STATE = 7, 11
+N_PLAN, N_STATE = 8, 11
 
-# ``state[STATUS]``: the first two errors are the file's, the others ask for another plan.
-OK, BAD_TOKEN, DUPLICATE, TOO_WIDE, NOT_ASCENDING, QID_IS_TEXT = range(6)
+# ``state[STATUS]``: the first two errors are the file's, the next three ask for another plan. The
+# last one says that the block has more rows than were counted.
+OK, BAD_TOKEN, DUPLICATE, TOO_WIDE, NOT_ASCENDING, QID_IS_TEXT, TOO_MANY_ROWS = range(7)
 
 SPARE_BYTES = 16
 LARGEST_INDEX = (1 << 31) - 1
@@ -44,6 +45,8 @@ _LOW_32 = np.uint64((1 << 32) - 1)
 _ZEROS = np.uint64(0x3030303030303030)  # "0" in every byte
 _SIXES = np.uint64(0x0606060606060606)
 _HIGH_NIBBLES = np.uint64(0xF0F0F0F0F0F0F0F0)
+_ONES, _HIGH_BITS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
+_NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 _PAIRS = np.uint64(0x000000FF000000FF)
 _WEIGHTS_ODD, _WEIGHTS_EVEN = np.uint64(0x000F424000000064), np.uint64(0x0000271000000001)
 _LOWER, _THREE_BYTES = np.uint64(0x202020), np.uint64(0xFFFFFF)
@@ -228,6 +231,38 @@ def _number(buf, start):
 
 
 @njit
+def count_rows(buf, stop):
+    """Number of lines in ``buf[:stop]`` that are neither blank nor comments.
+
+    Parameters
+    ----------
+    buf : uint8 array
+        Whole lines; a newline is the last byte before ``stop``, and ``SPARE_BYTES`` follow it.
+    stop : int
+    """
+    i, n_rows = _U0, 0
+    while i < np.uint64(stop):
+        if _SPACE[buf[i]]:
+            i += _U1
+            continue
+        n_rows += buf[i] != 35
+        i = _next_newline(buf, i) + _U1
+    return n_rows
+
+
+@njit
+def _next_newline(buf, i):
+    """The first newline at ``i`` or later; there must be one."""
+    while True:
+        others = _word(buf, i) ^ _NEWLINES
+        # The high bit of every byte that is zero (and perhaps of bytes above it).
+        zeros = (others - _ONES) & ~others & _HIGH_BITS
+        if zeros != _U0:
+            return i + (trailing_zeros(zeros) >> _U3)
+        i += _U8
+
+
+@njit
 def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
     """Parse the lines in ``buf[plan[START]:plan[STOP]]``; writes into all arrays but the first two.
 
@@ -239,7 +274,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
         ``ROW``: the first row in ``y``, ``qid``, ``sizes`` and, dense, ``values``. ``BASE``: the
         lowest index allowed, 0 or 1. ``WIDTH``: number of columns allowed. ``DENSE``: 1 to write
         row by row, 0 to append entries. ``TEXT_QID``: 1 to keep query ids as text, with their
-        lengths in ``qid``.
+        lengths in ``qid``. ``ROW_STOP``: rows from this one on are not written.
     y, qid : float64 and int64 arrays
     sizes : int64 array of shape (n_rows, 2)
         Number of entries and of comment bytes (-1: no comment) of every row.
@@ -256,7 +291,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
     """
     i, stop, row = np.uint64(plan[START]), np.uint64(plan[STOP]), np.uint64(plan[ROW])
     base, width = np.uint64(plan[BASE]), np.uint64(plan[WIDTH])
-    dense, text_qid = plan[DENSE] != 0, plan[TEXT_QID] != 0
+    dense, text_qid, row_stop = plan[DENSE] != 0, plan[TEXT_QID] != 0, np.uint64(plan[ROW_STOP])
     slot, n_hard, n_text, first_row = _U0, _U0, _U0, row
     lowest, highest, n_entries = _NO_INDEX, _U0, _U0
     state[QID_AT] = state[NO_QID_AT] = -1
@@ -272,6 +307,9 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
                 i += _U1
             continue
 
+        if row == row_stop:
+            status = TOO_MANY_ROWS
+            break
         token = i
         i, value, settled = _number(buf, i)
         y[row] = value
@@ -305,13 +343,16 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
                 negative = buf[i] == 45
                 if negative or buf[i] == 43:
                     i += _U1
+                digits = i
+                while buf[i] == 48:
+                    i += _U1
                 number, first = _U0, i
                 while buf[i] - _U48 < _U10:
                     number = number * _U10 + (buf[i] - _U48)
                     i += _U1
-                n = i - first
                 qid[row] = -np.int64(number) if negative else np.int64(number)
-                if n == _U0 or n > _U19 or number > _63_BITS or not _ENDS[buf[i]]:
+                is_whole = i > digits and i - first <= _U19 and _ENDS[buf[i]]
+                if not is_whole or number > _63_BITS + np.uint64(negative):
                     status = QID_IS_TEXT
             if status != OK:
                 i = token

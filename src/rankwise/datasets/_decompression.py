@@ -1,0 +1,150 @@
+"""Compressed files as text: every stream complete, never more than a limit.
+
+gzip, bzip2, xz and Zstandard files may hold several streams, one after another. The library
+functions that decompress bytes at once drop whatever follows the first bzip2 or xz stream when it
+does not decode. The decoders below read stream by stream to a clean end of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+# Zero bytes that may follow a stream come in multiples of this number; 0: none may.
+_PADDING = {"gzip": 1, "bzip2": 0, "xz": 4}
+_READ_BYTES, _WRITE_BYTES = 1 << 16, 1 << 20
+_XZ_MEMORY = 1 << 29  # a file states how much its decoder allocates; "xz -9" states 65 MiB
+
+
+class DamagedError(ValueError):
+    """The compressed data are damaged, cut off, or followed by something else."""
+
+
+class TooLargeError(ValueError):
+    """The text is longer than allowed."""
+
+
+def compression_of(head: bytes) -> str | None:
+    """Name of the compression that a file's first bytes announce; None for other files."""
+    return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+
+
+def decompress(kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
+    """The text of a compressed file.
+
+    Parameters
+    ----------
+    kind : str
+        As :func:`compression_of` names it.
+    file : binary file
+    max_bytes : int
+        The longest text allowed.
+
+    Raises
+    ------
+    DamagedError, TooLargeError
+    OSError
+        When the file cannot be read.
+    """
+    text = bytearray()
+    try:
+        for part in _zstd(file) if kind == "zstd" else _streams(kind, file):
+            if len(text) + len(part) > max_bytes:
+                raise TooLargeError
+            text += part
+    except OSError as error:
+        if error.errno is not None:  # of the file; decoders give no number
+            raise
+        raise DamagedError(str(error)) from None
+    except EOFError as error:
+        raise DamagedError(str(error)) from None
+    return text
+
+
+def _streams(kind: str, file: BinaryIO) -> Iterator[bytes]:
+    """The text of all streams, in parts of at most ``_WRITE_BYTES``."""
+    new_decoder, damage = _decoder(kind)
+    data = file.read(_READ_BYTES)
+    while data:
+        decoder = new_decoder()
+        while not decoder.eof:
+            if decoder.needs_input:
+                data = data or file.read(_READ_BYTES)
+                if not data:
+                    raise EOFError("the last stream is not complete")
+            try:
+                part = decoder.decompress(data, _WRITE_BYTES)
+            except damage as error:
+                raise DamagedError(str(error)) from None
+            data = b""
+            yield part
+        data = _skip_padding(file, decoder.unused_data, _PADDING[kind])
+
+
+def _skip_padding(file: BinaryIO, data: bytes, multiple: int) -> bytes:
+    """What follows a stream and its padding; empty at the end of the file."""
+    n_zeros = 0
+    while True:
+        rest = data.lstrip(b"\0") if multiple else data
+        n_zeros += len(data) - len(rest)
+        if rest:
+            break
+        data = file.read(_READ_BYTES)
+        if not data:
+            break
+    if n_zeros and n_zeros % multiple:
+        raise DamagedError(f"{n_zeros} zero bytes follow a stream, not a multiple of {multiple}")
+    return rest
+
+
+def _decoder(kind: str) -> tuple[Callable[[], Any], type[Exception]]:
+    """How to make a decoder with the interface of ``bz2.BZ2Decompressor``, and what it raises."""
+    if kind == "gzip":
+        import zlib
+
+        return _Inflate, zlib.error
+    if kind == "bzip2":
+        import bz2
+
+        return bz2.BZ2Decompressor, OSError
+    import lzma
+
+    return lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, _XZ_MEMORY), lzma.LZMAError
+
+
+class _Inflate:
+    """zlib's decoder of one gzip member."""
+
+    def __init__(self) -> None:
+        import zlib
+
+        self._decoder = zlib.decompressobj(wbits=31)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._decoder.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._decoder.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        part = self._decoder.decompress(self._decoder.unconsumed_tail + data, max_length)
+        self.needs_input = len(part) < max_length
+        return part
+
+
+def _zstd(file: BinaryIO) -> Iterator[bytes]:
+    """All frames: pyarrow's stream goes from one to the next, and refuses an unfinished one."""
+    import pyarrow
+
+    with pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd") as stream:
+        while part := stream.read(_WRITE_BYTES):
+            yield part

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import random
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -335,3 +338,147 @@ def test_clear_cache(source, folder):
     assert clear_cache() == 2
     assert list(folder.iterdir()) == []
     assert len(list(source.parent.iterdir())) == 2
+
+
+def signed(content: bytes, change) -> bytes:
+    """A cache file whose header is changed and has the checksum of what it now says."""
+    start = cache_module._PREFIX.size
+    length = cache_module._PREFIX.unpack_from(content)[1]
+    header = json.loads(content[start : start + length])
+    sections = content[cache_module._aligned(start + length) :]
+    change(header)
+    text = json.dumps(header).encode()
+    prefix = cache_module._PREFIX.pack(
+        cache_module._MAGIC, len(text), hashlib.sha256(text).digest()
+    )
+    return (prefix + text).ljust(cache_module._aligned(start + len(text)), b"\0") + sections
+
+
+SPARSE = b"".join(b"%d qid:%d %d:1 900:2\n" % (k % 3, k // 5, k) for k in range(1, 40))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(lambda header, name=name: header.pop(name)
+          for name in ("format", "version", "options", "stamps", "sha256", "extra", "sections",
+                       "nbytes")),
+        *(lambda header, name=name: header.update({name: None})
+          for name in ("stamps", "extra", "sections", "nbytes")),
+        *(lambda header, name=name: header["sections"].pop(name)
+          for name in ("X.data", "X.indices", "X.indptr", "y", "qid")),
+        *(lambda header, key=key: header["sections"]["y"].pop(key)
+          for key in ("dtype", "shape", "offset", "nbytes", "sha256")),
+        *(lambda header, dtype=dtype: header["sections"]["y"].update(dtype=dtype)
+          for dtype in ("|O", "O", "<i8", "<c8", "f4,f4", "<M8[s]", "V8", "nonsense", 8, None)),
+        lambda header: header["sections"]["X.indices"].update(dtype="<u4"),
+        lambda header: header["sections"]["X.indices"].update(dtype="<f4"),
+        *(lambda header, shape=shape: header["sections"]["y"].update(shape=shape)
+          for shape in ([-39], [39, 1], [38], [39.0], "39", None, [True] * 39)),
+        *(lambda header, offset=offset: header["sections"]["y"].update(offset=offset)
+          for offset in (-64, 1, 1 << 40, "0", 1e300)),
+        *(lambda header, shape=shape: header.update(extra={"shape": shape})
+          for shape in ([39, 5], [38, 900], [39, 901], [], None, [39, -1], "39")),
+        lambda header: header["sections"].update(y=[]),
+        lambda header: header["sections"]["y"].update(sha256=[]),
+    ],
+)  # fmt: skip
+def test_any_fault_of_a_signed_header_builds_the_cache_again(source, folder, parses, change):
+    source.write_bytes(SPARSE)
+    expected = read_letor(source, cache=False)
+    read_letor(source)
+    content = cache_file(folder).read_bytes()
+    cache_file(folder).write_bytes(signed(content, change))
+    verify_cache(source)  # says what it finds, or nothing; raises nothing
+    data = read_letor(source)
+    assert data.X.shape[0] == 39
+    if data.X.shape == expected.X.shape:  # more columns than are used are no fault
+        assert_same(data, expected)
+        assert len(parses) == 3
+        assert cache_file(folder).read_bytes() == content
+
+
+@pytest.mark.parametrize("part", ["X.indices", "X.indptr"])
+@pytest.mark.parametrize("value", [-1, 1 << 30, 899])
+def test_indices_out_of_bounds_build_the_cache_again(source, folder, parses, part, value):
+    """Also where every checksum agrees."""
+    source.write_bytes(SPARSE)
+    expected = read_letor(source, cache=False)
+    read_letor(source)
+    content = bytearray(cache_file(folder).read_bytes())
+    _, header = cache_module._open(cache_file(folder))
+    section = header["sections"][part]
+    start = cache_module._aligned(header_length(content)) + section["offset"]
+    content[start + 80 : start + 84] = value.to_bytes(4, "little", signed=True)
+    digest = hashlib.sha256(content[start : start + section["nbytes"]]).hexdigest()
+
+    def sign(header):
+        header["sections"][part]["sha256"] = [digest]
+
+    cache_file(folder).write_bytes(signed(bytes(content), sign))
+    assert_same(read_letor(source), expected)
+    assert len(parses) == 3
+
+
+def test_text_that_is_none_builds_the_cache_again(source, folder, parses):
+    expected = read_letor(source, cache=False)
+    read_letor(source)
+    content = bytearray(cache_file(folder).read_bytes())
+    _, header = cache_module._open(cache_file(folder))
+    section = header["sections"]["doc_ids"]
+    start = cache_module._aligned(header_length(content)) + section["offset"]
+    content[start : start + 4] = b"\xff\xff\xff\x7f"
+    digest = hashlib.sha256(content[start : start + section["nbytes"]]).hexdigest()
+
+    def sign(header):
+        header["sections"]["doc_ids"]["sha256"] = [digest]
+
+    cache_file(folder).write_bytes(signed(bytes(content), sign))
+    assert_same(read_letor(source), expected)
+    assert len(parses) == 3
+
+
+def test_every_bit_of_a_small_cache_is_seen_without_verify(source, folder, parses):
+    expected = read_letor(source, cache=False)
+    read_letor(source)
+    content = cache_file(folder).read_bytes()
+    _, header = cache_module._open(cache_file(folder))
+    start = cache_module._aligned(header_length(content))
+    inside = [
+        start + section["offset"] + k
+        for section in header["sections"].values()
+        for k in range(0, section["nbytes"], 5)
+    ]
+    for n, position in enumerate(inside, start=3):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
+        cache_file(folder).write_bytes(damaged)
+        assert_same(read_letor(source), expected)
+        assert len(parses) == n
+
+
+def test_a_large_cache_is_checked_in_parts(source, folder, parses, monkeypatch):
+    """Some blocks are drawn at every read; the global random state is left alone."""
+    monkeypatch.setattr(cache_module, "_DIGEST_BYTES", 64)
+    monkeypatch.setattr(cache_module, "_DRAWN_BYTES", 256)
+    source.write_bytes(TEXT * 200)
+    read_letor(source)
+    content = bytearray(cache_file(folder).read_bytes())
+    _, header = cache_module._open(cache_file(folder))
+    section = header["sections"]["X"]
+    start = cache_module._aligned(header_length(content)) + section["offset"]
+    content[start : start + section["nbytes"]] = b"\x01" * section["nbytes"]
+    n_blocks = sum(len(of["sha256"]) for of in header["sections"].values())
+    share = len(section["sha256"]) / n_blocks
+    assert 0.03 < share < 0.9
+    state, seen = random.getstate(), 0
+    for _ in range(60):
+        cache_file(folder).write_bytes(content)
+        n = len(parses)
+        read_letor(source)
+        seen += len(parses) > n
+    assert random.getstate() == state
+    chance = 1 - (1 - share) ** 4
+    assert abs(seen / 60 - chance) < 5 * (chance * (1 - chance) / 60) ** 0.5 + 0.02
+    cache_file(folder).write_bytes(content)
+    assert "its section X is damaged" in verify_cache(source)[0]

@@ -6,9 +6,14 @@ import bz2
 import contextlib
 import csv
 import gzip
+import hashlib
 import io
+import json
 import lzma
+import os
+import tempfile
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +22,7 @@ import pyarrow
 from scipy import sparse
 
 from rankwise.datasets import (
+    cache,
     read_extreme,
     read_grouped,
     read_letor,
@@ -241,6 +247,88 @@ def _check_grouped(path: Path) -> bool:
     return True
 
 
+CACHED = (
+    b"2 qid:1 1:0.5 3:1 # docid = a\n0 qid:1 1:2 2:3 3:nan\n1 qid:7 2:-4e-1 3:1 #docid=b\n",
+    b"".join(b"%d qid:%d %d:1 900:2\n" % (k % 3, k // 5, k) for k in range(1, 40)),
+    b"1 qid:a 1:2 # \xc3\xa9\n" * 90 + b"0 qid:b 100:3 #" + b" long" * 2_000 + b"\n",
+)
+
+
+def _source(folder: Path, number: int) -> Path:
+    """A file whose stamp is the same in every folder."""
+    path = folder / f"source{number}.txt"
+    if not path.exists():
+        path.write_bytes(CACHED[number])
+        os.utime(path, ns=(10**18, 10**18))
+    return path
+
+
+@lru_cache
+def _valid_cache(number: int) -> bytes:
+    with tempfile.TemporaryDirectory() as name:
+        source = _source(Path(name), number)
+        read_letor(source, cache="beside")
+        (file,) = source.parent.glob("*.rankwise-cache")
+        return file.read_bytes()
+
+
+def _make_cache(rng: np.random.Generator) -> bytes:
+    """A damaged cache file; every other one has checksums that agree with the damage.
+
+    The first byte says which source it belongs to, the second whether checksums agree.
+    """
+    number, signed = int(rng.integers(len(CACHED))), bool(rng.random() < 0.5)
+    content = _valid_cache(number)
+    if not signed:
+        return bytes([number, 0]) + mutated(rng, content)
+    prefix = cache._PREFIX.size
+    length = cache._PREFIX.unpack_from(content)[1]
+    header, start = content[prefix : prefix + length], cache._aligned(prefix + length)
+    tokens = (b"|O", b"<f4", b"<i4", b"<u8", b"<U3", b"-1", b"0", b"64", b"null", b"[]", b"1e999",
+              b"99999999999999999999", b"{}", b"[3, 3]", b"[" * 5000)  # fmt: skip
+    sections = bytearray(content[start:])
+    if rng.random() < 0.6:
+        header = mutated(rng, header, tokens)
+    for _ in range(int(rng.integers(0, 3))):
+        sections[rng.integers(len(sections))] = int(rng.integers(256))
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        described = json.loads(header)
+        for section in described["sections"].values():
+            first, n_bytes = section["offset"], min(section["nbytes"], len(sections))
+            parts = [sections[i : i + (1 << 20)] for i in range(first, first + n_bytes, 1 << 20)]
+            section["sha256"] = [hashlib.sha256(part).hexdigest() for part in parts]
+        header = json.dumps(described).encode()
+    signature = hashlib.sha256(header).digest()
+    start = cache._aligned(prefix + len(header))
+    packed = cache._PREFIX.pack(cache._MAGIC, len(header), signature) + header
+    return bytes([number, 1]) + packed.ljust(start, b"\0") + sections
+
+
+def _check_cache(path: Path) -> bool:
+    """Damage is seen; a file that was signed anew may hold other values, in bounds."""
+    number, signed, *_ = case = path.read_bytes()
+    source = _source(path.parent, number)
+    text = CACHED[number]
+    for old in path.parent.glob("*.rankwise-cache"):
+        old.unlink()
+    options = {"dtype": "float32", "n_features": None, "dense": "auto", "zero_based": "auto"}
+    slot = cache.CacheSlot.of([source], options, beside=True)
+    place = source.parent / slot.file_name
+    place.write_bytes(case[2:])
+    data = read_letor(source, cache="beside")
+    assert place.is_file()
+    rebuilt = place.read_bytes() != case[2:]
+    expected = twins.read_letor(text)
+    if rebuilt or not signed:
+        same_letor(data, expected)
+    assert data.X.shape == (len(expected.rows), expected.width)
+    assert (data.X @ np.ones(expected.width, dtype=np.float32)).shape == data.y.shape
+    assert len(data.qid.tolist()) == len(data.y)
+    for column in (data.comments, data.doc_ids):
+        assert column is None or all(isinstance(item, str) for item in column.tolist())
+    return not rebuilt
+
+
 TARGETS = (
     Target(
         "letor",
@@ -290,5 +378,6 @@ TARGETS = (
     Target("table", mutations(seeds.table, b",", b'"', b'""', b"\t", b"qid"), _check_table, ".csv"),
     Target("parquet", _make_parquet, _check_parquet, ".parquet"),
     Target("packed", _make_packed, _check_packed, base_bytes=32 << 20),  # xz's dictionary
+    Target("cache", _make_cache, _check_cache, refusals=(), bytes_per_byte=1000),
     Target("grouped", _make_grouped, _check_grouped),
 )  # fmt: skip

@@ -136,7 +136,8 @@ def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
     if kind is Kind.parquet:
         from pyarrow import parquet
 
-        parquet.write_table(table, out)
+        with open_to_write(out) as stream:
+            parquet.write_table(table, stream)
         return
     from pyarrow import csv
 

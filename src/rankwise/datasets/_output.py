@@ -1,14 +1,20 @@
-"""Files to write, compressed as their suffix says."""
+"""Files to write: complete or not at all, compressed as their suffix says.
+
+A file is written under a temporary name beside its own, flushed to the disk and renamed. After an
+error, a full disk or a kill, the old file is there as it was, or none.
+"""
 
 from __future__ import annotations
 
 import bz2
 import gzip
 import lzma
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 
 @contextmanager
@@ -17,19 +23,107 @@ def open_to_write(path: str | Path) -> Iterator[IO[bytes] | Any]:
 
     The same content gives the same bytes: gzip gets neither a name nor a time.
     """
-    path = Path(path)
-    with ExitStack() as stack:
-        if path.suffix == ".gz":
-            raw = stack.enter_context(path.open("wb"))
-            stream: Any = gzip.GzipFile("", "wb", 6, raw, mtime=0)
-        elif path.suffix == ".bz2":
-            stream = bz2.BZ2File(path, "wb")
-        elif path.suffix == ".xz":
-            stream = lzma.LZMAFile(path, "wb")  # noqa: SIM115 (entered below)
-        elif path.suffix == ".zst":
-            import pyarrow
+    with replace_files([path]) as (file,), compress(path, file) as stream:
+        yield stream
 
-            stream = pyarrow.CompressedOutputStream(str(path), "zstd")
-        else:
-            stream = path.open("wb")
-        yield stack.enter_context(stream)
+
+@contextmanager
+def compress(path: str | Path, file: BinaryIO) -> Iterator[IO[bytes] | Any]:
+    """A stream that compresses into ``file`` as the suffix of ``path`` says."""
+    suffix = Path(path).suffix
+    if suffix == ".gz":
+        stream: Any = gzip.GzipFile("", "wb", 6, file, mtime=0)
+    elif suffix == ".bz2":
+        stream = bz2.BZ2File(file, "wb")
+    elif suffix == ".xz":
+        stream = lzma.LZMAFile(file, "wb")  # noqa: SIM115 (entered below)
+    elif suffix == ".zst":
+        import pyarrow
+
+        stream = pyarrow.CompressedOutputStream(pyarrow.PythonFile(file, "w"), "zstd")
+    else:
+        yield file
+        return
+    with stream:
+        yield stream
+
+
+@contextmanager
+def replace_files(
+    paths: Sequence[str | Path], *, outdated: Sequence[Path] = ()
+) -> Iterator[list[BinaryIO]]:
+    """Files that take the places of ``paths``, in this order, when the block ends well.
+
+    Parameters
+    ----------
+    paths : sequence of path
+        Links are followed. What is no regular file (a pipe, a device) is written directly.
+    outdated : sequence of Path
+        Files that belong to the old ``paths``; they are deleted before the first is replaced.
+
+    Raises
+    ------
+    OSError
+        Names one of the files, also where the system does not (a full disk).
+    """
+    with ExitStack() as stack:
+        places = [_Place(path) for path in paths]
+        for place in places:
+            stack.callback(place.discard)
+        current = places[0]
+        try:
+            for current in places:
+                current.create()
+            yield [place.file for place in places]
+            for current in places:
+                current.finish()
+            for path in outdated:
+                path.unlink(missing_ok=True)
+            for current in places:
+                current.replace()
+        except OSError as error:
+            if error.filename is not None or error.errno is None:
+                raise
+            raise OSError(error.errno, error.strerror, str(current.path)) from error
+
+
+class _Place:
+    """A path, and the temporary file that will replace it."""
+
+    file: BinaryIO
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._target = Path(os.path.realpath(path))
+        self._part: Path | None = None
+
+    def create(self) -> None:
+        target = self._target
+        if target.exists() and not target.is_file():
+            self.file = target.open("wb")
+            return
+        part = target.with_name(f"{target.name[:180]}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        self.file = part.open("xb")
+        self._part = part
+        if target.exists():
+            os.chmod(part, target.stat().st_mode & 0o7777)
+
+    def finish(self) -> None:
+        """Flush to the disk and close; compressing streams may have closed the file already."""
+        self.file.close()
+        if self._part is not None:
+            with self._part.open("r+b") as file:
+                os.fsync(file.fileno())
+
+    def replace(self) -> None:
+        if self._part is not None:
+            os.replace(self._part, self._target)
+            self._part = None
+
+    def discard(self) -> None:
+        """Delete the temporary file; nothing after :meth:`replace`."""
+        if hasattr(self, "file"):
+            with suppress(OSError):  # what is in its buffer cannot be written, nor is it wanted
+                self.file.close()
+        if self._part is not None:
+            self._part.unlink(missing_ok=True)

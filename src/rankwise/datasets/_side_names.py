@@ -16,10 +16,15 @@ def stem(path: Path) -> Path:
 
 def side_file(path: Path, suffixes: tuple[str, ...]) -> Path | None:
     """The first file there is of ``path`` with one of the suffixes, compressed or not."""
+    return next(iter(side_files(path, suffixes)), None)
+
+
+def side_files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """All of them, in the order in which they are looked for."""
     names = [
         Path(f"{start}{suffix}{packed}")
         for start in dict.fromkeys((path, stem(path)))
         for suffix in suffixes
         for packed in COMPRESSED
     ]
-    return next((name for name in names if name.is_file()), None)
+    return [name for name in names if name.is_file()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -100,10 +100,15 @@ def read_columns(
 
 def write_columns(path: str | Path, columns: Sequence[pa.Array | str]) -> None:
     """Write one line per entry, fields divided by a blank; a string fills its whole column."""
-    lines = pc.binary_join_element_wise(*columns, " ")
     with open_to_write(path) as stream:
-        for line in lines.to_pylist():
-            stream.write(f"{line}\n".encode())
+        for line in lines_of(columns):
+            stream.write(line)
+
+
+def lines_of(columns: Sequence[pa.Array | str]) -> Iterator[bytes]:
+    """The lines of :func:`write_columns`."""
+    lines = pc.binary_join_element_wise(*columns, " ")
+    return (f"{line}\n".encode() for line in lines.to_pylist())
 
 
 def id_column(name: str, values: NDArray[Any]) -> pa.Array:

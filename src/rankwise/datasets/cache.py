@@ -4,29 +4,37 @@ A cache file is a prefix (magic, length and SHA-256 of the header), a JSON heade
 as raw sections, each at a multiple of 64 bytes. It is written beside its final name and renamed,
 so that readers see all of it or nothing, and two writers do no harm. What is checked:
 
-- At every open: the prefix and the header's SHA-256; format, library version and reading options;
-  of every source file its size, ``mtime_ns`` and a SHA-256 of its first, last and 16 evenly
-  spaced blocks of 64 kB; the length of the file, and place and length of every section. A cache
-  that fails is built again.
-- With ``verify=True``, and by :func:`verify_cache`: SHA-256 of every section and of the whole
-  sources. Only this catches an edit of a source that keeps its size, its ``mtime_ns`` and all
-  sampled blocks (files up to 1.1 MB are sampled whole), and damage inside a section.
+- At every open: the prefix, the header's SHA-256 and the type of every field in it; format,
+  library version and reading options; of every source file its size, ``mtime_ns`` and a SHA-256
+  of its first, last and 16 evenly spaced blocks of 64 kB; the length of the file; place, length
+  and dtype of every section, which must be of numbers or of fixed-width text; the SHA-256 of
+  blocks of 1 MB, drawn at random from all sections until they have 4 MB; that the arrays
+  fit together, and that the indices of sparse rows are in bounds. A cache that fails is built
+  again.
+- With ``verify=True``, and by :func:`verify_cache`: SHA-256 of every block of every section and
+  of the whole sources. Only this catches every edit of a source that keeps its size, its
+  ``mtime_ns`` and all sampled blocks (files up to 1.1 MB are sampled whole), and all damage in the
+  sections of a cache larger than 4 MB.
 
-Cost of an open: 1.1 MB read and hashed per source file, whatever its size.
+Cost of an open: 1.1 MB read and hashed per source file and 4 MB of the cache, whatever their
+sizes, and one pass over the indices of sparse rows.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
-import secrets
+import random
+import re
 import struct
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,17 +42,24 @@ from numpy.typing import NDArray
 from rankwise import __version__
 from rankwise._threads import thread_map
 from rankwise.datasets._folders import cache_folder
+from rankwise.datasets._output import replace_files
 from rankwise.datasets.textfiles import PathLike, find_files
 
 SUFFIX = ".rankwise-cache"
-_FORMAT = 1
+_FORMAT = 2
 _MAGIC = b"RANKWISE"
 _PREFIX = struct.Struct("<8sQ32s")
 _ALIGNMENT = 64
 _SAMPLE_BYTES, _N_SAMPLES = 1 << 16, 18
-_DIGEST_BYTES = 1 << 23
+_DIGEST_BYTES = 1 << 20
+_DRAWN_BYTES = 1 << 22  # of blocks of all sections, hashed at every open
+_DTYPE = re.compile(r"[<>|](?:f[48]|[iu][1248]|U[0-9]{1,9})")
+_LAST_CODE_POINT = 0x10FFFF
 
 Json = dict[str, Any]
+
+
+T = TypeVar("T")
 
 
 class _UnusableError(Exception):
@@ -85,20 +100,30 @@ class CacheSlot:
         options = json.dumps(self.options, sort_keys=True).encode()
         return f"{_source_name(self.paths)}-{hashlib.sha256(options).hexdigest()[:8]}{SUFFIX}"
 
-    def load(self, *, verify: bool = False) -> tuple[dict[str, NDArray[Any]], Json] | None:
-        """The arrays, memory-mapped copy-on-write, and the extra values; None without a cache.
+    def load(
+        self, build: Callable[[dict[str, NDArray[Any]], Json], T], *, verify: bool = False
+    ) -> T | None:
+        """``build(arrays, extra)`` of a cache that can be used; None where there is none.
 
-        The arrays may be written to: changes stay in this process.
+        Parameters
+        ----------
+        build : callable
+            Gets the arrays, memory-mapped copy-on-write, and the extra values. What it raises of
+            ``KeyError``, ``TypeError`` and ``ValueError`` says that the arrays do not fit
+            together: the cache is not used.
+        verify : bool
+            Compare all checksums.
         """
         for folder in self.folders:
             try:
                 arrays, header = _open(folder / self.file_name)
                 self._check(header)
+                _check_sections(arrays, header, sys.maxsize if verify else _DRAWN_BYTES)
                 if verify:
-                    _verify(arrays, header, self.paths)
-            except (OSError, _UnusableError):
+                    _check_sources(header, self.paths)
+                return build(arrays, header["extra"])
+            except (OSError, _UnusableError, KeyError, TypeError, ValueError):
                 continue
-            return arrays, header["extra"]
         return None
 
     def store(self, arrays: Mapping[str, NDArray[Any]], extra: Json) -> Path | None:
@@ -177,8 +202,9 @@ def verify_cache(path: PathLike | Sequence[PathLike]) -> list[str]:
                 arrays, header = _open(file)
                 if header["stamps"] != [_stamp(path) for path in paths]:
                     raise _UnusableError("older than its source")
-                _verify(arrays, header, paths)
-            except (OSError, _UnusableError) as error:
+                _check_sections(arrays, header, sys.maxsize)
+                _check_sources(header, paths)
+            except (OSError, _UnusableError, ValueError) as error:
                 problems.append(f"{file}: {error}")
     return problems
 
@@ -206,28 +232,27 @@ def _stamp(path: Path) -> Json:
     return {"size": size, "mtime_ns": status.st_mtime_ns, "sample": hashed.hexdigest()}
 
 
-def _digest(read: Callable[[int, int], Any], size: int) -> str:
-    """SHA-256 over the SHA-256 of each 8 MB, these on threads."""
-    starts = range(0, size, _DIGEST_BYTES)
+def _digest_file(path: Path) -> str:
+    """SHA-256 over the SHA-256 of each block, these on threads."""
 
     def part(start: int) -> bytes:
-        return hashlib.sha256(read(start, min(start + _DIGEST_BYTES, size))).digest()
+        with open(path, "rb") as file:
+            file.seek(start)
+            return hashlib.sha256(file.read(_DIGEST_BYTES)).digest()
 
+    starts = range(0, path.stat().st_size, _DIGEST_BYTES)
     return hashlib.sha256(b"".join(thread_map(part, starts))).hexdigest()
 
 
-def _digest_file(path: Path) -> str:
-    def read(start: int, stop: int) -> bytes:
-        with open(path, "rb") as file:
-            file.seek(start)
-            return file.read(stop - start)
-
-    return _digest(read, path.stat().st_size)
+def _digest_blocks(array: NDArray[Any]) -> list[str]:
+    """SHA-256 of each block of an array's bytes."""
+    n_blocks = -(-array.nbytes // _DIGEST_BYTES)
+    return thread_map(lambda block: _digest_block(array, block), range(n_blocks))
 
 
-def _digest_array(array: NDArray[Any]) -> str:
-    raw = _raw(array)
-    return _digest(lambda start, stop: raw[start:stop], len(raw))
+def _digest_block(array: NDArray[Any], block: int) -> str:
+    start = block * _DIGEST_BYTES
+    return hashlib.sha256(_raw(array)[start : start + _DIGEST_BYTES].data).hexdigest()
 
 
 def _raw(array: NDArray[Any]) -> NDArray[np.uint8]:
@@ -247,27 +272,19 @@ def _write(path: Path, arrays: Mapping[str, NDArray[Any]], header: Json) -> Path
             "shape": list(array.shape),
             "offset": position,
             "nbytes": array.nbytes,
-            "sha256": _digest_array(array),
+            "sha256": _digest_blocks(array),
         }
         position = _aligned(position + array.nbytes)
     text = json.dumps({**header, "sections": sections, "nbytes": position}).encode()
     prefix = _PREFIX.pack(_MAGIC, len(text), hashlib.sha256(text).digest())
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        with open(part, "xb") as file:
-            file.write(prefix + text)
-            start = _aligned(file.tell())
-            for name, array in arrays.items():
-                file.seek(start + sections[name]["offset"])
-                file.write(_raw(array).data)
-            file.truncate(start + position)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+    with replace_files([path]) as (file,):
+        file.write(prefix + text)
+        start = _aligned(file.tell())
+        for name, array in arrays.items():
+            file.seek(start + sections[name]["offset"])
+            file.write(_raw(array).data)
+        file.truncate(start + position)
     return path
 
 
@@ -284,28 +301,70 @@ def _open(path: Path) -> tuple[dict[str, NDArray[Any]], Json]:
         text = file.read(length)
         if hashlib.sha256(text).digest() != checksum:
             raise _UnusableError("its header is damaged")
-        header = json.loads(text)
-        start = _aligned(_PREFIX.size + length)
-        if size != start + header["nbytes"]:
-            raise _UnusableError(f"{size} bytes long, not {start + header['nbytes']}")
-        return {
-            name: _map(file, start, section) for name, section in header["sections"].items()
-        }, header
+        try:
+            header = json.loads(text)
+            start, nbytes = _aligned(_PREFIX.size + length), header["nbytes"]
+            if size != start + nbytes:
+                raise _UnusableError(f"{size} bytes long, not {start + nbytes}")
+            _check_header(header)
+            arrays = {
+                name: _map(file, start, nbytes, section)
+                for name, section in header["sections"].items()
+            }
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise _UnusableError(f"its header cannot be used ({error!r})") from None
+        return arrays, header
 
 
-def _map(file: Any, start: int, section: Json) -> NDArray[Any]:
-    dtype, shape = np.dtype(section["dtype"]), tuple(section["shape"])
-    if int(np.prod(shape, dtype=object)) * dtype.itemsize != section["nbytes"]:
+def _check_header(header: Json) -> None:
+    """Raise TypeError where a field is missing or of another type than is written."""
+    fields = {"format": int, "version": str, "options": dict, "stamps": list, "sha256": list,
+              "extra": dict, "sections": dict}  # fmt: skip
+    for name, kind in fields.items():
+        if not isinstance(header.get(name), kind):
+            raise TypeError(f"{name} is not of type {kind.__name__}")
+
+
+def _map(file: Any, start: int, end: int, section: Json) -> NDArray[Any]:
+    """Map one section; nothing outside the file is read, and no Python object made of its bytes."""
+    shape, offset, nbytes = section["shape"], section["offset"], section["nbytes"]
+    if not all(type(n) is int and n >= 0 for n in (*shape, offset, nbytes)):
+        raise _UnusableError("a section has a place or shape that is not of whole numbers")
+    if not _DTYPE.fullmatch(section["dtype"]):
+        raise _UnusableError(f"a section has the dtype {section['dtype']!r:.40}")
+    dtype = np.dtype(section["dtype"])
+    if math.prod(shape) * dtype.itemsize != nbytes:
         raise _UnusableError("a section has another length than its shape says")
-    if section["nbytes"] == 0:
+    if offset % _ALIGNMENT or offset + nbytes > end:
+        raise _UnusableError("a section is outside the file")
+    if len(section["sha256"]) != -(-nbytes // _DIGEST_BYTES):
+        raise _UnusableError("a section has another number of checksums than its length says")
+    if nbytes == 0:
         return np.empty(shape, dtype=dtype)
-    return np.memmap(file, dtype=dtype, mode="c", offset=start + section["offset"], shape=shape)
+    array = np.memmap(file, dtype=dtype, mode="c", offset=start + offset, shape=tuple(shape))
+    if dtype.kind == "U" and array.view(f"{dtype.str[0]}u4").max() > _LAST_CODE_POINT:
+        raise _UnusableError("a section holds what is not text")
+    return array
 
 
-def _verify(arrays: Mapping[str, NDArray[Any]], header: Json, paths: Sequence[Path]) -> None:
-    for name, array in arrays.items():
-        if _digest_array(array) != header["sections"][name]["sha256"]:
+def _check_sections(arrays: Mapping[str, NDArray[Any]], header: Json, most_bytes: int) -> None:
+    """Compare the checksums of blocks drawn at random until they have so many bytes, or of all."""
+    sections = header["sections"]
+    every = [(name, k) for name in arrays for k in range(len(sections[name]["sha256"]))]
+    random.SystemRandom().shuffle(every)  # not the generator that users seed
+    blocks, n_bytes = [], 0
+    for name, k in every:
+        if n_bytes >= most_bytes:
+            break
+        blocks.append((name, k))
+        n_bytes += min(_DIGEST_BYTES, arrays[name].nbytes - k * _DIGEST_BYTES)
+    digests = thread_map(lambda block: _digest_block(arrays[block[0]], block[1]), blocks)
+    for (name, k), digest in zip(blocks, digests, strict=True):
+        if digest != sections[name]["sha256"][k]:
             raise _UnusableError(f"its section {name} is damaged")
+
+
+def _check_sources(header: Json, paths: Sequence[Path]) -> None:
     for path, expected in zip(paths, header["sha256"], strict=True):
         if _digest_file(path) != expected:
             raise _UnusableError(f"{path} has changed, though size, time and samples agree")

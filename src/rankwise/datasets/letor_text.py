@@ -118,10 +118,18 @@ def pack_text(name: str, strings: Sequence[str] | None) -> dict[str, NDArray[Any
 
 
 def unpack_text(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any] | None:
-    """The array of strings that :func:`pack_text` packed, of dtype object where few are long."""
+    """The array of strings that :func:`pack_text` packed, of dtype object where few are long.
+
+    Raises
+    ------
+    ValueError
+        When the parts do not fit together, as in a damaged file.
+    """
     if name in arrays or f"{name}.utf8" not in arrays:
         return arrays.get(name)
     text, ends = arrays[f"{name}.utf8"].tobytes(), arrays[f"{name}.ends"].tolist()
+    if ends != sorted(ends) or ends[:1] < [0] or ends[-1:] > [len(text)]:
+        raise ValueError(f"{name} ends outside its text")
     out = np.empty(len(ends), dtype=object)
     out[:] = [text[a:b].decode() for a, b in zip([0, *ends[:-1]], ends, strict=True)]
     return out

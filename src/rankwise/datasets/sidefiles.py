@@ -8,6 +8,7 @@ initial scores are not read.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -15,12 +16,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import DTypeLike
 
-from rankwise.datasets._side_names import SIZES, WEIGHT, side_file, stem
-from rankwise.datasets._text_columns import read_columns, write_columns
+from rankwise.datasets._output import compress, replace_files
+from rankwise.datasets._side_names import SIZES, WEIGHT, side_file, side_files, stem
+from rankwise.datasets._text_columns import lines_of, read_columns
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.svmlight import has_no_qid, read_rows
 from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES, check_there
-from rankwise.datasets.write import write_letor
+from rankwise.datasets.write import letor_text
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array
 
@@ -102,6 +104,10 @@ def write_grouped(
     Rows come query by query. Indices start at 1, as in LETOR: to both programs, which count from
     0, the first column is empty.
 
+    Side files of an old file at ``path``, compressed ones too, are deleted. The new ones take
+    their places together, the sizes last: a write that is interrupted leaves rows without sizes,
+    which are refused, never with those of other rows.
+
     Parameters
     ----------
     data : RankingData
@@ -123,12 +129,20 @@ def write_grouped(
     if weight is not None and style == "xgboost":
         weight = _query_weights(weight, groups)
     in_order = data if groups.order is None else data.take(groups.order)
-    write_letor(in_order, path, with_qid=False)
     start = stem(path)
-    suffix = ".query" if style == "lightgbm" else ".group"
-    write_columns(f"{start}{suffix}", [pa.array(groups.sizes).cast(pa.string())])
+    sizes_path = Path(f"{start}{'.query' if style == 'lightgbm' else '.group'}")
+    texts: list[tuple[Path, Iterable[bytes | memoryview]]] = [
+        (path, letor_text(in_order, with_qid=False))
+    ]
     if weight is not None:
-        write_columns(f"{start}{WEIGHT}", [pa.array(weight).cast(pa.string())])
+        texts.append((Path(f"{start}{WEIGHT}"), lines_of([pa.array(weight).cast(pa.string())])))
+    texts.append((sizes_path, lines_of([pa.array(groups.sizes).cast(pa.string())])))
+    paths = [place for place, _ in texts]
+    with replace_files(paths, outdated=side_files(path, (*SIZES, WEIGHT))) as files:
+        for (place, lines), file in zip(texts, files, strict=True):
+            with compress(place, file) as stream:
+                for line in lines:
+                    stream.write(line)
 
 
 def _groups(path: Path, n_rows: int, max_decompressed_bytes: int) -> QueryGroups:

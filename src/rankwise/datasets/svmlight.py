@@ -24,6 +24,7 @@ from rankwise.datasets.textfiles import (
     find_files,
     open_text,
 )
+from rankwise.kernels.csr_bounds import is_canonical
 
 
 def read_letor(
@@ -159,11 +160,17 @@ def read_rows(
         {**vars(options), "dtype": options.dtype.name},
         beside=cache == "beside",
     )  # fmt: skip
-    found = slot.load(verify=verify)
-    if found is None:
+
+    def build(arrays: Mapping[str, NDArray[Any]], extra: Mapping[str, Any]) -> RankingData:
+        return _from_arrays(arrays, extra, name)
+
+    data = slot.load(build, verify=verify)
+    if data is None:
         parsed = _parse(files, options, max_decompressed_bytes)
-        found = (slot.load() if slot.store(*parsed) else None) or parsed
-    return _from_arrays(*found, name)
+        data = slot.load(build) if slot.store(*parsed) else None
+        if data is None:
+            data = build(*parsed)
+    return data
 
 
 def has_no_qid(data: RankingData) -> bool:
@@ -230,12 +237,26 @@ def _from_arrays(
     arrays: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], name: str
 ) -> RankingData:
     X: Any = arrays.get("X")
+    n_rows, n_columns = shape = tuple(extra["shape"])
+    columns = [array for part, array in arrays.items() if part != "X"]
+    if arrays["y"].dtype != np.float64 or any(column.ndim != 1 for column in columns):
+        raise ValueError("a column has another shape or type than was stored")
     if X is None:
-        parts = tuple(arrays[f"X.{part}"] for part in ("data", "indices", "indptr"))
-        X = sparse.csr_matrix(parts, shape=tuple(extra["shape"]), copy=False)
-        X.has_canonical_format = True  # ascending and unique: spares a pass over the entries
+        data, indices, indptr = (arrays[f"X.{part}"] for part in ("data", "indices", "indptr"))
+        if not (
+            n_rows == len(indptr) - 1
+            and len(data) == len(indices)
+            and indices.dtype.kind == indptr.dtype.kind == "i"
+            and is_canonical(indptr, indices, n_columns)
+        ):
+            raise ValueError("the parts of X do not make a matrix of its shape")
+        X = sparse.csr_matrix((data, indices, indptr), shape=shape, copy=False)
+        X.has_canonical_format = True  # as the check above has found
+    if X.shape != shape or X.dtype.kind != "f":
+        raise ValueError("X has another shape or type than was stored")
     qid = unpack_text("qid", arrays)
-    assert qid is not None
+    if qid is None:
+        raise KeyError("qid")
     return RankingData(
         X, arrays["y"], qid, doc_ids=unpack_text("doc_ids", arrays),
         comments=unpack_text("comments", arrays), name=name,

@@ -57,29 +57,41 @@ def write_letor(
         When labels and queries are missing, or given twice.
     ValueError
         When lengths differ, or an id or comment would break the line.
+    OSError
+        When the file cannot be written; an old file of this name is then as it was.
 
     Notes
     -----
     Feature names and weights have no place in the format. Columns after the last stored one are
     not seen by a reader: pass it ``n_features``.
     """
-    data = _as_data(data, y, qid)
+    blocks = letor_text(_as_data(data, y, qid), comments, with_qid)
+    with open_to_write(path) as stream:
+        for block in blocks:
+            stream.write(block)
+
+
+def letor_text(
+    data: RankingData, comments: ArrayLike | None = None, with_qid: bool = True
+) -> Iterator[memoryview]:
+    """The lines of :func:`write_letor`, some rows at a time; arguments are checked first."""
     notes = _notes(data, comments)
     labels = _numbers(data.y)
     queries = _queries(data.qid) if with_qid else None
     X = data.X.tocsr() if sparse.issparse(data.X) else np.asarray(data.X)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, got dtype {X.dtype}. Encode it first.")
-    with open_to_write(path) as stream:
-        for rows, features in _feature_blocks(X):
-            columns: list[Any] = [labels[rows]]
-            if queries is not None:
-                columns += [" qid:", queries[rows]]
-            columns += [features]
-            if notes is not None:
-                columns += [notes[rows]]
-            lines = pc.binary_join_element_wise(*columns, "\n", "")
-            stream.write(_bytes_of(lines))
+
+    def block(rows: slice, features: pa.Array) -> memoryview:
+        columns: list[Any] = [labels[rows]]
+        if queries is not None:
+            columns += [" qid:", queries[rows]]
+        columns += [features]
+        if notes is not None:
+            columns += [notes[rows]]
+        return _bytes_of(pc.binary_join_element_wise(*columns, "\n", ""))
+
+    return (block(rows, features) for rows, features in _feature_blocks(X))
 
 
 def _as_data(data: Any, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:

@@ -1,0 +1,31 @@
+"""Whether index arrays from elsewhere make a CSR matrix that is safe to compute with."""
+
+from __future__ import annotations
+
+from rankwise._jit import njit
+
+
+@njit
+def is_canonical(indptr, indices, n_columns):
+    """Whether rows are in order, and indices ascending and below ``n_columns`` in every row.
+
+    O(rows + indices); reads nothing outside the arrays, whatever is in them.
+
+    Parameters
+    ----------
+    indptr : integer array of shape (n_rows + 1,)
+    indices : integer array of shape (n_entries,)
+    n_columns : int
+    """
+    if len(indptr) < 1 or indptr[0] != 0 or indptr[-1] != len(indices):
+        return False
+    for row in range(len(indptr) - 1):
+        start, stop = indptr[row], indptr[row + 1]
+        if stop < start or stop > len(indices):
+            return False
+        previous = -1
+        for k in range(start, stop):
+            if indices[k] <= previous or indices[k] >= n_columns:
+                return False
+            previous = indices[k]
+    return True

@@ -1,0 +1,275 @@
+"""Writes that fail or are killed leave the old file, or none, never a part of the new one."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from rankwise.cli.main import app
+from rankwise.datasets import (
+    Qrels,
+    RankingData,
+    Run,
+    _output,
+    read_grouped,
+    read_letor,
+    write_grouped,
+    write_letor,
+    write_qrels,
+    write_run,
+)
+
+N = 1500
+DATA = RankingData(
+    np.random.default_rng(0).random((N, 5)).astype(np.float32),
+    np.arange(N) % 3,
+    np.arange(N) // 10,
+    sample_weight=np.ones(N),
+)
+WRITERS = {
+    "rows.txt": lambda path: write_letor(DATA, path),
+    "rows.txt.gz": lambda path: write_letor(DATA, path),
+    "rows.txt.bz2": lambda path: write_letor(DATA, path),
+    "rows.txt.xz": lambda path: write_letor(DATA, path),
+    "rows.txt.zst": lambda path: write_letor(DATA, path),
+    "rows.qrels": lambda path: write_qrels(Qrels.from_data(DATA), path),
+    "rows.run": lambda path: write_run(Run.from_data(DATA, DATA.y), path),
+    "grouped.txt": lambda path: write_grouped(DATA, path),
+}
+
+
+class Failing(io.FileIO):
+    """Writes at most a few bytes at a time and fails after some of them."""
+
+    most, code, written = 10**9, errno.ENOSPC, 0
+
+    def write(self, data):
+        part = bytes(data[:1000])
+        if self.written + len(part) > self.most:
+            raise OSError(self.code, os.strerror(self.code))
+        self.written += len(part)
+        return super().write(part)
+
+
+@pytest.fixture
+def fail_after(monkeypatch):
+    """Let every new file take a number of bytes."""
+
+    def install(most, code=errno.ENOSPC):
+        def open_failing(self, mode):
+            assert mode == "xb"
+            file = Failing(self, mode)
+            file.most, file.code = most, code
+            return io.BufferedWriter(file, 4096)
+
+        def opened(self, mode="r", *args, **kwargs):
+            if mode == "xb":
+                return open_failing(self, mode)
+            return plain(self, mode, *args, **kwargs)
+
+        plain = Path.open
+        monkeypatch.setattr(Path, "open", opened)
+
+    return install
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("old", [None, b"1 qid:1 1:1\n"])
+def test_a_full_disk_leaves_the_old_file(tmp_path, fail_after, name, old):
+    path = tmp_path / name
+    if old is not None:
+        path.write_bytes(old)
+    for most, code in ((0, errno.ENOSPC), (5000, errno.ENOSPC), (5000, errno.EIO)):
+        fail_after(most, code)
+        with pytest.raises(OSError, match=name) as raised:
+            WRITERS[name](path)
+        assert raised.value.errno == code
+        assert [file.name for file in tmp_path.iterdir()] == ([] if old is None else [name])
+        assert old is None or path.read_bytes() == old
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_short_writes_are_continued(tmp_path, fail_after, name):
+    WRITERS[name](tmp_path / name)
+    expected = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    for file in tmp_path.iterdir():
+        file.unlink()
+    fail_after(10**9)
+    WRITERS[name](tmp_path / name)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == expected
+
+
+@pytest.mark.parametrize(
+    "step, name",
+    [("write", "rows.txt.gz"), ("fsync", "rows.txt"), ("replace", "x.parquet"), ("write", "x.csv")],
+)
+def test_a_killed_conversion_leaves_the_old_file(tmp_path, step, name):
+    """The process ends itself in the middle of a write, before the flush, before the rename."""
+    source, out = tmp_path / "source.txt", tmp_path / name
+    write_letor(DATA, source)
+    out.write_bytes(b"old")
+    script = textwrap.dedent(
+        f"""
+        import io, os, signal, sys
+        from pathlib import Path
+        from typer.testing import CliRunner
+        from rankwise.cli.main import app
+
+        def end(*_):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        class Ending(io.FileIO):
+            def write(self, data):
+                super().write(bytes(data[: len(data) // 2]))
+                end()
+
+        plain = Path.open
+
+        def opened(self, mode="r", *args, **kwargs):
+            return io.BufferedWriter(Ending(self, mode)) if mode == "xb" else plain(
+                self, mode, *args, **kwargs)
+
+        if {step!r} == "write":
+            Path.open = opened
+        else:
+            setattr(os, {step!r}, end)
+        CliRunner().invoke(app, ["convert", {str(source)!r}, "-o", {str(out)!r}])
+        """
+    )
+    env = {**os.environ, "RANKWISE_CACHE": os.devnull}  # the only file that is written is OUT
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=env, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert out.read_bytes() == b"old"
+
+
+def test_the_cli_converts_and_keeps_links_and_modes(tmp_path):
+    source, real, link = tmp_path / "source.txt", tmp_path / "real.txt", tmp_path / "link.txt"
+    write_letor(DATA, source)
+    real.write_bytes(b"old")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    done = CliRunner().invoke(app, ["convert", str(source), "-o", str(link)])
+    assert done.exit_code == 0, done.output
+    assert link.is_symlink()
+    assert real.read_bytes() == source.read_bytes()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_pipe_is_written_directly(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE)
+    write_qrels(Qrels.from_data(DATA), pipe)
+    out, _ = reader.communicate()
+    assert len(out.splitlines()) == N
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_an_error_of_the_caller_leaves_the_old_file(tmp_path):
+    path = tmp_path / "rows.txt"
+    path.write_bytes(b"old")
+    for error in (ValueError, KeyboardInterrupt):
+        with pytest.raises(error), _output.open_to_write(path) as stream:
+            stream.write(b"new")
+            raise error
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("n_done", range(5))
+def test_interrupted_group_files_are_never_those_of_other_rows(tmp_path, monkeypatch, n_done):
+    """Old rows, sizes and weights; new rows of the same number in other groups."""
+    path = tmp_path / "train.txt"
+    write_grouped(DATA, path)
+    (tmp_path / "train.txt.group").write_text(f"{N}\n")
+    y = (DATA.y + 1) % 3
+    other = RankingData(DATA.X, y, np.arange(N) // 20, sample_weight=np.full(N, 2.0))
+    calls = []
+
+    def count(function):
+        def counted(*args, **kwargs):
+            if len(calls) == n_done:
+                raise OSError(errno.EIO, "Input/output error", "disk")
+            calls.append(args)
+            return function(*args, **kwargs)
+
+        return counted
+
+    monkeypatch.setattr(os, "replace", count(os.replace))
+    if n_done < 3:
+        with pytest.raises(OSError, match="Input/output error"):
+            write_grouped(other, path)
+    else:
+        write_grouped(other, path)
+    monkeypatch.undo()
+    try:
+        data = read_grouped(path, cache=False)
+    except FileNotFoundError as error:
+        assert "no file of group sizes" in str(error)
+        assert n_done < 3
+    else:
+        assert n_done >= 3
+        assert data.n_queries == N // 20
+        assert data.sample_weight.tolist() == [2.0] * N
+        assert data.y.tolist() == y.tolist()
+
+
+def test_side_files_of_older_rows_are_deleted(tmp_path):
+    path = tmp_path / "train.txt"
+    write_grouped(DATA, path, "xgboost")
+    bare = RankingData(DATA.X, DATA.y, DATA.qid)
+    write_grouped(bare, path, "lightgbm")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["train.txt", "train.txt.query"]
+    assert read_grouped(path, cache=False).sample_weight is None
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "replace"])
+def test_a_killed_cache_is_built_again(tmp_path, step):
+    source = tmp_path / "source.txt"
+    write_letor(DATA, source)
+    script = textwrap.dedent(
+        f"""
+        import io, os, signal
+        from pathlib import Path
+        from rankwise.datasets import read_letor
+
+        def end(*_):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        class Ending(io.FileIO):
+            def write(self, data):
+                super().write(bytes(data[: len(data) // 2]))
+                end()
+
+        plain = Path.open
+
+        def opened(self, mode="r", *args, **kwargs):
+            return io.BufferedWriter(Ending(self, mode)) if mode == "xb" else plain(
+                self, mode, *args, **kwargs)
+
+        if {step!r} == "write":
+            Path.open = opened
+        else:
+            setattr(os, {step!r}, end)
+        read_letor({str(source)!r}, cache="beside")
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not list(tmp_path.glob("*.rankwise-cache"))
+    expected = read_letor(source, cache=False)
+    for _ in range(2):
+        np.testing.assert_array_equal(read_letor(source, cache="beside").X, expected.X)
+    assert len(list(tmp_path.glob("*.rankwise-cache"))) == 1

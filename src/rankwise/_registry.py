@@ -173,7 +173,7 @@ REGISTRY: dict[str, Entry] = {
     "pruned_rank_svm": Entry(
         "rankwise.rankers.svm.pruned_rank_svm:PrunedRankSVM",
         kind="ranker",
-        summary="RankSVM on the informative pairs only (Pruned RankSVM)",
+        summary="RankSVM on some of the pairs, chosen by a rule (Pruned RankSVM)",
         tags=frozenset({"pairwise", "linear", "kernel", "path", "validation"}),
         paper="lin2010",
         params={"C": "val", "random_state": 0},

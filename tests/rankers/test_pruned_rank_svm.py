@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from rankwise import PrunedRankSVM, RankSVM
 from rankwise.losses.listed_hinge import ListedHinge
-from rankwise.solvers.pair_selectors import SELECTORS, PairSelector
+from rankwise.solvers.pair_selectors import SELECTORS, PairSelector, _numbered
 
 
 @pytest.fixture
@@ -63,6 +63,27 @@ def test_random_share_of_each_query(rng):
     assert len(kept("random", np.zeros((40, 1)), y, [20, 20], share=1.0)[0]) == n_all
 
 
+@pytest.mark.parametrize("n_grades", [1, 2, 5, 40])
+def test_numbered_pairs_are_those_of_the_list(rng, n_grades):
+    y = rng.integers(0, n_grades, 40)
+    upper, lower = np.nonzero(y[:, None] > y)
+    numbers = np.flatnonzero(rng.random(len(upper)) < 0.4)
+    found = _numbered(y, numbers)
+    np.testing.assert_array_equal(found[0], upper[numbers])
+    np.testing.assert_array_equal(found[1], lower[numbers])
+
+
+def test_the_default_is_a_fifth_of_the_pairs_at_random(judged):
+    X, y, qid = judged
+    default = PrunedRankSVM(random_state=3).fit(X, y, qid=qid)
+    same = PrunedRankSVM("random", share=0.2, random_state=3).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(default.coef_, same.coef_)
+    sizes = [int((y[qid == query][:, None] > y[qid == query]).sum()) for query in np.unique(qid)]
+    assert default.pairs_kept_ == sum(-(-size // 5) for size in sizes)
+    other = PrunedRankSVM(random_state=4).fit(X, y, qid=qid)
+    assert not np.allclose(other.coef_, default.coef_)
+
+
 def test_pilot_keeps_pairs_within_its_margin():
     y, keys = np.array([0, 1, 2]), np.array([0.0, 0.4, 5.0])
     pairs, _ = kept("pilot", np.zeros((3, 1)), y, [3], slack=lambda i, j: 1.0 - (keys[i] - keys[j]))
@@ -96,7 +117,7 @@ def test_all_pairs_kept_is_rank_svm(judged):
     X, y, qid = judged
     for kernel in ("linear", "rbf"):
         every = RankSVM(kernel=kernel, tol=1e-10).fit(X, y, qid=qid)
-        for rule in ({"selector": "random", "share": 1.0}, {"n_opponents": 60}):
+        for rule in ({"share": 1.0}, {"selector": "nearest", "n_opponents": 60}):
             ranker = PrunedRankSVM(kernel=kernel, tol=1e-10, random_state=0, **rule)
             ranker.fit(X, y, qid=qid)
             assert ranker.pairs_share_ == 1.0

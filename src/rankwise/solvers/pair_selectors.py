@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -78,10 +79,8 @@ class PairSelector:
             elif self.rule == "nearest":
                 upper, lower = _nearest(values[lo:hi], g, self.n_opponents)
             elif self.rule == "random":
-                upper, lower = _every(g)
                 n_kept = int(np.ceil(self.share * n_pairs))
-                kept = np.sort(random.permutation(n_pairs)[:n_kept])
-                upper, lower = upper[kept], lower[kept]
+                upper, lower = _numbered(g, np.sort(random.permutation(n_pairs)[:n_kept]))
             else:
                 assert slack is not None
                 upper, lower = _every(g)
@@ -97,6 +96,23 @@ class PairSelector:
 def _every(grades: Int64Array) -> Pairs:
     """All pairs of distinct grades, the upper row first."""
     upper, lower = np.nonzero(grades[:, None] > grades)
+    return upper, lower
+
+
+def _numbered(grades: Int64Array, numbers: Int64Array) -> Pairs:
+    """Pairs of :func:`_every` by their ascending numbers, without a list of all."""
+    levels, level, sizes = np.unique(grades, return_inverse=True, return_counts=True)
+    below = (np.cumsum(sizes) - sizes)[level]
+    ends = np.cumsum(below)
+    upper = np.searchsorted(ends, numbers, side="right")
+    rank = numbers - (ends - below)[upper]
+    lower = np.empty_like(upper)
+    order = np.argsort(level[upper], kind="stable")
+    starts = np.searchsorted(level[upper][order], np.arange(len(levels) + 1))
+    for grade, (start, end) in enumerate(pairwise(starts.tolist())):
+        if end > start:
+            pairs = order[start:end]
+            lower[pairs] = np.flatnonzero(level < grade)[rank[pairs]]
     return upper, lower
 
 

@@ -18,7 +18,7 @@ NOT_THE_SET = {
     "three bins in their place and lacks 56 rows."
 }  # fmt: skip
 EMOTIONS = (
-    "The published values are those of some 119 of the 593 rows, see the table of subsets. On all "
+    "Subsets of 119 of the 593 rows match the published values, see the table of subsets. On all "
     "rows no reading tried gives them: no bias, columns scaled to [0, 1], standardised or by row, "
     "lambda from 0 to 10,000, labels of -1 and 1 give 0.20 to 0.29 with full BR, and PLST is below "
     "full BR in none. Predicting nothing loses 0.311."

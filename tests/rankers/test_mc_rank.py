@@ -102,6 +102,27 @@ def test_many_labels_become_classes_of_equal_numbers(rng):
     assert fitted.score(X, y) > 0.8
 
 
+@pytest.mark.parametrize(
+    ("labels", "n_classes"),
+    [
+        (np.arange(20.0), 20),  # grades are classes of their own
+        (np.arange(64.0), 32),
+        (np.arange(1.0, 4.5, 0.5), 7),  # halves of a star, too
+        (np.arange(20) / 7, 8),
+        (np.linspace(0, 1, 400), 8),
+    ],
+)
+def test_fractional_labels_become_few_classes(labels, n_classes, rng):
+    y = np.resize(labels, 800)
+    X = y[:, None] + 0.1 * np.ptp(y) * rng.normal(size=(800, 1))
+    fitted = McRank(GaussianNB()).fit(X, y)
+    assert len(fitted.class_labels_) == len(fitted.estimators_[0].classes_) == n_classes
+    assert (np.diff(fitted.class_labels_) > 0).all()
+    assert np.corrcoef(fitted.predict(X), y)[0, 1] > 0.9
+    whole = McRank(GaussianNB(), max_classes=16).fit(X, y)
+    assert len(whole.class_labels_) == min(16, len(labels))
+
+
 def test_gain_of_large_labels_is_refused(rng):
     with pytest.raises(ValueError, match="gain='exp2' takes labels up to 1000, got 2000"):
         McRank(gain="exp2").fit(rng.normal(size=(4, 1)), [0, 0, 2000, 2000])

@@ -68,3 +68,17 @@ def expected(estimator, X):
 def assert_near(found, wanted, tolerance=1e-5):
     """Scores agree relative to the largest."""
     assert np.abs(np.asarray(found, dtype=float) - wanted).max() <= tolerance * np.abs(wanted).max()
+
+
+@pytest.fixture
+def boosted_at_middles():
+    """ORBoost on few values of two columns, and rows in the middle of two of them and beside it."""
+    values = np.array([-1.0, 1.0, 3.0, 6.0, 6.5])
+    X = np.stack(np.meshgrid(values, values), axis=-1).reshape(-1, 2)
+    y = np.searchsorted([1.0, 5.0, 9.0], X @ [1.0, 0.5])
+    middles = np.array([0.0, 2.0, 4.5, 6.25], dtype=np.float32)
+    near = [np.nextafter(middles, np.float32(way)) for way in (-np.inf, np.inf)]
+    # Solr adds 1e-6 to a threshold in float32: near 0 it cannot tell neighbours apart.
+    near[0][0] = -1e-6
+    rows = np.stack(np.meshgrid(np.concatenate([middles, *near]), values), axis=-1).reshape(-1, 2)
+    return REGISTRY["orboost"].load()(n_estimators=60).fit(X, y), rows.astype(np.float32)

@@ -35,7 +35,7 @@ SETTINGS = {"mprank": {"kernel": "linear"}, "svr": {"kernel": "linear"}}
 
 
 def by_name(X):
-    return dict(zip(NAMES, np.asarray(X, dtype=np.float32).T, strict=True))
+    return dict(zip(NAMES, np.asarray(X, dtype=np.float32).T, strict=False))
 
 
 def constant_of(estimator):
@@ -187,6 +187,13 @@ def test_values_at_thresholds(fitted):
     wanted = expected(forest, X)
     assert_near(solr_scores(to_solr(forest), by_name(X)), wanted, 1e-6)
     assert_near(ranklib_scores(to_ranklib(forest), X), wanted, 1e-6)
+
+
+def test_middles_between_values_stay_above_the_cuts_of_orboost(boosted_at_middles):
+    booster, X = boosted_at_middles
+    wanted = booster.rank_score(X)
+    assert_near(solr_scores(to_solr(booster), by_name(X)), wanted)
+    assert_near(ranklib_scores(to_ranklib(booster), X), wanted)
 
 
 @pytest.mark.parametrize("key", [key for key in TREES if key != "orboost"])

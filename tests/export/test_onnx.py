@@ -48,6 +48,11 @@ def run(model, X, *names):
     return outputs if names else outputs[0][:, 0]
 
 
+def test_middles_between_values_stay_above_the_cuts_of_orboost(boosted_at_middles):
+    booster, X = boosted_at_middles
+    assert_near(run(to_onnx(booster), X), booster.rank_score(X))
+
+
 @pytest.mark.parametrize("key", SCORING)
 def test_every_exportable_estimator_scores_alike(key, fitted):
     estimator = neural(key) if REGISTRY[key].extra == "neural" else fitted(key)

@@ -45,3 +45,25 @@ def test_losses_and_errors_are_those_of_the_authors_program(judged, form, max_bi
     np.testing.assert_allclose(booster.loss_curve_[ROUNDS], losses, rtol=1e-8)
     assert -booster.score(X[train], y[train]) == pytest.approx(train_error, abs=5e-6)
     assert -booster.score(X[test], y[test]) == pytest.approx(test_error, abs=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "form", "test_error"),
+    [
+        ("tae", 0, "all", 29 / 38),  # 27 with the middles below the cuts
+        ("tae", 0, "lr", 27 / 38),  # 25
+        ("tae", 2, "lr", 34 / 38),  # 35
+        ("wine-quality-red", 2, "all", 182 / 400),  # 183
+    ],
+)
+def test_values_in_the_middle_of_two_are_above_as_in_the_authors_program(
+    name, seed, form, test_error, data_root
+):
+    """Test rows with values at which a stump cuts, after 100 rounds."""
+    table = np.loadtxt(data_root / "ordinal" / f"{name}.csv.gz", delimiter=",", skiprows=1)
+    X, y = table[:, :-1], table[:, -1].astype(int)
+    rows = np.random.RandomState(seed).permutation(len(y))
+    train, test = np.split(rows, [3 * len(y) // 4])
+    booster = ORBoost(form, n_estimators=100, max_bins=None).fit(X[train], y[train])
+    assert np.isin(np.nextafter(booster.ensemble_.thresholds, np.inf), X[test]).any()
+    assert -booster.score(X[test], y[test]) == pytest.approx(test_error, abs=1e-9)

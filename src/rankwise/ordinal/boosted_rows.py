@@ -69,7 +69,7 @@ def stump_rows(
     """Rows prepared for stumps."""
     assert data.classes is not None
     rows, class_ptr = class_order(data.y, len(data.classes))
-    search = StumpSearch(data.X, rows, max_bins, data.sample_weight)
+    search = StumpSearch(data.X, rows, max_bins, data.sample_weight, ties_above=True)
     ensemble = StumpEnsemble.empty() if earlier is None else earlier
     return BoostedRows(data.X, rows, class_ptr, weight[rows], search, ensemble)
 

@@ -3,19 +3,25 @@
 A column becomes bins of one byte a row, or, where it is to be cut between all of more than 255
 values, row numbers by ascending value. Both give the gain of their best cut and then the cut.
 Missing values have a bin of their own, or the last places.
+
+A cut lies at the middle of two neighbouring values, and only rows that are no training rows can
+hold exactly that value. They belong below it by default, and above it with ``ties_above``: the
+threshold then is the largest number below the middle, so that ``x > threshold`` says the same in
+every reader of the stumps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise._threads import thread_map
-from rankwise.features.binning import MAX_BINS, find_bins
+from rankwise.features.binning import MAX_BINS, find_bins, midpoints
 from rankwise.kernels.binning import midpoint
 from rankwise.kernels.stump_search import choose_bin, choose_sorted, search_bins, search_sorted
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
@@ -103,6 +109,7 @@ class SortedColumns:
     X : ndarray or CSR of shape (n_rows, n_features)
     rows : ndarray of shape (n_rows,), int64
         Row of ``X`` of every row number.
+    ties_above : bool
     """
 
     features: Int64Array
@@ -111,6 +118,7 @@ class SortedColumns:
     n_present: Int64Array
     X: Matrix
     rows: Int64Array
+    ties_above: bool
 
     def search(self, u: Int64Array, total: int, first: int, last: int, gain: Int64Array) -> None:
         """Write the largest absolute gain of columns ``first:last`` into ``gain``."""
@@ -130,15 +138,20 @@ class SortedColumns:
         above[self.order[m, : place + 1]] = False
         missing = np.zeros(len(u), dtype=bool)
         missing[self.order[m, n_present:]] = True
-        threshold = float(midpoint(low, high))
-        return Cut(feature, threshold, int(gain), above, int(missing_gain), _any_of(missing))
+        threshold = _threshold(midpoint(low, high), low, self.ties_above)
+        return Cut(feature, float(threshold), int(gain), above, int(missing_gain), _any_of(missing))
 
 
 Columns = BinnedColumns | SortedColumns
 
 
 def bin_columns(
-    X: Matrix, rows: Int64Array, max_bins: int, weight: Float64Array | None
+    X: Matrix,
+    rows: Int64Array,
+    max_bins: int,
+    weight: Float64Array | None,
+    *,
+    ties_above: bool = False,
 ) -> list[Columns]:
     """Every column in at most ``max_bins`` bins.
 
@@ -150,6 +163,8 @@ def bin_columns(
     max_bins : int in [2, 255]
     weight : ndarray of shape (n_rows,), optional
         Repetitions of the rows of ``X``.
+    ties_above : bool, default=False
+        Whether a value equal to a cut lies above it.
     """
     codes = np.empty((X.shape[1], X.shape[0]), dtype=np.uint8)
     cuts = []
@@ -163,11 +178,12 @@ def bin_columns(
             np.take(unordered[j], rows, out=out[j], mode="clip")  # "raise" copies out first
 
         thread_map(take, range(len(out)))
-        cuts += [bins.of_column(j) for j in range(len(out))]
+        thresholds = _threshold(bins.cuts, bins.below, ties_above)
+        cuts += np.split(thresholds, bins.indptr[1:-1])
     return [BinnedColumns(np.arange(X.shape[1]), codes, cuts)]
 
 
-def sort_columns(X: Matrix, rows: Int64Array) -> list[Columns]:
+def sort_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False) -> list[Columns]:
     """Every column to be cut between all its values, at most 255 of them in bins.
 
     Parameters
@@ -175,6 +191,8 @@ def sort_columns(X: Matrix, rows: Int64Array) -> list[Columns]:
     X : ndarray or CSR of shape (n_rows, n_features)
     rows : ndarray of shape (n_rows,), int64
         Order of the rows in the columns.
+    ties_above : bool, default=False
+        Whether a value equal to a cut lies above it.
     """
     index = np.int32 if len(rows) < 2**31 else np.int64
     binned, codes, cuts = [], [], []
@@ -194,10 +212,10 @@ def sort_columns(X: Matrix, rows: Int64Array) -> list[Columns]:
                 code = np.empty(len(rows), dtype=np.uint8)
                 code[order] = np.cumsum(is_cut) - is_cut
                 code[order[n_present:]] = len(places) + 1
-                ends = zip(values[places].tolist(), values[places + 1].tolist(), strict=True)
+                low, high = (values[at].astype(np.float64) for at in (places, places + 1))
                 binned.append(j)
                 codes.append(code)
-                cuts.append(np.array([midpoint(low, high) for low, high in ends]))
+                cuts.append(_threshold(midpoints(low, high), low, ties_above))
             else:
                 features.append(j)
                 orders.append(order)
@@ -208,8 +226,15 @@ def sort_columns(X: Matrix, rows: Int64Array) -> list[Columns]:
         columns.append(BinnedColumns(np.array(binned), np.stack(codes), cuts))
     if features:
         order, is_cut, n_present = np.stack(orders), np.stack(are_cuts), np.array(counts)
-        columns.append(SortedColumns(np.array(features), order, is_cut, n_present, X, rows))
+        columns.append(
+            SortedColumns(np.array(features), order, is_cut, n_present, X, rows, ties_above)
+        )
     return columns
+
+
+def _threshold(cut: Any, low: Any, ties_above: bool) -> Any:
+    """Thresholds of ``x > threshold`` for cuts above training values ``low``, which stay below."""
+    return np.maximum(np.nextafter(cut, -np.inf), low) if ties_above else cut
 
 
 def _any_of(rows: NDArray[np.bool_]) -> NDArray[np.bool_] | None:

@@ -59,6 +59,8 @@ class StumpSearch:
         None: cuts between all values.
     weight : ndarray of shape (n_rows,), optional
         Repetitions of the rows of ``X``, for the bins.
+    ties_above : bool, default=False
+        Whether a value in the very middle of two training values, where a cut is, lies above it.
 
     Notes
     -----
@@ -67,12 +69,18 @@ class StumpSearch:
     """
 
     def __init__(
-        self, X: Matrix, rows: Int64Array, max_bins: int | None, weight: Float64Array | None
+        self,
+        X: Matrix,
+        rows: Int64Array,
+        max_bins: int | None,
+        weight: Float64Array | None,
+        *,
+        ties_above: bool = False,
     ) -> None:
         if max_bins is None:
-            self._columns = sort_columns(X, rows)
+            self._columns = sort_columns(X, rows, ties_above=ties_above)
         else:
-            self._columns = bin_columns(X, rows, max_bins, weight)
+            self._columns = bin_columns(X, rows, max_bins, weight, ties_above=ties_above)
         self._gains = [np.zeros(len(columns.features), np.int64) for columns in self._columns]
         self._n_threads = 1 if X.shape[0] * X.shape[1] < SMALL else available_threads()
         self._parts = [

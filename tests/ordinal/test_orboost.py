@@ -275,6 +275,81 @@ def test_rounds_go_on_after_a_perfect_stump_only_on_other_rows(form, base):
     assert fitted.score(X, others) == (0 if base == "stump" else pytest.approx(-0.05, abs=0.06))
 
 
+@pytest.mark.parametrize("max_bins", [255, None])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, sparse.csr_array])
+def test_the_middle_between_two_values_is_above_a_cut(kind, max_bins):
+    """As in the authors' program; the export to ONNX follows in tests/export."""
+    X = np.repeat([[-1.0], [1.0], [3.0], [6.0]], 3, axis=0)
+    y = np.repeat([0, 1, 2, 3], 3)
+    rows = kind if kind is sparse.csr_array else lambda X: X.astype(kind)
+    fitted = ORBoost(n_estimators=30, max_bins=max_bins).fit(rows(X), y)
+    middles = np.array([[0.0], [2.0], [4.5]])
+    below = np.nextafter(middles.astype(np.float32), np.float32(-9))
+    assert fitted.predict(rows(X)).tolist() == y.tolist()
+    assert fitted.predict(rows(middles)).tolist() == [1, 2, 3]
+    assert fitted.predict(rows(below)).tolist() == [0, 1, 2]
+    *_, last = fitted.staged_predict(rows(middles))
+    assert last.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("max_bins", [255, None])
+@pytest.mark.parametrize("n_values", [2, 400])
+def test_neighbouring_floats_are_cut_where_no_number_lies_between(max_bins, n_values):
+    X = np.full((n_values, 1), 1.0)
+    for row in range(1, n_values):
+        X[row] = np.nextafter(X[row - 1], 2.0)
+    y = (np.arange(n_values) >= n_values // 2).astype(int)
+    fitted = ORBoost(n_estimators=10, max_bins=max_bins).fit(X, y)
+    if max_bins is None or n_values <= max_bins:
+        assert fitted.predict(X).tolist() == y.tolist()
+    else:
+        assert np.abs(fitted.predict(X) - y).mean() < 0.01
+
+
+def test_models_with_middles_for_thresholds_predict_as_before():
+    """Those that version 0.1.0 saved: ``x > threshold`` at the middles themselves."""
+    older = StumpEnsemble(
+        np.array([0]),
+        np.array([1.5]),
+        np.array([1], np.int8),
+        np.array([2.0]),
+        np.zeros(1, np.int8),
+    )
+    assert older.score(np.array([[1.0], [1.5], [2.0]])).tolist() == [-2.0, -2.0, 2.0]
+
+
+def test_default_rounds_grow_with_the_root_of_distinct_rows(judged, rng):
+    X, y, qid = judged
+    fitted = ORBoost().fit(X, y)
+    assert fitted.n_estimators is None
+    assert fitted.n_estimators_ == 47  # 3 sqrt(240), rounded up
+    assert ORBoost().fit(X[:100], y[:100]).n_estimators_ == 30
+    weight = rng.integers(0, 4, len(y))
+    weighted = ORBoost().fit(X, y, sample_weight=weight)
+    rows = rng.permutation(np.repeat(np.arange(len(y)), weight))
+    repeated = ORBoost().fit(sparse.csr_array(X[rows]), y[rows])
+    assert weighted.n_estimators_ == repeated.n_estimators_ < 47
+    np.testing.assert_allclose(weighted.rank_score(X), repeated.rank_score(X), rtol=1e-9)
+    tiny = ORBoost().fit(X, y, sample_weight=weight / 1e6)
+    assert tiny.n_estimators_ == weighted.n_estimators_
+    held = {"X_val": X, "y_val": y, "qid_val": qid}
+    assert ORBoost().fit(X, y, qid=qid, **held).n_estimators_ == 47
+    patient = ORBoost(early_stopping_rounds=5000).fit(X, y, qid=qid, **held)
+    assert len(patient.validation_scores_) == 1000
+
+
+def test_default_rounds_do_not_learn_noise(rng):
+    """A small noisy set, as those on which the default was 1,000 rounds and lost to few."""
+    X = rng.normal(size=(1150, 8))
+    height = X[:, 0] + X[:, 1] + 1.5 * rng.normal(size=1150)
+    y = np.searchsorted(np.quantile(height, [0.2, 0.4, 0.6, 0.8]), height)
+    errors = [
+        np.abs(ORBoost(n_estimators=rounds).fit(X[:150], y[:150]).predict(X[150:]) - y[150:]).mean()
+        for rounds in (None, 1000)
+    ]
+    assert errors[0] < 0.97 * errors[1]
+
+
 def test_constant_features_and_balanced_classes():
     fitted = booster().fit(np.ones((6, 2)), [0, 0, 1, 1, 2, 2])
     assert fitted.n_estimators_ == 0

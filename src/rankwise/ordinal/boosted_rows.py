@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from rankwise._row_hash import row_hashes
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.margin_boosting import class_order
@@ -20,6 +22,8 @@ from rankwise.validation import FitData
 ROW_WEIGHTS = ("rank", "query", "rank_query", "gain")
 BY_QUERY = ("query", "rank_query")  # these need a qid
 Ensemble = StumpEnsemble | PerceptronEnsemble
+MOST_ROUNDS = 1000
+ROUNDS_PER_ROOT = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,12 @@ class BoostedRows:
     weight: Float64Array
     search: Any
     ensemble: Ensemble
+
+
+def rounds_for(data: FitData) -> int:
+    """Rounds by default: grow with the distinct rows, so that repetition changes nothing."""
+    distinct = len(np.unique(row_hashes(data.X, data.y)))
+    return min(math.ceil(ROUNDS_PER_ROOT * math.sqrt(distinct)), MOST_ROUNDS)
 
 
 def row_weights(data: FitData, scheme: str | None) -> Float64Array:

@@ -23,10 +23,12 @@ from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.ordinal.boosted_rows import (
     BY_QUERY,
+    MOST_ROUNDS,
     ROW_WEIGHTS,
     BoostedRows,
     Ensemble,
     perceptron_rows,
+    rounds_for,
     row_weights,
     stump_rows,
 )
@@ -53,8 +55,10 @@ class ORBoost(OrdinalRanker):
         "all": the exponential loss of the margins to all thresholds, which bounds the absolute
         rank loss. "lr": of those to the two thresholds next to the row's class, left and right,
         which bounds the number of wrong classes.
-    n_estimators : int >= 1, default=1000
-        Rounds. Fewer are kept where no base learner is left that lowers the loss.
+    n_estimators : int >= 1, optional
+        Largest number of rounds. Fewer are kept if no base learner is left that lowers the loss.
+        None: three times the square root of the number of distinct training rows, 1,000 at most;
+        with early stopping, 1,000.
     base : {"stump", "perceptron", "pocket"}, default="stump"
         "stump": a threshold on one feature, the best of all. "perceptron": a threshold on a linear
         combination of standardised features, by random coordinate descent; "pocket": by the
@@ -124,6 +128,17 @@ class ORBoost(OrdinalRanker):
     makes no mistake at all, after it, with a step of 14; and where an exponential of a score would
     leave the range of numbers.
 
+    A stump cuts in the middle between two training values, and a row whose value is exactly the
+    middle belongs to the upper side, as in the authors' program. The entries of
+    ``ensemble_.thresholds`` are the largest numbers below these middles, so that ``x > threshold``
+    decides. Stumps of models that version 0.1.0 saved have the middles themselves there, and
+    predict as they did.
+
+    The default number of rounds was chosen on ten data sets that the documentation does not report
+    otherwise (``python -m benchmarks.study_defaults``): over set sizes from 48 to 10,000 rows,
+    mean absolute errors were 1.6 % ("all") and 1.8 % ("lr") above those of the best fixed number
+    for each set, against 7.6 % and 5.8 % with 1,000 rounds.
+
     Differs from the authors' program: it writes thresholds of classes without rows as numbers,
     ends after a stump without mistakes with a finite step, and bins features of many values.
 
@@ -156,7 +171,7 @@ class ORBoost(OrdinalRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "form": [StrOptions({"all", "lr"})],
-        "n_estimators": [AT_LEAST_ONE],
+        "n_estimators": [AT_LEAST_ONE, None],
         "base": [StrOptions({"stump", "perceptron", "pocket"})],
         "base_iter": [AT_LEAST_ONE],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
@@ -170,7 +185,7 @@ class ORBoost(OrdinalRanker):
     def __init__(
         self,
         form: Literal["all", "lr"] = "all",
-        n_estimators: int = 1000,
+        n_estimators: int | None = None,
         base: Literal["stump", "perceptron", "pocket"] = "stump",
         *,
         base_iter: int = 100,
@@ -235,12 +250,16 @@ class ORBoost(OrdinalRanker):
             valid = check_validation(self, data, X_val, y_val, qid_val)
             self._validate_params()
             measure = parse(self.measure)
-            earlier = None if before is None else self._check_earlier(*before)
+            stops = valid is not None and self.early_stopping_rounds is not None
+            n_rounds = self.n_estimators
+            if n_rounds is None:
+                n_rounds = MOST_ROUNDS if stops else rounds_for(data)
+            earlier = None if before is None else self._check_earlier(*before, n_rounds)
             if earlier is None:
                 self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
             train = self._training_rows(data, earlier)
             monitor = None if valid is None else _monitor(measure, valid)
-            self._boost(train, monitor, None if valid is None else valid.X)
+            self._boost(train, n_rounds, monitor, None if valid is None else valid.X)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
@@ -305,7 +324,7 @@ class ORBoost(OrdinalRanker):
         return self.n_features_in_, self.classes_, self.ensemble_
 
     def _check_earlier(
-        self, n_features: int, classes: NDArray[Any], ensemble: Ensemble
+        self, n_features: int, classes: NDArray[Any], ensemble: Ensemble, n_rounds: int
     ) -> Ensemble:
         """The earlier ensemble, where the fit can go on from it."""
         kind = StumpEnsemble if self.base == "stump" else PerceptronEnsemble
@@ -315,10 +334,10 @@ class ORBoost(OrdinalRanker):
                 "warm_start needs the features, classes and base learners of the earlier fit. "
                 "Set warm_start=False to begin anew."
             )
-        if len(ensemble) > self.n_estimators:
+        if len(ensemble) > n_rounds:
             raise ValueError(
                 f"n_estimators must be at least the {len(ensemble)} rounds that are there with "
-                f"warm_start, got {self.n_estimators}."
+                f"warm_start, got {n_rounds}."
             )
         return ensemble
 
@@ -331,7 +350,9 @@ class ORBoost(OrdinalRanker):
             data, weight, earlier, pocket=pocket, n_iter=self.base_iter, seed=self.seed_
         )
 
-    def _boost(self, train: BoostedRows, monitor: StagedMeasure | None, X_val: Matrix) -> None:
+    def _boost(
+        self, train: BoostedRows, n_rounds: int, monitor: StagedMeasure | None, X_val: Matrix
+    ) -> None:
         """Run the rounds, first those of an earlier fit again, and set what is fitted."""
         ensemble: Any = train.ensemble
         prepared: Any = None if X_val is None else ensemble.prepare(X_val)
@@ -350,7 +371,7 @@ class ORBoost(OrdinalRanker):
                 record(ensemble.part(number, number + 1))
         stages: list[Stage[Any]] = []
         patience = self.early_stopping_rounds if monitor is not None else None
-        while len(losses) <= self.n_estimators:
+        while len(losses) <= n_rounds:
             stage = boosting.run_round(train.search)
             if stage is None:
                 break

@@ -56,7 +56,7 @@ BASES: dict[str, Base] = {
     "rank_lr": Base("RankLR"),
     "pairwise_elm": Base("PairwiseELM, 3 draws", {"n_draws": 3}),
     "rankrls": Base("RankRLS, rbf, Nyström"),
-    "orboost": Base("ORBoost"),
+    "orboost": Base("ORBoost", {"n_estimators": 1000}),
     "rank_boost": Base("RankBoost"),
     "coordinate_ascent": Base("CoordinateAscent"),
     "lightgbm": Base("LightGBM, 12 settings"),

@@ -9,16 +9,18 @@ BENCH_ARGS ?=
 FUZZ_TARGETS ?= all
 FUZZ_CASES ?= 10000
 FUZZ_FIRST ?= 0
+BOUNDSCHECK_CASES ?= 150
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 export PYTHONUTF8 = 1
 
-.PHONY: help demo run-demo test fuzz lint bench docs clean
+.PHONY: help demo run-demo test fuzz boundscheck lint bench docs clean
 
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
 	@echo "make test    run the test suite"
 	@echo "make fuzz    attack every reader: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
+	@echo "make boundscheck  run kernels on fuzzed inputs with checks of every index"
 	@echo "make lint    check style, types and import layers"
 	@echo "make bench   time rankwise beside its peers; BENCH_ARGS=--strict fails on a missed target"
 	@echo "make docs    build the documentation into docs/_build/html"
@@ -43,6 +45,12 @@ fuzz: $(VENV)/.test
 	@NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache $(BIN)/python -m tests.fuzz \
 		--targets $(FUZZ_TARGETS) --cases $(FUZZ_CASES) --first $(FUZZ_FIRST)
 
+# Code with and without the checks has the same names: the two must not share a cache.
+boundscheck: $(VENV)/.test
+	@rm -rf .numba-cache-boundscheck
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
+		$(BIN)/python -m tests.fuzz --targets letor,cache,kernels --cases $(BOUNDSCHECK_CASES)
+
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -57,7 +65,7 @@ docs: $(VENV)/.test
 	@echo docs/_build/html/index.html
 
 clean:
-	@rm -rf $(VENV) $(OUT) .numba-cache docs/_build docs/auto_examples docs/generated dist build
+	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \

@@ -8,6 +8,7 @@ from tests.fuzz.harness import Target
 
 GROUPS = {
     "readers": "tests.fuzz.readers",
+    "kernels": "tests.fuzz.kernels",
 }
 
 

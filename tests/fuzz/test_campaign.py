@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import numpy as np
@@ -17,7 +19,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("group", GROUPS)
+# Kernels are of interest with bounds checks only: make boundscheck.
+@pytest.mark.parametrize("group", [group for group in GROUPS if group != "kernels"])
 def test_every_case_gives_a_value_or_a_documented_refusal(group):
     names = [target.name for target in find_targets(group)]
     report = run_campaign(names, n_cases=60)
@@ -62,3 +65,24 @@ def test_cases_differ_and_are_reproducible():
     assert len({*cases()}) > 150
     assert data in cases()
     assert np.random.default_rng(0).random() != case_rng("t", 0).random()
+
+
+def test_bounds_checks_reach_the_kernels(tmp_path):
+    """What ``make boundscheck`` relies on: options of our ``njit`` do not turn the checks off."""
+    (tmp_path / "outside.py").write_text(
+        "import numpy as np\n"
+        "from rankwise._jit import njit\n"
+        "@njit(fastmath=True)\n"
+        "def entry(a, i):\n"
+        "    return a[np.uint64(i)]\n"
+        "entry(np.zeros(3), 3)\n"
+    )
+    for value, expected in (("1", "IndexError"), ("0", "")):
+        cache = tmp_path / f"cache{value}"
+        env = {**os.environ, "NUMBA_BOUNDSCHECK": value, "NUMBA_CACHE_DIR": str(cache)}
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "outside.py")],
+            env=env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert expected in done.stderr
+        assert bool(done.returncode) == bool(expected)

@@ -6,6 +6,8 @@ block is read from memory once for a product from the right and one from the lef
 
 from __future__ import annotations
 
+import numpy as np
+
 from rankwise._jit import REASSOCIATE, njit
 
 
@@ -39,3 +41,28 @@ def add_moments(X, sums, squares):
             value = float(X[i, j])
             sums[j] += value
             squares[j] += value * value
+
+
+@njit
+def add_within(X, indptr, squares, largest):
+    """Add the sums of squares of the columns about their means within groups of rows.
+
+    ``largest`` becomes at least the largest absolute value of each column; both float64 (d,).
+    Values are taken less the first row of their group, so that what they share costs no digits.
+    """
+    d = X.shape[1]
+    sums, about = np.empty(d), np.empty(d)
+    for q in range(len(indptr) - 1):
+        lo, hi = indptr[q], indptr[q + 1]
+        sums[:] = 0.0
+        about[:] = 0.0
+        for i in range(lo, hi):
+            for j in range(d):
+                value = np.float64(X[i, j])
+                largest[j] = max(largest[j], abs(value))
+                value -= np.float64(X[lo, j])
+                sums[j] += value
+                about[j] += value * value
+        for j in range(d):
+            if hi > lo:
+                squares[j] += max(0.0, about[j] - sums[j] * (sums[j] / (hi - lo)))

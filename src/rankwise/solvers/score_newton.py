@@ -4,7 +4,9 @@ Minimises ``P(w) = |w|^2 / 2 + C L(X w)`` where L is convex, adds over queries a
 value, gradient and curvature at scores. Newton steps are solved by conjugate gradients up to a
 share of the gradient [1]_; a line search on the scores alone, which cost no products with X,
 makes every step a descent. P is 1-strongly convex, so ``|P'(w)|^2 / 2`` bounds how far its value
-is above the minimum: the share of it in P is what is compared with the tolerance.
+is above the minimum: the share of it in P is what is compared with the tolerance. Columns of large
+values magnify the gradient's rounding beyond that bound; where a step's gain is below the rounding
+of P and no longer shrinks the gradient, half the Newton decrement stands for the bound.
 
 Rows come in parts of whole queries that fit the cache: a part is read once for ``X v``, the
 curvature and ``X' h``. Parts are dealt to a fixed number of lanes whose sums are added in order,
@@ -40,6 +42,14 @@ FORCING = 0.1  # of the gradient's norm that conjugate gradients leave at most
 SUFFICIENT = 1e-4  # share of the slope that a step must gain
 HALVINGS = 40
 MOST_PRODUCTS = 500  # of conjugate gradients in one step
+# Gains below this share of P are judged by the slope at their end, which rounding blurs less: P is
+# convex, and its slope must have become flatter by this share.
+FINE, FLATTER = 1e-8, 0.8
+# Where even the gain of a full step is below this share of P, and does not halve the gradient, the
+# minimum is as near as numbers of this size allow.
+ROUNDING, SHRUNK = 1e-12, 0.25
+# Diagonals of the second derivative farther apart than this are from columns of different scale.
+UNEVEN = 1e6
 # From so many parts on, a share of them is solved first, roughly, for the start.
 MANY_PARTS, STRIDE, START_STEPS = 32, 8, 4
 # Below so many numbers in X, one thread is quicker.
@@ -118,41 +128,58 @@ class ScoreNewton:
         value = 0.5 * float(w @ w) + C * loss
         gradient = w + C * rows.transposed(slopes)
         history: list[float] = []
-        stalled = False
+        stalled, exhausted, slope = False, False, 0.0
         while True:
             history.append(0.5 * float(gradient @ gradient) / value if value > 0 else 0.0)
-            converged = history[-1] <= self.tol
+            if exhausted:
+                history[-1] = min(history[-1], -0.5 * slope / value)
+            converged = exhausted or history[-1] <= self.tol
             if converged or stalled or len(history) > self.max_iter:
                 n_iter, dual = len(history) - 1, -C * slopes
                 return ScoreResult(w, n_iter, converged, history[-1], history, dual, value)
             diagonal = 1.0 + C * rows.diagonal()
-            step, score_step = _direction(rows, C, gradient, diagonal)
+            step, score_step, solved = _direction(rows, C, gradient, diagonal)
             slope = float(gradient @ step)
+            by_slope = -slope <= FINE * value
             length, stalled = 1.0, True
             for _ in range(HALVINGS):
                 next_w, next_scores = w + length * step, scores + length * score_step
                 loss, slopes = rows.value_grad(next_scores)
                 next_value = 0.5 * float(next_w @ next_w) + C * loss
-                if next_value <= value + SUFFICIENT * length * slope:
+                if by_slope:
+                    ahead = float(next_w @ step) + C * float(slopes @ score_step)
+                    enough = ahead <= -FLATTER * slope
+                else:
+                    enough = next_value <= value + SUFFICIENT * length * slope
+                if enough:
                     stalled = False
                     break
                 length *= 0.5
             if stalled:  # rounding: no step of the line gains any more
                 loss, slopes = rows.value_grad(scores)
                 continue
+            last = float(gradient @ gradient)
             w, scores, value = next_w, next_scores, next_value
             gradient = w + C * rows.transposed(slopes)
+            least = solved and -slope <= ROUNDING * value
+            exhausted = least and float(gradient @ gradient) > SHRUNK * last
 
 
 def _direction(
     rows: LinearRows, C: float, gradient: Float64Array, diagonal: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Newton step by preconditioned conjugate gradients, and the change of the scores."""
+) -> tuple[Float64Array, Float64Array, bool]:
+    """Newton step by preconditioned conjugate gradients, and the change of the scores.
+
+    The flag tells whether the step is as exact as asked for. Columns of very different scale are
+    measured in the norm of the preconditioner: the gradient's own norm is that of the largest.
+    """
+    uneven = float(diagonal.max(initial=1.0)) > UNEVEN * float(diagonal.min(initial=1.0))
     step, score_step = np.zeros(len(gradient)), np.zeros(rows.n_samples)
     residual = -gradient
     enough = FORCING * float(np.linalg.norm(gradient))
     conditioned = residual / diagonal
     direction, energy = conditioned.copy(), float(residual @ conditioned)
+    little = FORCING**2 * energy
     for _ in range(MOST_PRODUCTS):
         curved, along = rows.curvature(direction)
         curved = direction + C * curved
@@ -160,12 +187,14 @@ def _direction(
         step += length * direction
         score_step += length * along
         residual -= length * curved
-        if float(np.linalg.norm(residual)) <= enough:
-            break
+        if not uneven and float(np.linalg.norm(residual)) <= enough:
+            return step, score_step, True
         conditioned = residual / diagonal
         last, energy = energy, float(residual @ conditioned)
+        if uneven and energy <= little:
+            return step, score_step, True
         direction = conditioned + (energy / last) * direction
-    return step, score_step
+    return step, score_step, False
 
 
 class LinearRows:
@@ -316,4 +345,7 @@ def _moments(X: Matrix) -> tuple[Float64Array, Float64Array]:
         return np.asarray(X.sum(axis=0, dtype=float)).ravel(), squares
     sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     add_moments(X, sums, squares)
+    if not np.isfinite(squares).all():  # float32 squares overflow long before float64 ones
+        sums[:], squares[:] = 0.0, 0.0
+        add_moments(X.astype(np.float64), sums, squares)
     return sums, squares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from scipy.linalg import get_lapack_funcs
 
 from rankwise._threads import query_chunks, thread_imap
 from rankwise.groups import QueryGroups
+from rankwise.kernels.row_products import add_within
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.gram import CHUNK_ROWS
 from rankwise.solvers.held_out import mean_defined, per_query
@@ -25,6 +27,9 @@ _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
 # Rows are merged and put in an order of their own below so many numbers: the result then has the
 # same bits for any order of the input. Beyond, rounding depends on it.
 LARGEST_MERGED = 5e6
+# A column whose values are so many times as large as its spread within queries, and so large at
+# all, is centred: a Unix time, say.
+FAR = 1e3
 
 
 class Loss(Protocol):
@@ -106,6 +111,8 @@ class ScorePath:
             values = self.values
         else:
             values = self.values[taken.rows]
+        if not self.is_kernel:
+            values = centre_far_columns(values, taken.indptr)
         loss: Loss = self.problem.loss(values, taken.indptr, self.y[taken.rows], taken.weight)
         chunks = query_chunks(taken.indptr, CHUNK_ROWS)
         bounds = [(int(taken.indptr[a]), int(taken.indptr[b])) for a, b in chunks]
@@ -141,6 +148,29 @@ class Taken:
     weight: Float64Array
     position: Int64Array
     share: Float64Array
+
+
+def centre_far_columns(values: Matrix, indptr: Int64Array) -> Matrix:
+    """The rows with columns that are far from zero centred within each query.
+
+    Losses of score differences within queries do not feel the shift. Products of such columns
+    otherwise lose the digits of the differences, and Newton steps go astray. Sparse rows stay as
+    they are, and so do rows without such a column.
+    """
+    if sparse.issparse(values):
+        return values
+    squares, largest = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    add_within(values, indptr, squares, largest)
+    spread = np.sqrt(squares / max(1, len(values)))
+    far = np.flatnonzero((largest > FAR) & (largest > FAR * spread))
+    if not len(far):
+        return values
+    centred = values.copy()
+    for lo, hi in itertools.pairwise(indptr.tolist()):
+        if hi > lo:
+            rows = values[lo:hi, far] - values[lo, far].astype(np.float64)
+            centred[lo:hi, far] = rows - rows.mean(axis=0)
+    return centred
 
 
 def kernel_factor(K: Float64Array) -> Float64Array:

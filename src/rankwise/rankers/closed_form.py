@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -23,6 +24,7 @@ from rankwise.metrics.measure import Measure
 from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
 from rankwise.rankers.streamed import check_rereadable, fit_stream, read_head
+from rankwise.solvers.column_ranges import target_power
 from rankwise.solvers.design import Design, LinearDesign
 from rankwise.solvers.folds import DEFAULT_FOLDS, row_splits
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
@@ -53,6 +55,8 @@ PENALTY_CONSTRAINT: list[Any] = [
     StrOptions(set(WAYS)),
 ]
 ALPHA_CONSTRAINT = [Interval(Real, 0, None, closed="left"), *PENALTY_CONSTRAINT[1:]]
+# What a model's scores are linear in.
+SCORE_ATTRIBUTES = ("coef_", "intercept_", "dual_coef_", "output_weights_")
 # Penalties beyond these overflow when they are inverted.
 SMALLEST, LARGEST = 1e-300, 1e300
 SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
@@ -75,6 +79,7 @@ class ClosedFormRanker(StreamRanker):
     }
     _penalty: ClassVar[str] = "C"
     _scale: ClassVar[Scale] = "C"
+    _linear_in_y: ClassVar[bool] = True  # the solution is, for every penalty
     measure: str
     cv: Any
 
@@ -113,6 +118,9 @@ class ClosedFormRanker(StreamRanker):
             measure = parse("Misranking")
         elif way != "fixed":
             self._check_measure(measure, vali if way == "val" and vali is not None else data)
+        power = target_power(data.y) if way == "fixed" and self._linear_in_y else 0
+        if power:
+            data = replace(data, y=np.ldexp(data.y, -power))
         problem = self._problem(data)
         best: tuple[float, Design, PathFit, int] | None = None
         searched: list[tuple[dict[str, Any], Float64Array | None]] = []
@@ -129,7 +137,17 @@ class ClosedFormRanker(StreamRanker):
             self.score_name_ = data.checked.score_name
         self._set_fitted(design, problem, fit, penalties, chosen)
         self._set_results(penalties, searched)
+        if power:
+            self._multiply_scores(power)
         return fit
+
+    def _multiply_scores(self, power: int) -> None:
+        """Multiply the model and its path by a power of two."""
+        for name in SCORE_ATTRIBUTES:
+            if name in vars(self):
+                value = np.ldexp(getattr(self, name), power)
+                setattr(self, name, value if np.ndim(value) else float(value))
+        self.path_["coef"] = np.ldexp(self.path_["coef"], power)
 
     def partial_fit(
         self,
@@ -392,6 +410,6 @@ class LinearModel(ClosedFormRanker):
 def linear_model(design: LinearDesign, coefs: Sequence[Float64Array]) -> tuple[Float64Array, float]:
     """Weights on X and constant of the averaged draws."""
     raw = design.read_out([coef[None, :] for coef in coefs])[0]
-    d = len(design.columns.shift)
-    constant = raw[d] if design.columns.ones else 0.0
-    return raw[:d].copy(), float(constant - design.columns.shift @ raw[:d])
+    constant = raw[len(design.columns.shift)] if design.columns.ones else 0.0
+    weights = design.columns.on_rows(raw).copy()
+    return weights, float(constant - design.columns.shift @ weights)

@@ -73,10 +73,14 @@ def draw_grams(
 
 @dataclass(frozen=True, eq=False)
 class ShiftedColumns:
-    """``X - shift`` in float64, with a column of ones behind it where asked for."""
+    """``(X - shift) / scale`` in float64, with a column of ones behind it where asked for.
+
+    ``scale`` holds powers of two, None for 1.
+    """
 
     shift: Float64Array
     ones: bool
+    scale: Float64Array | None = None
 
     @property
     def n_features_out(self) -> int:
@@ -84,16 +88,26 @@ class ShiftedColumns:
 
     def __call__(self, X: Matrix) -> Float64Array:
         out = np.empty((X.shape[0], self.n_features_out))
-        out[:, : len(self.shift)] = X.toarray() if sparse.issparse(X) else X
-        out[:, : len(self.shift)] -= self.shift
+        columns = out[:, : len(self.shift)]
+        columns[:] = X.toarray() if sparse.issparse(X) else X
+        if self.scale is None:
+            columns -= self.shift
+        else:
+            columns /= self.scale
+            columns -= self.shift / self.scale
         out[:, len(self.shift) :] = 1.0
         return out
 
     def rows(self, X: Matrix) -> Any:
         """Columns for the dual: sparse rows stay sparse where nothing is added to them."""
-        if sparse.issparse(X) and not self.ones and not self.shift.any():
+        if sparse.issparse(X) and not self.ones and not self.shift.any() and self.scale is None:
             return X.astype(np.float64)
         return self(X)
+
+    def on_rows(self, coefs: Float64Array) -> Float64Array:
+        """Weights on the columns of X from those on these columns, shape (..., n_features)."""
+        coefs = coefs[..., : len(self.shift)]
+        return coefs if self.scale is None else coefs / self.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +148,11 @@ class LinearDesign:
         return np.mean(raw, axis=0).astype(dtype, copy=False)
 
     def scores(self, X: Matrix, read_out: Float64Array) -> Float64Array:
-        d = len(self.columns.shift)
-        constant = -self.columns.shift @ read_out[:, :d].T
+        weights = self.columns.on_rows(read_out)
+        constant = -self.columns.shift @ weights.T
         if self.columns.ones:
-            constant = constant + read_out[:, d]
-        return np.asarray(X @ read_out[:, :d].T, dtype=np.float64) + constant
+            constant = constant + read_out[:, len(self.columns.shift)]
+        return np.asarray(X @ weights.T, dtype=np.float64) + constant
 
     def block(self, X: Matrix, draw: int) -> FloatArray:
         basis = self.bases[draw]

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise.groups import QueryGroups
+from rankwise.losses.laplacian import LaplacianFactor
 from rankwise.solvers.gram import BlockMap, Problem
 from rankwise.solvers.path import check_semidefinite, inverse_shifted
 from rankwise.typing import Float64Array, Int64Array
@@ -100,6 +101,16 @@ def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
     return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)
 
 
+def cancelled(diagonal: Float64Array, factor: LaplacianFactor) -> float:
+    """Eigenvalues that rounding leaves of ``R Omega R'`` where all rows of a query are equal.
+
+    ``diagonal`` is that of Omega, before the rows are centred.
+    """
+    largest = float(np.abs(diagonal).max(initial=0.0))
+    scale = float(factor.row_scale.max(initial=0.0))
+    return len(diagonal) * float(np.finfo(np.float64).eps) * largest * scale * scale
+
+
 def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualDecomposition:
     """Decompose ``R Omega R'``; ``omega`` in group order, which ``order`` gives; overwritten.
 
@@ -110,12 +121,15 @@ def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> 
     """
     groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
     factor = problem.factor(order, groups)
+    noise = cancelled(omega.diagonal(), factor)
     half = factor.apply(omega, 0, groups.n_queries)
     system = factor.apply(np.ascontiguousarray(half.T), 0, groups.n_queries)
     target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
     values, vectors = np.linalg.eigh(system)
-    check_semidefinite(values)
-    null = values <= len(values) * np.finfo(np.float64).eps * max(values[-1], 0.0)
+    check_semidefinite(values, noise)
+    largest = float(values.max(initial=0.0))
+    cut = len(values) * np.finfo(np.float64).eps * largest
+    null = values <= (largest if largest <= noise else cut)
     projected = vectors.T @ target
     unfelt = factor.apply_transposed(vectors[:, null] @ projected[null][:, None])[:, 0]
     vectors = vectors[:, ~null]

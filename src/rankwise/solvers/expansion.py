@@ -26,7 +26,7 @@ import numpy as np
 from rankwise._threads import available_threads, thread_imap
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.solvers.dual import decompose_dual
+from rankwise.solvers.dual import cancelled, decompose_dual
 from rankwise.solvers.folds import fold_splits
 from rankwise.solvers.gram import Problem
 from rankwise.solvers.held_out import mean_defined, per_query
@@ -77,6 +77,7 @@ class Expansion:
         n_queries = problem.groups.n_queries
         target = factor.apply(problem.y[order][:, None], 0, n_queries)[:, 0]
         columns = rows[order]
+        noise = cancelled(self.K.diagonal()[columns], factor)
         half = factor.apply(self.K[np.ix_(columns, columns)], 0, n_queries)
         if self.penalise == "coefficients":
             weight = np.ones(len(order)) if problem.sample_weight is None else factor.weight
@@ -89,7 +90,11 @@ class Expansion:
             del half
             C = penalties.C(problem.pairs())
             solved = path_coef(
-                Equations(system, target), C, overwrite=True, checked=not self.definite
+                Equations(system, target),
+                C,
+                overwrite=True,
+                checked=not self.definite,
+                noise=noise,
             )
             inner = factor.apply_transposed(solved.T).T
         coefs = np.zeros((len(C), len(self.K)))

@@ -25,6 +25,8 @@ SMALLEST_TRIDIAGONAL = 100
 
 # Eigenvalues below minus this share of the largest one are not rounding.
 NEGATIVE_CUT = 1e-8
+# Nor are digits left in eigenvalues below this.
+UNDERFLOW = 1e-300
 
 
 class NotSemidefiniteError(ValueError):
@@ -72,7 +74,12 @@ class EigenPath:
 
 
 def path_coef(
-    equations: SquareSystem, C: Float64Array, *, overwrite: bool = False, checked: bool = False
+    equations: SquareSystem,
+    C: Float64Array,
+    *,
+    overwrite: bool = False,
+    checked: bool = False,
+    noise: float = 0.0,
 ) -> Float64Array:
     """Solutions of ``(matrix + I/C) b = rhs`` for every C, shape (n_C, p); O(p^3).
 
@@ -84,6 +91,8 @@ def path_coef(
         Whether the matrix may be lost.
     checked : bool
         Whether the smallest eigenvalue is looked at even where one Cholesky factorisation would do.
+    noise : float
+        Eigenvalues that rounding may have left of larger numbers that cancelled in the matrix.
 
     Raises
     ------
@@ -93,7 +102,7 @@ def path_coef(
     p = len(equations.rhs)
     alpha = 1.0 / np.asarray(C, dtype=np.float64)
     if p < SMALLEST_TRIDIAGONAL:
-        return eigen_path(equations).coef(C)
+        return eigen_path(equations, noise).coef(C)
     if len(alpha) == 1 and not checked:
         solution = _cholesky(equations, alpha[0])
         if solution is not None:
@@ -106,7 +115,9 @@ def path_coef(
     assert info == 0
     smallest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(0, 0))[0]
     largest = eigvalsh_tridiagonal(diagonal, off, select="i", select_range=(p - 1, p - 1))[0]
-    check_semidefinite(np.array([smallest, largest]))
+    check_semidefinite(np.array([smallest, largest]), noise)
+    if largest <= noise:
+        return inverse_shifted(np.zeros(1), C) * equations.rhs
     cut = RELATIVE_CUT * largest
     if smallest <= cut and alpha.min() <= max(cut, -2 * smallest):
         # Singular: some directions must be dropped.
@@ -151,9 +162,13 @@ def _tridiagonal_eigh(
     return np.maximum(values, 0.0), vectors
 
 
-def check_semidefinite(values: Float64Array) -> None:
-    """Raise where ascending eigenvalues are negative beyond rounding."""
-    if len(values) and values[0] < -NEGATIVE_CUT * max(values[-1], 0.0):
+def check_semidefinite(values: Float64Array, noise: float = 0.0) -> None:
+    """Raise where ascending eigenvalues are negative beyond rounding.
+
+    ``noise`` is what rounding may have left of larger numbers that cancelled in the matrix.
+    """
+    rounding = max(NEGATIVE_CUT * max(float(values.max(initial=0.0)), 0.0), noise, UNDERFLOW)
+    if len(values) and values[0] < -rounding:
         raise NotSemidefiniteError(
             f"The system has eigenvalues from {values[0]:.3g} to {values[-1]:.3g}."
         )
@@ -170,8 +185,8 @@ def _apply_reflectors(
     return product
 
 
-def eigen_path(equations: SquareSystem) -> EigenPath:
-    """Decompose the matrix; O(p^3).
+def eigen_path(equations: SquareSystem, noise: float = 0.0) -> EigenPath:
+    """Decompose the matrix; O(p^3). Where no eigenvalue exceeds ``noise`` all are zero.
 
     Raises
     ------
@@ -179,7 +194,9 @@ def eigen_path(equations: SquareSystem) -> EigenPath:
         When an eigenvalue is negative beyond rounding.
     """
     values, vectors = np.linalg.eigh(equations.matrix)
-    check_semidefinite(values)
+    check_semidefinite(values, noise)
+    if values.max(initial=0.0) <= noise:
+        values = np.zeros_like(values)
     return EigenPath(np.maximum(values, 0.0), vectors, vectors.T @ equations.rhs)
 
 

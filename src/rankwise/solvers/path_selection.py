@@ -8,6 +8,7 @@ for every C, whose measure is taken per query. Held-out scores never exceed a fe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +28,7 @@ from rankwise.solvers.leave_out import (
     leave_pair_out,
     leave_query_out,
 )
-from rankwise.solvers.path import EigenPath, eigen_path, path_coef
+from rankwise.solvers.path import EigenPath, NotSemidefiniteError, eigen_path, path_coef
 from rankwise.solvers.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
@@ -202,8 +203,24 @@ def solvable(gram: Gram, problem: Problem) -> Gram:
 
 
 def gram_coef(gram: Gram, problem: Problem, penalties: Penalties) -> Float64Array:
-    """Solutions for every penalty from the statistics, shape (n_values, n_columns)."""
-    return path_coef(solvable(gram, problem), penalties.C(gram.pairs))
+    """Solutions for every penalty from the statistics, shape (n_values, n_columns).
+
+    Raises
+    ------
+    FloatingPointError
+        Where squares of columns far from zero cancel.
+    """
+    with _cancelling_columns():
+        return path_coef(solvable(gram, problem), penalties.C(gram.pairs))
+
+
+@contextmanager
+def _cancelling_columns() -> Iterator[None]:
+    """Statistics of columns are semidefinite: negative eigenvalues are lost digits."""
+    try:
+        yield
+    except NotSemidefiniteError as error:
+        raise FloatingPointError(f"squares of the columns cancel: {error}") from error
 
 
 def weighted_means(problem: Problem) -> tuple[Float64Array, float, float]:
@@ -246,7 +263,8 @@ def _decomposed(
         paths = list(_dual_paths(problem, design))
     else:
         grams = [total(folds) for folds in draw_grams(design, problem, None)]
-        paths = [eigen_path(solvable(gram, problem)) for gram in grams]
+        with _cancelling_columns():
+            paths = [eigen_path(solvable(gram, problem)) for gram in grams]
     centre, intercept = np.zeros(design.n_columns), Intercept()
     if problem.intercept:
         mean_row, mean_target, weight = weighted_means(problem)

@@ -25,6 +25,7 @@ from rankwise.rankers.closed_form import (
     ClosedFormRanker,
     linear_model,
 )
+from rankwise.solvers.column_ranges import far_means
 from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
 from rankwise.solvers.expansion import LEAVE_OUT_MATRICES, MATRICES, Expansion, Penalise
 from rankwise.solvers.folds import row_splits
@@ -185,7 +186,10 @@ class KernelModel(ClosedFormRanker):
     def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
         kernel = self._resolve(data, gamma)
         if kernel.name == "linear" and self._penalise == "norm":
-            return LinearDesign(ShiftedColumns(np.zeros(data.X.shape[1]), ones=False))
+            shift = np.zeros(data.X.shape[1])
+            if self._problem(data).intercept and data.X.shape[0] >= data.X.shape[1]:
+                shift = far_means(data.X[:CHUNK_ROWS])
+            return LinearDesign(ShiftedColumns(shift, ones=False))
         return self._expansion(data, kernel)
 
     def _resolve(self, data: FitData, gamma: float | None) -> Kernel:
@@ -209,7 +213,8 @@ class KernelModel(ClosedFormRanker):
         X = X if kept is None else X[:, kept]
         with np.errstate(over="ignore", invalid="ignore"):
             K = np.asarray(kernel(X, X), dtype=np.float64)
-        if not np.isfinite(K.sum()):
+            total = K.sum()
+        if not np.isfinite(total):
             raise ValueError(
                 f"kernel must be finite between training rows, got kernel={self.kernel!r} with "
                 f"values that overflow (gamma={kernel.gamma}, kernel_params={self.kernel_params}). "
@@ -290,7 +295,9 @@ class KernelModel(ClosedFormRanker):
         if fit.grams is not None:
             parts = zip(fit.grams, fit.coefs, strict=True)
             sums = [gram.sums @ coef[chosen] for gram, coef in parts]
-            return float((fit.grams[0].target_sum - np.mean(sums)) / fit.grams[0].weight)
+            constant = float((fit.grams[0].target_sum - np.mean(sums)) / fit.grams[0].weight)
+            # A linear model holds what its columns are shifted by.
+            return constant + (self.intercept_ if hasattr(self, "coef_") else 0.0)
         scores = [
             self._scores(problem.X[lo : lo + CHUNK_ROWS])
             for lo in range(0, problem.X.shape[0], CHUNK_ROWS)

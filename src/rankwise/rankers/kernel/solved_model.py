@@ -39,6 +39,7 @@ class SolvedModel(KernelModel):
     """
 
     _no_sums: ClassVar[str]
+    _linear_in_y: ClassVar[bool] = False
 
     def _path(self, design: Any, problem: Problem, penalties: Penalties) -> SolvablePath:
         raise TypeError(f"{type(self).__name__} must define _path.")

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 
 from rankwise.datasets.row_stream import RowStream
 from rankwise.rankers.linear.ridge import PointwiseLinearRanker
+from rankwise.solvers.column_ranges import column_scales
 from rankwise.solvers.penalty import Scale
-from rankwise.typing import ArrayLike, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 
 class LinearRegressionRanker(PointwiseLinearRanker):
@@ -26,7 +27,8 @@ class LinearRegressionRanker(PointwiseLinearRanker):
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         Least-norm solution: eigenvalues of the centred Gram matrix below a relative 1e-12 are
-        dropped.
+        dropped. Columns whose largest values differ by a factor of 2^18 or more, or are outside
+        2^-256 to 2^256, are first divided by powers of two near those values.
     intercept_ : float
     score_name_ : str
 
@@ -76,3 +78,6 @@ class LinearRegressionRanker(PointwiseLinearRanker):
         """
         self._fit(X, y, qid, sample_weight, (None, None, None))
         return self
+
+    def _column_scales(self, X: Matrix) -> Float64Array | None:
+        return column_scales(X)

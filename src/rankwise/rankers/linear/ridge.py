@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy import sparse
 
 from rankwise.datasets.row_stream import RowStream
 from rankwise.rankers.closed_form import ALPHA_CONSTRAINT, SELECTION_CONSTRAINTS, LinearModel
+from rankwise.solvers.column_ranges import column_means
 from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
 from rankwise.solvers.gram import CHUNK_ROWS, Problem
 from rankwise.solvers.path_selection import PathFit, weighted_means
@@ -39,13 +41,26 @@ class PointwiseLinearRanker(LinearModel):
 
     def _design(self, data: FitData) -> LinearDesign:
         n_samples, n_features = data.X.shape
+        scale = self._column_scales(data.X)
         shift = np.zeros(n_features)
         # Columns far from zero would cancel in the centred Gram matrix; the first rows tell where
         # they are, and all that a stream has. The N x N system of wide rows is centred itself,
         # and sparse rows stay sparse in it.
         if self.fit_intercept and n_samples >= n_features:
-            shift = column_means(data.X[:CHUNK_ROWS])
-        return LinearDesign(ShiftedColumns(shift, ones=False))
+            head = data.X[:CHUNK_ROWS]
+            if scale is None:
+                shift = column_means(head)
+            else:  # sums of the largest values may overflow
+                shift = column_means(head @ sparse.diags_array(1.0 / scale)) * scale
+        return LinearDesign(ShiftedColumns(shift, False, scale))
+
+    def _column_scales(self, X: Matrix) -> Float64Array | None:
+        """Powers of two that columns are divided by where the solution does not feel them."""
+        return None
+
+    def _path_coef(self, design: Design, fit: PathFit) -> Float64Array:
+        assert isinstance(design, LinearDesign)
+        return design.columns.on_rows(super()._path_coef(design, fit))
 
     def _set_fitted(
         self, design: Design, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
@@ -59,6 +74,9 @@ class PointwiseLinearRanker(LinearModel):
         else:
             gram = fit.grams[0]
             centre = gram.sums / gram.weight
+            assert isinstance(design, LinearDesign)
+            if design.columns.scale is not None:
+                centre = centre * design.columns.scale
             self.intercept_ += float(gram.target_sum / gram.weight - centre @ self.coef_)
 
 
@@ -152,8 +170,3 @@ class RidgeRanker(PointwiseLinearRanker):
         """
         self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self
-
-
-def column_means(X: Matrix) -> Float64Array:
-    """Means of the columns in float64."""
-    return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()

@@ -170,6 +170,8 @@ def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
 
 def _check_whole(labels: NDArray[Any]) -> None:
     """Raise where numbers are not whole, with what to do where they are few all the same."""
+    if labels.dtype.kind == "f":  # whole, and beyond the integers that scikit-learn casts to
+        labels = np.where(np.abs(labels) >= 2.0**63, 0.0, labels)
     try:
         check_classification_targets(labels)
     except ValueError as error:

@@ -1,7 +1,8 @@
 """Chunks of work on a pool of threads: the one form of parallelism inside the library.
 
 Kernels release the GIL and write disjoint slots (or return a value that is reduced afterwards in
-a fixed order), so results have the same bits for any number of threads.
+a fixed order), so results have the same bits for any number of threads. Work runs in a copy of the
+caller's context, which carries NumPy's handling of overflow.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import lru_cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -64,7 +66,7 @@ def thread_map(func: Callable[[T], R], items: Sequence[T], n_threads: int | None
                 errors[index] = error
                 todo.clear()
 
-    helpers = [_helpers().submit(work) for _ in range(n_threads - 1)]
+    helpers = [_helpers().submit(copy_context().run, work) for _ in range(n_threads - 1)]
     work()
     for helper in helpers:
         if not helper.cancel():
@@ -104,7 +106,7 @@ def thread_imap(
         for item in items:
             if len(pending) > n_threads:
                 yield pending.popleft().result()
-            pending.append(pool.submit(func, item))
+            pending.append(pool.submit(copy_context().run, func, item))
         while pending:
             yield pending.popleft().result()
 
@@ -135,7 +137,8 @@ class Lanes:
             return
         while len(self._pending) > 2 * self.n_threads:
             self._pending.popleft().result()
-        self._pending.append(self._pools[lane % self.n_threads].submit(work))
+        pool = self._pools[lane % self.n_threads]
+        self._pending.append(pool.submit(copy_context().run, work))
 
     def wait(self) -> None:
         """Wait for all work; raises the first failure."""

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from rankwise._finite import FiniteResults
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score, default_score_name
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 from rankwise.validation import check_target, check_weight
 
 
-class Ranker(RegressorMixin, BaseEstimator):
+class Ranker(FiniteResults, RegressorMixin, BaseEstimator):
     """Base of all rankers: ``predict`` gives scores, higher is better.
 
     ``fit`` and ``score`` request ``qid`` (and ``sample_weight`` where the method honours it) from

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._finite import FiniteResults
 from rankwise.features.kernels import KERNELS, resolve_kernel
 from rankwise.features.landmarks import METHODS, draw_landmarks, draw_nystroem_map
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
@@ -23,7 +24,7 @@ from rankwise.validation import check_rows
 __all__ = ["Nystroem", "NystroemMap", "draw_landmarks", "draw_nystroem_map", "nystroem_map"]
 
 
-class Nystroem(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Nystroem(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features whose inner products are kernel values, from landmarks among the rows.
 
     Parameters

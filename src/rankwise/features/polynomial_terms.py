@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rankwise._finite import FiniteResults
 from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_rows
 
@@ -135,7 +136,7 @@ def draw_terms(
     return TermMap(np.concatenate(padded).astype(np.int64))
 
 
-class PolynomialTerms(TransformerMixin, BaseEstimator):
+class PolynomialTerms(FiniteResults, TransformerMixin, BaseEstimator):
     """Terms of a polynomial of the features, without the constant.
 
     Parameters

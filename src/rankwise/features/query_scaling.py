@@ -18,13 +18,14 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._finite import FiniteResults
 from rankwise.features.query_ranks import centred_ranks, ranks_among
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, FloatArray, FrameLike
 from rankwise.validation import check_rows
 
 
-class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Scale every feature within every query.
 
     Parameters

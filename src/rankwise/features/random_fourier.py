@@ -25,6 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._finite import FiniteResults
 from rankwise.features.kernels import median_gamma
 from rankwise.features.random_nodes import SLICE_ROWS
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
@@ -84,7 +85,9 @@ def draw_frequencies(
     return FourierMap(gamma * random_state.standard_cauchy(shape))
 
 
-class RandomFourier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomFourier(
+    FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Random cosines and sines that approximate the rbf or the laplacian kernel.
 
     Parameters

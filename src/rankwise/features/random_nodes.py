@@ -25,6 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._finite import FiniteResults
 from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix
 from rankwise.validation import check_rows
 
@@ -141,7 +142,7 @@ def draw_nodes(
     return NodeMap(weights, biases, activation)
 
 
-class RandomNodes(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomNodes(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Random hidden nodes as a transformer.
 
     Parameters

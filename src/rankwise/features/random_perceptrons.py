@@ -31,6 +31,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._finite import FiniteResults
 from rankwise._row_hash import distinct_rows
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
 from rankwise.validation import check_rows
@@ -82,7 +83,9 @@ def mean_projection(n_features: int) -> float:
     return float(np.exp(log) / np.sqrt(np.pi))
 
 
-class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomPerceptrons(
+    FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Random perceptrons or stumps that approximate the kernel of all of them.
 
     Parameters

@@ -12,6 +12,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._costs import ClassCosts, CostTable, cost_table
+from rankwise._finite import FiniteResults
 from rankwise.metrics.cost import mean_cost
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import check_fit, check_rows
@@ -19,7 +20,7 @@ from rankwise.validation import check_fit, check_rows
 SCORE_NAME = "-cost"
 
 
-class CostSensitiveClassifier(ClassifierMixin, BaseEstimator):
+class CostSensitiveClassifier(FiniteResults, ClassifierMixin, BaseEstimator):
     """Base of all classifiers that learn from costs of classes.
 
     A subclass takes ``estimator`` and ``n_jobs``, defines ``_fit(X, table, sample_weight)`` on

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._classes import order_labels
+from rankwise._finite import FiniteResults
 from rankwise._label_sets import (
     LabelData,
     TargetForm,
@@ -30,7 +31,7 @@ MOST_SCORES = 2**24
 TIE = 1e-12
 
 
-class MultiLabel(ClassifierMixin, BaseEstimator):
+class MultiLabel(FiniteResults, ClassifierMixin, BaseEstimator):
     """Base of all multi-label estimators: a score for every label of every row.
 
     A subclass defines ``_fit(X, Y, sample_weight)`` on checked rows, where Y is a CSR of ones

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from rankwise._classes import rank_distances
+from rankwise._finite import FiniteResults
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 from rankwise.validation import FitData, check_fit, check_weight
@@ -19,7 +20,7 @@ from rankwise.validation import FitData, check_fit, check_weight
 SCORE_NAME = "-MAE"
 
 
-class OrdinalRanker(ClassifierMixin, BaseEstimator):
+class OrdinalRanker(FiniteResults, ClassifierMixin, BaseEstimator):
     """Base of all ordinal estimators: classifiers over ordered classes with one score to rank by.
 
     A subclass sets ``thresholds_`` in ``fit`` and defines ``rank_score``; the class of a row is

@@ -154,7 +154,8 @@ def kernel_rows(
         out = np.empty((block.shape[0], X.shape[0]))
         with np.errstate(over="ignore", invalid="ignore"):
             write(block, out)
-        if not np.isfinite(out.sum()):
+            total = out.sum()
+        if not np.isfinite(total):
             raise ValueError(
                 f"kernel must be finite between training rows, got kernel={kernel.name!r} with "
                 "values that overflow. Scale X, or change the kernel's parameters."

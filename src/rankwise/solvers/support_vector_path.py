@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.svm import SVR
 
+from rankwise._finite import foreign_range
 from rankwise._threads import thread_imap
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.groups import QueryGroups
@@ -119,10 +120,11 @@ class SupportVectorPath:
         if self.kernel.name == "linear" and len(merged.rows) >= X.shape[1]:
             return self._on_columns(X, y, merged)
         given = self._given(X[merged.rows].astype(np.float64), rows[merged.rows])
-        machines = [
-            self._machine(float(C)).fit(given, y[merged.rows], sample_weight=merged.weight)
-            for C in self.C
-        ]
+        with foreign_range():
+            machines = [
+                self._machine(float(C)).fit(given, y[merged.rows], sample_weight=merged.weight)
+                for C in self.C
+            ]
         n_coefs = X.shape[1] if self.kernel.name == "linear" else len(problem.y)
         coefs, supports = np.zeros((len(machines), n_coefs)), []
         for coef, machine in zip(coefs, machines, strict=True):

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.linalg
 from sklearn.tree import DecisionTreeRegressor
 
+from rankwise._finite import foreign_range
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 LEAF = -1
@@ -134,9 +135,10 @@ def grow_models(
     """
     total = weight.sum()
     share = min(0.5, min_leaf * (1 - 1e-9) / total)
-    grown = DecisionTreeRegressor(
-        max_depth=max_depth, min_weight_fraction_leaf=share, random_state=0
-    ).fit(X, y, sample_weight=weight)
+    with foreign_range():
+        grown = DecisionTreeRegressor(
+            max_depth=max_depth, min_weight_fraction_leaf=share, random_state=0
+        ).fit(X, y, sample_weight=weight)
     tree: Any = grown.tree_
     n = tree.node_count
     feature = np.where(tree.children_left == LEAF, LEAF, tree.feature).astype(np.int64)

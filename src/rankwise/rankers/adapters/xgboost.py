@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise._finite import foreign_range
 from rankwise.rankers.adapters._common import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
@@ -191,15 +192,18 @@ class XGBoostRanker(BoostedRanker):
 
     def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
         params = {**self._library_params(seed, rows), **(self.params or {})}
-        train_set = xgboost.QuantileDMatrix(
-            _dense(rows.X), rows.y, qid=rows.qid(), nthread=self._threads(rows.X),
-            max_bin=self.max_bin,
-        )  # fmt: skip
+        with foreign_range():  # of float32
+            train_set = xgboost.QuantileDMatrix(
+                _dense(rows.X), rows.y, qid=rows.qid(), nthread=self._threads(rows.X),
+                max_bin=self.max_bin,
+            )  # fmt: skip
         if monitor is None:
             return _json(xgboost.train(params, train_set, self.n_estimators))
-        valid_set = xgboost.QuantileDMatrix(
-            _dense(monitor.X), ref=train_set, nthread=self._threads(rows.X), max_bin=self.max_bin
-        )
+        with foreign_range():
+            valid_set = xgboost.QuantileDMatrix(
+                _dense(monitor.X), ref=train_set, nthread=self._threads(rows.X),
+                max_bin=self.max_bin,
+            )  # fmt: skip
         callbacks = []
         if self.early_stopping_rounds is not None:
             callbacks.append(EarlyStopping(rounds=self.early_stopping_rounds, maximize=True))
@@ -249,13 +253,14 @@ class XGBoostRanker(BoostedRanker):
 
     def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
         booster.set_param({"nthread": self._threads(X)})
-        if not sparse.issparse(X):
-            return booster.inplace_predict(X, predict_type="margin")
-        return np.concatenate([
-            booster.inplace_predict(_dense(X[first : first + _PREDICT_CHUNK]),
-                                    predict_type="margin")
-            for first in range(0, X.shape[0], _PREDICT_CHUNK)
-        ])  # fmt: skip
+        with foreign_range():
+            if not sparse.issparse(X):
+                return booster.inplace_predict(X, predict_type="margin")
+            return np.concatenate([
+                booster.inplace_predict(_dense(X[first : first + _PREDICT_CHUNK]),
+                                        predict_type="margin")
+                for first in range(0, X.shape[0], _PREDICT_CHUNK)
+            ])  # fmt: skip
 
     def _n_rounds(self, booster: xgboost.Booster) -> int:
         return booster.num_boosted_rounds()

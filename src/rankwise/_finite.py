@@ -1,0 +1,181 @@
+"""Errors in place of results that are not finite: one guard around the methods of all estimators.
+
+Numbers near the ends of float64 overflow somewhere inside a solver. Every class that derives from
+:class:`FiniteResults` has its ``fit`` and its methods that return scores wrapped when it is
+defined. Inside them an overflow, an invalid operation or a division by zero in the library's own
+array arithmetic is an error, other libraries and callables of the user keep NumPy's warnings, and
+what comes out is looked at once more. The message names the column of X, the targets or the
+weights whose values are farthest from 1.
+
+Complexity: one pass over the scores; X is looked at only when something has failed.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+FITTING = ("fit", "partial_fit")
+SCORING = ("predict", "predict_proba", "decision_function", "rank_score", "transform")
+# Fitted attributes that scores are computed from.
+COEFFICIENTS = ("coef_", "intercept_", "dual_coef_", "output_weights_", "thresholds_")
+_PACKAGE = __name__.partition(".")[0]
+# Frames of NumPy and SciPy stand for whoever called them.
+_ARITHMETIC = ("numpy", "scipy")
+
+
+class FiniteResults:
+    """Mixin of all estimators: results are finite, or a ValueError says what is too large."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        for name in FITTING + SCORING:
+            method = vars(cls).get(name)
+            if callable(method):
+                setattr(cls, name, _guarded(method, name))
+        # Last: scikit-learn wraps ``transform`` so that it may return frames.
+        super().__init_subclass__(**kwargs)
+
+
+@contextmanager
+def own_overflow_raises() -> Iterator[None]:
+    """Raise FloatingPointError for overflow, division by zero and NaN in the library's arithmetic.
+
+    Arithmetic of other modules, called from here, warns as NumPy does by default.
+    """
+    with np.errstate(over="call", divide="call", invalid="call", call=_on_float_error):
+        yield
+
+
+@contextmanager
+def foreign_range() -> Iterator[None]:
+    """Raise FloatingPointError where another library's fit or predict refuses checked numbers.
+
+    What it warns of before is in the error.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except ValueError as error:
+        raise FloatingPointError(str(error).splitlines()[0]) from error
+
+
+def _on_float_error(kind: str, flag: int) -> None:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _package_of(frame) in _ARITHMETIC:
+        frame = frame.f_back
+    message = f"{kind} in {frame.f_code.co_name}"
+    if _package_of(frame) == _PACKAGE:
+        raise FloatingPointError(message)
+    warnings.warn(f"{kind} encountered in {frame.f_code.co_name}", RuntimeWarning, stacklevel=2)
+
+
+def _package_of(frame: Any) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """``method`` with the checks of the module's docstring."""
+    parameters = signature(method)
+
+    @wraps(method)
+    def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            with own_overflow_raises():
+                result = method(self, *args, **kwargs)
+            if name in SCORING:
+                problem = "" if _is_finite(result) else "gives results that are not finite"
+            else:
+                problem = _not_finite_attribute(self)
+            if not problem:
+                return result
+            cause = None
+        except (ArithmeticError, np.linalg.LinAlgError) as error:
+            problem, cause = f"failed outside the range of float64 ({error})", error
+        given = parameters.bind(self, *args, **kwargs).arguments
+        raise ValueError(
+            f"{type(self).__name__}.{name} {problem}. {farthest_values(given)}"
+        ) from cause
+
+    return guarded
+
+
+def _not_finite_attribute(estimator: Any) -> str:
+    for name in COEFFICIENTS:
+        if not _is_finite(vars(estimator).get(name)):
+            return f"gives values of {name} that are not finite"
+    return ""
+
+
+def _is_finite(values: Any) -> bool:
+    """Whether all numbers of an array or sparse matrix are; True for what holds no floats."""
+    if sparse.issparse(values):
+        values = values.data
+    if isinstance(values, float):
+        return bool(np.isfinite(values))
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
+        return True
+    with np.errstate(all="ignore"):
+        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
+
+
+def farthest_values(given: dict[str, Any]) -> str:
+    """Which column or argument has the values farthest from 1, and what to do about it."""
+    found: list[tuple[float, str]] = []
+    X = given.get("X")
+    names = getattr(X, "columns", None)
+    for column, (low, high) in enumerate(_ranges(X)):
+        label = f" ({str(names[column])!r})" if names is not None else ""
+        found.append(
+            (
+                _distance(low, high),
+                f"Column {column}{label} of X has values from {low:g} to {high:g}, the farthest "
+                "from 1 of all columns: scale it or drop it.",
+            )
+        )
+    for name, fix in (
+        ("y", "divide y by a constant"),
+        ("costs", "divide the costs by a constant"),
+        ("sample_weight", "divide the weights by a constant"),
+    ):
+        for low, high in _ranges(given.get(name)):
+            found.append(
+                (_distance(low, high), f"{name} has values from {low:g} to {high:g}: {fix}.")
+            )
+    if not found:
+        return "Scale the columns of X to about [0, 1], and y and the weights to about 1."
+    return max(found, key=lambda item: item[0])[1]
+
+
+def _distance(low: float, high: float) -> float:
+    """Powers of two between the largest absolute value and 1."""
+    return abs(float(np.log2(max(abs(low), abs(high)) or 1.0)))
+
+
+def _ranges(values: Any) -> list[tuple[float, float]]:
+    """Smallest and largest number of every column; empty for anything but tables of numbers."""
+    try:
+        table: NDArray[Any]
+        if sparse.issparse(values):
+            csc = sparse.csc_array(values)
+            columns = [
+                np.append(csc.data[lo:hi], 0.0)
+                for lo, hi in zip(csc.indptr[:-1], csc.indptr[1:], strict=True)
+            ]
+        else:
+            table = np.asarray(values, dtype=np.float64)
+            if table.ndim not in (1, 2) or not table.size:
+                return []
+            columns = list(table.reshape(len(table), -1).T)
+    except (TypeError, ValueError):
+        return []
+    columns = [column[np.isfinite(column)] for column in columns]
+    return [(float(c.min()), float(c.max())) if len(c) else (0.0, 0.0) for c in columns]

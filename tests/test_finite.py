@@ -1,0 +1,78 @@
+"""The guard of :mod:`rankwise._finite`: whose arithmetic it watches, and on which threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import RankRLS
+from rankwise._finite import FiniteResults, own_overflow_raises
+from rankwise._threads import Lanes, thread_imap, thread_map
+from rankwise.groups import QueryGroups
+from rankwise.losses.laplacian import laplacian_factor
+
+
+def test_only_the_library_s_own_arithmetic_raises():
+    def overflow(factor):
+        return np.full(2, 1e300) * factor
+
+    with own_overflow_raises(), pytest.warns(RuntimeWarning, match="overflow"):
+        overflow(1e300)  # of this module
+    huge = np.full(2, 1e300)
+    with own_overflow_raises(), pytest.raises(FloatingPointError, match="in laplacian_factor"):
+        laplacian_factor(QueryGroups.single(2), np.zeros(2), huge)
+
+
+def test_a_kernel_of_the_user_keeps_its_warnings(rng):
+    X, y = rng.normal(size=(12, 2)), np.arange(12) % 3
+
+    def kernel(X, Z):
+        np.exp(np.full(3, 1e3))  # overflows, and does no harm
+        return X @ Z.T + 1.0
+
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        scores = RankRLS(kernel=kernel).fit(X, y).predict(X)
+    assert np.isfinite(scores).all()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda work: thread_map(work, range(8), 2),
+        lambda work: list(thread_imap(work, range(8), 2)),
+        lambda work: _in_lanes(work),
+    ],
+)
+def test_threads_work_in_the_context_of_the_caller(run):
+    seen = []
+    with np.errstate(over="call", call=lambda *_: None):
+        run(lambda item: seen.append(np.geterr()["over"]))
+    assert seen == ["call"] * 8
+
+
+def _in_lanes(work):
+    with Lanes(2) as lanes:
+        for item in range(8):
+            lanes.put(item, lambda item=item: work(item))
+
+
+def test_what_is_not_finite_is_an_error_of_its_method():
+    class Model(FiniteResults):
+        def fit(self, X, y):
+            self.coef_ = np.array([1.0, np.nan])
+            return self
+
+        def predict(self, X):
+            return np.array([np.inf, 1.0])
+
+        def transform(self, X):
+            raise np.linalg.LinAlgError("singular")
+
+    X = np.array([[1.0, 3e-200], [2.0, 0.0]])
+    with pytest.raises(ValueError, match=r"Model.fit gives values of coef_ that are not finite"):
+        Model().fit(X, np.ones(2))
+    with pytest.raises(ValueError, match=r"Model.predict .* Column 1 of X has values from 0 to 3e"):
+        Model().predict(X)
+    with pytest.raises(ValueError, match=r"Model.transform failed .*singular") as error:
+        Model().transform(X)
+    assert isinstance(error.value.__cause__, np.linalg.LinAlgError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +22,7 @@ def main() -> int:
     if options.worker is not None:
         work(options.worker)
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     names = [target.name for target in find_targets(options.targets)]
     report = run_campaign(names, options.cases, options.first)
     print(report)

@@ -86,7 +86,11 @@ def _run_worker(
                 [sys.executable, "-W", "ignore", "-m", "tests.fuzz", "--worker", str(folder)],
                 cwd=ROOT, env=env, stdout=stderr, stderr=stderr,
             )  # fmt: skip
-            hung = _wait(worker, folder / "progress", hangs_after)
+            try:
+                hung = _wait(worker, folder / "progress", hangs_after)
+            finally:  # also when the campaign itself is ended
+                worker.kill()
+                worker.wait()
         done, failures = _results(folder)
         report.failures += failures
         for counts in done:

@@ -80,12 +80,14 @@ def test_a_trec_run_against_qrels_is_what_trec_eval_says(rankwise, tmp_path, rng
 
 def test_scores_that_do_not_fit(rankwise, letor_file, scores, tmp_path):
     path, _ = scores
-    short, odd = tmp_path / "short.txt", tmp_path / "odd.txt"
+    short, odd, guess = (tmp_path / f"{name}.txt" for name in ("short", "odd", "guess"))
     short.write_text("0.5\n1e-3\n")
     odd.write_text("0.5\nhigh\n")
+    guess.write_text("0.5\n1_0\n")  # Python's digit separator
     for arguments, code, message in (
         ((short, letor_file), 1, "has 2 scores, but"),
         ((odd, letor_file), 1, "odd.txt, line 2: a score must be one number, got 'high'."),
+        ((guess, letor_file), 1, "guess.txt, line 2: a score must be one number, got '1_0'."),
         ((tmp_path / "none", letor_file), 2, "is no file"),
         ((path, letor_file, "--all-queries"), 2, "--all-queries is for TREC runs"),
         ((path, letor_file, "--measures", "nDCG@"), 2, "does not read as"),

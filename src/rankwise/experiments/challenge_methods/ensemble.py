@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold
-from rankwise.experiments.challenge_methods.plan import N_EPOCHS, PATIENCE
+from rankwise.experiments.challenge_methods.plan import BOLTZ_SETTINGS
 from rankwise.experiments.lin2010_challenge.parts import measured, measures
 from rankwise.experiments.lin2010_challenge.plan import ALL_STUMPS
 from rankwise.experiments.stacking.fits import rows_of
@@ -72,7 +72,7 @@ def models(err: str, with_boltz: bool) -> dict[str, Any]:
         for size in (6, 10):
             found[f"{BOLTZ}, {size} features"] = made(
                 "boltz_rank", n_nodes=size, n_pair_nodes=size, n_features=size, objective=err,
-                measure=err, n_epochs=N_EPOCHS, early_stopping_rounds=PATIENCE, random_state=0,
+                measure=err, random_state=0, **BOLTZ_SETTINGS,
             )  # fmt: skip
     return found
 

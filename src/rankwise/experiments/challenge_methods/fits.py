@@ -10,7 +10,7 @@ from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData
 from rankwise.experiments.base import Cell
 from rankwise.experiments.challenge_methods.ensemble import ensemble
-from rankwise.experiments.challenge_methods.plan import N_EPOCHS, PATIENCE
+from rankwise.experiments.challenge_methods.plan import BOLTZ_SETTINGS
 from rankwise.experiments.lin2010_challenge import fits as ordinal
 from rankwise.experiments.lin2010_challenge.parts import all_scores, measured, measures, parts
 from rankwise.features.query_scaling import QueryScaler
@@ -46,9 +46,8 @@ def _boltz(data: str, fold: Fold, params: dict[str, Any]) -> list[dict[str, Any]
         n_features=params["n_features"],
         objective=err,
         measure=err,
-        n_epochs=N_EPOCHS,
-        early_stopping_rounds=PATIENCE,
         random_state=params["seed"],
+        **{name: params[name] for name in BOLTZ_SETTINGS},
     )
     seconds = _seconds(estimator, fold)
     run = {"epochs": estimator.n_epochs_, "epochs_run": len(estimator.loss_curve_)}

@@ -83,7 +83,7 @@ SETS: dict[str, Labelled] = {
     ),
     "corel5k": Labelled(
         "corel5k", 16, 5, (1, 2, 4, 8, 16, 32, 64, 128, 200, 300, 374),
-        Extent(cs=(10, 20), cs_curve=(16, 32, 64, 128), tree=(1, 374), tree_cs=(1, 64)),
+        Extent(cs=(10, 20), cs_curve=(16, 32, 64, 128), tree=(1, 64), tree_cs=(1, 64)),
         every=True,
     ),
     "mediamill-discretized": Labelled(

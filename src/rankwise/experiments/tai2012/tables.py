@@ -313,7 +313,7 @@ def _tree_curves(results: Results, names: Sequence[str]) -> Table:
         least.append(f"{title}: {means[best]:.5f} at M = {every[best]}")
     found = f" Least of PLST's whole curve: {'; '.join(least)}." if least else ""
     return Table(
-        "model-tree-curves", "Hamming loss with model trees by M, and with ridge on the splits",
+        "model-tree-curves", "Hamming loss with model trees by M, beside ridge on the same splits",
         values,
         "The paper's Figure 3 is of this kind. The figures have every M on emotions and yeast, and "
         "on corel5k up to 64 of its 374; the table has some of them. At M = 6 of emotions and 14 "

@@ -89,7 +89,8 @@ class RankLR(PairRanker):
     objective_ : float
         Value of what is minimised.
     dual_gap_ : float
-        Bound on the distance of ``objective_`` from the minimum, as a share of it.
+        Bound on the distance of ``objective_`` from the minimum, as a share of it. If large values
+        of X let rounding hide the bound, an estimate by Newton's method takes its place.
     n_iter_ : int
         Newton steps, or drawn pairs.
     C_ : float

@@ -90,7 +90,8 @@ class PrunedRankSVM(RankSVM):
     objective_ : float
         Value of what is minimised.
     dual_gap_ : float
-        Bound on the distance of ``objective_`` from the minimum, as a share of it.
+        Bound on the distance of ``objective_`` from the minimum, as a share of it. If large values
+        of X let rounding hide the bound, an estimate by Newton's method takes its place.
     n_iter_ : int
     C_ : float
     kernel_, gamma_ : Kernel, float or None

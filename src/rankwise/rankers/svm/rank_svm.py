@@ -84,7 +84,8 @@ class RankSVM(PairRanker):
     objective_ : float
         Value of what is minimised.
     dual_gap_ : float
-        Bound on the distance of ``objective_`` from the minimum, as a share of it.
+        Bound on the distance of ``objective_`` from the minimum, as a share of it. If large values
+        of X let rounding hide the bound, an estimate by Newton's method takes its place.
     n_iter_ : int
     C_ : float
     kernel_, gamma_ : Kernel, float or None
@@ -103,7 +104,8 @@ class RankSVM(PairRanker):
     For N rows and K distinct labels a step costs O(N d + N log N + N K) for each of a handful of
     products, five to twenty steps for each C, whatever the number of pairs [1]_; with an exact
     kernel d is the rank of its matrix, whose factor costs O(N^3). Columns of very different scale
-    take more steps: scale them first.
+    take a few times as many products. Dense columns far from zero, such as a Unix time, are centred
+    within queries in a copy of X, which leaves the objective unchanged.
 
     References
     ----------

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
 from rankwise._finite import FiniteResults
+from rankwise._structure import TRAINED_ON, Rule, Word
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score, default_score_name
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
@@ -21,6 +22,11 @@ class Ranker(FiniteResults, RegressorMixin, BaseEstimator):
     ``fit`` and ``score`` request ``qid`` (and ``sample_weight`` where the method honours it) from
     scikit-learn's metadata routing, so that a user only switches routing on.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "score_name_": Word(),
+    }
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True, "sample_weight": True}

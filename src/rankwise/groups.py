@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from rankwise._structure import Optional, Plain, Rule, integers, require
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +31,12 @@ class QueryGroups:
     ids : ndarray of shape (n_queries,)
         The query ids in order of first appearance.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "indptr": integers("n_queries + 1", low=0, ascending=True),
+        "order": Optional(integers("n_samples", low=0)),
+        "ids": Plain(),
+    }
 
     indptr: NDArray[np.int64]
     order: NDArray[np.int64] | None
@@ -191,6 +199,14 @@ class QueryGroups:
 
             queries = check_random_state(random_state).permutation(queries)
         return [np.sort(part) for part in np.array_split(queries, n_splits)]
+
+    def _check_structure(self) -> None:
+        n = int(self.indptr[-1])
+        require(self.indptr[0] == 0, "indptr", "begin with 0", self.indptr)
+        if self.order is not None:
+            places = np.sort(self.order)
+            require(np.array_equal(places, np.arange(n)), "order",
+                    f"hold 0 to {n - 1} once each", self.order)  # fmt: skip
 
     def _query_numbers(self, queries: Any) -> NDArray[np.int64]:
         queries = np.atleast_1d(np.asarray(queries))

@@ -6,8 +6,13 @@ training data; :func:`describe` reads it without building anything.
 
 ``load`` builds only what is on a fixed list: the estimators of the registry, the result types
 named here, and what skops itself trusts (scikit-learn's estimators, NumPy and SciPy arrays). The
-file has no say in it; other types are reported and never imported. Trees of the boosting adapters
-are checked before their library parses them.
+file has no say in it; other types are reported and never imported.
+
+The numbers in a file are not trusted either. Every class declares the structure of its fitted
+state (:mod:`rankwise._structure`), and ``load`` checks the whole model against these rules
+(:mod:`rankwise._model_checks`) before it is used: compiled code follows the children, features and
+categories of a tree without looking at them. Trees of the boosting adapters are checked before
+their library parses them.
 
 References
 ----------
@@ -22,15 +27,14 @@ import math
 import os
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
+from inspect import Parameter, signature
 from pathlib import Path
 from sys import modules
 from types import FunctionType, MethodType
 from typing import Any
-from uuid import uuid4
-from zipfile import ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 import skops.io
@@ -38,11 +42,14 @@ from sklearn.base import BaseEstimator
 from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundException
 
 import rankwise
+from rankwise._model_checks import check_model
 from rankwise._registry import REGISTRY
-from rankwise.rankers.boosting.stored_trees import check_histogram_trees
+from rankwise._structure import StructureError
+from rankwise.datasets._output import replace_files
 from rankwise.validation import check_folder
 
 FORMAT = 1
+MAX_BYTES = 2**33
 HEADER = "rankwise.json"
 RESULT_TYPES = (
     "rankwise.features.kernel.Kernel",
@@ -90,6 +97,7 @@ _LOADERS = frozenset({
     "LossNode", "TreeNode", "CachedNode",
 })  # fmt: skip
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
+_CHANGED = "The file is damaged or was changed: save the model again."
 _PICKLE_START = b"\x80"
 _ZIP_START = b"PK"
 
@@ -118,8 +126,13 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     TypeError
         When ``estimator`` is no estimator, or holds what no file can name: a lambda, a function
         defined inside another, a bound method, a ``partial``.
+    ValueError
+        When the estimator holds what :func:`load` refuses, such as weights that are not finite.
     FileNotFoundError
         When the folder of ``path`` does not exist.
+    OSError
+        When the file cannot be written, for a full disk for instance. It names ``path``, and a
+        file that was there is as before.
 
     Examples
     --------
@@ -141,18 +154,31 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     for where, value in _walk(estimator, type(estimator).__name__):
         _check_can_be_named(where, value)
     try:
+        check_model(estimator)
+    except StructureError as error:
+        raise ValueError(f"{error}, so that load would refuse the file. Fit it again.") from error
+    try:
         buffer = io.BytesIO(skops.io.dumps(estimator, compression=ZIP_STORED))
     except UnsupportedTypeException as error:
         raise TypeError(f"{type(estimator).__name__} cannot be saved: {error}") from error
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(HEADER, json.dumps(_header(estimator), indent=1))
-    _replace(path, buffer.getvalue())
+    with replace_files([path]) as (file,):
+        file.write(buffer.getvalue())
     return path
 
 
-def load(path: str | os.PathLike[str], *, trusted: Sequence[type | Callable[..., Any]] = ()) -> Any:
+def load(
+    path: str | os.PathLike[str],
+    *,
+    trusted: Sequence[type | Callable[..., Any]] = (),
+    max_bytes: int = MAX_BYTES,
+) -> Any:
     """Read an estimator that :func:`save` wrote.
+
+    Arrays, trees, indices and parameters are checked against the rules of their classes before a
+    method of the model is called, in time linear in the size of the file.
 
     Parameters
     ----------
@@ -160,6 +186,9 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[type | Callable[...,
     trusted : sequence of types and functions, default=()
         Your own classes and functions (a kernel, say) that the model may hold: the objects, not
         their names. A crafted file can have them called with arguments of its choice.
+    max_bytes : int, default=8 GiB
+        Largest size of the sparse matrices once they are decompressed. Nothing else in a model
+        file is compressed.
 
     Returns
     -------
@@ -168,8 +197,10 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[type | Callable[...,
     Raises
     ------
     ModelFileError
-        When the file is no model file, is damaged, was written by a newer version, or holds
-        types that are neither on the fixed list nor in ``trusted``.
+        When the file is no model file, is damaged, was written by a newer version, needs more than
+        ``max_bytes``, holds types that are neither on the fixed list nor in ``trusted``, or holds
+        values that break the rules of their class: indices out of range, trees with cycles, wrong
+        shapes or types, numbers that are not finite, parameters out of range.
     ImportError
         When the model needs an extra that is not installed.
     FileNotFoundError
@@ -180,9 +211,13 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[type | Callable[...,
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             _check_loaders(json.loads(archive.read("schema.json")), path)
+            _check_array_files(archive, path, max_bytes)
         estimator = skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
-        for value in [estimator, *(value for _, value in _walk(estimator, ""))]:
-            check_histogram_trees(value)
+        _set_new_parameters(estimator)
+        if isinstance(estimator, BaseEstimator):
+            check_model(estimator)
+    except StructureError as error:
+        raise ModelFileError(f"{path}: {error}. {_CHANGED}") from error
     except UntrustedTypesFoundException:
         raise _untrusted(path, data, names) from None
     except (ModelFileError, ImportError):
@@ -287,6 +322,15 @@ def _walk(value: Any, where: str, seen: set[int] | None = None) -> Iterator[tupl
         yield from _walk(child, place, seen)
 
 
+def _set_new_parameters(model: Any) -> None:
+    """Give estimators of this library that an earlier version wrote the parameters added since."""
+    for _, value in [("", model), *_walk(model, "")]:
+        if isinstance(value, BaseEstimator) and type(value).__module__.startswith("rankwise."):
+            for name, parameter in signature(type(value)).parameters.items():
+                if name not in vars(value) and parameter.default is not Parameter.empty:
+                    setattr(value, name, parameter.default)
+
+
 def _check_can_be_named(where: str, value: Any) -> None:
     if isinstance(value, partial | MethodType):
         what = f"a {type(value).__name__}"
@@ -320,6 +364,8 @@ def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
                 sum(entry.file_size for entry in entries) > len(data)
             ):
                 raise ModelFileError(f"{path} is packed in a way that rankwise.save never uses.")
+            if len({entry.filename for entry in entries}) < len(entries):
+                raise ModelFileError(f"{path} holds an entry twice. {_CHANGED}")
             if not {HEADER, "schema.json"} <= set(archive.namelist()):
                 raise ModelFileError(
                     f"{path} is a zip archive but no model file: it has no {HEADER} and "
@@ -361,6 +407,40 @@ def _check_loaders(node: Any, path: str | os.PathLike[str]) -> None:
             stack.extend(node)
 
 
+def _check_array_files(archive: ZipFile, path: str | os.PathLike[str], max_bytes: int) -> None:
+    """Refuse arrays whose header asks for more memory than their entry has bytes."""
+    unpacked = 0
+    for entry in archive.infolist():
+        if entry.filename.endswith(".npy"):
+            _check_array_size(archive, entry)
+        elif entry.filename.endswith(".npz"):
+            with archive.open(entry) as file, ZipFile(file) as parts:
+                unpacked += sum(part.file_size for part in parts.infolist())
+                if unpacked > max_bytes:
+                    raise ModelFileError(
+                        f"{path} holds sparse matrices of more than max_bytes={max_bytes} bytes. "
+                        "Raise max_bytes if you trust the file."
+                    )
+                for part in parts.infolist():
+                    _check_array_size(parts, part)
+
+
+def _check_array_size(archive: ZipFile, entry: ZipInfo) -> None:
+    with archive.open(entry) as file:
+        version = np.lib.format.read_magic(file)
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, _, dtype = read_header(file)
+        expected = file.tell() + math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or expected != entry.file_size:
+        raise ValueError(
+            f"{entry.filename} must have {expected} bytes for shape {shape} and dtype {dtype}, "
+            f"got {entry.file_size}"
+        )
+
+
 def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> ModelFileError:
     found = skops.io.get_untrusted_types(data=data)
     odd = [name for name in found if name not in TRUSTED_TYPES and name not in names]
@@ -373,18 +453,3 @@ def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) 
 def _damaged(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
     what = "is truncated or damaged" if isinstance(error, BadZipFile) else "is damaged"
     return ModelFileError(f"{path} {what}: {type(error).__name__}: {error}")
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write to a file of another name beside ``path``, then rename."""
-    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-        raise

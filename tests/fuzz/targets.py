@@ -9,6 +9,7 @@ from tests.fuzz.harness import Target
 GROUPS = {
     "readers": "tests.fuzz.readers",
     "kernels": "tests.fuzz.kernels",
+    "models": "tests.fuzz.models",
 }
 
 

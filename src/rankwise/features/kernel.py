@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from rankwise._structure import Number, Optional, Plain, Rule, Word, require
 from rankwise._threads import thread_map
 from rankwise.features.distances import absolute_distances_to, squared_distances_to
 from rankwise.typing import Float64Array, FloatArray, Matrix
@@ -24,6 +25,8 @@ SLICE_ROWS = 512
 _SQUARE = 256
 # Below so many differences of features, one thread is quicker.
 _SMALL_WORK = 1e7
+# The polynomial kernel takes this many products at most.
+LARGEST_DEGREE = 1000
 
 Evaluate = Callable[[Matrix, FloatArray], None]
 
@@ -48,6 +51,16 @@ class Kernel:
         ``K(X, Z, **keywords)`` of a kernel of the user's.
     keywords : dict
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "name": Word(),
+        "gamma": Optional(Number(low=0)),
+        "degree": Number("i", low=1, high=LARGEST_DEGREE),
+        "coef0": Number(),
+        "delta": Number(),
+        "function": Plain(),
+        "keywords": Plain(),
+    }
 
     name: str
     gamma: float | None = None
@@ -135,6 +148,15 @@ class Kernel:
         out = np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
         _FROM_PRODUCTS[self.name](self, out)
         return out
+
+    def _check_structure(self) -> None:
+        known = {*_FROM_PRODUCTS, *_FROM_DISTANCES, "precomputed", "callable"}
+        require(self.name in known, "name", f"be one of {sorted(known)}", self.name)
+        require((self.name == "callable") == callable(self.function), "function",
+                "be the function of a callable kernel", self.function)  # fmt: skip
+        require(type(self.keywords) is dict, "keywords", "be a dict", self.keywords)
+        needs_gamma = self.name in ("polynomial", "rbf", "laplacian", "sigmoid")
+        require(self.gamma is not None or not needs_gamma, "gamma", "be a number", None)
 
 
 def check_symmetric(K: FloatArray, kernel: Any) -> None:

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._finite import FiniteResults
+from rankwise._structure import TRAINED_ON, Number, Optional, Part, Rows, Rule
 from rankwise.features.kernels import KERNELS, resolve_kernel
 from rankwise.features.landmarks import METHODS, draw_landmarks, draw_nystroem_map
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
@@ -75,6 +76,14 @@ default="rbf"
            [0.779, 1.   , 0.368],
            [0.105, 0.368, 1.   ]])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "gamma_": Optional(Number(low=0)),
+        "landmarks_": Rows("n_landmarks", "n_features_in_"),
+        "map_": Part((NystroemMap,)),
+        "_n_features_out": Number("i", low=0, size="n_outputs"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable],

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import get_lapack_funcs, solve_triangular
 
+from rankwise._structure import Part, Rows, Rule, floats, require
 from rankwise.features.kernel import Kernel
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
@@ -51,6 +52,13 @@ class NystroemMap:
     offset : ndarray of shape (n_features_out,)
         The features are ``K(X, landmarks) @ whitening + offset``.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "kernel": Part((Kernel,)),
+        "landmarks": Rows("n_landmarks", "n_features_in_"),
+        "whitening": floats("n_landmarks", "n_outputs"),
+        "offset": floats("n_outputs"),
+    }
 
     kernel: Kernel
     landmarks: Matrix
@@ -105,6 +113,11 @@ class NystroemMap:
             np.matmul(values.astype(np.float64, copy=False), of_values, out=out[rows])
         out += self.offset.astype(np.float64) @ weights
         return out
+
+    def _check_structure(self) -> None:
+        n, n_outputs = self.whitening.shape
+        require(n >= n_outputs, "whitening", "not have more columns than rows", (n, n_outputs))
+        require(self.kernel.name != "precomputed", "kernel.name", "be one of rows", "precomputed")
 
     def _values(self, X: Matrix) -> Iterator[tuple[slice, FloatArray]]:
         """Slices of the rows with their kernel values, which the next slice overwrites."""

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from rankwise._finite import FiniteResults
+from rankwise._structure import TRAINED_ON, Rule, integers, require
 from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_rows
 
@@ -40,6 +41,10 @@ class TermMap:
     factors : ndarray of shape (n_terms, degree), int64
         Features of each term in ascending order, then -1; terms of few factors first.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "factors": integers("n_terms", "n_factors", low=-1, below="n_features_in_"),
+    }
 
     factors: Int64Array
 
@@ -66,10 +71,22 @@ class TermMap:
                 start += len(factors)
         return out
 
+    def _check_structure(self) -> None:
+        _check_factors(self.factors, "factors")
+
     def _by_size(self) -> list[Int64Array]:
         """The factors of the terms of one, two, ... factors."""
         sizes = (self.factors >= 0).sum(axis=1)
         return [self.factors[sizes == size, :size] for size in np.unique(sizes)]
+
+
+def _check_factors(factors: Int64Array, name: str) -> None:
+    """Raise where terms do not list features and then -1, those of few factors first."""
+    given = factors >= 0
+    ends = factors.shape[1] > 0 and given[:, 0].all() and (given[:, 1:] <= given[:, :-1]).all()
+    require(ends, name, "list the features of every term first, then -1", factors)
+    require((np.diff(given.sum(axis=1)) >= 0).all(), name, "list terms of few features first",
+            factors)  # fmt: skip
 
 
 def check_room(
@@ -182,6 +199,11 @@ class PolynomialTerms(FiniteResults, TransformerMixin, BaseEstimator):
     array(['x0', 'x1', 'x0^2', 'x0 x1', 'x1^2'], dtype=object)
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "factors_": integers("n_terms", "n_factors", low=-1, below="n_features_in_"),
+    }
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
         "terms": [StrOptions(set(TERMS))],
@@ -243,6 +265,9 @@ class PolynomialTerms(FiniteResults, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         names: Any = _check_feature_names_in(self, input_features)
         return np.array([_name(row[row >= 0], names) for row in self.factors_], dtype=object)
+
+    def _check_structure(self) -> None:
+        _check_factors(self.factors_, "factors_")
 
 
 def _name(factors: Int64Array, names: NDArray[Any]) -> str:

@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._finite import FiniteResults
+from rankwise._structure import TRAINED_ON, Rule, Sometimes, floats, require_attributes
 from rankwise.features.query_ranks import centred_ranks, ranks_among
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, FloatArray, FrameLike
@@ -58,6 +59,13 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     >>> QueryScaler().fit_transform(X, qid=["a", "a", "b", "b", "b"]).ravel()
     array([0. , 1. , 0. , 1. , 0.5])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "shift_": Sometimes(floats("n_features_in_")),
+        "scale_": Sometimes(floats("n_features_in_", low=0)),
+        "sorted_": Sometimes(floats("n_rows", "n_features_in_")),
+    }
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True}
     __metadata_request__transform: ClassVar[dict[str, Any]] = {"qid": True}
@@ -130,6 +138,10 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
             shift, scale = _SHIFTS[self.method](rows, groups.indptr)
             scaled = _divided(rows - shift, scale)
         return groups.unsort(scaled).astype(X.dtype, copy=False)
+
+    def _check_structure(self) -> None:
+        names = ("sorted_",) if self.method == "rank" else ("shift_", "scale_")
+        require_attributes(self, *names)
 
     def _as_fitted(self, rows: FloatArray) -> FloatArray:
         if self.method == "rank":

@@ -26,6 +26,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._finite import FiniteResults
+from rankwise._structure import TRAINED_ON, Number, Rule, floats
 from rankwise.features.kernels import median_gamma
 from rankwise.features.random_nodes import SLICE_ROWS
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
@@ -42,6 +43,10 @@ class FourierMap:
     ----------
     frequencies : ndarray of shape (n_features, n_frequencies)
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "frequencies": floats("n_features_in_", "n_frequencies"),
+    }
 
     frequencies: FloatArray
 
@@ -126,6 +131,13 @@ class RandomFourier(
     array([[1.  , 0.38],
            [0.38, 1.  ]])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "gamma_": Number(low=0),
+        "frequencies_": floats("n_features_in_", "n_frequencies"),
+        "_n_features_out": Number("i", low=0),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(FOURIER_KERNELS))],

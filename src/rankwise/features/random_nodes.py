@@ -26,6 +26,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._finite import FiniteResults
+from rankwise._structure import TRAINED_ON, Number, Rule, Word, floats
 from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix
 from rankwise.validation import check_rows
 
@@ -47,6 +48,12 @@ class NodeMap:
     biases : ndarray of shape (n_nodes,)
     activation : str
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "weights": floats("n_features_in_", "n_nodes"),
+        "biases": floats("n_nodes"),
+        "activation": Word(ACTIVATIONS),
+    }
 
     weights: FloatArray
     biases: FloatArray
@@ -178,6 +185,13 @@ class RandomNodes(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMix
     >>> RandomNodes(n_nodes=3, random_state=0).fit_transform(X).shape
     (2, 3)
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "weights_": floats("n_features_in_", "n_nodes"),
+        "biases_": floats("n_nodes"),
+        "_n_features_out": Number("i", low=0, size="n_nodes"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_nodes": [Interval(Integral, 1, None, closed="left")],

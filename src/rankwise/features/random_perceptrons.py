@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._finite import FiniteResults
 from rankwise._row_hash import distinct_rows
+from rankwise._structure import TRAINED_ON, Either, Number, Rule, floats, integers
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
 from rankwise.validation import check_rows
 
@@ -134,6 +135,20 @@ class RandomPerceptrons(
            [5. , 0. , 4.2],
            [1. , 4.2, 0. ]])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "weights_": Either(
+            (
+                floats("n_features_in_", "n_nodes"),
+                integers("n_nodes", low=0, below="n_features_in_"),
+            )
+        ),
+        "biases_": floats("n_nodes"),
+        "sizes_": floats("n_nodes"),
+        "delta_": Number(),
+        "_n_features_out": Number("i", low=0, size="n_nodes"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(SIGN_KERNELS))],

@@ -10,6 +10,16 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from rankwise._routing import fit_with
+from rankwise._structure import (
+    Array,
+    Fitted,
+    Many,
+    Optional,
+    Rule,
+    Sometimes,
+    floats,
+    require_attributes,
+)
 from rankwise._threads import single_threaded_blas, thread_map, threads_asked
 from rankwise.labels.binary_ridge import fit_binary_ridge
 from rankwise.labels.contrasts import Contrasts
@@ -26,6 +36,13 @@ class BinaryQuestions:
     questions, ``_answers`` gives them for other rows.
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef_": Sometimes(floats("n_questions", "n_features_in_")),
+        "intercept_": Sometimes(floats("n_questions")),
+        "estimators_": Sometimes(Many(Optional(Fitted("n_features_in_")), "n_questions")),
+        "constants_": Sometimes(Array(("n_questions",), numbers="any")),
+    }
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "alpha": [Interval(Real, 0, None, closed="neither")],
@@ -39,6 +56,10 @@ class BinaryQuestions:
     estimator: Any
     alpha: float
     n_jobs: int | None
+
+    def _check_structure(self) -> None:
+        names = ("coef_", "intercept_") if self.estimator is None else ("estimators_", "constants_")
+        require_attributes(self, *names)
 
     def _ask(self, X: Matrix, contrasts: Contrasts) -> None:
         """Sets ``coef_`` and ``intercept_``, or ``estimators_`` and ``constants_``."""

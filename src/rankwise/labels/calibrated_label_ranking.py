@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
+from rankwise._structure import Rule, integers
 from rankwise.labels.binary_questions import BinaryQuestions
 from rankwise.labels.contrasts import Contrasts
 from rankwise.labels.multi_label import MultiLabel
@@ -80,6 +81,10 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
     array([[1, 0],
            [0, 1]])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "pairs_": integers("n_questions", 2, low=0, below="n_classes + 1"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = BinaryQuestions._parameter_constraints
 

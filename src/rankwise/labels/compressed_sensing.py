@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise._structure import Number, Rule, require
 from rankwise.labels.label_space import LabelSource, LabelSpace, checked_size
 from rankwise.solvers.sparse_recovery import cosamp, matching_pursuit
 from rankwise.typing import Float64Array
@@ -89,6 +90,10 @@ class CompressedSensing(LabelSpace):
     (1, 0.0)
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "sparsity_": Number("i", low=1),
+    }
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
         "n_components": [AT_LEAST_ONE, None],
@@ -119,6 +124,11 @@ class CompressedSensing(LabelSpace):
         self.max_steps = max_steps
         self.alpha = alpha
         self.base = base
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        n = len(self.classes_)
+        require(self.sparsity_ <= n, "sparsity_", f"be at most {n}", self.sparsity_)
 
     def _set_code(self, source: LabelSource) -> None:
         n_labels = source.n_labels

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._costs import ClassCosts, CostTable, cost_table
 from rankwise._finite import FiniteResults
+from rankwise._structure import TRAINED_ON, Labels, Rule, Word
 from rankwise.metrics.cost import mean_cost
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 from rankwise.validation import check_fit, check_rows
@@ -33,6 +34,12 @@ class CostSensitiveClassifier(FiniteResults, ClassifierMixin, BaseEstimator):
         Those that the costs name, else those of y as they sort.
     score_name_ : str
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "classes_": Labels("n_classes"),
+        "score_name_": Word(),
+    }
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"costs": True, "sample_weight": True}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"costs": True, "sample_weight": True}

@@ -23,6 +23,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from rankwise._costs import CostTable
 from rankwise._routing import fit_with
+from rankwise._structure import Fitted, Many, Rule, Sometimes, floats, integers, require_attributes
 from rankwise._threads import single_threaded_blas, thread_map, threads_asked
 from rankwise.labels.binary_questions import FEW_ROWS
 from rankwise.labels.cost_ridge import fit_cost_ridge, fit_one_sided_ridge
@@ -87,6 +88,13 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
     ['ham', 'spam']
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef_": Sometimes(floats("n_classes", "n_features_in_")),
+        "intercept_": Sometimes(floats("n_classes")),
+        "estimators_": Sometimes(Many(Fitted("n_features_in_"), "n_classes")),
+        "n_iter_": integers("n_classes", low=0),
+    }
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "loss": [StrOptions({"squared", "one_sided"})],
@@ -113,6 +121,10 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
         self.alpha = alpha
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+
+    def _check_structure(self) -> None:
+        names = ("coef_", "intercept_") if self.estimator is None else ("estimators_",)
+        require_attributes(self, *names)
 
     def _fit(self, X: Matrix, table: CostTable, sample_weight: Float64Array | None) -> None:
         for name in ("coef_", "intercept_", "estimators_"):

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval
 
+from rankwise._structure import Rule, floats
 from rankwise.labels.label_space import LabelSource, LabelSpace, checked_size
 from rankwise.solvers.label_axes import leading_axes
 
@@ -71,6 +72,10 @@ class CPLST(LabelSpace):
     >>> round(PLST(n_components=1).fit(X, Y).score(X, Y), 3)
     -0.376
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "fitted_values_": floats("n_codes"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from rankwise._costs import CostTable
+from rankwise._structure import Rule, integers
 from rankwise.labels.binary_reduction import BinaryReduction
 from rankwise.labels.contrasts import pair_contrasts
 from rankwise.labels.votes import class_votes
@@ -100,6 +101,10 @@ class CSOVO(BinaryReduction):
     >>> CSOVO(alpha=0.1).fit(X, y, costs=costs).predict([[1.2]]).tolist()
     ['ham']
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "pairs_": integers("n_questions", 2, low=0, below="n_classes"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BinaryReduction._parameter_constraints,

@@ -20,6 +20,15 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 
 from rankwise._label_sets import one_hot
+from rankwise._structure import (
+    Fitted,
+    Rule,
+    Sometimes,
+    floats,
+    integers,
+    require,
+    require_attributes,
+)
 from rankwise.labels.multi_label import MultiLabel, level_ties
 from rankwise.labels.outputs import fitted_clone
 from rankwise.solvers.shared_ridge import SharedRidge
@@ -80,6 +89,13 @@ class LabelPowerset(MultiLabel):
            [0, 1]])
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "label_sets_": integers("n_sets", "n_classes", low=0, high=1),
+        "coef_": Sometimes(floats("n_sets", "n_features_in_")),
+        "intercept_": Sometimes(floats("n_sets")),
+        "estimator_": Sometimes(Fitted("n_features_in_")),
+    }
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
         "base": [HasMethods(["fit", "predict"]), None],
@@ -95,6 +111,17 @@ class LabelPowerset(MultiLabel):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.base is None or get_tags(self.base).input_tags.sparse
         return tags
+
+    def _check_structure(self) -> None:
+        n_sets = len(self.label_sets_)
+        require(n_sets, "label_sets_", "have a set", "none")
+        if self.base is None:
+            require_attributes(self, "coef_", "intercept_")
+        elif n_sets > 1:
+            require_attributes(self, "estimator_")
+            known = getattr(self.estimator_, "classes_", range(n_sets))
+            require(list(known) == list(range(n_sets)), "estimator_.classes_",
+                    f"be 0 to {n_sets - 1}", known)  # fmt: skip
 
     def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
         if self.base is not None and not is_classifier(self.base):

@@ -25,6 +25,16 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._label_sets import check_indicator
+from rankwise._structure import (
+    Fitted,
+    Many,
+    Rows,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+    require_attributes,
+)
 from rankwise.labels.multi_label import MultiLabel
 from rankwise.labels.outputs import fit_outputs, predict_outputs
 from rankwise.solvers.label_statistics import (
@@ -97,6 +107,14 @@ class LabelSpace(MultiLabel):
         Where ``base`` is given: one for all codes, or one for each.
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "offset_": floats("n_classes"),
+        "components_": Rows("n_codes", "n_classes"),
+        "coef_": Sometimes(floats("n_codes", "n_features_in_")),
+        "intercept_": Sometimes(floats("n_codes")),
+        "regressors_": Sometimes(Many(Fitted("n_features_in_"))),
+    }
+
     alpha: float
     base: Any
     offset_: Float64Array
@@ -142,6 +160,14 @@ class LabelSpace(MultiLabel):
                 f"shape {codes.shape}. Pass what encode_labels returns, or predictions of it."
             )
         return self._decode(codes)
+
+    def _check_structure(self) -> None:
+        if self.base is None:
+            require_attributes(self, "coef_", "intercept_")
+            return
+        require_attributes(self, "regressors_")
+        n, n_codes = len(self.regressors_), self.components_.shape[0]
+        require(n in (1, n_codes), "regressors_", f"have 1 or {n_codes} items", n)
 
     def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
         self._forget_regression()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from rankwise._structure import Optional, Rule, floats
 from rankwise.labels.label_space import LabelSource, LabelSpace
 from rankwise.typing import ArrayLike, Float64Array
 
@@ -67,6 +68,10 @@ class LinearLabelSpaceTransform(LabelSpace):
     array([[1, 1, 0],
            [0, 0, 1]])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "decoder_": Optional(floats("n_codes", "n_classes")),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,

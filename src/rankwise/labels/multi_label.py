@@ -21,6 +21,7 @@ from rankwise._label_sets import (
     check_label_fit,
     ones_of_mask,
 )
+from rankwise._structure import TRAINED_ON, Labels, Rule, Word
 from rankwise.metrics.label_sets import Hamming, count_ones
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
 from rankwise.validation import check_rows, check_weight
@@ -47,6 +48,13 @@ class MultiLabel(FiniteResults, ClassifierMixin, BaseEstimator):
         How labels were given, and are predicted.
     score_name_ : str
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "classes_": Labels("n_classes"),
+        "target_form_": Word(),
+        "score_name_": Word(),
+    }
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": True}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": True}

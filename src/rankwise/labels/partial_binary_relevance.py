@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise._label_sets import one_hot
+from rankwise._structure import Rule, integers
 from rankwise.labels.label_space import LabelSource, LabelSpace, checked_size
 
 
@@ -67,6 +68,10 @@ class PartialBinaryRelevance(LabelSpace):
     array([[1, 0],
            [1, 1]])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "drawn_": integers("n_codes", low=0, below="n_classes"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise._structure import Rule, floats
 from rankwise.labels.label_space import LabelSource, LabelSpace, checked_size, checked_sizes
 from rankwise.solvers.label_axes import centred_products, leading_axes, randomised_axes
 from rankwise.typing import Float64Array, FrameLike
@@ -86,6 +87,10 @@ class PLST(LabelSpace):
     >>> round(model.score(X, Y), 3)
     -0.018
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "singular_values_": floats("n_codes"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,

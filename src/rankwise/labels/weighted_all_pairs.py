@@ -19,6 +19,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from rankwise._costs import CostTable
 from rankwise._routing import fit_with
+from rankwise._structure import Fitted, Optional, Rule, Sometimes, floats, require_attributes
 from rankwise._threads import single_threaded_blas, threads_asked
 from rankwise.labels.binary_questions import FEW_ROWS, confidence_of
 from rankwise.labels.binary_reduction import BinaryReduction
@@ -82,6 +83,12 @@ class WeightedAllPairs(BinaryReduction):
     ['ham', 'spam']
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef_": Sometimes(floats("n_classes", "n_features_in_")),
+        "intercept_": Sometimes(floats("n_classes")),
+        "estimator_": Sometimes(Optional(Fitted())),
+    }
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **BinaryReduction._parameter_constraints,
         "encoding": [StrOptions({"products", "indicators"})],
@@ -99,6 +106,10 @@ class WeightedAllPairs(BinaryReduction):
         self.encoding = encoding
         self.alpha = alpha
         self.n_jobs = n_jobs
+
+    def _check_structure(self) -> None:
+        names = ("coef_", "intercept_") if self.estimator is None else ("estimator_",)
+        require_attributes(self, *names)
 
     def _fit(self, X: Matrix, table: CostTable, sample_weight: Float64Array | None) -> None:
         for name in ("coef_", "intercept_", "estimator_"):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Number, Rule
 from rankwise.kernels.perceptron_ranking import count_votes
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.ordinal.votes import VOTES, VotingRanker
@@ -100,6 +101,10 @@ class AggregatePRank(VotingRanker):
     -0.238
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coin_seed_": Number("i", low=0),
+    }
+
     coef_: Float64Array
     dual_coef_: Float64Array
     _shaping: ClassVar[tuple[str, ...]] = (*VotingRanker._shaping, "n_prank")
@@ -184,6 +189,10 @@ class AggregatePRank(VotingRanker):
         if self.combine == "bpm":
             return OrdinalRanker.decision_function(self, X)
         return super().decision_function(X)
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        self._check_combine()
 
     @property
     def _n_hypotheses(self) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from rankwise._structure import Rule, floats, integers
 from rankwise.kernels.perceptron_ranking import LOSS, MISTAKES, SURVIVAL
 from rankwise.typing import Float64Array, Int64Array
 
@@ -22,6 +24,12 @@ class Hypotheses:
         Ascending; on scores.
     tallies : ndarray of shape (P, 3), int64
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "weights": floats("n_weights", "n_hypotheses"),
+        "thresholds": floats("n_hypotheses", "n_classes - 1"),
+        "tallies": integers("n_hypotheses", 3, low=0),
+    }
 
     weights: Float64Array
     thresholds: Float64Array

@@ -20,6 +20,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 
+from rankwise._structure import (
+    Number,
+    Optional,
+    Part,
+    Plain,
+    Rows,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+    require_attributes,
+)
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import KERNELS, resolve_kernel
@@ -40,6 +52,18 @@ _FROM_ROWS = {"rbf": "gamma", "laplacian": "gamma", "perceptron": "delta", "stum
 
 class OnlineRanker(OrdinalRanker):
     """Base of learners that see one row at a time; the order of the rows is their data."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "X_fit_": Optional(Rows("n_support", "n_features_in_")),
+        "kernel_": Sometimes(Part((Kernel,))),
+        "hypotheses_": Part((Hypotheses,)),
+        "n_seen_": Number("i", low=0),
+        "began_with_": Plain(),
+        "coef_": Sometimes(floats("n_coefficients")),
+        "dual_coef_": Sometimes(floats("n_support")),
+        "n_mistakes_": Sometimes(Number("i", low=0)),
+        "total_loss_": Sometimes(Number("i", low=0)),
+    }
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     __metadata_request__partial_fit: ClassVar[dict[str, Any]] = {"qid": True, "classes": UNUSED}
@@ -136,6 +160,21 @@ class OnlineRanker(OrdinalRanker):
         with as_before_on_error(self):
             self._add(X, y, classes, qid)
         return self
+
+    def _check_structure(self) -> None:
+        self._check_unchanged()
+        known = self.hypotheses_
+        if self.kernel is None:
+            n_weights = self._features().n_features_out
+        else:
+            require_attributes(self, "kernel_")
+            require(self.X_fit_ is not None, "X_fit_", "hold rows", None)
+            n_weights = self.X_fit_.shape[0]
+        expected = (n_weights, self._n_hypotheses)
+        require(known.weights.shape == expected, "hypotheses_.weights", f"have shape {expected}",
+                known.weights.shape)  # fmt: skip
+        n_coefficients = len(getattr(self, "coef_", known.weights))
+        require(n_coefficients == n_weights, "coef_", f"have {n_weights} entries", n_coefficients)
 
     def _add(self, X: FrameLike, y: ArrayLike, classes: ArrayLike | None, qid: Any) -> None:
         first = not hasattr(self, "hypotheses_")

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Array, Number, Part, Plain, Rule, Sometimes
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
@@ -167,6 +168,15 @@ class ORBoost(OrdinalRanker):
     >>> booster.loss_curve_[:3].round(3).tolist()
     [22.627, 12.829, 5.737]
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "seed_": Number("i", low=0),
+        "n_estimators_": Number("i", low=0, size="n_rounds"),
+        "ensemble_": Part((StumpEnsemble, PerceptronEnsemble)),
+        "threshold_curve_": Array(("n_rounds + 1", "n_classes - 1"), numbers="not NaN"),
+        "loss_curve_": Plain(),
+        "validation_scores_": Sometimes(Plain()),
+    }
 
     ensemble_: Ensemble
     n_features_in_: int

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from rankwise._classes import rank_distances
 from rankwise._finite import FiniteResults
+from rankwise._structure import TRAINED_ON, Labels, Rule, Word, floats
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 from rankwise.validation import FitData, check_fit, check_weight
@@ -36,9 +37,17 @@ class OrdinalRanker(FiniteResults, ClassifierMixin, BaseEstimator):
     score_name_ : str
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "classes_": Labels("n_classes"),
+        "thresholds_": floats("n_classes - 1"),
+        "score_name_": Word(),
+    }
+
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
 
+    n_features_in_: int
     classes_: NDArray[Any]
     thresholds_: Float64Array
 

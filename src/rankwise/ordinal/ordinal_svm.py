@@ -25,6 +25,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import (
+    Number,
+    Optional,
+    Part,
+    Plain,
+    Rows,
+    Rule,
+    Sometimes,
+    floats,
+    integers,
+    require,
+    require_attributes,
+)
 from rankwise._threads import single_threaded_blas
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
@@ -181,6 +194,23 @@ class OrdinalSVM(OrdinalRanker):
     -9.0
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "kernel_": Part((Kernel,)),
+        "gamma_": Optional(Number(low=0)),
+        "C_": Number(low=0),
+        "intercept_": Number(),
+        "coef_": Sometimes(floats("n_features_in_")),
+        "dual_coef_": Sometimes(floats("n_dual")),
+        "X_fit_": Sometimes(Rows("n_dual", "n_features_in_")),
+        "support_": integers("n_support", low=0),
+        "n_iter_": Number("i", low=0),
+        "objective_": Number(finite=False),
+        "dual_objective_": Number(finite=False),
+        "dual_gap_": Number(finite=False),
+        "path_": Plain(),
+        "cv_results_": Sometimes(Plain()),
+    }
+
     C_: float
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNELS)), callable],
@@ -302,6 +332,18 @@ class OrdinalSVM(OrdinalRanker):
         columns = np.arange(X.shape[1])  # those of a precomputed kernel
         expansion = KernelExpansion(self.kernel_, getattr(self, "X_fit_", None), columns)
         return expansion.scores(X, self.dual_coef_[:, None])[:, 0] + self.intercept_
+
+    def _check_structure(self) -> None:
+        if hasattr(self, "coef_"):
+            return
+        require_attributes(self, "dual_coef_")
+        name = self.kernel_.name
+        require((name == "precomputed") != hasattr(self, "X_fit_"), "X_fit_",
+                "be there but for a precomputed kernel", name)  # fmt: skip
+        if name == "precomputed":
+            n = self.n_features_in_
+            require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
+                    len(self.dual_coef_))  # fmt: skip
 
     def _search_way(self, *, has_validation: bool) -> tuple[str, Float64Array]:
         """How C and gamma are chosen ("fixed", "cv" or "val") and the grid of C, ascending."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise._structure import Rule, floats, require
 from rankwise._threads import available_threads, thread_map
 from rankwise.kernels.perceptron_search import write_sides
 from rankwise.solvers.perceptron_search import Perceptron
@@ -33,6 +35,13 @@ class PerceptronEnsemble:
     steps : ndarray of shape (n_rounds,), float64
         How far rows go up or down, > 0.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "center": floats("n_features_in_"),
+        "scale": floats("n_features_in_"),
+        "coefs": floats("n_rounds", "n_features_in_ + 1"),
+        "steps": floats("n_rounds"),
+    }
 
     center: Float64Array
     scale: Float64Array
@@ -108,3 +117,6 @@ class PerceptronEnsemble:
         sizes = np.abs(self.coefs[:, :n_features])
         totals = self.steps @ (sizes / np.maximum(sizes.sum(1, keepdims=True), 1e-300))
         return totals / (totals.sum() or 1.0)
+
+    def _check_structure(self) -> None:
+        require((self.scale > 0).all(), "scale", "be > 0", self.scale)

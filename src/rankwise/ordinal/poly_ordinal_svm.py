@@ -29,7 +29,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.features.polynomial_terms import DEFAULT_MAX_BYTES, TERMS, check_room, draw_terms
+from rankwise._structure import Number, Optional, Part, Plain, Rule, Sometimes, floats, require
+from rankwise.features.polynomial_terms import (
+    DEFAULT_MAX_BYTES,
+    TERMS,
+    TermMap,
+    check_room,
+    draw_terms,
+)
 from rankwise.groups import QueryGroups
 from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
 from rankwise.metrics import parse
@@ -171,6 +178,19 @@ class PolyOrdinalSVM(OrdinalRanker):
     array([1, 3, 2])
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "scale_": floats("n_features_in_"),
+        "terms_": Optional(Part((TermMap,))),
+        "coef_": floats("n_coefficients"),
+        "C_": Number(low=0),
+        "n_iter_": Number("i", low=0),
+        "objective_": Number(finite=False),
+        "dual_objective_": Number(finite=False),
+        "dual_gap_": Number(finite=False),
+        "path_": Plain(),
+        "cv_results_": Sometimes(Plain()),
+    }
+
     C_: float
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
@@ -280,6 +300,11 @@ class PolyOrdinalSVM(OrdinalRanker):
     def additive_scores(self) -> bool:
         """Whether scores are sums of functions of single features: without products of them."""
         return self.terms == "powers"
+
+    def _check_structure(self) -> None:
+        require((self.scale_ > 0).all(), "scale_", "be > 0", self.scale_)
+        n = self.degree * self.n_features_in_ if self.terms_ is None else len(self.terms_.factors)
+        require(len(self.coef_) == n, "coef_", f"have {n} entries", len(self.coef_))
 
     def _set_columns(self, data: FitData) -> None:
         """Set the scale and the terms."""

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._row_hash import canonical_order
+from rankwise._structure import Many, Number, Part, Plain, Rule, Sometimes, floats, require
 from rankwise._threads import thread_map, threads_asked
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.tree_ranker import (
@@ -122,6 +123,13 @@ class RankingForest(TreeRanker):
     >>> forest.feature_importances_.argmin()
     np.int64(2)
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "trees_": Many(Part((Tree,))),
+        "feature_importances_": floats("n_features_in_"),
+        "oob_score_": Sometimes(Number(finite=False)),
+        "oob_proba_": Sometimes(Plain()),
+    }
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -242,6 +250,10 @@ class RankingForest(TreeRanker):
         """The trees and the mean class number of each of their nodes, divided by their number."""
         check_is_fitted(self)
         return [(tree, mean_ranks(tree.counts) / len(self.trees_)) for tree in self.trees_]
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        require(self.trees_, "trees_", "have an item", "none")
 
     def _class_weights(self, X: FloatArray) -> Float64Array:
         shares = np.zeros((len(X), len(self.classes_)))

@@ -18,6 +18,7 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Number, Optional, Part, Plain, Rule, Sometimes, integers
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.tree_ranker import (
     AT_LEAST_ONE,
@@ -148,6 +149,13 @@ class RankingTree(TreeRanker):
     >>> tree.rank_score(X)
     array([0., 2., 1., 2.])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "node_classes_": integers("n_nodes", low=0, below="n_classes"),
+        "tree_": Part((Tree,)),
+        "max_depth_": Optional(Number("i", low=1)),
+        "cv_results_": Sometimes(Plain()),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TREE_CONSTRAINTS,

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._row_hash import row_hashes
+from rankwise._structure import Part, Rule, booleans, floats, require
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.trees.binned_columns import BinnedColumns
@@ -50,6 +51,12 @@ class TreeRanker(OrdinalRanker):
     A subclass has the parameters of ``TREE_CONSTRAINTS`` and defines ``_class_weights(X)``.
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "columns_": Part((ColumnTable,)),
+        "distance_": floats("n_classes", "n_classes"),
+        "has_missing_": booleans("n_features_in_"),
+    }
+
     _parameter_constraints: ClassVar[dict[str, Any]]
     criterion: str
     leaf: Any
@@ -70,6 +77,12 @@ class TreeRanker(OrdinalRanker):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+    def _check_structure(self) -> None:
+        for name in ("nominal", "ordered"):
+            last = max(getattr(self.columns_, name), default=0)
+            require(last < self.n_features_in_, f"columns_.{name}",
+                    f"name columns below {self.n_features_in_}", last)  # fmt: skip
 
     def _class_weights(self, X: FloatArray) -> Float64Array:
         """Weights of the classes where each row ends up, shape (n_samples, n_classes)."""

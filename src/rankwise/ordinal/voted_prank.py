@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Number, Rows, Rule, floats, integers
 from rankwise._threads import thread_map
 from rankwise.kernels.perceptron_ranking import replay_thresholds, replay_votes
 from rankwise.ordinal.online_ranker import check_range, largest
@@ -102,6 +103,14 @@ class VotedPRank(VotingRanker):
     >>> round(ranker.score(X[4000:], y[4000:]), 3)
     -0.152
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "X_fit_": Rows("n_support", "n_features_in_"),
+        "dual_coef_": floats("n_support"),
+        "threshold_path_": floats("n_support + 1", "n_classes - 1"),
+        "survival_": integers("n_support + 1", low=0),
+        "n_mistakes_": Number("i", low=0, size="n_support"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **VotingRanker._parameter_constraints,

@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Many, Number, Part, Plain, Rule, Sometimes, floats
 from rankwise._threads import single_threaded_blas, thread_imap
 from rankwise.datasets.row_stream import RowStream
 from rankwise.metrics import parse
@@ -25,7 +26,7 @@ from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
 from rankwise.rankers.streamed import check_rereadable, fit_stream, read_head
 from rankwise.solvers.column_ranges import target_power
-from rankwise.solvers.design import Design, LinearDesign
+from rankwise.solvers.design import Design, LinearDesign, NodeDesign
 from rankwise.solvers.folds import DEFAULT_FOLDS, row_splits
 from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
 from rankwise.solvers.held_out import mean_defined
@@ -72,6 +73,16 @@ class ClosedFormRanker(StreamRanker):
 
     Subclasses define ``_design(data)``, ``_problem(data)`` and the penalty parameter's name.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "C_": Sometimes(Number(low=0, finite=False)),
+        "alpha_": Sometimes(Number(low=0, finite=False)),
+        "lam_": Sometimes(Number(low=0, finite=False)),
+        "path_": Plain(),
+        "cv_results_": Sometimes(Plain()),
+        "_running": Sometimes(Many(Part((RunningGram,)))),
+        "_stream_design": Sometimes(Part((LinearDesign, NodeDesign))),
+    }
 
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {
         "qid": True,
@@ -395,6 +406,11 @@ class ClosedFormRanker(StreamRanker):
 
 class LinearModel(ClosedFormRanker):
     """A closed-form ranker whose scores are ``X @ coef_ + intercept_``."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef_": floats("n_features_in_"),
+        "intercept_": Number(),
+    }
 
     coef_: Float64Array
     intercept_: float

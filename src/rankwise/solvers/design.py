@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from scipy import sparse
 
-from rankwise.features.random_nodes import SLICE_ROWS
+from rankwise._structure import Array, Many, Number, Optional, Part, Rule, floats, require
+from rankwise.features.nystroem_map import NystroemMap
+from rankwise.features.random_nodes import SLICE_ROWS, NodeMap
 from rankwise.solvers.dual import DualPath, dual_path
 from rankwise.solvers.gram import BlockMap, Gram, Problem, fold_grams
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
@@ -78,6 +80,11 @@ class ShiftedColumns:
     ``scale`` holds powers of two, None for 1.
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "shift": floats("n_features_in_"),
+        "ones": Number("b"),
+    }
+
     shift: Float64Array
     ones: bool
     scale: Float64Array | None = None
@@ -120,6 +127,11 @@ class LinearDesign:
     bases : sequence of ndarray of shape (n_raw, r), or (None,)
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "columns": Part((ShiftedColumns,)),
+        "bases": Many(Optional(Array(None))),
+    }
+
     columns: ShiftedColumns
     bases: Sequence[Float64Array | None] = (None,)
 
@@ -158,6 +170,12 @@ class LinearDesign:
         basis = self.bases[draw]
         return self.columns(X) if basis is None else self.columns(X) @ basis
 
+    def _check_structure(self) -> None:
+        n = self.columns.n_features_out
+        for number, basis in enumerate(self.bases):
+            shape = (n, 0) if basis is None else basis.shape
+            require(len(shape) == 2 and shape[0] == n, f"bases[{number}]", f"have {n} rows", shape)
+
 
 @dataclass(frozen=True, eq=False)
 class _Projected:
@@ -180,6 +198,10 @@ class _Projected:
 @dataclass(frozen=True, eq=False)
 class NodeDesign:
     """Columns that a map computes from blocks of rows, one map per draw."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "maps": Many(Part((NodeMap, NystroemMap))),
+    }
 
     maps: Sequence[ColumnMap]
 
@@ -210,3 +232,6 @@ class NodeDesign:
 
     def block(self, X: Matrix, draw: int) -> FloatArray:
         return self.maps[draw].rows(X)
+
+    def _check_structure(self) -> None:
+        require(self.maps, "maps", "have an item", "none")

@@ -13,9 +13,11 @@ These sums add too, so the rows may come in pieces and from several workers.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
+from rankwise._structure import Number, Part, Rule, Table, floats
 from rankwise.typing import Float64Array, FloatArray
 
 # Numbers kept for the grades of an open query, p^2 each: 512 MB, 64 grades of 1,000 columns.
@@ -41,6 +43,16 @@ class Gram:
     pairs : float
         ``sum_q c_q W_q^2``, the weight of all ordered pairs.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "matrix": floats("n_sums", "n_sums"),
+        "rhs": floats("n_sums"),
+        "target_norm": Number(),
+        "sums": floats("n_sums"),
+        "target_sum": Number(),
+        "weight": Number(),
+        "pairs": Number(),
+    }
 
     matrix: Float64Array
     rhs: Float64Array
@@ -121,6 +133,16 @@ class Gram:
 class GramSum:
     """Running sums of the statistics of p columns, added to in place."""
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "matrix": floats("n_sums", "n_sums"),
+        "rhs": floats("n_sums"),
+        "target_norm": Number(),
+        "sums": floats("n_sums"),
+        "target_sum": Number(),
+        "weight": Number(),
+        "pairs": Number(),
+    }
+
     def __init__(self, p: int) -> None:
         self.matrix, self.rhs, self.target_norm = np.zeros((p, p)), np.zeros(p), 0.0
         self.sums, self.target_sum, self.weight = np.zeros(p), 0.0, 0.0
@@ -176,6 +198,12 @@ class OpenQuery:
     slots : dict of float to GramSum
         Pointwise statistics of the rows of each grade about the shift.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "shift": floats("n_sums"),
+        "target_shift": Number(),
+        "slots": Table(Number(), Part((GramSum,))),
+    }
 
     shift: Float64Array
     target_shift: float

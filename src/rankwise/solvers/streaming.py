@@ -8,10 +8,11 @@ row stays open, because its rows may go on in the next batch: of it the sums of
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from rankwise._structure import Optional, Part, Plain, Rule, require
 from rankwise.solvers.gram import CHUNK_ROWS, BlockMap, Problem, add_piece, fold_grams, total
 from rankwise.solvers.statistics import Gram, OpenQuery
 from rankwise.typing import Int64Array
@@ -31,6 +32,13 @@ class RunningGram:
     seen : set
         Ids of complete queries.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "closed": Part((Gram,)),
+        "open_query": Optional(Part((OpenQuery,))),
+        "open_id": Plain(),
+        "seen": Plain(),
+    }
 
     closed: Gram
     open_query: OpenQuery | None = None
@@ -65,6 +73,12 @@ class RunningGram:
             self.open_id = ids[last]
         assert self.open_query is not None
         return self.closed + self.open_query.gram(problem.graph, problem.query_weight)
+
+    def _check_structure(self) -> None:
+        n = len(self.closed.rhs)
+        shift = self.closed.rhs if self.open_query is None else self.open_query.shift
+        require(len(shift) == n, "open_query.shift", f"have {n} entries", len(shift))
+        require(type(self.seen) is set, "seen", "be a set", self.seen)
 
     def _check_ids(self, ids: list[Any]) -> None:
         streaming_without = self.open_query is not None and self.open_id is None

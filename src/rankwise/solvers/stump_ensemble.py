@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise._structure import Array, Rule, floats, integers
 from rankwise._threads import available_threads, thread_map
 from rankwise.kernels.stump_search import add_stumps
 from rankwise.solvers.stump_search import Stump
@@ -33,6 +35,14 @@ class StumpEnsemble:
     missing : ndarray of shape (n_rounds,), int8
         1: rows without a value go up, -1: down, 0: neither.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "features": integers("n_rounds", low=0, below="n_features_in_"),
+        "thresholds": Array(("n_rounds",), numbers="not NaN"),
+        "directions": integers("n_rounds", low=-1, high=1),
+        "steps": floats("n_rounds"),
+        "missing": integers("n_rounds", low=-1, high=1),
+    }
 
     features: Int64Array
     thresholds: Float64Array

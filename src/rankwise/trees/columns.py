@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import narwhals as nw
 import numpy as np
@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from rankwise._classes import declared_classes, is_missing
+from rankwise._structure import Number, Plain, Rule, Table, require
 from rankwise.typing import Float64Array, FrameLike
 
 FROM_DTYPE = "from_dtype"
@@ -49,6 +50,11 @@ class ColumnTable:
     >>> table.encode(X)["colour"].tolist()
     [1.0, 0.0, nan]
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "nominal": Table(Number("i", low=0), Plain()),
+        "ordered": Table(Number("i", low=0), Plain()),
+    }
 
     nominal: dict[int, NDArray[Any]]
     ordered: dict[int, NDArray[Any]]
@@ -128,6 +134,12 @@ class ColumnTable:
         for column, categories in coded.items():
             out[:, column] = _codes(array[:, column], categories, column)
         return out
+
+    def _check_structure(self) -> None:
+        for name, table in (("nominal", self.nominal), ("ordered", self.ordered)):
+            for column, categories in table.items():
+                require(type(categories) is np.ndarray and categories.ndim == 1,
+                        f"{name}[{column}]", "be a one-dimensional array", categories)  # fmt: skip
 
 
 def encode_rows(estimator: Any, table: ColumnTable, X: FrameLike) -> FrameLike:

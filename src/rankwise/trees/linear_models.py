@@ -11,13 +11,14 @@ p of a child of n rows into ``(n p + k q) / (n + k)``, q being the model of its 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.linalg
 from sklearn.tree import DecisionTreeRegressor
 
 from rankwise._finite import foreign_range
+from rankwise._structure import Array, Rule, check_children, floats, integers, require
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 LEAF = -1
@@ -43,6 +44,15 @@ class ModelNodes:
         Of the leaves' models, smoothed; zeros elsewhere.
     intercept : ndarray of shape (n_nodes,), float64
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "feature": integers("n_nodes", low=-1, below="n_features_in_"),
+        "threshold": Array(("n_nodes",), numbers="any"),
+        "left": integers("n_nodes", low=-1, below="n_nodes"),
+        "right": integers("n_nodes", low=-1, below="n_nodes"),
+        "coef": floats("n_nodes", "n_features_in_"),
+        "intercept": floats("n_nodes"),
+    }
 
     feature: Int64Array
     threshold: Float64Array
@@ -70,6 +80,11 @@ class ModelNodes:
         leaf = self.apply(X)
         X = np.asarray(X, dtype=np.float64)
         return np.einsum("ij,ij->i", X, self.coef[leaf]) + self.intercept[leaf]
+
+    def _check_structure(self) -> None:
+        check_children(self.feature, self.left, self.right)
+        thresholds = self.threshold[self.feature >= 0]
+        require(not np.isnan(thresholds).any(), "threshold", "be a number at splits", np.nan)
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ A row costs O(depth), and at nominal nodes the logarithm of their number of cate
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise._structure import Array, Rule, booleans, check_children, floats, integers, require
 from rankwise._threads import thread_map
 from rankwise.kernels.tree_paths import find_leaves
 from rankwise.typing import Float64Array, FloatArray, Int64Array
@@ -53,6 +54,19 @@ class Tree:
     -----
     Composition: the result of :func:`rankwise.trees.growth.grow`, and of pruning it.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "feature": integers("n_nodes", dtype="i4", low=-1, below="n_features_in_"),
+        "threshold": Array(("n_nodes",), dtype="f8", numbers="any"),
+        "left": integers("n_nodes", dtype="i4", low=-1, below="n_nodes"),
+        "right": integers("n_nodes", dtype="i4", low=-1, below="n_nodes"),
+        "missing_left": booleans("n_nodes"),
+        "category_indptr": integers("n_nodes + 1", dtype="i8", low=0, ascending=True),
+        "categories": integers("n_categories", dtype="i4"),
+        "counts": floats("n_nodes", "n_classes", dtype="f8", low=0),
+        "gain": Array(("n_nodes",), dtype="f8", numbers="not NaN"),
+        "depth": integers("n_nodes", dtype="i4", low=0, below="n_nodes"),
+    }
 
     feature: NDArray[np.int32]
     threshold: Float64Array
@@ -131,6 +145,21 @@ class Tree:
         indptr = np.concatenate([[0], np.cumsum(length)])
         ones = np.ones(len(indices), dtype=bool)
         return sparse.csr_matrix((ones, indices, indptr), shape=(len(leaf), self.n_nodes))
+
+    def _check_structure(self) -> None:
+        check_children(self.feature, self.left, self.right)
+        ends, n_categories = self.category_indptr, len(self.categories)
+        require(ends[0] == 0 and ends[-1] == n_categories, "category_indptr",
+                f"go from 0 to {n_categories}", ends)  # fmt: skip
+        numeric = (self.feature >= 0) & (np.diff(ends) == 0)
+        require(not np.isnan(self.threshold[numeric]).any(), "threshold",
+                "be a number at splits of numbers", np.nan)  # fmt: skip
+        require((self.counts.sum(axis=1) > 0).all(), "counts", "hold weight in every node", 0.0)
+        inner = np.flatnonzero(self.feature >= 0)
+        below = self.depth[inner] + 1
+        same = (self.depth[self.left[inner]] == below) & (self.depth[self.right[inner]] == below)
+        require(self.depth[0] == 0 and same.all(), "depth",
+                "count the splits above each node", self.depth)  # fmt: skip
 
     def _ways(self) -> Int64Array:
         """Ancestors of each node by their depth, itself last, shape (n_nodes, max depth + 1)."""

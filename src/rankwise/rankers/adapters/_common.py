@@ -21,6 +21,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._row_hash import canonical_order
+from rankwise._structure import Bytes, Number, Plain, Rule, Sometimes, floats, require
 from rankwise._threads import available_threads
 from rankwise.base import Ranker
 from rankwise.groups import QueryGroups
@@ -110,6 +111,13 @@ class BoostedRanker(Ranker):
     n_jobs, random_state`` and its own, and defines ``_train``, ``_parse``, ``_predict``,
     ``_n_rounds`` and ``_importances``.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "model_": Bytes(),
+        "best_iteration_": Number("i", low=0),
+        "feature_importances_": floats("n_features_in_"),
+        "validation_scores_": Sometimes(Plain()),
+    }
 
     # A weight is no repetition in any of the libraries: LightGBM weighs rows and not pairs,
     # XGBoost takes weights per query, CatBoost reweighs its sampled pairs.
@@ -221,6 +229,12 @@ class BoostedRanker(Ranker):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__({**state, "_booster": None})
+
+    def _check_structure(self) -> None:
+        if self.model_:
+            rounds = self._n_rounds(self.booster_)
+            require(self.best_iteration_ == rounds, "best_iteration_", f"be {rounds}",
+                    self.best_iteration_)  # fmt: skip
 
     def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
         """The trees as bytes, cut at the best one where training stops early; empty: none."""

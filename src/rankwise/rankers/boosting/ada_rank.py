@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from rankwise._structure import Number, Rule, floats, integers
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
 from rankwise.solvers.measured_rows import MeasuredRows
@@ -96,6 +97,13 @@ class AdaRank(MeasureRanker):
     >>> ranker.rank(X, qid=[1, 1, 1, 2, 2, 2])
     array([3, 2, 1, 1, 2, 3])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "n_estimators_": Number("i", low=0, size="n_rounds"),
+        "features_": integers("n_rounds", low=0, below="n_features_in_"),
+        "steps_": floats("n_rounds"),
+        "selected_features_": integers("n_selected", low=0, below="n_features_in_"),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str],

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
+from rankwise._structure import Number, Plain, Rule
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
 from rankwise.solvers.coordinate_search import CoordinateSearch, Sweep
@@ -82,6 +83,11 @@ class CoordinateAscent(MeasureRanker):
     >>> ranker.measure_curve_[-1]
     np.float64(1.0)
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "n_iter_": Number("i", low=0),
+        "start_values_": Plain(),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "measure": [str],

@@ -23,6 +23,17 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._row_hash import canonical_order
+from rankwise._structure import (
+    Fitted,
+    Many,
+    Number,
+    Optional,
+    Plain,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+)
 from rankwise.base import Ranker
 from rankwise.features.binning import find_bins
 from rankwise.groups import QueryGroups
@@ -109,6 +120,14 @@ class McRank(Ranker):
     >>> ranker.rank(X).tolist()
     [6, 3, 1, 5, 4, 2]
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "class_labels_": floats("n_classes"),
+        "_gains": floats("n_classes"),
+        "estimators_": Many(Fitted("n_features_in_")),
+        "n_estimators_": Optional(Number("i", low=1)),
+        "validation_scores_": Sometimes(Plain()),
+    }
 
     # The default classifier's bins and leaves count rows, whatever their weights.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
@@ -213,6 +232,20 @@ class McRank(Ranker):
         if self.n_estimators_ is None:
             return self._scores(rows)
         return next(islice(self._stages(rows), self.n_estimators_ - 1, None))
+
+    def _check_structure(self) -> None:
+        n_classes, models = len(self._gains), self.estimators_
+        require(n_classes, "_gains", "have a class", "none")
+        n_models = 1 if self.form == "plain" and n_classes > 1 else n_classes - 1
+        require(len(models) == n_models, "estimators_", f"have {n_models} items", len(models))
+        known = n_classes if self.form == "plain" else 2
+        for number, model in enumerate(models):
+            require(len(model.classes_) == known, f"estimators_[{number}].classes_",
+                    f"have {known} entries", len(model.classes_))  # fmt: skip
+            rounds = getattr(model, "n_iter_", None)
+            if self.n_estimators_ is not None and isinstance(rounds, int):
+                require(self.n_estimators_ <= rounds, "n_estimators_", f"be at most {rounds}",
+                        self.n_estimators_)  # fmt: skip
 
     def _takes_missing(self) -> bool:
         return self.estimator is None or get_tags(self.estimator).input_tags.allow_nan

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Plain, Rule, Sometimes, floats
 from rankwise.base import Ranker
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -26,6 +27,12 @@ class MeasureRanker(Ranker):
 
     Subclasses have the parameter ``measure`` and define ``_learn``, which sets ``coef_``.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef_": floats("n_features_in_"),
+        "measure_curve_": Plain(),
+        "validation_scores_": Sometimes(Plain()),
+    }
 
     # A repeated row would take two ranks in its query's measure: no weight stands for that.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}

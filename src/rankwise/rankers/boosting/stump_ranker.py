@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Number, Part, Plain, Rule, Sometimes
 from rankwise.base import Ranker
 from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
@@ -40,6 +41,13 @@ class Boosting(Protocol):
 
 class StumpRanker(Ranker):
     """A sum of stumps; subclasses have the parameters below and define ``_boosting``."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "n_estimators_": Number("i", low=0, size="n_rounds"),
+        "ensemble_": Part((StumpEnsemble,)),
+        "loss_curve_": Plain(),
+        "validation_scores_": Sometimes(Plain()),
+    }
 
     additive_scores = True  # each stump reads one feature
 

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise._structure import Rule, Sometimes, floats, require, require_attributes
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.rankers.closed_form import PENALTY_CONSTRAINT
 from rankwise.rankers.kernel.kernel_model import KERNEL_CONSTRAINTS, KernelModel
@@ -34,11 +35,24 @@ ELM_CONSTRAINTS: dict[str, Any] = {
 class ELM(KernelModel):
     """Extreme learning machine: random nodes (or a kernel) and a closed form."""
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "hidden_weights_": Sometimes(floats("n_draws", "n_features_in_", "n_nodes")),
+        "hidden_biases_": Sometimes(floats("n_draws", "n_nodes")),
+        "output_weights_": Sometimes(floats("n_draws", "n_nodes")),
+    }
+
     _penalty: ClassVar[str] = "C"
     n_nodes: int
     activation: str
     n_draws: int
     random_state: Any
+
+    def _check_expansion(self) -> None:
+        if hasattr(self, "output_weights_"):
+            require_attributes(self, "hidden_weights_", "hidden_biases_")
+            require(len(self.output_weights_), "output_weights_", "have a draw", "none")
+        else:
+            super()._check_expansion()
 
     def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
         if self.kernel is not None:

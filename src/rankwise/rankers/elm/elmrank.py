@@ -24,6 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Plain, Rule, Sometimes, floats, require
 from rankwise._threads import single_threaded_blas, thread_imap
 from rankwise.datasets.row_stream import RowStream
 from rankwise.features.random_nodes import (
@@ -134,6 +135,16 @@ class ELMRank(StreamRanker):
     array([3, 2, 1])
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "lam_": floats("n_draws", low=0, numbers="not NaN"),
+        "C_": floats("n_draws", low=0, numbers="not NaN"),
+        "hidden_weights_": floats("n_draws", "n_features_in_", "n_nodes"),
+        "hidden_biases_": floats("n_draws", "n_nodes"),
+        "output_weights_": floats("n_draws", "n_nodes"),
+        "path_": Plain(),
+        "cv_results_": Sometimes(Plain()),
+    }
+
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_nodes": [Interval(Integral, 1, None, closed="left")],
         "lam": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions(set(WAYS))],
@@ -236,6 +247,9 @@ class ELMRank(StreamRanker):
         )
         self.path_ = {"lam": lam, "C": C, "coef": np.stack(fit.coefs).reshape(*shape, -1)}
         return self
+
+    def _check_structure(self) -> None:
+        require(len(self.output_weights_), "output_weights_", "have a draw", "none")
 
     def _fit_way(
         self,

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rankwise._structure import Number, Rule, floats, require
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS, EnsembleRanker
@@ -17,6 +18,11 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 class Blend(EnsembleRanker):
     """Base of blends; subclasses name their scaling and define ``_points``."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "weights_": floats("n_members", low=0),
+        "n_rows_": Number("i", low=1),
+    }
 
     _scaling: ClassVar[Literal["standard", "minmax", "rank"]]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -68,6 +74,13 @@ class Blend(EnsembleRanker):
         self.scaler_ = QueryScaler(self._scaling).fit(scores)
         self.n_rows_ = len(scores)
         return self
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        n = len(self.models_[0])
+        require(len(self.weights_) == n, "weights_", f"have {n} entries", len(self.weights_))
+        require(self.scaler_ is not None and self.scaler_.method == self._scaling,
+                "scaler_", f"scale by {self._scaling!r}", self.scaler_)  # fmt: skip
 
     def _shares(self, n_members: int) -> Float64Array:
         if self.weights is None:

@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Fitted, Many, Optional, Rule, Table, Word, require
 from rankwise.base import Ranker
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
@@ -29,6 +30,11 @@ class EnsembleRanker(Ranker):
     Subclasses have the parameters ``rankers``, ``measure`` and ``random_state``, set ``models_``
     and ``scaler_`` in ``fit``, and define ``_combined``.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "models_": Many(Table(Word(), Fitted("n_features_in_"))),
+        "scaler_": Optional(Fitted("n_members")),
+    }
 
     # Which rows a member takes with which weight is its own affair: most take none.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
@@ -91,6 +97,17 @@ class EnsembleRanker(Ranker):
         X = check_rows(self, X, accept_sparse=tags.sparse, allow_nan=tags.allow_nan)
         groups = None if qid is None else QueryGroups.from_qid(qid, X.shape[0])
         return self._combined(self._member_columns(X, groups), groups)
+
+    def _check_structure(self) -> None:
+        require(self.models_, "models_", "have an item", "none")
+        names, scaler = list(self.models_[0]), self.scaler_
+        for number, members in enumerate(self.models_):
+            require(list(members) == names and names, f"models_[{number}]",
+                    f"have the rankers {names}", list(members))  # fmt: skip
+        if scaler is not None:
+            require(type(scaler) is QueryScaler, "scaler_", "be a QueryScaler", scaler)
+            width: Any = vars(scaler)["n_features_in_"]
+            require(width == len(names), "scaler_.n_features_in_", f"be {len(names)}", width)
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)

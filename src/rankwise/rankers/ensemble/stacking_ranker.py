@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from rankwise._routing import fit_with
+from rankwise._structure import Fitted, Optional, Rule, require
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
@@ -106,6 +107,10 @@ class StackingRanker(EnsembleRanker):
     20
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "final_": Optional(Fitted()),
+    }
+
     scaling: Literal["standard", "minmax", "rank"] | None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **EnsembleRanker._parameter_constraints,
@@ -180,6 +185,13 @@ class StackingRanker(EnsembleRanker):
         self.scaler_ = None if self.scaling is None else QueryScaler(self.scaling).fit(held.scores)
         self._fit_final(data, held, validation)
         return self
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        n = len(self.models_[0])
+        expected = n if self.degree == 1 else ProductsMap(n).n_features_out
+        width = getattr(self.final_, "n_features_in_", expected)
+        require(width == expected, "final_.n_features_in_", f"be {expected}", width)
 
     def _fit_final(self, data: FitData, held: HeldOut, validation: dict[str, Any] | None) -> None:
         self.final_ = None

@@ -15,6 +15,17 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rankwise._structure import (
+    Number,
+    Optional,
+    Part,
+    Rows,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+    require_attributes,
+)
 from rankwise.datasets.row_stream import RowStream
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit
@@ -90,7 +101,20 @@ class KernelModel(ClosedFormRanker):
     Subclasses have the parameters ``kernel``, ``gamma``, ``kernel_params`` and ``max_bytes``.
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef_": Sometimes(floats("n_coefficients")),
+        "kernel_": Sometimes(Part((Kernel,))),
+        "gamma_": Sometimes(Optional(Number(low=0))),
+        "dual_coef_": Sometimes(floats("n_support")),
+        "X_fit_": Sometimes(Rows("n_support", "n_features_in_")),
+        "intercept_": Sometimes(Number()),
+        "n_iter_": Sometimes(Number("i", low=0)),
+        "objective_": Sometimes(Number(finite=False)),
+        "dual_gap_": Sometimes(Number(finite=False)),
+    }
+
     _penalise: ClassVar[Penalise] = "norm"
+    n_features_in_: int
     kernel: Any
     gamma: Any
     kernel_params: dict[str, Any] | None
@@ -131,6 +155,28 @@ class KernelModel(ClosedFormRanker):
         """
         self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
         return self
+
+    def _check_structure(self) -> None:
+        if hasattr(self, "coef_"):
+            n = self._n_coefficients()
+            require(len(self.coef_) == n, "coef_", f"have {n} entries", len(self.coef_))
+        else:
+            self._check_expansion()
+
+    def _n_coefficients(self) -> int:
+        """Number of entries of ``coef_``."""
+        return self.n_features_in_
+
+    def _check_expansion(self) -> None:
+        """Check the model that has no ``coef_``."""
+        require_attributes(self, "dual_coef_", "kernel_", "intercept_")
+        name = self.kernel_.name
+        require((name == "precomputed") != hasattr(self, "X_fit_"), "X_fit_",
+                "be there but for a precomputed kernel", name)  # fmt: skip
+        if name == "precomputed":
+            n = self.n_features_in_
+            require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
+                    len(self.dual_coef_))  # fmt: skip
 
     def _streams(self) -> bool:
         """Whether statistics of rows add up: not where the model consists of training rows."""

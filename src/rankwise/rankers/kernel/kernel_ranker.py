@@ -6,13 +6,14 @@ import copy
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise._row_hash import LeastRows
+from rankwise._structure import Part, Rule, Sometimes, floats, require_attributes
 from rankwise.datasets.row_stream import RowStream
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import MEDIAN_ROWS
@@ -50,9 +51,20 @@ class KernelRanker(KernelModel):
     ``n_landmarks`` and ``random_state``.
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "nystroem_": Sometimes(Part((NystroemMap,))),
+        "output_weights_": Sometimes(floats("n_outputs")),
+    }
+
     approximation: str | None
     n_landmarks: int
     random_state: Any
+
+    def _check_expansion(self) -> None:
+        if hasattr(self, "nystroem_"):
+            require_attributes(self, "output_weights_", "intercept_")
+        else:
+            super()._check_expansion()
 
     def _smaller(self) -> str:
         return ', or use approximation="nystroem"'

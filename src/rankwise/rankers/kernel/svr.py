@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise._structure import Number, Rule
 from rankwise.features.kernel import Kernel
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KERNEL_CONSTRAINTS
 from rankwise.rankers.kernel.solved_model import SolvedModel
@@ -132,6 +133,10 @@ class SVRRanker(SolvedModel):
     >>> ranker.rank(X, qid=[1, 1, 2, 2])
     array([2, 1, 2, 1])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "epsilon_": Number(low=0),
+    }
 
     C_: float
     _penalty: ClassVar[str] = "C"

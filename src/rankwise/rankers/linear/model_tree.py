@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Number, Part, Rule
 from rankwise.base import Ranker
 from rankwise.groups import QueryGroups
 from rankwise.solvers.merged_rows import merge_rows
@@ -76,6 +77,11 @@ class ModelTree(Ranker):
     >>> tree.n_leaves_, tree.predict([[-0.5], [0.25]]).round(6).tolist()
     (2, [-0.5, 4.5])
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "nodes_": Part((ModelNodes,)),
+        "n_leaves_": Number("i", low=1),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "min_samples_leaf": [Interval(Real, 0, None, closed="neither")],

@@ -208,6 +208,10 @@ class RankLR(PairRanker):
             )
         return ProductsDesign([products])
 
+    def _n_coefficients(self) -> int:
+        n = int(self.n_features_in_)
+        return n if self.degree == 1 else ProductsMap(n).n_features_out
+
     def _set_model(self, design: Any, coefs: Sequence[Float64Array]) -> None:
         if not isinstance(design, ProductsDesign):
             super()._set_model(design, coefs)

@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._structure import Number, Rule, Sometimes, integers, require_attributes
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.boosting.ada_rank import AdaRank
@@ -176,6 +177,11 @@ class BoltzRank(NeuralRanker):
     True
     """
 
+    _structure: ClassVar[dict[str, Rule]] = {
+        "selected_features_": integers("n_inputs", low=0, below="n_features_in_"),
+        "pair_scale_": Sometimes(Number(low=1)),
+    }
+
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **NeuralRanker._parameter_constraints,
@@ -257,6 +263,14 @@ class BoltzRank(NeuralRanker):
         check_is_fitted(self)
         X = check_rows(self, X)
         return self._scores(X, QueryGroups.from_qid(qid, X.shape[0]), self.weights_)
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        if self.n_pair_nodes and self.pair_reduction == "sum":
+            require_attributes(self, "pair_scale_")
+
+    def _n_inputs(self) -> int:
+        return len(self.selected_features_)
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Float64Array:
         return self.predict(X, qid=qid)

@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._row_hash import canonical_order
+from rankwise._structure import Array, Many, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.base import Ranker
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -37,6 +38,15 @@ class NeuralRanker(Ranker):
 
     A subclass defines ``_loss``, or changes ``_first_weights``, ``_objective`` and ``_scores``.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "shift_": floats("n_inputs"),
+        "scale_": floats("n_inputs"),
+        "weights_": Many(Array(None)),
+        "loss_curve_": Plain(),
+        "n_epochs_": Number("i", low=0),
+        "validation_scores_": Sometimes(Plain()),
+    }
 
     # A weight would have to be a repetition of the row, and with it of its pairs and its ranks.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
@@ -166,6 +176,20 @@ class NeuralRanker(Ranker):
         check_is_fitted(self)
         X = check_rows(self, X)
         return self._scores(X, QueryGroups.single(X.shape[0]), self.weights_)
+
+    def _check_structure(self) -> None:
+        n_inputs, shapes = self._n_inputs(), [weights.shape for weights in self.weights_]
+        require(len(self.shift_) == n_inputs, "shift_", f"have {n_inputs} entries",
+                len(self.shift_))  # fmt: skip
+        require((self.scale_ > 0).all(), "scale_", "be > 0", self.scale_)
+        # Shapes alone: the values of weights that are drawn are dropped.
+        drawn = self._first_weights(np.random.RandomState(0))
+        expected = [weights.shape for weights in drawn]
+        require(shapes == expected, "weights_", f"have shapes {expected}", shapes)
+
+    def _n_inputs(self) -> int:
+        """Number of columns that the network reads."""
+        return int(self.n_features_in_)
 
     def _loss(self, graded: bool) -> Loss:
         """The loss; ``graded``: labels are whole grades from 0 to 30."""

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise._structure import Number, Rule
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
@@ -133,6 +134,11 @@ class PrunedRankSVM(RankSVM):
     >>> ranker.pairs_kept_, ranker.pairs_share_
     (3, 0.75)
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "pairs_kept_": Number("i", low=0),
+        "pairs_share_": Number(low=0),
+    }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **RankSVM._parameter_constraints,

@@ -1,0 +1,52 @@
+"""Tampered files of every estimator, and what a check of a model must cover."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+
+import pytest
+
+from rankwise._registry import REGISTRY
+from rankwise._structure import structure_of
+from rankwise.persistence import RESULT_TYPES
+from tests.fuzz.campaign import run_campaign
+from tests.fuzz.models import MAKERS, fitted, model_file
+
+EVERY = pytest.mark.parametrize("name", list(MAKERS))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are Linux's")
+def test_tampered_files_are_refused_or_predict(tmp_path, monkeypatch):
+    for name in MAKERS:
+        (tmp_path / f"{name}.skops").write_bytes(model_file(name))
+    monkeypatch.setenv("FUZZ_MODELS", str(tmp_path))
+    report = run_campaign(list(MAKERS), 4, find="tests.fuzz.models:find")
+    assert not report.failures, str(report)
+    refused = sum(counts.refused for counts in report.counts.values())
+    assert refused > 2 * len(MAKERS), "the mutations do not damage"
+
+
+@EVERY
+def test_every_fitted_attribute_has_a_rule(name):
+    model = fitted(name)
+    if model is None:
+        pytest.skip("needs an extra that is not installed")
+    rules = structure_of(type(model))
+    if type(model).__module__.startswith("rankwise."):
+        without = model.__getstate__().keys() - rules.keys() - {*model._get_param_names()}
+        assert not without, f"declare {sorted(without)} in {type(model).__name__}._structure"
+
+
+def test_every_estimator_is_attacked():
+    assert REGISTRY.keys() <= MAKERS.keys()
+
+
+@pytest.mark.parametrize("path", RESULT_TYPES)
+def test_every_part_of_a_model_has_rules(path):
+    module, _, name = path.rpartition(".")
+    cls = getattr(__import__(module, fromlist=[name]), name)
+    if name.endswith("Scorer"):  # estimators without arrays
+        return
+    names = vars(cls(1)) if name == "GramSum" else [field.name for field in fields(cls)]
+    assert structure_of(cls).keys() == {*names}

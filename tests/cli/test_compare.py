@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankwise import RidgeRanker, compare
-from rankwise._registry import REGISTRY
+from rankwise._registry import REGISTRY, Entry
 from rankwise.datasets import read_letor, write_letor
 from rankwise.selection import Leaderboard
 
@@ -95,6 +95,13 @@ def test_a_store_is_resumed(rankwise, letor_file, tmp_path):
     ]
 
 
+def test_a_time_limit_stops_cells(rankwise, letor_file):
+    run = rankwise("compare", letor_file, "--rankers", "ridge", "--folds", 3, "--time-limit", 1e-9)
+    assert run.code == 1
+    assert "failed: ridge (fold1, fold2, fold3): stopped at the time limit of 1e-09 s" in run.out
+    assert "3 of 3 cells failed (ridge): stopped at the time limit" in run.err
+
+
 def test_files_are_rotated_as_letor_does(rankwise, part_files):
     run = rankwise("compare", *part_files, "--folds", "letor", "--rankers", "ridge", "--json")
     assert run.code == 0, run.err
@@ -154,10 +161,8 @@ def test_csv_files_are_one_table(rankwise, part_files, tmp_path):
 
 
 def test_a_failed_ranker_is_exit_code_one_and_the_rest_is_shown(rankwise, tmp_path, monkeypatch):
-    def fail(*_, **__):
-        raise RuntimeError("no luck\ntoday")
-
-    monkeypatch.setattr(RidgeRanker, "fit", fail)
+    failing = Entry("tests.selection.helpers:Moody", kind="ranker", summary="")
+    monkeypatch.setitem(REGISTRY, "ridge", failing)
     data = judged_data(0)
     write_letor(data, tmp_path / "judged.txt")
     run = rankwise("compare", tmp_path / "judged.txt", "--rankers", FAST, "--folds", 3)

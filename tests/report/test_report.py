@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -253,3 +254,11 @@ def test_queries_that_do_not_count_are_left_out(board, page):
     assert len(board.qids) == 3 * N_QUERIES
     better = sum(int(n) for n in re.findall(r"better on (\d+), equal", page.text)[:1])
     assert better < 3 * N_QUERIES
+
+
+def test_a_full_disk_is_named(board):
+    if not Path("/dev/full").exists():
+        pytest.skip("needs /dev/full")
+    for write in (lambda: write_report(board, "/dev/full"), lambda: board.to_json("/dev/full")):
+        with pytest.raises(OSError, match=r"No space left on device\. Free some space .*/dev/full"):
+            write()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
+import json
+import shutil
+import sys
 import time
 import zlib
 
@@ -9,7 +13,7 @@ import numpy as np
 import pytest
 
 import rankwise
-from rankwise.selection import ResultStore, compare, query_folds
+from rankwise.selection import ResultStore, compare, origin, query_folds
 from tests.selection.forking import Killable
 from tests.selection.helpers import Moody, graded_data
 
@@ -24,7 +28,8 @@ def run(store, log, n_jobs=1):
     rankers = {
         f"r{i}": Moody("fine", log=str(log), number=i, pause=PAUSE) for i in range(N_RANKERS)
     }
-    return compare(rankers, data(), cv=N_FOLDS, store=store, n_jobs=int(n_jobs))
+    n_jobs = int(n_jobs)
+    return compare(rankers, data(), cv=N_FOLDS, store=store, n_jobs=n_jobs, isolate=n_jobs > 1)
 
 
 def started(log):
@@ -104,7 +109,9 @@ def test_only_what_changed_is_run_again(tmp_path, monkeypatch):
     changed.X[0, 0] += 1e-9
     assert n_fits(changed) == 2
     monkeypatch.setattr(rankwise, "__version__", "0.0.0")
-    assert n_fits() == 2
+    with pytest.warns(UserWarning, match=r"2 finished cells of .* run again: r \(rankwise .*0\.0"):
+        assert n_fits() == 2
+    assert n_fits() == 0
 
 
 def test_failed_cells_are_tried_anew(tmp_path):
@@ -121,3 +128,90 @@ def test_a_renamed_ranker_keeps_its_results(tmp_path):
         board = compare({name: Moody("fine", log=str(log))}, data(), cv=2, store=tmp_path / "s")
         assert {cell.ranker for cell in board.cells} == {name}
     assert len(log.read_text().splitlines()) == 2
+
+
+RANKER = """
+from sklearn.base import BaseEstimator
+
+FACTOR = {factor}
+
+
+def scaled(x):
+    return FACTOR * x
+
+
+class Base(BaseEstimator):
+    def scores(self, X):
+        return {base}
+
+
+class Mine(Base):
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return scaled(self.scores(X)) + {own}
+"""
+EDITS = {
+    "nothing": {},
+    "its own method": {"own": "X[:, 2]"},
+    "a base's method": {"base": "X[:, 1]"},
+    "a constant that a function reads": {"factor": "-1.0"},
+}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_edited_ranker_runs_again(tmp_path, monkeypatch, n_jobs):
+    """Also in worker processes that have imported the class as it was before."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    whole = None
+    for what, changed in EDITS.items():
+        parts = {"factor": "1.0", "base": "X[:, 0]", "own": "0.0"} | changed
+        (tmp_path / "my_rankers.py").write_text(RANKER.format(**parts))
+        monkeypatch.delitem(sys.modules, "my_rankers", raising=False)
+        importlib.invalidate_caches()
+        ranker = importlib.import_module("my_rankers").Mine()
+        arguments = {"cv": 2, "measures": ["AP"], "n_jobs": n_jobs}
+        if what == "nothing":
+            compare({"mine": ranker}, data(), store=tmp_path / what, **arguments)
+            whole = (tmp_path / what).rename(tmp_path / "store")
+        else:
+            copied = shutil.copytree(whole, tmp_path / what)
+            with pytest.warns(UserWarning, match=r"2 finished cells .*: mine \(Mine changed\)\."):
+                board = compare({"mine": ranker}, data(), store=copied, **arguments)
+            fresh = compare({"mine": ranker}, data(), isolate=False, cv=2, measures=["AP"])
+            np.testing.assert_array_equal(board.per_query()["mine"], fresh.per_query()["mine"])
+            again = compare({"mine": ranker}, data(), store=copied, **arguments)
+            assert [c.fit_seconds for c in again.cells] == [c.fit_seconds for c in board.cells]
+
+
+def test_another_version_of_a_wrapped_library_runs_again(tmp_path, monkeypatch):
+    pytest.importorskip("lightgbm", reason="needs rankwise[gbdt]")
+    installed = origin.version("lightgbm")
+    arguments = {"cv": 2, "measures": ["AP"], "store": tmp_path}
+    before = compare(["lightgbm", "ridge"], data(), **arguments)
+    real = origin.version
+    monkeypatch.setattr(origin, "version", lambda name: "99" if name == "lightgbm" else real(name))
+    told = rf"2 finished cells of .* run again: lightgbm \(lightgbm {installed}, now 99\)"
+    with pytest.warns(UserWarning, match=told):
+        after = compare(["lightgbm", "ridge"], data(), **arguments)
+    for one, other in zip(before.cells, after.cells, strict=True):
+        assert (one.fit_seconds == other.fit_seconds) == (one.ranker == "ridge")
+    assert after.cell("lightgbm", "fold1").origin["lightgbm"] == "99"
+
+
+def test_cells_of_an_older_store_run_again_with_a_remark(tmp_path):
+    log = tmp_path / "log"
+    rankers = {"r": Moody("fine", log=str(log))}
+    board = compare(rankers, data(), cv=2, store=tmp_path / "s")
+    old = [cell.record() | {"key": f"old{i}"} for i, cell in enumerate(board.cells)]
+    for record in old:
+        del record["origin"]
+    lines = "".join(f"\n{json.dumps(record)}\n" for record in old)
+    (tmp_path / "s" / "cells.jsonl").write_text(lines)
+    with pytest.warns(UserWarning, match="kept by a version of rankwise that did not record"):
+        compare(rankers, data(), cv=2, store=tmp_path / "s")
+    assert len(log.read_text().splitlines()) == 4
+    compare(rankers, data(), cv=2, store=tmp_path / "s")
+    assert len(log.read_text().splitlines()) == 4

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rankwise.selection.cell import DONE, FAILED, Cell, plain
+from rankwise.selection.compare import compare
 from rankwise.selection.store import ResultStore
 from tests.selection.forking import Killable
+from tests.selection.helpers import Column, one_fold
 
 
 def make_cell(key="k1", **changes):
@@ -151,3 +157,158 @@ def test_plain_values():
     assert plain(np.array(["x"])) == ["x"]
     assert plain(len) == repr(len)
     assert plain(True) is True
+
+
+class Disk:
+    """Calls of the system as a store makes them, which fail or kill at the ``number``-th."""
+
+    def __init__(self, monkeypatch, number, fault):
+        self.number, self.fault, self.calls = number, fault, 0
+        for name in ("write", "fsync", "replace", "open", "close"):
+            monkeypatch.setattr(os, name, self.wrapped(getattr(os, name)))
+        monkeypatch.setattr(Path, "open", self.opening(Path.open))
+
+    def count(self):
+        self.calls += 1
+        return self.calls == self.number
+
+    def wrapped(self, call):
+        def faulty(*arguments, **keywords):
+            if self.count():
+                return self.fault(call, *arguments, **keywords)
+            return call(*arguments, **keywords)
+
+        return faulty
+
+    def opening(self, call):
+        disk = self
+
+        def faulty(path, mode="r", *arguments, **keywords):
+            file = call(path, mode, *arguments, **keywords)
+            return io.BufferedWriter(_Raw(file.detach(), disk), 512) if "w" in mode else file
+
+        return faulty
+
+
+class _Raw(io.RawIOBase):
+    """A file whose writes are counted as calls of the system."""
+
+    def __init__(self, file, disk):
+        self._file, self._disk = file, disk
+        self._write = disk.wrapped(lambda _, data: file.write(data))
+
+    def write(self, data):
+        return self._write(self._file, bytes(data))
+
+    def writable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def seek(self, *arguments):
+        return self._file.seek(*arguments)
+
+    def tell(self):
+        return self._file.tell()
+
+    def fileno(self):
+        return self._file.fileno()
+
+    def close(self):
+        if not self.closed:
+            super().close()
+            self._file.close()
+
+
+def full(call, *arguments, **keywords):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def broken(call, *arguments, **keywords):
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def short(call, target, data=None, *arguments, **keywords):
+    """Writes half of the data; other calls find the disk full."""
+    if not isinstance(data, bytes):
+        full(call)
+    return call(target, data[: len(data) // 2], *arguments, **keywords)
+
+
+def killed(call, target=None, data=None, *arguments, **keywords):
+    """Writes half of the data, and then the process is gone."""
+    if isinstance(data, bytes):
+        call(target, data[: len(data) // 2])
+    os._exit(9)
+
+
+def n_calls(monkeypatch, path):
+    store = ResultStore(path)
+    store.put(make_cell("k1"))
+    with monkeypatch.context() as patched:
+        disk = Disk(patched, -1, full)
+        store.put(make_cell("k2"))
+    return disk.calls
+
+
+@pytest.mark.skipif(os.name != "posix", reason="counts calls of POSIX")
+@pytest.mark.parametrize("fault", [full, broken, short])
+def test_a_fault_at_any_call_names_the_file_and_loses_that_cell_only(tmp_path, monkeypatch, fault):
+    number_of_calls = n_calls(monkeypatch, tmp_path / "counted")
+    assert number_of_calls > 15
+    for number in range(1, number_of_calls + 1):
+        store = ResultStore(tmp_path / f"at{number}")
+        store.put(make_cell("k1"))
+        raised = None
+        with monkeypatch.context() as patched:
+            Disk(patched, number, fault)
+            try:
+                store.put(make_cell("k2"))
+            except OSError as error:
+                raised = error
+        if raised is not None:
+            assert str(store.path) in str(raised.filename)
+            assert raised.errno == (errno.EIO if fault is broken else errno.ENOSPC)
+            assert ("Free some space there and run the same again" in str(raised)) == (
+                fault is not broken
+            )
+            assert not list(store.path.rglob("*.tmp"))
+        found = load_all(store)
+        assert_same(found["k1"], make_cell("k1"))
+        if raised is None or "k2" in found:
+            assert_same(found["k2"], make_cell("k2"))
+        store.put(make_cell("k3"))
+        store.put(make_cell("k2"))
+        found = load_all(ResultStore(store.path))
+        assert list(found) >= ["k1", "k2", "k3"]
+        assert all(cell is not None for cell in found.values())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_kill_at_any_call_loses_that_cell_only(tmp_path, monkeypatch):
+    for number in range(1, n_calls(monkeypatch, tmp_path / "counted") + 1):
+        store = ResultStore(tmp_path / f"at{number}")
+        store.put(make_cell("k1"))
+        pid = os.fork()
+        if pid == 0:
+            Disk(monkeypatch, number, killed)
+            store.put(make_cell("k2"))
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+        found = load_all(store)
+        assert_same(found["k1"], make_cell("k1"))
+        if "k2" in found:
+            assert_same(found["k2"], make_cell("k2"))
+        store.put(make_cell("k2"))
+        assert_same(load_all(ResultStore(store.path))["k2"], make_cell("k2"))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_store_that_cannot_be_written_ends_the_comparison_with_its_path(tmp_path, rng, n_jobs):
+    """The error is one of the store, not of a cell, also if a worker process meets it."""
+    store = ResultStore(tmp_path / "store")
+    (store.path / "cells.jsonl").symlink_to(tmp_path / "missing" / "cells.jsonl")
+    with pytest.raises(OSError, match=r"No such file or directory: .*store/cells\.jsonl"):
+        compare({"a": Column(0), "b": Column(1)}, one_fold(rng), store=store.path, n_jobs=n_jobs)

@@ -61,7 +61,16 @@ Folds = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
-Jobs = Annotated[int, typer.Option("--n-jobs", help="Cells at a time; -1: one per CPU.")]
+Jobs = Annotated[
+    int, typer.Option("--n-jobs", help="Number of parallel worker processes; -1: one per CPU.")
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Stop a cell (one ranker on one fold) after this time and record it as failed.",
+    ),
+]
 Store = Annotated[
     Path | None,
     typer.Option(help="Folder that keeps every finished cell; the same call resumes."),

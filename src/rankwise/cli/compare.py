@@ -23,6 +23,7 @@ from rankwise.cli._options import (
     Seed,
     SelectBy,
     Store,
+    TimeLimit,
 )
 from rankwise.cli._output import check_target, print_json
 from rankwise.cli._progress import Progress, waiting
@@ -81,6 +82,7 @@ def compare(
     ] = None,
     store: Store = None,
     n_jobs: Jobs = 1,
+    time_limit: TimeLimit = None,
     seed: Seed = 0,
     report: Annotated[
         Path | None,
@@ -116,6 +118,7 @@ def compare(
         correction=None if correction is None else correction.value,
         store=store,
         n_jobs=n_jobs,
+        time_limit=time_limit,
         seed=seed,
     )
     if report is not None:
@@ -144,6 +147,7 @@ def run(
     correction: str | None = None,
     store: Path | None,
     n_jobs: int,
+    time_limit: float | None = None,
     seed: int,
 ) -> Leaderboard:
     """The leaderboard, with progress on stderr."""
@@ -161,6 +165,7 @@ def run(
             correction=correction,
             store=store,
             n_jobs=n_jobs,
+            time_limit=time_limit,
             random_state=seed,
             progress=lambda done, total, cell: progress.update(
                 done, total, f"{cell.ranker} {cell.fold}"

@@ -16,6 +16,7 @@ from rankwise.report.sections import (
     reproduce_section,
     verdict,
 )
+from rankwise.selection.lines import writing
 
 if TYPE_CHECKING:
     from rankwise.selection import Leaderboard
@@ -62,7 +63,8 @@ def write_report(
         leaderboard, lint, command if isinstance(command, str) else shlex.join(command or ())
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    with writing(path):
+        path.write_text(page, encoding="utf-8")
     return path
 
 

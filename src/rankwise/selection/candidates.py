@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from importlib import import_module
+from functools import cached_property
 from typing import Any
 
-import rankwise
 from rankwise._registry import REGISTRY, Entry
 from rankwise.selection.fingerprint import canonical
+from rankwise.selection.origin import origin
 
 _RANKING_KINDS = ("ranker", "ordinal")
 
@@ -41,11 +41,14 @@ class Candidate:
         grid = f" over {self.space}" if self.space else ""
         return " ".join(repr(self.estimator).split()) + grid
 
+    @cached_property
+    def origin(self) -> dict[str, str]:
+        """Versions of libraries and hashes of the user's own code that it runs."""
+        return {} if self.missing else origin(self.estimator)
+
     def identity(self) -> Any:
-        """What its results depend on: parameters, grid, versions of the packages it is from."""
-        roots = {type(part).__module__.partition(".")[0] for part in _parts(self.estimator)}
-        versions = {root: _version(root) for root in sorted(roots | {"rankwise"})}
-        return canonical([self.estimator, self.space, versions])
+        """What its results depend on: parameters, grid, and the code."""
+        return canonical([self.estimator, self.space, self.origin])
 
 
 def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
@@ -115,15 +118,3 @@ def _from_estimator(name: str, estimator: Any) -> Candidate:
             + (" Call the class to make an object." if is_class else "")
         )
     return Candidate(name, estimator)
-
-
-def _parts(estimator: Any) -> list[Any]:
-    """The estimator and the estimators among its parameters."""
-    params = estimator.get_params(deep=True).values()
-    return [estimator, *(value for value in params if hasattr(value, "get_params"))]
-
-
-def _version(root: str) -> str:
-    if root == "rankwise":
-        return rankwise.__version__
-    return str(getattr(import_module(root), "__version__", ""))

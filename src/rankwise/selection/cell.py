@@ -23,8 +23,8 @@ class Cell:
     ----------
     ranker, fold : str
     status : str
-        "done"; "failed" (an exception, in ``message``); "skipped" (its extra is not installed,
-        the fix in ``message``).
+        "done"; "failed" (an exception, a crash or the time limit, in ``message``); "skipped" (its
+        extra is not installed, the fix in ``message``).
     message : str
     fit_seconds : float or None
         Wall time until the chosen model was fitted, all settings of a search included.
@@ -42,6 +42,9 @@ class Cell:
         Of an estimator that predicts classes, see :mod:`rankwise.selection.ranks`; else empty.
     key : str
         Fingerprint of everything the numbers depend on.
+    origin : dict of str to str
+        Versions of libraries and hashes of the user's own code that computed it; empty where no
+        store was given.
     values : dict of str to ndarray of shape (n_test_queries,)
         By full measure spec, the points of the report's curve among them; NaN where a query does
         not count.
@@ -62,6 +65,7 @@ class Cell:
     notes: list[str] = field(default_factory=list)
     ranks: dict[str, Any] = field(default_factory=dict)
     key: str = ""
+    origin: dict[str, str] = field(default_factory=dict)
     values: dict[str, Float64Array] = field(default_factory=dict)
     scores: Float64Array | None = None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +20,15 @@ from rankwise.selection.candidates import Candidate, as_candidates
 from rankwise.selection.cell import Cell
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.origin import changes
+from rankwise.selection.parcel import Parcel, Parcels
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.running import Task, lost, run
 from rankwise.selection.splits import as_folds
 from rankwise.selection.store import ResultStore
-from rankwise.selection.workers import run_all
+from rankwise.selection.workers import on_cluster, run_all
 
+_UNRECORDED = "kept by a version of rankwise that did not record versions and sources"
 CURVE_CUTOFFS = range(1, 11)
 Progress = Callable[[int, int, Cell], None]
 
@@ -38,6 +43,8 @@ def compare(
     select_by: str | Measure | None = None,
     store: str | Path | None = None,
     n_jobs: int | None = 1,
+    time_limit: float | None = None,
+    isolate: bool = True,
     random_state: int = 0,
     progress: Progress | None = None,
     test: str = "t",
@@ -67,12 +74,21 @@ def compare(
         What parameters are chosen by on the validation part; None: the first of ``measures``.
     store : path-like, optional
         Folder in which every finished cell is kept at once. The same call with the same store
-        computes only what is missing, after a kill at any moment too.
+        computes only what is missing, even if the previous run was killed. A finished cell is used
+        again if its parameters, its data, the versions of the libraries that compute it and the
+        source of the user's own classes and functions are the same.
     n_jobs : int
-        Cells at a time, in processes; -1: one per CPU. Each gets an equal share of the threads.
-        The numbers are the same for any value; times and memory are not. Within
+        Number of parallel worker processes; -1: one per CPU. Each gets an equal share of the
+        threads. The numbers are the same for any value; times and memory are not. Within
         ``joblib.parallel_config("dask")`` cells run on the cluster's workers, which must reach
         the ``store``; the share of threads is that of this machine.
+    time_limit : float > 0, optional
+        Seconds for one cell (tuning, fit, predict and measures), after which it is stopped and
+        recorded as failed. Not on a Dask cluster.
+    isolate : bool, default=True
+        Run cells in a worker process also if ``n_jobs=1``, so that a ranker that crashes or exits
+        fails alone. False: run them in this process, where debuggers and profilers see them; a
+        crash ends the comparison.
     random_state : int
         Seed for folds, for unset random states and for permutation tests.
     progress : callable, optional
@@ -96,6 +112,13 @@ def compare(
     ValueError, TypeError
         When an argument is wrong. A ranker that fails or whose extra is missing does not raise:
         its cells say so.
+    OSError
+        When a finished cell cannot be kept in the store; the message names the file.
+
+    Warns
+    -----
+    UserWarning
+        When finished cells of the store run again since code or library versions have changed.
 
     Notes
     -----
@@ -121,6 +144,7 @@ def compare(
     [('linear_regression', 0.99), ('DummyRegressor', 0.51)]
     """
     correction = check_correction(test, correction, name="test")
+    _check_limits(time_limit, isolate, n_jobs)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     candidates = as_candidates(rankers, random_state=random_state)
@@ -139,7 +163,7 @@ def compare(
         infos.append(_describe(fold, name))
     common = [str(select), sorted(map(str, measured)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)
-    cells = {} if kept is None else _finished(kept, keys)
+    cells = {} if kept is None else _finished(kept, keys, {c.name: c.origin for c in candidates})
     total = len(keys)
 
     def note(cell: Cell) -> None:
@@ -153,13 +177,24 @@ def compare(
     n_jobs = max(1, min(effective_n_jobs(n_jobs or 1), total - len(cells)))
     n_threads = max(1, available_threads() // n_jobs)
 
-    def due() -> Iterator[Task]:
+    in_workers = (n_jobs > 1 and not on_cluster()) or (n_jobs == 1 and isolate)
+    sent: dict[str, Parcel] = {}
+    sources: dict[str, str] = {}
+    if in_workers:
+        for candidate in candidates:
+            sources |= candidate.origin
+
+    def due(parcels: Parcels) -> Iterator[Task]:
         """Missing cells, fold by fold; a fold is made when its first missing cell is due."""
         for i, name in enumerate(folds.fold_names):
             absent = [c for c in candidates if (c.name, name) not in cells]
-            fold = folds[i] if absent else None
+            if not absent:
+                continue
+            whole = folds[i]
+            fold: Fold | Parcel = whole
+            if in_workers:
+                fold = sent[name] = parcels.pack(whole)
             for candidate in absent:
-                assert fold is not None
                 yield Task(
                     candidate,
                     fold,
@@ -172,8 +207,21 @@ def compare(
                     kept,
                 )
 
-    for cell in run_all(run, due, n_jobs, lost):
-        note(cell)
+    with Parcels() as parcels:
+        work = run_all(
+            run,
+            lambda: due(parcels),
+            n_jobs,
+            lost,
+            isolate=isolate,
+            time_limit=time_limit,
+            sources=sources,
+        )
+        with closing(work):
+            for cell in work:
+                note(cell)
+                if cell.fold in sent and all((c.name, cell.fold) in cells for c in candidates):
+                    sent.pop(cell.fold).remove()
     return Leaderboard(
         measures={name: str(measure) for name, measure in parsed.items()},
         rankers={c.name: c.describe() for c in candidates},
@@ -190,6 +238,19 @@ def compare(
             n_threads=n_threads,
         ),
     )
+
+
+def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -> None:
+    if time_limit is not None and not 0 < time_limit < float("inf"):
+        raise ValueError(
+            f"time_limit must be a positive number of seconds, got {time_limit}. "
+            "Leave it out for no limit."
+        )
+    if not isolate and (time_limit is not None or n_jobs not in (None, 1)):
+        given = f"n_jobs={n_jobs}" if time_limit is None else f"time_limit={time_limit:g}"
+        raise ValueError(
+            f"isolate=False runs cells in this process, got {given}. Use isolate=True with it."
+        )
 
 
 def _with_curve(measures: list[Measure]) -> tuple[Measure, ...]:
@@ -232,14 +293,31 @@ def _keys(
     return keys
 
 
-def _finished(store: ResultStore, keys: dict[tuple[str, str], str]) -> dict[tuple[str, str], Cell]:
-    """Cells of an earlier run, under the names of this one."""
+def _finished(
+    store: ResultStore, keys: dict[tuple[str, str], str], origins: dict[str, dict[str, str]]
+) -> dict[tuple[str, str], Cell]:
+    """Cells of an earlier run, under the names of this one; warns of those of other code."""
     records = store.records()
+    by_place = {(r["ranker"], r["fold"]): r for r in records.values()}
     cells = {}
+    outdated: dict[str, int] = {}
     for (ranker, fold), key in keys.items():
-        cell = (
-            store.load({**records[key], "ranker": ranker, "fold": fold}) if key in records else None
+        if key in records:
+            cell = store.load({**records[key], "ranker": ranker, "fold": fold})
+            if cell is not None:
+                cells[ranker, fold] = cell
+        elif (ranker, fold) in by_place:
+            before = by_place[ranker, fold].get("origin")
+            told = changes(before, origins[ranker]) if before else [_UNRECORDED]
+            if told:
+                line = f"{ranker} ({'; '.join(told)})"
+                outdated[line] = outdated.get(line, 0) + 1
+    if outdated:
+        n_cells = sum(outdated.values())
+        warnings.warn(
+            f"{n_cells} finished cell{'s' if n_cells > 1 else ''} of {store.path} "
+            f"{'run' if n_cells > 1 else 'runs'} again: {', '.join(outdated)}.",
+            UserWarning,
+            stacklevel=3,
         )
-        if cell is not None:
-            cells[ranker, fold] = cell
     return cells

@@ -15,6 +15,7 @@ import numpy as np
 
 from rankwise.metrics import parse
 from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
+from rankwise.selection.lines import writing
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.standing import Standing, standings
 from rankwise.selection.table import leaderboard_text
@@ -188,9 +189,10 @@ class Leaderboard:
         )
 
     def to_json(self, path: str | Path) -> Path:
-        """Write :meth:`to_dict` to a file."""
+        """Write :meth:`to_dict` to a file; an OSError names it."""
         path = Path(path)
-        path.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+        with writing(path):
+            path.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
         return path
 
     @classmethod

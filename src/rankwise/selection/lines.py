@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+_ATTEMPTS = 2
+_FULL = ". Free some space there and run the same again"
 
 
 class JsonLines:
@@ -33,17 +38,20 @@ class JsonLines:
         ------
         ValueError, TypeError
             When it holds a NaN, an infinity or something that JSON has no word for.
+        OSError
+            When it cannot be written, naming the file. The records before it stay readable.
         """
         line = json.dumps(record, allow_nan=False, separators=(",", ":"))
-        is_new = not self.path.exists()
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-        try:
-            os.write(descriptor, f"\n{line}\n".encode())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        if is_new:
-            sync_folder(self.path.parent)
+        with writing(self.path):
+            is_new = not self.path.exists()
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                _write_whole(descriptor, f"\n{line}\n".encode())
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            if is_new:
+                sync_folder(self.path.parent)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if not self.path.exists():
@@ -55,6 +63,25 @@ class JsonLines:
                 continue
             if isinstance(record, dict):
                 yield record
+
+
+def _write_whole(descriptor: int, line: bytes) -> None:
+    """Append the line in one piece; what a short write has left is torn, and skipped by readers."""
+    for _ in range(_ATTEMPTS):
+        if os.write(descriptor, line) == len(line):
+            return
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Errors of the system inside the block name the file and say what to do."""
+    try:
+        yield
+    except OSError as error:
+        code = error.errno or errno.ENOSPC  # NumPy reports a short write without a code
+        hint = _FULL if code in (errno.ENOSPC, errno.EDQUOT) else ""
+        raise OSError(code, os.strerror(code) + hint, str(path)) from error
 
 
 def sync_folder(path: Path) -> None:

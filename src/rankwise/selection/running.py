@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from rankwise.metrics import Measure, evaluate
 from rankwise.metrics.predicting import Predicted, labels_of, scores_of
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
+from rankwise.selection.parcel import Parcel
 from rankwise.selection.ranks import predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
 from rankwise.selection.store import ResultStore
@@ -29,7 +31,7 @@ class Task:
     """Everything that one cell needs; travels to a worker process."""
 
     candidate: Candidate
-    fold: Fold
+    fold: Fold | Parcel
     fold_name: str
     select: Measure
     measures: tuple[Measure, ...]
@@ -40,13 +42,17 @@ class Task:
 
 
 def lost(task: Task, message: str) -> Cell:
-    """The failed cell of a task whose process was killed."""
-    return Cell(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
+    """The failed cell of a task whose process ended, recorded in the store."""
+    cell = Cell(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
+    if task.store is not None:
+        task.store.put(cell)
+    return cell
 
 
 def run(task: Task) -> Cell:
     """The finished, failed or skipped cell; it is in the store when this returns."""
-    empty = Cell(task.candidate.name, task.fold_name, SKIPPED, key=task.key)
+    origin = {} if task.store is None else task.candidate.origin
+    empty = Cell(task.candidate.name, task.fold_name, SKIPPED, key=task.key, origin=origin)
     if task.candidate.missing:
         return replace(empty, message=task.candidate.missing)
     try:
@@ -56,15 +62,22 @@ def run(task: Task) -> Cell:
         cell = replace(cell, notes=_distinct([*cell.notes, *(_line(w.message) for w in caught)]))
     except ImportError as error:
         cell = replace(empty, message=_line(error))
-    except Exception as error:  # a failed cell is reported and does not stop the rest
+    except BaseException as error:  # a failed cell is reported and does not stop the rest
+        if isinstance(error, KeyboardInterrupt) and not _ignores_interrupts():
+            raise  # Ctrl-C
         cell = replace(empty, status=FAILED, message=f"{type(error).__name__}: {_line(error)}")
     if task.store is not None:
         task.store.put(cell)
     return cell
 
 
+def _ignores_interrupts() -> bool:
+    """Whether Ctrl-C cannot reach this process, so that a KeyboardInterrupt is the ranker's own."""
+    return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
 def _run(task: Task, empty: Cell) -> Cell:
-    fold = task.fold
+    fold = task.fold.open() if isinstance(task.fold, Parcel) else task.fold
     train, test = _read_only(fold.train), _read_only(fold.test)
     vali = None if fold.vali is None else _read_only(fold.vali)
     for part in (train, test, vali):

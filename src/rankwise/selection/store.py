@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.selection.cell import DONE, Cell
-from rankwise.selection.lines import JsonLines, sync_folder
+from rankwise.selection.lines import JsonLines, sync_folder, writing
 
 
 class ResultStore:
@@ -67,7 +67,13 @@ class ResultStore:
             return None
 
     def put(self, cell: Cell) -> None:
-        """Write a cell; on return it is on disk."""
+        """Write a cell; on return it is on disk.
+
+        Raises
+        ------
+        OSError
+            When it cannot be written, naming the file. Cells written before stay readable.
+        """
         if cell.status == DONE:
             assert cell.scores is not None
             self._write_arrays(cell.key, cell)
@@ -78,14 +84,19 @@ class ResultStore:
 
     def _write_arrays(self, key: str, cell: Cell) -> None:
         temporary = self._arrays / f".{key}.{os.getpid()}.tmp"
-        with temporary.open("wb") as file:
-            np.savez(
-                file,
-                measures=np.array(list(cell.values)),
-                values=np.array(list(cell.values.values())),
-                scores=np.asarray(cell.scores),
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._npz(key))
-        sync_folder(self._arrays)
+        with writing(self._npz(key)):
+            try:
+                with temporary.open("wb") as file:
+                    np.savez(
+                        file,
+                        measures=np.array(list(cell.values)),
+                        values=np.array(list(cell.values.values())),
+                        scores=np.asarray(cell.scores),
+                    )
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(temporary, self._npz(key))
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+            sync_folder(self._arrays)

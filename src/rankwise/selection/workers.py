@@ -1,15 +1,25 @@
-"""Run tasks in worker processes; one that is killed does not take the others with it."""
+"""Run tasks in worker processes: one that crashes or runs too long does not take others with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import multiprocessing
+import os
+import pickle
+import re
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from pickle import PicklingError
+from typing import Any, Generic, TypeVar
 
-from joblib import Parallel, delayed
 from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.externals.loky.backend.reduction import dumps
+from joblib.externals.loky.backend.utils import kill_process_tree
 from joblib.parallel import get_active_backend
 
 T = TypeVar("T")
@@ -17,6 +27,10 @@ R = TypeVar("R")
 # What Dask, which is not imported here, calls the death of workers, and the loss of their data.
 _DEATHS = ("KilledWorker", "CancelledError", "FutureCancelledError")
 KILLED = "its process was killed, perhaps for want of memory. Try n_jobs=1."
+_NOT_SENT = (
+    "it cannot be sent to a worker process: {}. Use an estimator that pickles, or isolate=False."
+)
+_IDLE_SECONDS = 60
 
 
 def run_all(
@@ -24,7 +38,11 @@ def run_all(
     due: Callable[[], Iterator[T]],
     n_jobs: int,
     lost: Callable[[T, str], R],
-) -> Iterator[R]:
+    *,
+    isolate: bool = False,
+    time_limit: float | None = None,
+    sources: Mapping[str, str] | None = None,
+) -> Generator[R, None, None]:
     """Results of the tasks as they finish, ``n_jobs`` at a time.
 
     Within ``joblib.parallel_config("dask")`` they run on the cluster, else in processes here.
@@ -32,32 +50,248 @@ def run_all(
     Parameters
     ----------
     run : callable
-        From a task to its result; importable, and it never raises.
+        From a task to its result; importable. An exception that it raises ends the run.
     due : callable
-        Gives the tasks whose results have not been yielded yet.
+        Yields the tasks.
     n_jobs : int >= 1
-        1: in this process.
     lost : callable
-        The result of a task whose process was killed, from the task and a message.
+        The result of a task whose process ended or was stopped, from the task and a message.
+    isolate : bool
+        Use a worker process with ``n_jobs=1`` too; otherwise that runs in this process.
+    time_limit : float, optional
+        Seconds after which a task's process is stopped; needs worker processes on this machine.
+    sources : mapping of str to str, optional
+        Hash of the source by name, of classes that workers import. A worker that imported another
+        source of the same name is not used again.
+
+    Raises
+    ------
+    ValueError
+        When ``time_limit`` is given on a Dask cluster or in a process that cannot have children.
 
     Notes
     -----
-    Where a worker process is killed (out of memory, say), the tasks still due run one by one in
-    a process beside this one: then it is known whose fault it was, and the rest finishes.
+    Starting a worker takes as long as importing the library; workers wait for a minute for the
+    next call. They get this process's environment variables and working folder with every task,
+    and ignore Ctrl-C, which ends this process, and them with it.
     """
-    if n_jobs == 1:
-        yield from map(run, due())
-        return
-    client = getattr(get_active_backend()[0], "client", None)
+    client = _client() if n_jobs > 1 else None
+    is_daemon = bool(multiprocessing.current_process().daemon)
+    if time_limit is not None and (client is not None or is_daemon):
+        where = "on a Dask cluster" if client is not None else "in a daemonic process"
+        raise ValueError(
+            f"time_limit cannot be kept {where}, got time_limit={time_limit:g}. Leave it out, or "
+            "run compare in an ordinary process."
+        )
     if client is not None:
         yield from _on_cluster(run, due(), n_jobs, lost, client)
-        return
-    settings: Any = {"batch_size": 1, "return_as": "generator_unordered"}
-    parallel: Any = Parallel(n_jobs=n_jobs, **settings)
+    elif n_jobs == 1 and (not isolate or is_daemon):
+        yield from map(run, due())
+    else:
+        yield from _in_workers(run, due(), n_jobs, lost, time_limit, dict(sources or {}))
+
+
+def on_cluster() -> bool:
+    """Whether work goes to a Dask cluster."""
+    return _client() is not None
+
+
+def _client() -> Any:
+    return getattr(get_active_backend()[0], "client", None)
+
+
+class _Worker(Generic[T, R]):
+    """One process that runs one task at a time."""
+
+    def __init__(self) -> None:
+        self._executor = ProcessPoolExecutor(max_workers=1, initializer=_ignore_interrupts)
+        self._ready = self._executor.submit(_import_library)
+        self.sources: dict[str, str] = {}
+        self.timer: threading.Timer | None = None
+        self.future: Future[R] | None = None
+        self.deadline = float("inf")
+
+    def start(self, run: Callable[[T], R], task: T, time_limit: float | None) -> None:
+        """Begin a task; the time limit does not count the start of the process.
+
+        Raises
+        ------
+        PicklingError
+            When the task does not pickle.
+        """
+        try:
+            work = bytes(dumps((run, task)))
+        except Exception as error:  # whatever an object raises
+            raise PicklingError(f"{type(error).__name__}: {error}") from error
+        self.task = task
+        if time_limit is not None:
+            self._ready.result()
+            self.deadline = time.monotonic() + time_limit
+        self.future = self._executor.submit(_call, _Place.here(), work)
+
+    def finish(self) -> Future[R]:
+        """The finished task's future; the worker is free again."""
+        assert self.future is not None
+        future, self.future, self.deadline = self.future, None, float("inf")
+        return future
+
+    def stop(self) -> None:
+        """End the process, at once and with its children if it runs a task.
+
+        ``shutdown(kill_workers=True)`` can raise in the executor's thread when a task has just
+        been submitted; the executor is prepared for a process that dies.
+        """
+        if self.future is not None:
+            for process in list(self._executor._processes.values()):
+                kill_process_tree(process)
+            wait([self.future])
+        self._executor.shutdown(wait=True)
+
+
+_waiting: list[_Worker[Any, Any]] = []
+_lock = threading.Lock()
+
+
+def _keep(worker: _Worker[Any, Any]) -> None:
+    """Let a worker wait for the next call, for a while."""
+
+    def retire() -> None:
+        with _lock:
+            if worker not in _waiting:
+                return
+            _waiting.remove(worker)
+        worker.stop()
+
+    worker.timer = threading.Timer(_IDLE_SECONDS, retire)
+    worker.timer.daemon = True
+    with _lock:
+        _waiting.append(worker)
+    worker.timer.start()
+
+
+def _take(sources: dict[str, str]) -> _Worker[Any, Any]:
+    """A waiting worker that has imported no other version of these sources, or a new one."""
+    worker = None
+    while worker is None:
+        with _lock:
+            worker = _waiting.pop() if _waiting else _Worker()
+        if worker.timer is not None:
+            worker.timer.cancel()
+        if any(worker.sources.get(name, of) != of for name, of in sources.items()):
+            worker.stop()
+            worker = None
+    worker.sources |= sources
+    return worker
+
+
+def _in_workers(
+    run: Callable[[T], R],
+    tasks: Iterator[T],
+    n_jobs: int,
+    lost: Callable[[T, str], R],
+    time_limit: float | None,
+    sources: dict[str, str],
+) -> Iterator[R]:
+    busy: list[_Worker[T, R]] = []
+    free: list[_Worker[T, R]] = []
     try:
-        yield from parallel(delayed(run)(task) for task in due())
-    except TerminatedWorkerError:
-        yield from _one_by_one(run, due(), lost)
+        more = True
+        while more or busy:
+            while more and len(busy) < n_jobs:
+                task = next(tasks, None)
+                if task is None:
+                    more = False
+                    break
+                worker = free.pop() if free else _take(sources)
+                try:
+                    worker.start(run, task, time_limit)
+                except PicklingError as error:
+                    free.append(worker)
+                    yield lost(task, _NOT_SENT.format(error))
+                else:
+                    busy.append(worker)
+            if not busy:
+                break
+            left = min(worker.deadline for worker in busy) - time.monotonic()
+            futures = [worker.future for worker in busy if worker.future is not None]
+            wait(futures, None if time_limit is None else max(0.0, left), FIRST_COMPLETED)
+            for worker in list(busy):
+                assert worker.future is not None
+                if worker.future.done():
+                    busy.remove(worker)
+                    future = worker.finish()
+                    error = future.exception()
+                    if isinstance(error, BrokenProcessPool):
+                        worker.stop()
+                        yield lost(worker.task, _how_it_ended(error))
+                        continue
+                    free.append(worker)
+                    if isinstance(error, PicklingError):
+                        yield lost(worker.task, _NOT_SENT.format(error))
+                    else:
+                        yield future.result()
+                elif worker.deadline <= time.monotonic():
+                    busy.remove(worker)
+                    worker.stop()
+                    yield lost(worker.task, f"stopped at the time limit of {time_limit:g} s")
+    finally:
+        for worker in busy:
+            worker.stop()
+        for worker in free:
+            _keep(worker)
+
+
+def _how_it_ended(error: BrokenProcessPool) -> str:
+    """What the executor knows of the end of a process, as a message."""
+    found = re.search(r"exit codes? of the workers? (?:is|are) \{(.*?)\}", str(error))
+    if found is None:
+        return " ".join(str(error.__cause__ or error).split())
+    return KILLED if "SIGKILL" in found[1] else f"its process ended: {found[1]}."
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C goes to all processes of a terminal; the one that waits for this one handles it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _import_library() -> None:
+    """Unpickling this function has imported the library."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What a task can see of the process that asks for it."""
+
+    environment: dict[str, str]
+    folder: str
+    path: list[str]
+
+    @classmethod
+    def here(cls) -> _Place:
+        return cls(dict(os.environ), os.getcwd(), list(sys.path))
+
+    def enter(self, before: _Place | None) -> None:
+        """Make this process see the same."""
+        for name in (before.environment if before else {}).keys() - self.environment.keys():
+            os.environ.pop(name, None)
+        os.environ.update(self.environment)
+        os.chdir(self.folder)
+        sys.path[:] = self.path
+
+
+_last_place: _Place | None = None
+
+
+def _call(place: _Place, work: bytes) -> Any:
+    """The result of a pickled task, which is unpickled where its modules can be found."""
+    global _last_place
+    place.enter(_last_place)
+    _last_place = place
+    try:
+        run, task = pickle.loads(work)
+    except Exception as error:
+        raise PicklingError(f"{type(error).__name__}: {error}") from error
+    return run(task)
 
 
 def _on_cluster(
@@ -104,20 +338,3 @@ def _finished(waiting: dict[Future[R], T], dead: list[T]) -> Iterator[R]:
             dead.append(task)
         else:
             raise error
-
-
-def _one_by_one(
-    run: Callable[[T], R], tasks: Iterator[T], lost: Callable[[T, str], R]
-) -> Iterator[R]:
-    """Results of the tasks in a worker process that is replaced whenever it dies."""
-    executor = ProcessPoolExecutor(max_workers=1)
-    try:
-        for task in tasks:
-            try:
-                yield executor.submit(run, task).result()
-            except BrokenProcessPool:
-                executor.shutdown()
-                executor = ProcessPoolExecutor(max_workers=1)
-                yield lost(task, KILLED)
-    finally:
-        executor.shutdown()

@@ -1,0 +1,105 @@
+"""Folds on their way to worker processes: large arrays as files that workers map, read-only."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+
+from rankwise.datasets.data import Fold
+from rankwise.selection.lines import writing
+
+_LARGE = 1 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """A fold in files."""
+
+    folder: Path
+
+    def open(self) -> Fold:
+        """The fold; a process keeps the last one that it opened."""
+        return _open(self.folder)
+
+    def remove(self) -> None:
+        """Delete the files; processes that have opened them keep their arrays."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Parcels:
+    """Context that packs folds into a temporary folder and removes it at the end."""
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="rankwise-", ignore_cleanup_errors=True)
+        self._n_packed = 0
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._folder.cleanup()
+
+    def pack(self, fold: Fold) -> Parcel:
+        """Write a fold.
+
+        Raises
+        ------
+        OSError
+            When the disk is full, naming the file.
+        """
+        folder = Path(self._folder.name) / str(self._n_packed)
+        self._n_packed += 1
+        folder.mkdir()
+        path = folder / "fold"
+        with writing(path), path.open("wb") as file:
+            _Pickler(file, folder).dump(fold)
+        return Parcel(folder)
+
+
+class _Pickler(pickle.Pickler):
+    """Writes arrays of a megabyte or more to files of their own."""
+
+    def __init__(self, file: BinaryIO, folder: Path) -> None:
+        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
+        self._folder = folder
+        self._names: dict[int, str] = {}
+
+    def persistent_id(self, value: Any) -> str | None:
+        """Name of the file of a large array."""
+        is_large = isinstance(value, np.ndarray) and value.nbytes >= _LARGE
+        if not is_large or value.dtype.hasobject:
+            return None
+        if id(value) not in self._names:
+            name = f"{len(self._names)}.npy"
+            path = self._folder / name
+            with writing(path):
+                np.save(path, value, allow_pickle=False)
+            self._names[id(value)] = name
+        return self._names[id(value)]
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, file: BinaryIO, folder: Path) -> None:
+        super().__init__(file)
+        self._folder = folder
+
+    def persistent_load(self, name: str) -> Any:
+        """The array of a file, as a plain read-only array."""
+        return np.asarray(np.load(self._folder / name, mmap_mode="r", allow_pickle=False))
+
+
+@lru_cache(maxsize=1)
+def _open(folder: Path) -> Fold:
+    with (folder / "fold").open("rb") as file:
+        return _Unpickler(file, folder).load()

@@ -1,0 +1,236 @@
+"""A ranker that exits, crashes or never ends fails alone, with one job and with two."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.linear_model import Ridge
+
+from rankwise.selection import compare
+from rankwise.selection.store import ResultStore
+from rankwise.selection.workers import _Worker, run_all
+from tests.selection.helpers import Column, Moody, graded_data, one_fold
+
+ENDS = {
+    "exit": (lambda: sys.exit("bye"), "SystemExit: bye"),
+    "interrupt": (lambda: signal.raise_signal(signal.SIGINT) or _raise(), "KeyboardInterrupt: "),
+    "_exit": (lambda: os._exit(3), "its process ended: EXIT(3)."),
+    "crash": (lambda: ctypes.string_at(0), "its process ended: SIGSEGV(-11)."),
+    "kill": (lambda: os.kill(os.getpid(), signal.SIGKILL), "was killed"),
+}
+
+
+def _raise():
+    raise KeyboardInterrupt
+
+
+class Ends(BaseEstimator):
+    """Ends its process in one of the ways of the table."""
+
+    def __init__(self, how="exit"):
+        self.how = how
+
+    def fit(self, X, y):
+        ENDS[self.how][0]()
+        return self
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="exit codes of POSIX")
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_every_end_of_a_process_is_that_cells_failure(rng, tmp_path, n_jobs):
+    rankers = {how: Ends(how) for how in ENDS} | {"good": Column(0)}
+    fold = one_fold(rng)
+    board = compare(rankers, fold, n_jobs=n_jobs, store=tmp_path)
+    for how, (_, message) in ENDS.items():
+        cell = board.cell(how, "fold1")
+        assert (cell.status, message in cell.message) == ("failed", True), cell.message
+    assert board.cell("good", "fold1").status == "done"
+    assert board.best == "good"
+    logged = [record["ranker"] for record in ResultStore(tmp_path)._lines]
+    assert sorted(logged) == sorted(rankers)
+
+
+def test_a_time_limit_stops_a_cell_and_the_rest_runs(rng):
+    rankers = {"endless": Moody("fine", pause=1000.0), "good": Column(0)}
+    board = compare(rankers, one_fold(rng), time_limit=4)
+    assert board.cell("endless", "fold1").message == "stopped at the time limit of 4 s"
+    assert board.cell("good", "fold1").status == "done"
+    assert "failed: endless (fold1): stopped at the time limit of 4 s" in str(board)
+
+
+def test_children_of_a_stopped_cell_end_with_it(tmp_path):
+    """A search with processes of its own, say."""
+    done = list(
+        run_all(_start_child, lambda: iter([str(tmp_path / "pid")]), 1, _lost, isolate=True,
+                time_limit=4)
+    )  # fmt: skip
+    assert done == ["stopped at the time limit of 4 s"]
+    pid = int((tmp_path / "pid").read_text())
+    for _ in range(1000):
+        if not _is_running(pid):
+            break
+        time.sleep(0.01)
+    assert not _is_running(pid)
+
+
+def _is_running(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _start_child(path):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+    with open(path, "w") as file:
+        file.write(str(child.pid))
+    child.wait()
+
+
+def _lost(task, message):
+    return message
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
+def test_ctrl_c_stops_the_run(rng, monkeypatch):
+    """Of the user: the signal reaches this process, wherever the cells run."""
+    started = threading.Event()
+    begin = _Worker.start
+
+    def start(self, *arguments):
+        begin(self, *arguments)
+        started.set()
+
+    monkeypatch.setattr(_Worker, "start", start)
+    main = threading.main_thread().ident
+
+    def interrupt():
+        started.wait()
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        compare({"endless": Moody("fine", pause=1000.0)}, one_fold(rng))
+    thread.join()
+
+
+def test_in_this_process_an_interrupt_goes_through_and_an_exit_does_not(rng):
+    fold = one_fold(rng)
+    board = compare({"exit": Ends("exit"), "good": Column(0)}, fold, isolate=False)
+    assert board.cell("exit", "fold1").message == "SystemExit: bye"
+    with pytest.raises(KeyboardInterrupt):
+        compare({"interrupt": Ends("interrupt")}, fold, isolate=False)
+
+
+def test_the_numbers_are_the_same_in_both_kinds_of_process(rng):
+    data = graded_data(rng, n_queries=40, docs=60, n_features=120)  # X is large enough for a file
+    assert data.X.nbytes > 2 << 20
+    rankers = {"ridge": Ridge(), "noisy": Column(0, noise=1.0), "elm": "pairwise_elm"}
+    inside = compare(rankers, data, cv=3, isolate=False)
+    outside = compare(rankers, data, cv=3)
+    for one, other in zip(inside.cells, outside.cells, strict=True):
+        np.testing.assert_array_equal(one.scores, other.scores)
+        assert one.chosen == other.chosen
+
+
+def test_locally_defined_rankers_and_functions_travel(rng):
+    shift = 3.0
+
+    class Local(BaseEstimator):
+        def __init__(self, function=None):
+            self.function = function
+
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return self.function(X[:, 0]) + shift
+
+    board = compare({"local": Local(lambda x: 2 * x), "peer": Column(0)}, one_fold(rng))
+    assert board.cell("local", "fold1").status == "done"
+    np.testing.assert_allclose(
+        board.cell("local", "fold1").scores, 2 * board.cell("peer", "fold1").scores + 3
+    )
+
+
+def test_what_does_not_pickle_fails_alone_and_runs_in_this_process(rng):
+    held = Column(0)
+    held.random_state = threading.Lock()  # a parameter that cannot be sent
+    rankers = {"held": _Held(), "good": Column(0)}
+    fold = one_fold(rng)
+    board = compare(rankers, fold)
+    assert "cannot be sent to a worker process" in board.cell("held", "fold1").message
+    assert board.cell("good", "fold1").status == "done"
+    assert compare(rankers, fold, isolate=False).cell("held", "fold1").status == "done"
+
+
+class _Held(BaseEstimator):
+    """Holds a lock, which does not pickle."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+
+    def __sklearn_clone__(self):
+        return self
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+def test_workers_see_the_environment_and_folder_of_the_call(rng, monkeypatch, tmp_path):
+    monkeypatch.setenv("RANKWISE_TEST_COLUMN", "1")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "factor").write_text("2")
+    fold = one_fold(rng)
+    first = compare({"r": _Surroundings()}, fold).cells[0]
+    monkeypatch.delenv("RANKWISE_TEST_COLUMN")
+    (tmp_path / "deeper").mkdir()
+    monkeypatch.chdir(tmp_path / "deeper")
+    (tmp_path / "deeper" / "factor").write_text("5")
+    second = compare({"r": _Surroundings()}, fold).cells[0]
+    np.testing.assert_array_equal(first.scores, 2 * fold.test.X[:, 1])
+    np.testing.assert_array_equal(second.scores, 5 * fold.test.X[:, 0])
+
+
+class _Surroundings(BaseEstimator):
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        with open("factor") as file:
+            return float(file.read()) * X[:, int(os.environ.get("RANKWISE_TEST_COLUMN", 0))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"time_limit": 0}, "positive number of seconds, got 0"),
+        ({"time_limit": float("nan")}, "positive number of seconds, got nan"),
+        ({"isolate": False, "n_jobs": 2}, "runs cells in this process, got n_jobs=2"),
+        ({"isolate": False, "time_limit": 5}, "runs cells in this process, got time_limit=5"),
+    ],
+)
+def test_wrong_limits_raise_before_anything_runs(rng, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        compare({"a": Moody("error")}, one_fold(rng), **arguments)

@@ -16,7 +16,17 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from scipy import sparse
 
-from rankwise._structure import Array, Many, Number, Optional, Part, Rule, floats, require
+from rankwise._structure import (
+    Array,
+    Many,
+    Number,
+    Optional,
+    Part,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+)
 from rankwise.features.nystroem_map import NystroemMap
 from rankwise.features.random_nodes import SLICE_ROWS, NodeMap
 from rankwise.solvers.dual import DualPath, dual_path
@@ -83,6 +93,7 @@ class ShiftedColumns:
     _structure: ClassVar[dict[str, Rule]] = {
         "shift": floats("n_features_in_"),
         "ones": Number("b"),
+        "scale": Sometimes(Optional(floats("n_features_in_"))),
     }
 
     shift: Float64Array

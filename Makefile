@@ -9,7 +9,7 @@ BENCH_ARGS ?=
 FUZZ_TARGETS ?= all
 FUZZ_CASES ?= 10000
 FUZZ_FIRST ?= 0
-BOUNDSCHECK_CASES ?= 150
+BOUNDSCHECK_CASES ?= 100
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 export PYTHONUTF8 = 1

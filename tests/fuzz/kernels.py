@@ -21,7 +21,6 @@ RANKERS: dict[str, Any] = {
     "ada_rank": lambda: rw.AdaRank(n_estimators=5),
     "frank": lambda: rw.FRank(n_estimators=5),
     "lsrrank": lambda: rw.LSRRank(),
-    "mc_rank": lambda: rw.McRank(n_estimators=3),
     "rank_boost": lambda: rw.RankBoost(n_estimators=5),
     "rank_lr": lambda: rw.RankLR(),
     "rank_svm": lambda: rw.RankSVM(),

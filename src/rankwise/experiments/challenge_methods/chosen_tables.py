@@ -8,7 +8,10 @@ from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, Setting
 from rankwise.experiments.lin2010_challenge.plan import COSTS, Extent, cell_name
 
 NO_TORCH = 'BoltzRank needs torch, which is not installed: pip install "rankwise[neural]".'
-ABSENT = "Its cells have not run: they are no part of a quick run, or the data are not there."
+ABSENT = (
+    "Its cells have not run: they are no part of a quick run, the data are not there, or the run "
+    "ended before them."
+)
 
 
 class Methods(Chosen):

@@ -153,8 +153,8 @@ def test_every_published_cell_has_a_place_and_nothing_leaves_notes():
     rows = Recommendation().published("published.csv")
     wanted = [r for r in rows if r["method"] in plan.PATHS and r["data"] != "books"]
     made = EXPERIMENT.tables({}, quick=False)
-    shown = [value for value in made[0].values if value.paper is not None]
-    assert sorted(v.paper for v in shown) == sorted(float(r["mean"]) for r in wanted)
+    shown = [value.paper for value in made[0].values if value.paper is not None]
+    assert sorted(shown) == sorted(float(r["mean"]) for r in wanted)
     for value in made[0].values:
         assert value.verdict is Verdict.NOT_RUN
         assert value.note == tables.ABSENT

@@ -125,10 +125,15 @@ def test_ctrl_c_stops_the_run(rng, monkeypatch):
         started.wait()
         signal.pthread_kill(main, signal.SIGINT)
 
+    # A process that was started in the background may have inherited that the signal is ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     thread = threading.Thread(target=interrupt)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        compare({"endless": Moody("fine", pause=1000.0)}, one_fold(rng))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            compare({"endless": Moody("fine", pause=1000.0)}, one_fold(rng))
+    finally:
+        signal.signal(signal.SIGINT, before)
     thread.join()
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 _ATTEMPTS = 2
+# All that NumPy's ``tofile`` says of a full disk; it gives no error number.
+_SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 _FULL = ". Free some space there and run the same again"
 
 
@@ -75,13 +78,23 @@ def _write_whole(descriptor: int, line: bytes) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Errors of the system inside the block name the file and say what to do."""
+    """Errors of the system inside the block name the file and, on a full disk, the way out.
+
+    An error that already names a file keeps that name.
+    """
     try:
         yield
     except OSError as error:
-        code = error.errno or errno.ENOSPC  # NumPy reports a short write without a code
+        name = str(path) if error.filename is None else error.filename
+        code = error.errno
+        if code is None and _SHORT_WRITE.fullmatch(str(error)):
+            code = errno.ENOSPC
+        if code is None:
+            if error.filename is not None:
+                raise
+            raise OSError(None, str(error), name) from error
         hint = _FULL if code in (errno.ENOSPC, errno.EDQUOT) else ""
-        raise OSError(code, os.strerror(code) + hint, str(path)) from error
+        raise OSError(code, os.strerror(code) + hint, name) from error
 
 
 def sync_folder(path: Path) -> None:

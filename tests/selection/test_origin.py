@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 import types
@@ -32,6 +33,14 @@ def used(x):
 
 def unused(x):
     return x * {unused}
+
+def stepping(x, by=None):
+    return helpers_of_mine.shift(x)
+
+held = None
+
+def through(x):
+    return held(x)
 
 class Base(BaseEstimator):
     def __init__(self, step=None):
@@ -93,10 +102,65 @@ def test_parameters_count_too(monkeypatch):
     found = origin(make_pipeline(FunctionTransformer(np.log1p), Ridge()))
     assert not [name for name in found if name.startswith(SOURCE) and "rankwise" not in name]
     function = vars(sys.modules["module_of_mine"])["used"]
-    for step in (function, functools.partial(function, 1), mine, [mine()]):
-        assert origin(Column(step)).keys() > origin(Column(0)).keys() or isinstance(
-            step, functools.partial
-        )
+    plain = origin(Column(0)).keys()
+    for step in (function, functools.partial(function, 1), mine, [mine()], mine().predict):
+        assert origin(Column(step)).keys() > plain
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        lambda step: functools.partial(step, 1),
+        lambda step: functools.partial(print, step),
+        lambda step: functools.partial(print, key=step),
+        lambda step: [("step", functools.partial(functools.partial, step))],
+    ],
+    ids=["function", "argument", "keyword", "nested"],
+)
+def test_what_a_partial_holds_counts_with_the_functions_it_calls(monkeypatch, wrapped):
+    def found(helper):
+        build(monkeypatch, helper)
+        step = vars(sys.modules["module_of_mine"])["stepping"]
+        return source_of(Column(wrapped(step)), "module_of_mine:stepping")
+
+    assert found("0.0") == found("0.0") != found("2.0")
+
+
+@pytest.mark.parametrize("how", ["key", "argument"])
+def test_a_partial_that_code_refers_to_is_followed(monkeypatch, how):
+    def found(helper):
+        build(monkeypatch, helper)
+        module = sys.modules["module_of_mine"]
+        step = vars(module)["stepping"]
+        held = functools.partial(print, key=step) if how == "key" else functools.partial(step)
+        monkeypatch.setattr(module, "held", held)
+        return source_of(Column(vars(module)["through"]), "module_of_mine:through")
+
+    assert found("0.0") == found("0.0") != found("2.0")
+
+
+def test_packages_of_the_user_site_count_by_their_version(tmp_path):
+    code = (
+        "import site, sys\n"
+        "from pathlib import Path\n"
+        "folder = Path(site.getusersitepackages())\n"
+        "(folder / 'other_name-1.5.dist-info').mkdir(parents=True)\n"
+        "(folder / 'other_name-1.5.dist-info' / 'METADATA').write_text(\n"
+        "    'Metadata-Version: 2.1\\nName: other-name\\nVersion: 1.5\\n')\n"
+        "(folder / 'other_name-1.5.dist-info' / 'top_level.txt').write_text('of_the_user')\n"
+        "(folder / 'of_the_user.py').write_text('def step(x):\\n    return x\\n')\n"
+        "sys.path.append(str(folder))\n"
+        "import of_the_user\n"
+        "from rankwise.selection.origin import origin\n"
+        "from tests.selection.helpers import Column\n"
+        "found = origin(Column(of_the_user.step))\n"
+        "print(found.get('other-name'), [name for name in found if 'of_the_user' in name])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONUSERBASE": str(tmp_path)},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "1.5 []"
 
 
 def test_compiled_functions_are_followed(monkeypatch):

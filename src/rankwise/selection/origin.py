@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import site
 import sys
 import sysconfig
 import types
@@ -80,14 +81,29 @@ def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
 
 
 def _parts(estimator: Any) -> Iterator[Any]:
-    """Classes and functions of an estimator and of its parameters."""
+    """Classes and functions of an estimator and of its parameters, each once."""
     seen = set()
     for value in [estimator, *estimator.get_params(deep=True).values()]:
-        for one in value if isinstance(value, list | tuple) else [value]:
-            code = one if isinstance(one, type | types.FunctionType) else type(one)
+        for code in _code_of(value):
             if code not in seen:
                 seen.add(code)
                 yield code
+
+
+def _code_of(value: Any) -> Iterator[Any]:
+    """Classes and functions that a value runs or holds; a partial holds all that it was given."""
+    parts: Iterable[Any]
+    if isinstance(value, functools.partial):
+        parts = (value.func, *value.args, *value.keywords.values())
+    elif isinstance(value, types.MethodType):
+        parts = (value.__func__, value.__self__)
+    elif isinstance(value, list | tuple):
+        parts = value
+    else:
+        yield value if isinstance(value, type | types.FunctionType) else type(value)
+        return
+    for part in parts:
+        yield from _code_of(part)
 
 
 class _Walk:
@@ -104,7 +120,11 @@ class _Walk:
             self.modules.add(value.__name__)
             return None
         if isinstance(value, functools.partial):
-            return [self.describe(part) for part in (value.func, *value.args)]
+            given = sorted(value.keywords.items())
+            return [
+                [self.describe(part) for part in (value.func, *value.args)],
+                [[name, self.describe(part)] for name, part in given],
+            ]
         if isinstance(value, classmethod | staticmethod):
             value = value.__func__
         elif isinstance(value, property):
@@ -203,12 +223,19 @@ def _is_own(module: str) -> bool:
     if not root or root == "rankwise" or root in sys.stdlib_module_names:
         return root == "__main__"
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is None or not Path(file).resolve().is_relative_to(_installed())
+    return file is None or not _is_installed(Path(file).resolve())
+
+
+def _is_installed(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in _install_folders())
 
 
 @cache
-def _installed() -> Path:
-    return Path(sysconfig.get_path("purelib")).resolve()
+def _install_folders() -> frozenset[Path]:
+    """Where installers put packages: of the environment, the user and the system."""
+    folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    folders += [*site.getsitepackages(), site.getusersitepackages()]
+    return frozenset(Path(folder).resolve() for folder in folders)
 
 
 def _library(module: str) -> dict[str, str]:
@@ -242,7 +269,7 @@ def _distribution(root: str) -> str:
 def _package_hash() -> str:
     """Hash of this package's modules in a checkout; empty where it is installed."""
     folder = Path(rankwise.__file__).resolve().parent
-    if folder.is_relative_to(_installed()):
+    if _is_installed(folder):
         return ""
     hasher = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):

@@ -1,4 +1,4 @@
-"""The largest t over pairs: against a loop over permutations, and in how often it errs."""
+"""The largest t over pairs: against a loop over all signs, and in how often it errs."""
 
 from __future__ import annotations
 
@@ -21,27 +21,20 @@ def largest_t(values, strata):
     return np.nanmax(np.where(np.eye(len(t), dtype=bool), np.nan, t))
 
 
-def all_permutations(values):
-    """Every way to permute the counted values within the queries."""
-    rows = []
-    for row in values:
-        places = np.flatnonzero(~np.isnan(row))
-        rows.append([])
-        for order in itertools.permutations(places):
-            permuted = row.copy()
-            permuted[places] = row[list(order)]
-            rows[-1].append(permuted)
-    return (np.array(choice) for choice in itertools.product(*rows))
+def all_flips(values):
+    """Every way to give each query a sign."""
+    signs = itertools.product([1.0, -1.0], repeat=len(values))
+    return (np.array(sign)[:, None] * values for sign in signs)
 
 
 @pytest.mark.parametrize("missing", [False, True])
-@pytest.mark.parametrize("folds", [None, [0, 1, 0, 1]])
-def test_p_values_are_those_of_all_permutations(rng, missing, folds):
-    values = np.round(rng.random((4, 3)) + np.array([0.0, 0.2, 0.6]), 2)
+@pytest.mark.parametrize("folds", [None, [0, 1, 0, 1, 0, 1]])
+def test_p_values_are_those_of_all_flips(rng, missing, folds):
+    values = np.round(rng.random((6, 3)) + np.array([0.0, 0.2, 0.6]), 2)
     if missing:
         values[1, 2] = values[3, 0] = np.nan
     pairs = pair_differences(values, folds)
-    maxima = np.array([largest_t(v, folds) for v in all_permutations(values)])
+    maxima = np.array([largest_t(v, folds) for v in all_flips(values)])
     expected = np.mean(maxima[:, None, None] >= np.abs(t_statistics(pairs)) * (1 - 1e-9), axis=0)
     found = max_t(values, pairs, strata=folds, n_resamples=40_000, random_state=3)
     off = ~np.eye(3, dtype=bool)
@@ -113,15 +106,18 @@ def test_equal_constant_and_missing_systems(rng):
         assert math.isnan(rows[name].p_corrected)
 
 
-@pytest.mark.parametrize(("n_rankers", "n"), [(2, 500), (5, 400), (9, 300), (15, 250), (25, 200)])
+@pytest.mark.parametrize(("n_rankers", "n"), [(2, 400), (5, 400), (9, 600), (15, 400), (25, 400)])
 def test_error_rates(n_rankers, n):
-    """At most .05 beyond sampling error, with all rankers equal and with half of them worse.
+    """At most .05 beyond sampling error, be the rankers equal, unequal in spread or half worse.
 
-    The test of version 0.1, against the best ranker only, errs more and more often.
+    The test of version 0.1, against the best ranker only, errs more and more often. Permuting the
+    values of a query among rankers errs in .09 to .17 of the samples with unequal spread.
     """
     found = rates(n_rankers, n)
     bound = 4 * math.sqrt(0.05 * 0.95 / n)
+    assert bound < 0.05  # a test that never rejects fails
     assert found["max-t"].equal == pytest.approx(0.05, abs=bound)
+    assert found["max-t"].unequal_spread == pytest.approx(0.05, abs=bound)
     for name in ("max-t", "holm"):
         assert found[name].equal_of_best <= found[name].equal <= 0.05 + bound
         assert found[name].half_worse <= 0.05 + bound

@@ -178,7 +178,7 @@ def test_text_is_aligned_and_complete(board):
         assert f"{row['mean']:.4f} ± {half:.4f}" in line
         assert line.split()[:2] == [str(row["rank"]), row["ranker"]]
     assert "AP = AP(" in text
-    assert "p of this difference: max-t permutation test over all pairs of rankers." in text
+    assert "p of this difference: max-t sign-flip test over all pairs of rankers." in text
 
 
 def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals(rng):

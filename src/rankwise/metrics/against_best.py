@@ -42,8 +42,9 @@ class Comparison:
     mean, low, high : float
         Mean over queries (over folds, if there are any) and its interval.
     difference, difference_low, difference_high : float
-        Mean difference to the best system on the queries that count for both, and an interval that
-        holds jointly for all pairs of systems; the ends are NaN in the best system's own row.
+        Mean difference to the best system on the queries that count for both, and its interval
+        among the joint intervals of all pairs of systems; the ends are NaN in the best system's
+        own row.
     p_value, p_corrected : float
         Test against the best system, plain and corrected for all pairs; NaN in the best system's
         own row.
@@ -92,7 +93,7 @@ def compare_to_best(
         are those of :func:`paired_test`, on the queries of all folds.
     correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
         Correction over all pairs of systems, which accounts for the selection of the best by the
-        same queries. "max-t": permutation test of the largest t statistic of a pair (method "t"
+        same queries. "max-t": sign-flip test of the largest t statistic of a pair (method "t"
         only); "holm", "bonferroni": any dependence; "benjamini-hochberg": the false discovery
         rate instead of the chance of any false rejection. None: "max-t" with method "t", "holm"
         with the others.
@@ -103,9 +104,9 @@ def compare_to_best(
     interval : {"t", "bca", "percentile"}
         Interval of a mean: :func:`t_intervals`, or :func:`bootstrap_interval` with this method.
     n_resamples : int >= 1
-        Permutations and bootstrap samples.
+        Draws of signs and bootstrap samples.
     random_state : int
-        Seed of the permutations and bootstrap samples.
+        Seed of the draws of signs and bootstrap samples.
 
     Returns
     -------

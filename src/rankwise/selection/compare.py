@@ -90,14 +90,14 @@ def compare(
         fails alone. False: run them in this process, where debuggers and profilers see them; a
         crash ends the comparison.
     random_state : int
-        Seed for folds, for unset random states and for permutation tests.
+        Seed for folds, for unset random states and for resampling tests.
     progress : callable, optional
         ``progress(done, total, cell)`` after each cell, in this process.
     test : {"t", "wilcoxon", "randomisation"}
         Paired test of the per-query values of two rankers.
     correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
         Correction of the p-values over all pairs of rankers, which accounts for the selection of
-        the best ranker by the same queries. "max-t": permutation test of the largest t statistic,
+        the best ranker by the same queries. "max-t": sign-flip test of the largest t statistic,
         with ``test="t"`` only. None: "max-t" with ``test="t"``, "holm" with the others.
     confidence : float in (0, 1)
         Level of the intervals. A ranker is called not separable from the best if its corrected

@@ -50,7 +50,7 @@ def how_tested(settings: Settings) -> str:
     """The test and its correction, as a phrase."""
     correction = check_correction(settings.test, settings.correction)
     if correction == "max-t":
-        return "max-t permutation test over all pairs of rankers"
+        return "max-t sign-flip test over all pairs of rankers"
     test = _TESTS.get(settings.test, settings.test)
     return f"paired {test} test, {_CORRECTED[correction]} over all pairs of rankers"
 

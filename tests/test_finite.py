@@ -35,6 +35,21 @@ def test_a_kernel_of_the_user_keeps_its_warnings(rng):
     assert np.isfinite(scores).all()
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, OverflowError, np.linalg.LinAlgError])
+def test_a_kernel_of_the_user_keeps_its_errors(rng, error):
+    X, y = rng.normal(size=(12, 2)), np.arange(12) % 3
+
+    def kernel(X, Z):
+        if error is ZeroDivisionError:
+            return X @ Z.T / (1 // 0)
+        if error is OverflowError:
+            return X @ Z.T * 10.0**400
+        return np.linalg.inv(np.zeros((2, 2)))
+
+    with pytest.raises(error):
+        RankRLS(kernel=kernel).fit(X, y)
+
+
 @pytest.mark.parametrize(
     "run",
     [

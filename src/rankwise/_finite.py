@@ -5,7 +5,7 @@ Numbers near the ends of float64 overflow somewhere inside a solver. Every class
 defined. Inside them an overflow, an invalid operation or a division by zero in the library's own
 array arithmetic is an error, other libraries and callables of the user keep NumPy's warnings, and
 what comes out is looked at once more. The message names the column of X, the targets or the
-weights whose values are farthest from 1.
+weights whose values are farthest from 1. What a callable of the user raises is passed on as it is.
 
 Complexity: one pass over the scores; X is looked at only when something has failed.
 """
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from inspect import signature
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ COEFFICIENTS = ("coef_", "intercept_", "dual_coef_", "output_weights_", "thresho
 _PACKAGE = __name__.partition(".")[0]
 # Frames of NumPy and SciPy stand for whoever called them.
 _ARITHMETIC = ("numpy", "scipy")
+# Libraries that fit and predict on behalf of the estimators.
+_FOUNDATIONS = (
+    *_ARITHMETIC, "sklearn", "joblib", "threadpoolctl", "numba", "lightgbm", "xgboost", "catboost",
+    "torch", "dask", "distributed", "pandas", "pyarrow",
+)  # fmt: skip
 
 
 class FiniteResults:
@@ -99,6 +105,8 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
                 return result
             cause = None
         except (ArithmeticError, np.linalg.LinAlgError) as error:
+            if _is_of_a_callable(error, method):
+                raise
             problem, cause = f"failed outside the range of float64 ({error})", error
         given = parameters.bind(self, *args, **kwargs).arguments
         raise ValueError(
@@ -106,6 +114,22 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
         ) from cause
 
     return guarded
+
+
+def _is_of_a_callable(error: BaseException, method: Callable[..., Any]) -> bool:
+    """Whether a callable of the user raised it inside ``method``.
+
+    That is neither this library nor what it is built on, nor the package that defines ``method``.
+    """
+    own = (_PACKAGE, method.__module__.partition(".")[0])
+    packages = [_package_of(frame) for frame, _ in walk_tb(error.__traceback__)]
+    while packages:
+        package = packages.pop()
+        if package in own:
+            return False
+        if package not in _FOUNDATIONS and package not in sys.stdlib_module_names:
+            return True
+    return False
 
 
 def _not_finite_attribute(estimator: Any) -> str:

@@ -328,6 +328,37 @@ def test_sparse_matrices_are_bounded_before_they_are_unpacked(model_file, tmp_pa
         load(path, max_bytes=10**7)
 
 
+@pytest.mark.parametrize("suffix", [".bin", ".npy", ""])
+def test_an_entry_is_checked_as_it_is_read_whatever_its_name(model_file, tmp_path, suffix):
+    path = tmp_path / "renamed.skops"
+    with zipfile.ZipFile(model_file) as old, zipfile.ZipFile(path, "w") as new:
+        (name,) = (name for name in old.namelist() if name.endswith(".npz"))
+        other = name.removesuffix(".npz") + suffix
+        for entry in old.namelist():
+            content = old.read(entry)
+            if entry == "schema.json":
+                content = content.replace(name.encode(), other.encode())
+            new.writestr(other if entry == name else entry, content)
+    load(path)
+    with pytest.raises(ModelFileError, match=r"more than max_bytes=1 bytes\. Raise max_bytes"):
+        load(path, max_bytes=1)
+
+
+@pytest.mark.parametrize("kind", ["npz", "npy"])
+def test_several_objects_cannot_unpack_one_entry(model_file, tmp_path, kind):
+    def repeat(name, content):
+        if name != "schema.json":
+            return content
+        schema = json.loads(content)
+        found = [node for node in persistence._dicts_of(schema) if kind in str(node.get("file"))]
+        schema["content"]["content"]["more"] = {**found[0], "__id__": 1}
+        return json.dumps(schema).encode()
+
+    path = rebuilt(model_file, repeat, tmp_path / "repeated")
+    with pytest.raises(ModelFileError, match=r"has several objects read \d+\.np"):
+        load(path)
+
+
 def test_array_headers_do_not_ask_for_more_than_there_is(tmp_path):
     path = save(model_of("ridge"), tmp_path / "good.skops")
 

@@ -45,7 +45,7 @@ import rankwise
 from rankwise._model_checks import check_model
 from rankwise._registry import REGISTRY
 from rankwise._structure import StructureError
-from rankwise.datasets._output import replace_files
+from rankwise.datasets._output import write_file
 from rankwise.validation import check_folder
 
 FORMAT = 1
@@ -156,7 +156,9 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     try:
         check_model(estimator)
     except StructureError as error:
-        raise ValueError(f"{error}, so that load would refuse the file. Fit it again.") from error
+        raise ValueError(
+            f"{error}. load refuses such a model, so it is not saved. Fit it again."
+        ) from error
     try:
         buffer = io.BytesIO(skops.io.dumps(estimator, compression=ZIP_STORED))
     except UnsupportedTypeException as error:
@@ -164,8 +166,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     buffer.seek(0, io.SEEK_END)
     with ZipFile(buffer, "a", ZIP_STORED) as archive:
         archive.writestr(HEADER, json.dumps(_header(estimator), indent=1))
-    with replace_files([path]) as (file,):
-        file.write(buffer.getvalue())
+    write_file(path, buffer.getvalue())
     return path
 
 
@@ -210,8 +211,9 @@ def load(
     _read_header(data, path)
     try:
         with ZipFile(io.BytesIO(data)) as archive:
-            _check_loaders(json.loads(archive.read("schema.json")), path)
-            _check_array_files(archive, path, max_bytes)
+            schema = json.loads(archive.read("schema.json"))
+            _check_loaders(schema, path)
+            _check_array_files(archive, schema, path, max_bytes)
         estimator = skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
         _set_new_parameters(estimator)
         if isinstance(estimator, BaseEstimator):
@@ -392,29 +394,48 @@ def _major(release: str) -> int:
 
 def _check_loaders(node: Any, path: str | os.PathLike[str]) -> None:
     """Refuse a tree of objects with kinds of entries that ``save`` never writes."""
+    for entry in _dicts_of(node):
+        loader = entry.get("__loader__", "ObjectNode")
+        if isinstance(loader, str) and loader not in _LOADERS:
+            raise ModelFileError(
+                f"{path} holds a {loader} for {entry.get('__module__')}."
+                f"{entry.get('__class__')}, which no model needs. Do not trust this file."
+            )
+
+
+def _dicts_of(node: Any) -> Iterator[dict[str, Any]]:
     stack = [node]
     while stack:
         node = stack.pop()
         if isinstance(node, dict):
-            loader = node.get("__loader__", "ObjectNode")
-            if isinstance(loader, str) and loader not in _LOADERS:
-                raise ModelFileError(
-                    f"{path} holds a {loader} for {node.get('__module__')}."
-                    f"{node.get('__class__')}, which no model needs. Do not trust this file."
-                )
+            yield node
             stack.extend(node.values())
         elif isinstance(node, list):
             stack.extend(node)
 
 
-def _check_array_files(archive: ZipFile, path: str | os.PathLike[str], max_bytes: int) -> None:
-    """Refuse arrays whose header asks for more memory than their entry has bytes."""
-    unpacked = 0
-    for entry in archive.infolist():
-        if entry.filename.endswith(".npy"):
-            _check_array_size(archive, entry)
-        elif entry.filename.endswith(".npz"):
-            with archive.open(entry) as file, ZipFile(file) as parts:
+def _check_array_files(
+    archive: ZipFile, schema: Any, path: str | os.PathLike[str], max_bytes: int
+) -> None:
+    """Refuse arrays whose header asks for more memory than their entry has bytes.
+
+    The schema, not the name of an entry, says how an entry is read. An entry that several objects
+    read would take its memory several times.
+    """
+    unpacked, readers = 0, {}
+    for node in _dicts_of(schema):
+        if not isinstance(name := node.get("file"), str):
+            continue
+        reader = node.get("__loader__"), node.get("__id__")
+        if name in readers:
+            if reader != readers[name] or reader[1] is None:
+                raise ModelFileError(f"{path} has several objects read {name}. {_CHANGED}")
+            continue
+        readers[name] = reader
+        if reader[0] == "NdArrayNode":
+            _check_array_size(archive, archive.getinfo(name))
+        elif reader[0] == "SparseMatrixNode":
+            with archive.open(name) as file, ZipFile(file) as parts:
                 unpacked += sum(part.file_size for part in parts.infolist())
                 if unpacked > max_bytes:
                     raise ModelFileError(

@@ -185,7 +185,7 @@ class Disk:
 
         def faulty(path, mode="r", *arguments, **keywords):
             file = call(path, mode, *arguments, **keywords)
-            return io.BufferedWriter(_Raw(file.detach(), disk), 512) if "w" in mode else file
+            return io.BufferedWriter(_Raw(file.detach(), disk), 512) if mode == "xb" else file
 
         return faulty
 
@@ -273,7 +273,7 @@ def test_a_fault_at_any_call_names_the_file_and_loses_that_cell_only(tmp_path, m
             assert ("Free some space there and run the same again" in str(raised)) == (
                 fault is not broken
             )
-            assert not list(store.path.rglob("*.tmp"))
+            assert not list(store.path.rglob("*.part"))
         found = load_all(store)
         assert_same(found["k1"], make_cell("k1"))
         if raised is None or "k2" in found:

@@ -81,7 +81,9 @@ def predict(
 
             write_run(Run.from_data(table, told, tag), out)
         else:
-            out.write_text(_lines(told.tolist()), encoding="utf-8")
+            from rankwise.datasets._output import write_file
+
+            write_file(out, _lines(told.tolist()).encode())
     if json:
         print_json(
             {

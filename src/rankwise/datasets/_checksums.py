@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from rankwise.datasets._folders import cache_folder
+from rankwise.datasets._output import write_file
 from rankwise.datasets.textfiles import read_text
 
 
@@ -49,9 +48,6 @@ def _store(memory: Path, known: dict[str, Any]) -> None:
     """Replace the memory in one step; other processes see the old one or the new one."""
     try:
         memory.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=memory.parent, suffix=".json")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(known, file)
-        os.replace(temporary, memory)
+        write_file(memory, json.dumps(known).encode())
     except OSError:
         return

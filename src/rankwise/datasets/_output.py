@@ -48,6 +48,12 @@ def compress(path: str | Path, file: BinaryIO) -> Iterator[IO[bytes] | Any]:
         yield stream
 
 
+def write_file(path: str | Path, content: bytes) -> None:
+    """Replace ``path`` in one step; an OSError names it."""
+    with replace_files([path]) as (file,):
+        file.write(content)
+
+
 @contextmanager
 def replace_files(
     paths: Sequence[str | Path], *, outdated: Sequence[Path] = ()

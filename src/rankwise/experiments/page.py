@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rankwise.datasets._output import write_file
 from rankwise.experiments.base import Figure, Table, Value, Verdict
 from rankwise.experiments.plots import plot_figure, plot_table
 from rankwise.experiments.reproduction import CSV_COLUMNS, Reproduction
@@ -59,7 +61,7 @@ def write_page(reproduction: Reproduction, path: str | Path, command: str = "") 
         },
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    write_file(path, page.encode())
     return path
 
 
@@ -68,10 +70,11 @@ def write_csv(reproduction: Reproduction, path: str | Path) -> Path:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     columns: list[str] = list(CSV_COLUMNS)
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(reproduction.rows())
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns)
+    writer.writeheader()
+    writer.writerows(reproduction.rows())
+    write_file(path, text.getvalue().encode())
     return path
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rankwise.datasets._output import write_file
 from rankwise.export.features import feature_names
 from rankwise.export.parts import LinearPart, composed, part_of
 from rankwise.export.ranklib import ranklib_text
@@ -86,7 +87,7 @@ def to_elasticsearch(
         model = {"type": "model/ranklib", "definition": text}
     body = {"model": {"name": name, "model": model}}
     if path is not None:
-        Path(path).write_text(json.dumps(body, indent=1), encoding="utf-8")
+        write_file(path, json.dumps(body, indent=1).encode())
     return body
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.utils.validation import check_is_fitted
 
 import rankwise
+from rankwise.datasets._output import write_file
 from rankwise.export.chains import chain_of
 from rankwise.export.features import feature_names
 from rankwise.export.labels import class_chain
@@ -94,7 +95,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     model = convert(estimator, last, INPUT, OPSETS, label=label, in_float64=is_pipeline)
     _describe(model, estimator, last, chain)
     if path is not None:
-        Path(path).write_bytes(model.SerializeToString())
+        write_file(path, model.SerializeToString())
     return model
 
 

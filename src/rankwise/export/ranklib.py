@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.datasets._output import write_file
 from rankwise.export.maps import ScoreTree
 from rankwise.export.parts import (
     LinearPart,
@@ -84,7 +85,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     """
     text = ranklib_text(part_of(estimator, "to_ranklib"), "RankLib")
     if path is not None:
-        Path(path).write_text(text, encoding="ascii")
+        write_file(path, text.encode("ascii"))
     return text
 
 

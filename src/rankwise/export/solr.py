@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.datasets._output import write_file
 from rankwise.export.features import feature_names
 from rankwise.export.float32 import before_slack
 from rankwise.export.maps import Affine, Nodes, Scaled, ScoreTree
@@ -117,7 +118,7 @@ def to_solr(
     model["features"] = [{"name": names[j], **_norm(scaled, j)} for j in used]
     model["params"] = params
     if path is not None:
-        Path(path).write_text(json.dumps(model, indent=1), encoding="utf-8")
+        write_file(path, json.dumps(model, indent=1).encode())
     return model
 
 

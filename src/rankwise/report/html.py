@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankwise.datasets._output import write_file
 from rankwise.report.figures import figures
 from rankwise.report.page import render
 from rankwise.report.sections import (
@@ -64,7 +65,7 @@ def write_report(
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path):
-        path.write_text(page, encoding="utf-8")
+        write_file(path, page.encode())
     return path
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.datasets._output import write_file
 from rankwise.metrics import parse
 from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
 from rankwise.selection.lines import writing
@@ -192,7 +193,7 @@ class Leaderboard:
         """Write :meth:`to_dict` to a file; an OSError names it."""
         path = Path(path)
         with writing(path):
-            path.write_text(json.dumps(self.to_dict(), allow_nan=False), encoding="utf-8")
+            write_file(path, json.dumps(self.to_dict(), allow_nan=False).encode())
         return path
 
     @classmethod

@@ -8,13 +8,13 @@ was computing. Several processes may write to one store.
 
 from __future__ import annotations
 
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankwise.datasets._output import replace_files
 from rankwise.selection.cell import DONE, Cell
 from rankwise.selection.lines import JsonLines, sync_folder, writing
 
@@ -83,20 +83,12 @@ class ResultStore:
         return self._arrays / f"{key}.npz"
 
     def _write_arrays(self, key: str, cell: Cell) -> None:
-        temporary = self._arrays / f".{key}.{os.getpid()}.tmp"
         with writing(self._npz(key)):
-            try:
-                with temporary.open("wb") as file:
-                    np.savez(
-                        file,
-                        measures=np.array(list(cell.values)),
-                        values=np.array(list(cell.values.values())),
-                        scores=np.asarray(cell.scores),
-                    )
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, self._npz(key))
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+            with replace_files([self._npz(key)]) as (file,):
+                np.savez(
+                    file,
+                    measures=np.array(list(cell.values)),
+                    values=np.array(list(cell.values.values())),
+                    scores=np.asarray(cell.scores),
+                )
             sync_folder(self._arrays)

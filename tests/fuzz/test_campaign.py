@@ -32,12 +32,13 @@ def test_every_case_gives_a_value_or_a_documented_refusal(group):
 
 
 def test_a_campaign_sees_every_kind_of_failure():
-    report = run_campaign(list(broken.TARGETS), 40, find="tests.fuzz.broken:find", hangs_after=2.0)
+    """Only the target that hangs gets a short limit: others may be slow on a busy machine."""
+    names = [name for name in broken.TARGETS if name != "hang"]
+    report = run_campaign(names, 40, find="tests.fuzz.broken:find")
     said = {failure.target: failure.what for failure in report.failures}
-    assert {*said} == {*broken.TARGETS} - {"refuse"}
+    assert {*said} == {*names} - {"refuse"}
     assert "SIGSEGV" in said["crash"]
     assert "SystemExit" in said["leave"]
-    assert "no end after 2 s" in said["hang"]
     assert "IndexError" in said["index"]
     assert "does not name the file" in said["refuse_without_a_name"]
     assert "bytes were allocated" in said["allocate"]
@@ -45,6 +46,12 @@ def test_a_campaign_sees_every_kind_of_failure():
     counts = report.counts["refuse"]
     assert counts.accepted + counts.refused == 40
     assert min(counts.accepted, counts.refused) > 0
+
+
+def test_a_campaign_ends_a_case_that_hangs():
+    report = run_campaign(["hang"], 40, find="tests.fuzz.broken:find", hangs_after=0.5)
+    assert report.failures
+    assert all("no end after 0.5 s" in failure.what for failure in report.failures)
 
 
 def test_a_reported_case_can_be_run_again():

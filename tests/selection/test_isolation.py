@@ -15,7 +15,7 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import Ridge
 
-from rankwise.selection import compare
+from rankwise.selection import compare, workers
 from rankwise.selection.store import ResultStore
 from rankwise.selection.workers import _Worker, run_all
 from tests.selection.helpers import Column, Moody, graded_data, one_fold
@@ -58,25 +58,53 @@ def test_every_end_of_a_process_is_that_cells_failure(rng, tmp_path, n_jobs):
         assert (cell.status, message in cell.message) == ("failed", True), cell.message
     assert board.cell("good", "fold1").status == "done"
     assert board.best == "good"
+    assert ("n_jobs=1" in board.cell("kill", "fold1").message) == (n_jobs > 1)
     logged = [record["ranker"] for record in ResultStore(tmp_path)._lines]
     assert sorted(logged) == sorted(rankers)
 
 
-def test_a_time_limit_stops_a_cell_and_the_rest_runs(rng):
+def expire(monkeypatch, is_due):
+    """Let the time limit of a task pass once ``is_due`` of it is true, whatever the clock says."""
+    begin = _Worker.start
+
+    def start(self, task, work, time_limit):
+        now = time.monotonic()
+        begin(self, task, work, time_limit)
+        assert now + time_limit <= self.deadline <= time.monotonic() + time_limit
+        if is_due(task):
+            self.deadline = time.monotonic()
+
+    monkeypatch.setattr(_Worker, "start", start)
+
+
+def test_a_time_limit_stops_a_cell_and_the_rest_runs(rng, monkeypatch):
     rankers = {"endless": Moody("fine", pause=1000.0), "good": Column(0)}
-    board = compare(rankers, one_fold(rng), time_limit=4)
-    assert board.cell("endless", "fold1").message == "stopped at the time limit of 4 s"
+    expire(monkeypatch, lambda task: task.candidate.name == "endless")
+    board = compare(rankers, one_fold(rng), time_limit=600)
+    assert board.cell("endless", "fold1").message == "stopped at the time limit of 600 s"
     assert board.cell("good", "fold1").status == "done"
-    assert "failed: endless (fold1): stopped at the time limit of 4 s" in str(board)
+    assert "failed: endless (fold1): stopped at the time limit of 600 s" in str(board)
 
 
-def test_children_of_a_stopped_cell_end_with_it(tmp_path):
+def test_a_short_time_limit_passes_by_itself():
+    done = list(run_all(time.sleep, lambda: iter([1000.0]), 1, _lost, isolate=True, time_limit=0.2))
+    assert done == ["stopped at the time limit of 0.2 s"]
+
+
+def test_children_of_a_stopped_cell_end_with_it(tmp_path, monkeypatch):
     """A search with processes of its own, say."""
+
+    def has_child(path):
+        while not os.path.exists(path):
+            time.sleep(0.01)
+        return True
+
+    expire(monkeypatch, has_child)
     done = list(
         run_all(_start_child, lambda: iter([str(tmp_path / "pid")]), 1, _lost, isolate=True,
-                time_limit=4)
+                time_limit=600)
     )  # fmt: skip
-    assert done == ["stopped at the time limit of 4 s"]
+    assert done == ["stopped at the time limit of 600 s"]
     pid = int((tmp_path / "pid").read_text())
     for _ in range(1000):
         if not _is_running(pid):
@@ -99,13 +127,55 @@ def _is_running(pid):
 
 def _start_child(path):
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-    with open(path, "w") as file:
+    with open(f"{path}.part", "w") as file:
         file.write(str(child.pid))
+    os.replace(f"{path}.part", path)
     child.wait()
 
 
 def _lost(task, message):
     return message
+
+
+def _pid(_):
+    return os.getpid()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("time_limit", [None, 600])
+@pytest.mark.parametrize("is_noticed", [True, False], ids=["noticed", "unnoticed"])
+def test_a_worker_that_ended_while_it_waited_is_replaced(is_noticed, time_limit):
+    def run():
+        (done,) = run_all(
+            _pid, lambda: iter([0]), 1, _lost, isolate=True, time_limit=time_limit
+        )  # fmt: skip
+        return done
+
+    before = run()
+    assert run() == before
+    executor = workers._waiting[-1]._executor
+    (process,) = executor._processes.values()
+    os.kill(before, signal.SIGKILL)
+    workers.ended([process.sentinel])
+    while is_noticed and executor._flags.broken is None:
+        time.sleep(0.01)
+    after = run()
+    assert isinstance(after, int)
+    assert after != before
+    assert run() == after
+
+
+@pytest.mark.skipif(os.name != "posix", reason="exit codes of POSIX")
+@pytest.mark.parametrize("time_limit", [None, 600])
+def test_workers_that_end_at_their_start_fail_the_task(monkeypatch, time_limit):
+    monkeypatch.setattr(workers, "_waiting", [])
+    monkeypatch.setattr(workers, "_import_library", _end)
+    done = list(run_all(_pid, lambda: iter([0]), 1, _lost, isolate=True, time_limit=time_limit))
+    assert done == ["its process ended: EXIT(3)."]
+
+
+def _end():
+    os._exit(3)
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing.connection import wait as ended
 from pickle import PicklingError
 from typing import Any, Generic, TypeVar
 
@@ -26,7 +27,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 # What Dask, which is not imported here, calls the death of workers, and the loss of their data.
 _DEATHS = ("KilledWorker", "CancelledError", "FutureCancelledError")
-KILLED = "its process was killed, perhaps for want of memory. Try n_jobs=1."
 _NOT_SENT = (
     "it cannot be sent to a worker process: {}. Use an estimator that pickles, or isolate=False."
 )
@@ -111,18 +111,18 @@ class _Worker(Generic[T, R]):
         self.future: Future[R] | None = None
         self.deadline = float("inf")
 
-    def start(self, run: Callable[[T], R], task: T, time_limit: float | None) -> None:
-        """Begin a task; the time limit does not count the start of the process.
+    def start(self, task: T, work: bytes, time_limit: float | None) -> None:
+        """Begin a pickled task; the time limit does not count the start of the process.
 
         Raises
         ------
-        PicklingError
-            When the task does not pickle.
+        BrokenProcessPool
+            When the process has ended.
         """
-        try:
-            work = bytes(dumps((run, task)))
-        except Exception as error:  # whatever an object raises
-            raise PicklingError(f"{type(error).__name__}: {error}") from error
+        # Not is_alive(), which takes a process for alive that another thread is about to reap.
+        processes = list(self._executor._processes.values())
+        if ended([process.sentinel for process in processes], timeout=0):
+            raise BrokenProcessPool("its process ended while it waited for a task.")
         self.task = task
         if time_limit is not None:
             self._ready.result()
@@ -184,6 +184,34 @@ def _take(sources: dict[str, str]) -> _Worker[Any, Any]:
     return worker
 
 
+def _begin(
+    worker: _Worker[T, R],
+    task: T,
+    work: bytes,
+    time_limit: float | None,
+    sources: dict[str, str],
+) -> _Worker[T, R]:
+    """The worker at work on a task, or a new one in place of one whose process has ended.
+
+    Raises
+    ------
+    BrokenProcessPool
+        When the process of the new one has ended too.
+    """
+    try:
+        worker.start(task, work, time_limit)
+    except BrokenProcessPool:
+        worker.stop()
+        worker = _Worker()  # those that wait may have ended for the same reason
+        worker.sources |= sources
+        try:
+            worker.start(task, work, time_limit)
+        except BrokenProcessPool:
+            worker.stop()
+            raise
+    return worker
+
+
 def _in_workers(
     run: Callable[[T], R],
     tasks: Iterator[T],
@@ -202,14 +230,16 @@ def _in_workers(
                 if task is None:
                     more = False
                     break
+                try:
+                    work = _pickled(run, task)
+                except PicklingError as error:
+                    yield lost(task, _NOT_SENT.format(error))
+                    continue
                 worker = free.pop() if free else _take(sources)
                 try:
-                    worker.start(run, task, time_limit)
-                except PicklingError as error:
-                    free.append(worker)
-                    yield lost(task, _NOT_SENT.format(error))
-                else:
-                    busy.append(worker)
+                    busy.append(_begin(worker, task, work, time_limit, sources))
+                except BrokenProcessPool as error:
+                    yield lost(task, _how_it_ended(error, n_jobs))
             if not busy:
                 break
             left = min(worker.deadline for worker in busy) - time.monotonic()
@@ -223,7 +253,7 @@ def _in_workers(
                     error = future.exception()
                     if isinstance(error, BrokenProcessPool):
                         worker.stop()
-                        yield lost(worker.task, _how_it_ended(error))
+                        yield lost(worker.task, _how_it_ended(error, n_jobs))
                         continue
                     free.append(worker)
                     if isinstance(error, PicklingError):
@@ -241,12 +271,26 @@ def _in_workers(
             _keep(worker)
 
 
-def _how_it_ended(error: BrokenProcessPool) -> str:
+def _pickled(run: Callable[[T], R], task: T) -> bytes:
+    """What a worker needs to run a task; PicklingError whatever an object of it raises."""
+    try:
+        return bytes(dumps((run, task)))
+    except Exception as error:
+        raise PicklingError(f"{type(error).__name__}: {error}") from error
+
+
+def _killed(n_jobs: int) -> str:
+    """Message of a task whose process the system has ended."""
+    fix = "Try n_jobs=1." if n_jobs > 1 else "Free memory, or use fewer rows or features."
+    return f"its process was killed, perhaps for want of memory. {fix}"
+
+
+def _how_it_ended(error: BrokenProcessPool, n_jobs: int) -> str:
     """What the executor knows of the end of a process, as a message."""
     found = re.search(r"exit codes? of the workers? (?:is|are) \{(.*?)\}", str(error))
     if found is None:
         return " ".join(str(error.__cause__ or error).split())
-    return KILLED if "SIGKILL" in found[1] else f"its process ended: {found[1]}."
+    return _killed(n_jobs) if "SIGKILL" in found[1] else f"its process ended: {found[1]}."
 
 
 def _ignore_interrupts() -> None:
@@ -320,7 +364,7 @@ def _on_cluster(
             put(task)
             dead: list[T] = []
             yield from _finished(waiting, dead)
-            yield from (lost(task, KILLED) for task in dead)
+            yield from (lost(task, _killed(n_jobs)) for task in dead)
     finally:
         for future in waiting:
             future.cancel()

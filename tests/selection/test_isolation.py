@@ -178,8 +178,16 @@ def _end():
     os._exit(3)
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """A process started in the background may have inherited that the signal is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs POSIX signals")
-def test_ctrl_c_stops_the_run(rng, monkeypatch):
+def test_ctrl_c_stops_the_run(rng, monkeypatch, heeds_ctrl_c):
     """Of the user: the signal reaches this process, wherever the cells run."""
     started = threading.Event()
     begin = _Worker.start
@@ -195,19 +203,14 @@ def test_ctrl_c_stops_the_run(rng, monkeypatch):
         started.wait()
         signal.pthread_kill(main, signal.SIGINT)
 
-    # A process that was started in the background may have inherited that the signal is ignored.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     thread = threading.Thread(target=interrupt)
     thread.start()
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            compare({"endless": Moody("fine", pause=1000.0)}, one_fold(rng))
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        compare({"endless": Moody("fine", pause=1000.0)}, one_fold(rng))
     thread.join()
 
 
-def test_in_this_process_an_interrupt_goes_through_and_an_exit_does_not(rng):
+def test_in_this_process_an_interrupt_goes_through_and_an_exit_does_not(rng, heeds_ctrl_c):
     fold = one_fold(rng)
     board = compare({"exit": Ends("exit"), "good": Column(0)}, fold, isolate=False)
     assert board.cell("exit", "fold1").message == "SystemExit: bye"

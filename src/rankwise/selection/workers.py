@@ -31,6 +31,8 @@ _NOT_SENT = (
     "it cannot be sent to a worker process: {}. Use an estimator that pickles, or isolate=False."
 )
 _IDLE_SECONDS = 60
+# Ctrl-C that arrives just before a wait is noticed only after it.
+_LONGEST_WAIT = 1.0
 
 
 def run_all(
@@ -244,7 +246,7 @@ def _in_workers(
                 break
             left = min(worker.deadline for worker in busy) - time.monotonic()
             futures = [worker.future for worker in busy if worker.future is not None]
-            wait(futures, None if time_limit is None else max(0.0, left), FIRST_COMPLETED)
+            wait(futures, max(0.0, min(left, _LONGEST_WAIT)), FIRST_COMPLETED)
             for worker in list(busy):
                 assert worker.future is not None
                 if worker.future.done():

@@ -132,6 +132,7 @@ def test_the_leaderboard_shows_what_the_object_says(board, html):
                 shown = "{} ({}, {} to {})".format("not separable from the best", *numbers)
                 assert shown.replace("-", "−") in line
     assert "early stopping at 12" in body
+    assert "means p ≥ 0.05 and gives the difference with its joint 95 % interval over" in body
 
 
 def test_what_a_ranker_says_is_text_and_no_code(html):
@@ -254,6 +255,7 @@ def test_queries_that_do_not_count_are_left_out(board, page):
     assert len(board.qids) == 3 * N_QUERIES
     better = sum(int(n) for n in re.findall(r"better on (\d+), equal", page.text)[:1])
     assert better < 3 * N_QUERIES
+    assert "60 test queries (57 count for nDCG@10) in 3 folds" in page.text
 
 
 def test_a_full_disk_is_named(board):

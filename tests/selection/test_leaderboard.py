@@ -131,6 +131,31 @@ def test_queries_that_do_not_count_are_left_out():
     assert empty.best is None
 
 
+def test_the_text_says_how_many_queries_count_for_each_measure(board, rng):
+    assert board.n_counted() == 30
+    specs = ("AP", "nDCG@5", "P@3")
+    of = {name: dict(zip(specs, rng.random((3, 6)), strict=True)) for name in "ab"}
+    for values in of.values():
+        values["AP"][:2] = values["nDCG@5"][0] = np.nan
+    some = board_of(of, [3, 3], specs)
+    assert [some.n_counted(measure) for measure in (None, "nDCG@5", "P@3")] == [4, 5, 6]
+    first = "made: 6 queries (4 count for AP, 5 for nDCG@5) in 2 folds, ordered by AP"
+    assert str(some).splitlines()[0] == first
+
+
+def test_queries_of_a_failed_cell_are_not_taken_for_queries_that_do_not_count(rng):
+    board = board_of({"a": {"AP": rng.random(4)}, "b": {"AP": rng.random(4)}}, [2, 2])
+    failed = [
+        Cell(cell.ranker, cell.fold, "failed", "no luck")
+        if cell.ranker == "b" or cell.fold == "fold2"
+        else cell
+        for cell in board.cells
+    ]
+    partly = Leaderboard(board.specs, board.descriptions, board.fold_infos, failed, board.settings)
+    assert partly.n_counted() == 4
+    assert str(partly).startswith("made: 4 queries in 2 folds, ordered by AP")
+
+
 def test_a_tie_with_the_best_is_told_from_the_best(rng):
     values = rng.random(10)
     board = board_of({"a": {"AP": values}, "b": {"AP": values.copy()}}, [10])
@@ -192,9 +217,19 @@ def test_rankers_that_may_be_as_good_as_the_best_are_listed_with_their_intervals
     near, bad = board.rows()[1:]
     assert (near["ranker"], near["separable"], bad["separable"]) == ("near", False, True)
     numbers = f"{near['diff']:+.4f}, {near['diff_low']:+.4f} to {near['diff_high']:+.4f}"
-    said = f"Not separable from the best (difference, joint 95 % interval): near ({numbers})."
+    said = (
+        "Not separable from the best, p >= 0.05 (difference, joint 95 % interval): "
+        f"near ({numbers})."
+    )
     assert said in str(board).splitlines()
     assert near["diff_low"] < 0 < near["diff_high"]
+    for correction in ("holm", "benjamini-hochberg", "bonferroni"):
+        settings = Settings("made", "AP", correction=correction, confidence=0.9)
+        other = Leaderboard(
+            board.specs, board.descriptions, board.fold_infos, board.cells, settings
+        )
+        said = "best, p >= 0.1 (difference, joint 90 % t interval by Bonferroni): near ("
+        assert said in str(other)
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,9 @@ class Comparison:
     mean, low, high : float
         Mean over queries (over folds, if there are any) and its interval.
     difference, difference_low, difference_high : float
-        Mean difference to the best system on the queries that count for both, and its interval
-        among the joint intervals of all pairs of systems; the ends are NaN in the best system's
-        own row.
+        Mean difference to the best system on the queries that count for both, and its joint
+        interval over all pairs of systems: of the max-t test, or Bonferroni's t interval with the
+        other corrections. The ends are NaN in the best system's own row.
     p_value, p_corrected : float
         Test against the best system, plain and corrected for all pairs; NaN in the best system's
         own row.

@@ -18,6 +18,7 @@ from rankwise.report.sections import (
     verdict,
 )
 from rankwise.selection.lines import writing
+from rankwise.selection.table import queries_that_count
 
 if TYPE_CHECKING:
     from rankwise.selection import Leaderboard
@@ -75,6 +76,7 @@ def _render(board: Leaderboard, lint: Any, command: str) -> str:
         {
             "title": board.settings.data or "judged data",
             "board": board,
+            "counted": queries_that_count(board),
             "verdict": verdict(board),
             "leaderboard": leaderboard_section(board),
             "folds": folds_section(board),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.metrics import parse
 from rankwise.report.series import differences
 from rankwise.report.text import number, signed
-from rankwise.selection.table import how_tested
+from rankwise.selection.table import how_tested, joint_interval
 
 if TYPE_CHECKING:
     from rankwise.datasets.lint_report import LintReport
@@ -31,6 +31,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "others": board.measures[1:],
         "level": f"{100 * board.settings.confidence:g}\u00a0%",
         "tested": how_tested(board.settings),
+        "joint_interval": joint_interval(board.settings),
         "behind_below": f"{1 - board.settings.confidence:g}",
         "larger_is_better": parse(board.specs[board.measures[0]]).greater_is_better,
         "rows": [

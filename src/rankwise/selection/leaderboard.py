@@ -117,6 +117,21 @@ class Leaderboard:
             for ranker in self.rankers
         }
 
+    def n_counted(self, measure: str | None = None) -> int:
+        """Number of queries that count for a measure, as those with a relevant row do for AP.
+
+        Queries of a fold on which no ranker finished are counted too.
+
+        Parameters
+        ----------
+        measure : str, optional
+            One of ``measures``; None: the first.
+        """
+        values = np.array(list(self.per_query(measure).values()))
+        finished = {cell.fold for cell in self.cells if cell.values}
+        unknown = ~np.isin(self.fold_of_query, [self.folds.index(fold) for fold in finished])
+        return int((unknown | ~np.isnan(values).all(axis=0)).sum())
+
     @property
     def best(self) -> str | None:
         """The ranker at the top by the first measure; None where no ranker finished."""

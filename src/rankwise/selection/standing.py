@@ -23,8 +23,8 @@ class Standing:
     folds : list of float or None
         Mean of every fold.
     diff, diff_low, diff_high : float or None
-        Mean difference to the best by this measure, with an interval that holds jointly for all
-        pairs of rankers; 0 for the best itself, which has no interval.
+        Mean difference to the best by this measure, with its joint interval over all pairs of
+        rankers; 0 for the best itself, which has no interval.
     p, p_corrected : float or None
         Paired test against the best, plain and corrected for all pairs of rankers; None for the
         best itself.

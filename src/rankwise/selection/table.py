@@ -20,17 +20,16 @@ def leaderboard_text(board: Leaderboard) -> str:
     first, settings = board.measures[0], board.settings
     header = ["#", "ranker", *board.measures, "to best", "p", "fit s", "predict s", "MB"]
     lines = [_cells(row, board.measures) for row in rows if row["rank"]]
-    level = f"{100 * settings.confidence:g} %"
     text = [
-        f"{settings.data or 'data'}: {len(board.qids)} queries in {len(board.folds)} "
-        f"fold{'s' if len(board.folds) > 1 else ''}, ordered by {first}",
+        f"{settings.data or 'data'}: {len(board.qids)} queries{queries_that_count(board)} in "
+        f"{len(board.folds)} fold{'s' if len(board.folds) > 1 else ''}, ordered by {first}",
         "",
         *_aligned([header, *lines]),
         "",
-        f"± half of the {level} interval over queries. to best: difference in {first} to the best "
-        "ranker.",
+        f"± half of the {_level(settings)} interval over queries. to best: difference in {first} "
+        "to the best ranker.",
         f"p of this difference: {how_tested(settings)}.",
-        *_not_separable(rows, level),
+        *_not_separable(rows, settings),
         "fit (its search included), predict, MB (peak above the start): medians over folds.",
         f"Parameters were chosen on validation parts by {settings.select_by}.",
     ]
@@ -55,6 +54,23 @@ def how_tested(settings: Settings) -> str:
     return f"paired {test} test, {_CORRECTED[correction]} over all pairs of rankers"
 
 
+def joint_interval(settings: Settings) -> str:
+    """The interval of a difference to the best, as a phrase."""
+    is_max_t = check_correction(settings.test, settings.correction) == "max-t"
+    return f"joint {_level(settings)} {'interval' if is_max_t else 't interval by Bonferroni'}"
+
+
+def queries_that_count(board: Leaderboard) -> str:
+    """Number of queries for every measure for which some do not count, in parentheses."""
+    counts = {name: board.n_counted(name) for name in board.measures}
+    fewer = [f"{n} for {name}" for name, n in counts.items() if n < len(board.qids)]
+    return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
+
+
+def _level(settings: Settings) -> str:
+    return f"{100 * settings.confidence:g} %"
+
+
 _TESTS = {"t": "t", "wilcoxon": "Wilcoxon", "randomisation": "randomisation"}
 _CORRECTED = {
     "holm": "Holm-corrected",
@@ -63,7 +79,7 @@ _CORRECTED = {
 }
 
 
-def _not_separable(rows: list[dict[str, Any]], level: str) -> list[str]:
+def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     """The rankers that may be as good as the best, each with its difference and interval."""
     found = [
         f"{row['ranker']} ({row['diff']:+.4f}, {row['diff_low']:+.4f} to {row['diff_high']:+.4f})"
@@ -73,7 +89,8 @@ def _not_separable(rows: list[dict[str, Any]], level: str) -> list[str]:
     if not found:
         return []
     return [
-        f"Not separable from the best (difference, joint {level} interval): {', '.join(found)}."
+        f"Not separable from the best, p >= {1 - settings.confidence:g} (difference, "
+        f"{joint_interval(settings)}): {', '.join(found)}."
     ]
 
 

@@ -88,6 +88,23 @@ def test_usage_errors_are_one_line_and_exit_code_two(rankwise, arguments, messag
     assert run.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "lambdarank", "--correction", "wrong"),
+        ("compare", "lambdarank", "--paired-test", "wrong"),
+        ("export", "model", "out", "--format", "wrong"),
+        ("predict", "model", "data", "--as", "wrong"),
+        ("convert", "a.txt", "b.csv", "--to", "wrong"),
+        ("list", "wrong"),
+    ],
+)
+def test_a_value_that_is_no_choice_is_called_invalid_once(rankwise, arguments):
+    run = rankwise(*arguments)
+    assert run.code == 2
+    assert re.fullmatch(r"error: Invalid value for '.+': 'wrong' is not one of '.+'\.\n", run.err)
+
+
 def test_debug_shows_the_traceback(rankwise, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_text("x qid:1 1:0.5\n")

@@ -18,6 +18,7 @@ from typer.core import TyperGroup
 
 OK, FAILED, USAGE = 0, 1, 2
 DEBUG_FLAG = "--debug"
+_OF_PYDANTIC = ": Value error, "  # which checks options for typer; "Invalid value" stands before it
 
 
 class UsageError(Exception):
@@ -104,7 +105,8 @@ def one_line(error: object) -> str:
 def _code_and_line(error: Exception) -> tuple[int, str]:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # typer's own, whatever module its version keeps it in
-        message = one_line(format_message()) or type(error).__name__
+        message = one_line(format_message()).replace(_OF_PYDANTIC, ": ", 1)
+        message = message or type(error).__name__
         return getattr(error, "exit_code", FAILED), f"error: {message}"
     if isinstance(error, UsageError):
         return USAGE, f"error: {error}"

@@ -67,3 +67,17 @@ def test_linear_regression_is_the_published_one(data_root):
     (row,) = board.rows()
     assert [round(mean, 4) for mean in row["folds"]] == [0.2979, 0.4302, 0.4398, 0.4978, 0.4442]
     assert round(row["measures"]["nDCG@10"]["mean"], 4) == 0.4110
+
+
+def test_versions_of_wrapped_libraries_are_recorded(folds):
+    lightgbm = pytest.importorskip("lightgbm")
+    from rankwise import LightGBMRanker
+
+    data = folds[:1]
+    board = compare({"lgb": LightGBMRanker(n_estimators=1)}, data, measures=["AP"], isolate=False)
+    versions = board.settings.versions
+    assert versions["lightgbm"] == lightgbm.__version__
+    assert {"rankwise", "python", "platform", "numpy", "scikit-learn"} < versions.keys()
+    assert not any("source of" in name for name in versions)
+    without = compare(["ridge"], data, measures=["AP"], isolate=False).settings.versions
+    assert versions.keys() - without.keys() == {"lightgbm"}

@@ -20,9 +20,9 @@ from rankwise.selection.candidates import Candidate, as_candidates
 from rankwise.selection.cell import Cell
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.origin import changes
+from rankwise.selection.origin import changes, wrapped_versions
 from rankwise.selection.parcel import Parcel, Parcels
-from rankwise.selection.provenance import FoldInfo, Settings
+from rankwise.selection.provenance import FoldInfo, Settings, library_versions
 from rankwise.selection.running import Task, lost, run
 from rankwise.selection.splits import as_folds
 from rankwise.selection.store import ResultStore
@@ -161,6 +161,7 @@ def compare(
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measured, select)
         infos.append(_describe(fold, name))
+    versions = library_versions() | wrapped_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measured)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)
     cells = {} if kept is None else _finished(kept, keys, {c.name: c.origin for c in candidates})
@@ -236,6 +237,7 @@ def compare(
             random_state=random_state,
             n_jobs=n_jobs,
             n_threads=n_threads,
+            versions=versions,
         ),
     )
 

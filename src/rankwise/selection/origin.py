@@ -80,6 +80,12 @@ def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
     return told
 
 
+def wrapped_versions(origins: Iterable[dict[str, str]]) -> dict[str, str]:
+    """Versions of all libraries of some origins, in the order of their names."""
+    found = {name: of for each in origins for name, of in each.items()}
+    return {name: of for name, of in sorted(found.items()) if not name.startswith(SOURCE)}
+
+
 def _parts(estimator: Any) -> Iterator[Any]:
     """Classes and functions of an estimator and of its parameters, each once."""
     seen = set()

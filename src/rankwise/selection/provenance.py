@@ -16,8 +16,8 @@ def library_versions() -> dict[str, str]:
     return {
         "rankwise": rankwise.__version__,
         "python": platform.python_version(),
-        **{package: version(package) for package in _PACKAGES},
         "platform": platform.platform(terse=True),
+        **{package: version(package) for package in _PACKAGES},
     }
 
 
@@ -37,7 +37,7 @@ class FoldInfo:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the comparison was made; ``versions`` are those that computed it."""
+    """How the comparison was made; ``versions`` include the libraries that rankers wrap."""
 
     data: str
     select_by: str

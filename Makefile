@@ -65,7 +65,7 @@ docs: $(VENV)/.test
 	@echo docs/_build/html/index.html
 
 clean:
-	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build
+	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build papers/dist papers/build
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \
@@ -74,12 +74,12 @@ $(VENV)/.python:
 	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.demo: $(VENV)/.python pyproject.toml constraints.txt
-	@echo "Installing rankwise[gbdt] into $(VENV)"
-	@$(PIP) install -c constraints.txt -e ".[gbdt]"
+$(VENV)/.demo: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.txt
+	@echo "Installing rankwise[gbdt] and rankwise-papers into $(VENV)"
+	@$(PIP) install -c constraints.txt -e ".[gbdt]" -e ./papers
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.python pyproject.toml constraints.txt
-	@echo "Installing rankwise with everything but neural into $(VENV)"
-	@$(PIP) install -c constraints.txt -e ".[gbdt,eval,baselines,dask,onnx,tune,test,docs]"
+$(VENV)/.test: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.txt
+	@echo "Installing rankwise-papers and rankwise with everything but neural into $(VENV)"
+	@$(PIP) install -c constraints.txt -e ".[gbdt,eval,dask,onnx,tune,test,docs]" -e "./papers[baselines]"
 	@touch $(VENV)/.demo $@

@@ -16,20 +16,20 @@ import time
 import numpy as np
 
 from rankwise._threads import single_threaded_blas
-from rankwise.experiments.elmrank_qsar.compounds import compounds
-from rankwise.experiments.elmrank_qsar.methods import elmrank
-from rankwise.experiments.elmrank_recommendation.elm_methods import elmrank_scores, node_draws
-from rankwise.experiments.elmrank_recommendation.experiment import LOAD, N_DRAWS
-from rankwise.experiments.elmrank_recommendation.families import FAMILIES, Scale
-from rankwise.experiments.elmrank_recommendation.reviewers import (
+from rankwise.features.random_nodes import NodeMap
+from rankwise.solvers.complex_path import C_GRID, LAM_GRID, complex_penalties
+from rankwise_papers.elmrank_qsar.compounds import compounds
+from rankwise_papers.elmrank_qsar.methods import elmrank
+from rankwise_papers.elmrank_recommendation.elm_methods import elmrank_scores, node_draws
+from rankwise_papers.elmrank_recommendation.experiment import LOAD, N_DRAWS
+from rankwise_papers.elmrank_recommendation.families import FAMILIES, Scale
+from rankwise_papers.elmrank_recommendation.reviewers import (
     GROUPS,
     N_REFERENCES,
     Reviewer,
     draw_reviewers,
     reference_table,
 )
-from rankwise.features.random_nodes import NodeMap
-from rankwise.solvers.complex_path import C_GRID, LAM_GRID, complex_penalties
 
 PROTOCOL = 9000  # 300 reviewers x 3 groups x 10 repetitions
 MINUTES = {"movielens-1m": 15.0, "jester": 6.0}

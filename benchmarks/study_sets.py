@@ -1,6 +1,6 @@
 """Ten public sets on which defaults are chosen; no table of the documentation reports them.
 
-Surveys and tables that come with statsmodels (``pip install rankwise[baselines]``) and
+Surveys and tables that come with statsmodels (``pip install rankwise-papers[baselines]``) and
 scikit-learn, and three Kaggle sets that are read from the folder of ``RANKWISE_DATA``. Every set
 has ordered classes, and a target of real numbers: its own where the classes are cut from it,
 another column where they are not.

@@ -81,7 +81,8 @@ def workplace(tmp_path):
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("src", "tests"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy(ROOT / name, tmp_path)
     return Workplace(tmp_path)
 
 

@@ -7,20 +7,19 @@ import importlib.machinery
 
 import numpy as np
 import pytest
+from tests.datasets.yahoo import QUERIES, write_yahoo
 
 from rankwise import LinearRegressionRanker, ORBoost, RankSVM, RidgeRanker, StackingRanker
 from rankwise.datasets import Fold, RankingData
-from rankwise.experiments import Verdict, reproduce
-from rankwise.experiments.base import Cell
-from rankwise.experiments.challenge_methods import ensemble, fits, plan
-from rankwise.experiments.challenge_methods.chosen_tables import Methods
-from rankwise.experiments.challenge_methods.experiment import ChallengeMethods
-from rankwise.experiments.lin2010_challenge import parts as challenge
-from rankwise.experiments.lin2010_challenge.parts import measured, parts, sampled
+from rankwise.experiments import Cell, Verdict, reproduce
 from rankwise.metrics import evaluate
 from rankwise.metrics.predicting import scores_of
 from rankwise.metrics.significance import holm, paired_test
-from tests.datasets.yahoo import QUERIES, write_yahoo
+from rankwise_papers.challenge_methods import ensemble, fits, plan
+from rankwise_papers.challenge_methods.chosen_tables import Methods
+from rankwise_papers.challenge_methods.experiment import ChallengeMethods
+from rankwise_papers.lin2010_challenge import parts as challenge
+from rankwise_papers.lin2010_challenge.parts import measured, parts, sampled
 
 EXPERIMENT = ChallengeMethods()
 SLICES = "mslr-slices"

@@ -11,10 +11,10 @@ import pytest
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Verdict
-from rankwise.experiments.lin2010_challenge import fits, parts, plan
-from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
-from rankwise.experiments.lin2010_challenge.experiment import ChallengeOrdinal
 from rankwise.metrics import evaluate
+from rankwise_papers.lin2010_challenge import fits, parts, plan
+from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
+from rankwise_papers.lin2010_challenge.experiment import ChallengeOrdinal
 
 EXPERIMENT = ChallengeOrdinal()
 SLICES = "mslr-slices"

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from rankwise import CLSRRank
-from rankwise.experiments.clsrrank.coefficient_grid import fit_coefficient_grid
-from rankwise.experiments.clsrrank.experiment import Clsrrank
-from rankwise.experiments.clsrrank.kernels import (
+from rankwise_papers.clsrrank.coefficient_grid import fit_coefficient_grid
+from rankwise_papers.clsrrank.experiment import Clsrrank
+from rankwise_papers.clsrrank.kernels import (
     containment,
     gaussian,
     kernel_functions,
     median_distance,
     sigmoid,
 )
-from rankwise.experiments.clsrrank.tables import METHODS
+from rankwise_papers.clsrrank.tables import METHODS
 
 
 @pytest.fixture

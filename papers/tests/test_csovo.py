@@ -11,17 +11,17 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 from sklearn.svm import SVC
 
-from rankwise.experiments.lin2010_csovo import tables
-from rankwise.experiments.lin2010_csovo.experiment import CostSensitive
-from rankwise.experiments.lin2010_csovo.methods import (
+from rankwise.labels import ClassCosts
+from rankwise_papers.lin2010_csovo import tables
+from rankwise_papers.lin2010_csovo.experiment import CostSensitive
+from rankwise_papers.lin2010_csovo.methods import (
     METHODS,
     LeastExpectedCost,
     Rows,
     predicted_by,
     tuned_cost,
 )
-from rankwise.experiments.lin2010_csovo.sets import make_split
-from rankwise.labels import ClassCosts
+from rankwise_papers.lin2010_csovo.sets import make_split
 
 
 @pytest.fixture(scope="module")

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from rankwise.datasets import ratings_from_triplets
-from rankwise.experiments.base import Verdict
-from rankwise.experiments.elmrank_penalties import fits, plan, tables
-from rankwise.experiments.elmrank_penalties.experiment import PenaltyPaths
-from rankwise.experiments.elmrank_recommendation import reviewers as splits
-from rankwise.experiments.elmrank_recommendation.experiment import Recommendation
-from rankwise.experiments.elmrank_recommendation.families import FOLD_SEED
-from rankwise.experiments.elmrank_recommendation.kernel_methods import (
+from rankwise.experiments import Verdict
+from rankwise.solvers.svrank_path import svrank_path
+from rankwise_papers.elmrank_penalties import fits, plan, tables
+from rankwise_papers.elmrank_penalties.experiment import PenaltyPaths
+from rankwise_papers.elmrank_recommendation import reviewers as splits
+from rankwise_papers.elmrank_recommendation.experiment import Recommendation
+from rankwise_papers.elmrank_recommendation.families import FOLD_SEED
+from rankwise_papers.elmrank_recommendation.kernel_methods import (
     LAM,
     fit_kernels,
     linear_and_rbf,
 )
-from rankwise.solvers.svrank_path import svrank_path
 
 EXPERIMENT = PenaltyPaths()
 

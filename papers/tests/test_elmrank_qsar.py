@@ -9,13 +9,13 @@ import pytest
 
 from rankwise import LSRRank, LSSVRanker, RankSVM
 from rankwise.datasets import load_qsar
-from rankwise.experiments.base import Verdict
-from rankwise.experiments.elmrank_qsar import experiment as module
-from rankwise.experiments.elmrank_qsar import methods
-from rankwise.experiments.elmrank_qsar.compounds import Compounds, compounds
-from rankwise.experiments.elmrank_qsar.experiment import Qsar
-from rankwise.experiments.elmrank_qsar.tables import NAMES, TOLERANCES
+from rankwise.experiments import Verdict
 from rankwise.metrics import evaluate
+from rankwise_papers.elmrank_qsar import experiment as module
+from rankwise_papers.elmrank_qsar import methods
+from rankwise_papers.elmrank_qsar.compounds import Compounds, compounds
+from rankwise_papers.elmrank_qsar.experiment import Qsar
+from rankwise_papers.elmrank_qsar.tables import NAMES, TOLERANCES
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import pytest
 
 from rankwise import RankBoost
 from rankwise.datasets import load_movielens, ratings_from_triplets
-from rankwise.experiments.base import Verdict
-from rankwise.experiments.elmrank_recommendation import rankboost_methods
-from rankwise.experiments.elmrank_recommendation import reviewers as splits
-from rankwise.experiments.elmrank_recommendation.elm_methods import elmrank_scores, node_draws
-from rankwise.experiments.elmrank_recommendation.experiment import LOAD, Recommendation
-from rankwise.experiments.elmrank_recommendation.families import FAMILIES, Scale
-from rankwise.experiments.elmrank_recommendation.kernel_grid import KernelGrid, fit_grid
-from rankwise.experiments.elmrank_recommendation.kernel_methods import (
+from rankwise.experiments import Verdict
+from rankwise_papers.elmrank_recommendation import rankboost_methods
+from rankwise_papers.elmrank_recommendation import reviewers as splits
+from rankwise_papers.elmrank_recommendation.elm_methods import elmrank_scores, node_draws
+from rankwise_papers.elmrank_recommendation.experiment import LOAD, Recommendation
+from rankwise_papers.elmrank_recommendation.families import FAMILIES, Scale
+from rankwise_papers.elmrank_recommendation.kernel_grid import KernelGrid, fit_grid
+from rankwise_papers.elmrank_recommendation.kernel_methods import (
     LAM,
     choose_for_all,
     choose_for_each,
@@ -22,9 +22,9 @@ from rankwise.experiments.elmrank_recommendation.kernel_methods import (
     two_features,
     with_two_features,
 )
-from rankwise.experiments.elmrank_recommendation.measures import measure
-from rankwise.experiments.elmrank_recommendation.svrank_methods import fit_svrank
-from rankwise.experiments.elmrank_recommendation.tables import CONSTANTS
+from rankwise_papers.elmrank_recommendation.measures import measure
+from rankwise_papers.elmrank_recommendation.svrank_methods import fit_svrank
+from rankwise_papers.elmrank_recommendation.tables import CONSTANTS
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from scipy.stats import ttest_1samp
 
 from rankwise import RankingTree
 from rankwise.datasets import load_cystic_fibrosis, load_movielens
-from rankwise.experiments.liu2007_ratings import draws, methods, tables
-from rankwise.experiments.liu2007_ratings.draws import Draw
-from rankwise.experiments.liu2007_ratings.experiment import CysticFibrosis, MovieLens
+from rankwise_papers.liu2007_ratings import draws, methods, tables
+from rankwise_papers.liu2007_ratings.draws import Draw
+from rankwise_papers.liu2007_ratings.experiment import CysticFibrosis, MovieLens
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from rankwise.datasets.ordinal import OrdinalData
-from rankwise.experiments.ordinal_benchmark import peers, tables
-from rankwise.experiments.ordinal_benchmark.experiment import METHODS, OrdinalBenchmark
-from rankwise.experiments.ordinal_benchmark.ours import BESIDE, ONE_HOT, OURS
-from rankwise.experiments.ordinal_benchmark.peers import PEERS
-from rankwise.experiments.ordinal_benchmark.sets import (
+from rankwise_papers.ordinal_benchmark import peers, tables
+from rankwise_papers.ordinal_benchmark.experiment import METHODS, OrdinalBenchmark
+from rankwise_papers.ordinal_benchmark.ours import BESIDE, ONE_HOT, OURS
+from rankwise_papers.ordinal_benchmark.peers import PEERS
+from rankwise_papers.ordinal_benchmark.sets import (
     SETS,
     BenchmarkSet,
     Task,
@@ -18,7 +18,7 @@ from rankwise.experiments.ordinal_benchmark.sets import (
     encode,
     make_task,
 )
-from rankwise.experiments.ordinal_benchmark.tuning import Method, fold_numbers, tuned
+from rankwise_papers.ordinal_benchmark.tuning import Method, fold_numbers, tuned
 
 
 @pytest.fixture
@@ -146,14 +146,15 @@ def test_the_published_splits_and_all_sets(data_root):
 
 def test_a_missing_peer_is_not_run_and_says_so(monkeypatch):
     monkeypatch.setattr(peers, "find_spec", lambda name: None)
-    assert peers.missing_peer("mord LogisticAT") == "Not run: pip install rankwise[baselines]."
-    assert peers.missing_peer("LightGBM classes") == "Not run: pip install rankwise[gbdt]."
+    message = "Not run: pip install rankwise-papers[baselines]."
+    assert peers.missing_peer("mord LogisticAT") == message
+    assert peers.missing_peer("LightGBM classes") == message
     assert peers.missing_peer("RankingTree") == ""
     ran = {cell.params["method"] for cell in OrdinalBenchmark().cells(quick=True)}
     assert ran == {*OURS, "median class", "RankingTree, one-hot"}
     ranks = OrdinalBenchmark().tables({}, quick=True)[0]
     notes = {value.row: value.note for value in ranks.values}
-    assert notes["statsmodels OrderedModel"] == "Not run: pip install rankwise[baselines]."
+    assert notes["statsmodels OrderedModel"] == message
 
 
 def test_ranks_and_tests(monkeypatch):

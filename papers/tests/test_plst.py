@@ -15,9 +15,9 @@ from rankwise import (
     PartialBinaryRelevance,
 )
 from rankwise.datasets import MultiLabelData
-from rankwise.experiments.base import Verdict
-from rankwise.experiments.tai2012 import linear, parts, piecewise, plan, tables, tuned
-from rankwise.experiments.tai2012.experiment import LabelSpaces
+from rankwise.experiments import Verdict
+from rankwise_papers.tai2012 import linear, parts, piecewise, plan, tables, tuned
+from rankwise_papers.tai2012.experiment import LabelSpaces
 
 EXPERIMENT = LabelSpaces()
 CELLS = {cell.name: cell for cell in EXPERIMENT.cells(False)}

@@ -8,11 +8,11 @@ import pytest
 from rankwise import RankSVM
 from rankwise.datasets import Fold, RankingData
 from rankwise.datasets.ratings import Ratings
-from rankwise.experiments.base import Cell
-from rankwise.experiments.pruned_ranksvm import parts, plan
-from rankwise.experiments.pruned_ranksvm.experiment import PrunedPairs
-from rankwise.experiments.pruned_ranksvm.figures import figures
+from rankwise.experiments import Cell
 from rankwise.metrics import evaluate
+from rankwise_papers.pruned_ranksvm import parts, plan
+from rankwise_papers.pruned_ranksvm.experiment import PrunedPairs
+from rankwise_papers.pruned_ranksvm.figures import figures
 
 EXPERIMENT = PrunedPairs()
 

@@ -7,11 +7,11 @@ import pytest
 
 from rankwise import RankBoost
 from rankwise.datasets import ratings_from_triplets
-from rankwise.experiments.base import Verdict
-from rankwise.experiments.elmrank_recommendation import rankboost_methods, reviewers
-from rankwise.experiments.elmrank_recommendation.measures import measure
-from rankwise.experiments.rankboost_missing import experiment, tables
-from rankwise.experiments.rankboost_missing.experiment import MissingRatings, misranked
+from rankwise.experiments import Verdict
+from rankwise_papers.elmrank_recommendation import rankboost_methods, reviewers
+from rankwise_papers.elmrank_recommendation.measures import measure
+from rankwise_papers.rankboost_missing import experiment, tables
+from rankwise_papers.rankboost_missing.experiment import MissingRatings, misranked
 
 CELLS = {cell.name: cell for cell in MissingRatings().cells(quick=True)}
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.datasets.gov import write_gov
 
 from rankwise import QueryScaler, RankSVM
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Verdict, reproduce
-from rankwise.experiments.zong2013 import (
+from rankwise_papers.zong2013 import (
     figures,
     path_tables,
     plan,
     rank_svm_paths,
     rank_svm_tables,
 )
-from rankwise.experiments.zong2013.experiment import RankELM
-from rankwise.experiments.zong2013.methods import PAPER
-from rankwise.experiments.zong2013.tables import tables
-from tests.datasets.gov import write_gov
+from rankwise_papers.zong2013.experiment import RankELM
+from rankwise_papers.zong2013.methods import PAPER
+from rankwise_papers.zong2013.tables import tables
 
 EXPERIMENT = RankELM()
 COLUMNS = {method.name: method for method in PAPER}

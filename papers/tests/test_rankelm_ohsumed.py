@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rankwise.experiments import Verdict, reproduce
-from rankwise.experiments.zong2013 import plan
-from rankwise.experiments.zong2013.fits import compute
-from rankwise.experiments.zong2013.methods import OURS
+from rankwise_papers.zong2013 import plan
+from rankwise_papers.zong2013.fits import compute
+from rankwise_papers.zong2013.methods import OURS
 
 pytestmark = pytest.mark.paper
 ROOT = Path(__file__).parents[2]

@@ -7,12 +7,12 @@ import pytest
 from scipy.stats import t
 
 from rankwise import AggregatePRank, PRank, RankingTree, VotedPRank
-from rankwise.experiments.base import Verdict
-from rankwise.experiments.liu2007_synthetic import methods
-from rankwise.experiments.liu2007_synthetic.experiment import SyntheticRanks
-from rankwise.experiments.liu2007_synthetic.methods import DEPTHS, perceptrons, points, trees
-from rankwise.experiments.liu2007_synthetic.tables import LARGE, SIZES, SMALL, mean_and_half_width
+from rankwise.experiments import Verdict
 from rankwise.features.affine_powers import AffinePowers
+from rankwise_papers.liu2007_synthetic import methods
+from rankwise_papers.liu2007_synthetic.experiment import SyntheticRanks
+from rankwise_papers.liu2007_synthetic.methods import DEPTHS, perceptrons, points, trees
+from rankwise_papers.liu2007_synthetic.tables import LARGE, SIZES, SMALL, mean_and_half_width
 
 
 @pytest.fixture(scope="module")

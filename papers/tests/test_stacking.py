@@ -7,10 +7,10 @@ import pytest
 
 from rankwise import LinearRegressionRanker, RidgeRanker, StackingRanker
 from rankwise.datasets import Fold, RankingData
-from rankwise.experiments.base import Cell
-from rankwise.experiments.stacking import fits, plan
-from rankwise.experiments.stacking.experiment import Stacking
+from rankwise.experiments import Cell
 from rankwise.metrics import evaluate
+from rankwise_papers.stacking import fits, plan
+from rankwise_papers.stacking.experiment import Stacking
 
 EXPERIMENT = Stacking()
 

@@ -7,7 +7,8 @@ import csv
 import pytest
 
 from rankwise.cli import _completion as completion
-from rankwise.experiments._table import EXPERIMENTS, Entry
+from rankwise.experiments import reproduce
+from rankwise.experiments.registry import HOW_TO_GET, Entry, experiments
 from tests.experiments import slow
 from tests.experiments.conftest import toy  # noqa: F401
 
@@ -21,7 +22,7 @@ def rankwise_toy(rankwise, toy):  # noqa: F811
 @pytest.fixture
 def both(rankwise_toy, monkeypatch, tmp_path):
     """A second experiment, one of whose cells fails."""
-    monkeypatch.setitem(EXPERIMENTS, "slow", Entry("tests.experiments.slow:Slow", "Squares", ""))
+    monkeypatch.setitem(experiments(), "slow", Entry("tests.experiments.slow:Slow", "Squares", ""))
     monkeypatch.setenv(slow.LOG, str(tmp_path / "log"))
     monkeypatch.setenv("RANKWISE_TEST_CELLS", "1,bad")
     return rankwise_toy
@@ -87,7 +88,7 @@ def test_all_goes_on_after_a_failure_and_ends_with_a_summary(both):
 
 
 def test_an_experiment_that_cannot_even_start_does_not_stop_all(both, monkeypatch):
-    monkeypatch.setitem(EXPERIMENTS, "slow", Entry("tests.experiments.nothing:N", "", ""))
+    monkeypatch.setitem(experiments(), "slow", Entry("tests.experiments.nothing:N", "", ""))
     run = both("reproduce", "all", "--quick")
     assert run.code == 1
     assert "error: slow: ModuleNotFoundError" in run.err
@@ -109,6 +110,17 @@ def test_wrong_calls_are_exit_code_2(rankwise_toy, arguments, message):
     run = rankwise_toy("reproduce", *arguments)
     assert run.code == 2
     assert message in run.err
+
+
+@pytest.mark.parametrize("arguments", [["list"], ["list", "--json"], ["all"], ["rankelm-ohsumed"]])
+def test_without_a_package_of_experiments_it_names_one(rankwise, toy, monkeypatch, arguments):  # noqa: F811
+    monkeypatch.delitem(experiments(), "toy")
+    run = rankwise("reproduce", *arguments)
+    assert run.code == 2
+    assert "pip install rankwise-papers" in run.err and HOW_TO_GET in run.err
+    assert completion.experiments("") == ["all", "list"]
+    with pytest.raises(ValueError, match=r"'x' was not found.*pip install rankwise-papers"):
+        reproduce("x")
 
 
 def test_out_must_be_a_folder(rankwise_toy, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.experiments._table import EXPERIMENTS, Entry
+from rankwise.experiments.registry import Entry, experiments
 
 TOY = Entry("tests.experiments.toy:Toy", "Means of numbers", "Nobody, 1 (2000)", ("absent",))
 
@@ -12,7 +12,8 @@ TOY = Entry("tests.experiments.toy:Toy", "Means of numbers", "Nobody, 1 (2000)",
 @pytest.fixture
 def toy(monkeypatch):
     """The key under which it is known."""
-    for key in list(EXPERIMENTS):
-        monkeypatch.delitem(EXPERIMENTS, key)
-    monkeypatch.setitem(EXPERIMENTS, "toy", TOY)
+    known = experiments()
+    for key in list(known):
+        monkeypatch.delitem(known, key)
+    monkeypatch.setitem(known, "toy", TOY)
     return "toy"

@@ -8,9 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rankwise.experiments import Cell, Experiment, Reproduction, Table, Value, reproduce
-from rankwise.experiments._table import EXPERIMENTS, Entry
-from rankwise.experiments.base import Results
+from rankwise.experiments import (
+    Cell,
+    Entry,
+    Experiment,
+    Reproduction,
+    Results,
+    Table,
+    Value,
+    reproduce,
+)
+from rankwise.experiments.registry import experiments
 
 LOG = "RANKWISE_TEST_LOG"
 N_CELLS, PAUSE = 15, 0.06
@@ -43,11 +51,11 @@ class Slow(Experiment):
 def run(store: str, log: str, n_jobs: int | str = 1, **settings: Any) -> Reproduction:
     """Run it with its starts in ``log``."""
     os.environ[LOG] = log
-    EXPERIMENTS["slow"] = Entry("tests.experiments.slow:Slow", "Squares", "")
+    experiments()["slow"] = Entry("tests.experiments.slow:Slow", "Squares", "")
     try:
         return reproduce("slow", store=store, n_jobs=int(n_jobs), **settings)
     finally:
-        del EXPERIMENTS["slow"], os.environ[LOG]
+        del experiments()["slow"], os.environ[LOG]
 
 
 def run_any(store: str, log: str, n_jobs: str) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankwise.experiments._table import EXPERIMENTS
-from rankwise.experiments.base import Experiment, Value, Verdict
+from rankwise.experiments import Value, Verdict
 from tests.experiments.toy import Toy
 
 
@@ -54,18 +53,3 @@ def test_the_worked_example_makes_its_tables_of_what_is_there():
     }
     (empty,) = toy.tables({}, quick=True)
     assert {value.verdict for value in empty.values} == {Verdict.NOT_RUN, Verdict.NO_PAPER}
-
-
-@pytest.mark.parametrize("key", EXPERIMENTS)
-def test_registered_experiments_keep_the_contract(key):
-    experiment = EXPERIMENTS[key].load()
-    assert isinstance(experiment, Experiment)
-    assert set(experiment.data()) == set(EXPERIMENTS[key].data)
-    assert experiment.protocol().strip()
-    for quick in (False, True):
-        cells = experiment.cells(quick)
-        names = [cell.name for cell in cells]
-        assert len(set(names)) == len(names) > 0
-        assert {cell.data for cell in cells} - {""} <= set(experiment.data())
-        for table in experiment.tables({}, quick):
-            assert all(value.ours is None for value in table.values if value.paper is not None)

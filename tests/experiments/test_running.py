@@ -156,7 +156,7 @@ def test_the_code_of_a_cell_is_the_package_and_what_the_folder_needs(tmp_path, m
     first = key_after(own / "cells.py", "a = 1\n")
     assert key_after(own / "tables.py", "b = 1\n") == first
     assert key_after(shared / "rows.py", "c = 1\n") == first
-    second = key_after(own / "cells.py", "from rankwise.experiments.shared.rows import c\n")
+    second = key_after(own / "cells.py", "from tests.shared.rows import c\n")
     third = key_after(shared / "rows.py", "c = 2\n")
     assert len({first, second, third}) == 3
     monkeypatch.setattr(identity, "_package_key", lambda: "edited")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import (
+from rankwise.experiments import (
     Cell,
     Experiment,
     Figure,

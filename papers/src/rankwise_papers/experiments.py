@@ -1,75 +1,40 @@
-"""The one table of experiments; standard library only, so that ``reproduce list`` starts at once.
+"""The table of experiments that ``rankwise reproduce`` knows through an entry point.
 
 Adding an experiment is its folder, its test and one entry here. The folder holds ``__init__.py``
 (empty but for a docstring), the computation, ``tables.py`` (what is shown; editing a file of that
-ending keeps stored cells valid), ``protocol.md`` and the published values as CSV files.
+ending keeps stored cells valid), ``protocol.md`` and the published values as CSV files. Nothing
+else is imported here, so that ``rankwise reproduce list`` starts at once.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rankwise.experiments.base import Experiment
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One experiment.
-
-    Attributes
-    ----------
-    path : str
-        ``"module:Class"`` of a subclass of :class:`rankwise.experiments.base.Experiment` that is
-        made without arguments.
-    title : str
-        One line for lists.
-    paper : str
-        Authors, title, journal, year.
-    data : tuple of str
-        Names of the data sets it uses.
-    """
-
-    path: str
-    title: str
-    paper: str
-    data: tuple[str, ...] = ()
-
-    def load(self) -> Experiment:
-        """The experiment."""
-        module, _, name = self.path.partition(":")
-        return getattr(import_module(module), name)()
-
+from rankwise.experiments import Entry
 
 EXPERIMENTS: dict[str, Entry] = {
     "rankelm-ohsumed": Entry(
-        "rankwise.experiments.zong2013.experiment:RankELM",
+        "rankwise_papers.zong2013.experiment:RankELM",
         title="RankELM: random nodes and linear kernels, pointwise and pairwise, on LETOR",
         paper="Zong & Huang, Neural Processing Letters 39 (2014) 155-166, Tables 1 to 3, Figure 2",
         data=("ohsumed", "td2003", "td2004", "mq2008", "ohsumed-min"),
     ),
     "elmrank-recommendation": Entry(
-        "rankwise.experiments.elmrank_recommendation.experiment:Recommendation",
+        "rankwise_papers.elmrank_recommendation.experiment:Recommendation",
         title="ELMRank, MPRank and SVRank on MovieLens, Jester and Book-Crossing (partial)",
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
         data=("movielens-1m", "jester", "book-crossing-partial"),
     ),
     "elmrank-penalties": Entry(
-        "rankwise.experiments.elmrank_penalties.experiment:PenaltyPaths",
+        "rankwise_papers.elmrank_penalties.experiment:PenaltyPaths",
         title="MPRank and SVRank at every penalty: where the published values lie",
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Tables 1 to 3",
         data=("movielens-1m", "jester"),
     ),
     "rankboost-missing": Entry(
-        "rankwise.experiments.rankboost_missing.experiment:MissingRatings",
+        "rankwise_papers.rankboost_missing.experiment:MissingRatings",
         title="RankBoost on MovieLens and Jester: missing ratings left missing, beside medians",
         paper="Beyond Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Table 3",
         data=("movielens-1m", "jester"),
     ),
     "elmrank-qsar": Entry(
-        "rankwise.experiments.elmrank_qsar.experiment:Qsar",
+        "rankwise_papers.elmrank_qsar.experiment:Qsar",
         title="ELMRank, SVR and LS-SVR on inhibitors of DHFR and COX2, and six sets more",
         paper="Chen, Peng, Zhou, Li & Pan, Neural Networks 53 (2014) 119-126, Table 4, Figs 1, 2",
         data=(
@@ -84,19 +49,19 @@ EXPERIMENTS: dict[str, Entry] = {
         ),
     ),
     "clsrrank": Entry(
-        "rankwise.experiments.clsrrank.experiment:Clsrrank",
+        "rankwise_papers.clsrrank.experiment:Clsrrank",
         title="LSRRank against CLSRRank with Gaussian, indefinite and non-symmetric kernels",
         paper="Chen, Pan & Li, Neurocomputing (2014); its text has no tables",
         data=("movielens-1m", "jester", "qsar-dhfr", "qsar-cox2"),
     ),
     "challenge-ordinal": Entry(
-        "rankwise.experiments.lin2010_challenge.experiment:ChallengeOrdinal",
+        "rankwise_papers.lin2010_challenge.experiment:ChallengeOrdinal",
         title="ORSVM, Poly-ORSVM and ORBoost of the Yahoo! challenge, on open sets in its place",
         paper="Tsai et al. and Lin (2010), Tables 3, 4 and 7; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "mslr-slices"),
     ),
     "pruned-ranksvm": Entry(
-        "rankwise.experiments.pruned_ranksvm.experiment:PrunedPairs",
+        "rankwise_papers.pruned_ranksvm.experiment:PrunedPairs",
         title="RankSVM on chosen pairs against random pairs, all pairs and regression",
         paper="Method named by Lin (2010), section 3; its rule and its tables are not at hand",
         data=(
@@ -111,13 +76,13 @@ EXPERIMENTS: dict[str, Entry] = {
         ),
     ),
     "challenge-methods": Entry(
-        "rankwise.experiments.challenge_methods.experiment:ChallengeMethods",
+        "rankwise_papers.challenge_methods.experiment:ChallengeMethods",
         title="All methods of the Yahoo! challenge's report and its ensemble of 20, on open sets",
         paper="Tsai et al. and Lin (2010), Tables 3, 8 and 10; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "lambdarank", "mslr-slices", "yahoo-ltrc-1", "ohsumed-min"),
     ),
     "plst": Entry(
-        "rankwise.experiments.tai2012.experiment:LabelSpaces",
+        "rankwise_papers.tai2012.experiment:LabelSpaces",
         title="Full and partial binary relevance, PLST and compressed sensing, ridge and trees",
         paper="Tai & Lin, Neural Computation 24 (2012), Tables 1-3, Figs 2, 3",
         data=(
@@ -129,30 +94,30 @@ EXPERIMENTS: dict[str, Entry] = {
         ),
     ),
     "stacking": Entry(
-        "rankwise.experiments.stacking.experiment:Stacking",
+        "rankwise_papers.stacking.experiment:Stacking",
         title="Tuned rankers, blends of them, and a stack on their held-out scores",
         paper="Method of Tsai et al. (2010), section 8; its set is closed, no value is published",
         data=("ohsumed", "mq2008"),
     ),
     "ranking-tree-cystic-fibrosis": Entry(
-        "rankwise.experiments.liu2007_ratings.experiment:CysticFibrosis",
+        "rankwise_papers.liu2007_ratings.experiment:CysticFibrosis",
         title="Ranking tree, Gini tree and perceptrons: one rater's grades from three others'",
         paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007); it prints no number",
         data=("cystic-fibrosis",),
     ),
     "ranking-tree-movielens": Entry(
-        "rankwise.experiments.liu2007_ratings.experiment:MovieLens",
+        "rankwise_papers.liu2007_ratings.experiment:MovieLens",
         title="Ranking tree, Gini tree and perceptrons: one user's ratings from a panel's",
         paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007); it prints no number",
         data=("movielens-1m",),
     ),
     "ranking-tree-synthetic": Entry(
-        "rankwise.experiments.liu2007_synthetic.experiment:SyntheticRanks",
+        "rankwise_papers.liu2007_synthetic.experiment:SyntheticRanks",
         title="Ranking tree, Gini tree and twelve online perceptrons on drawn points",
         paper="Liu, Pan & Wang, Journal of Southeast University 23 (2007), Table 1",
     ),
     "csovo": Entry(
-        "rankwise.experiments.lin2010_csovo.experiment:CostSensitive",
+        "rankwise_papers.lin2010_csovo.experiment:CostSensitive",
         title="CSOVO beside other reductions of costs, with random and with ordinal costs",
         paper="Lin (2010), costs and base from memory of it; its sets and figures are not at hand",
         data=(
@@ -167,7 +132,7 @@ EXPERIMENTS: dict[str, Entry] = {
         ),
     ),
     "ordinal-benchmark": Entry(
-        "rankwise.experiments.ordinal_benchmark.experiment:OrdinalBenchmark",
+        "rankwise_papers.ordinal_benchmark.experiment:OrdinalBenchmark",
         title="Every ordinal estimator on thirty sets, beside mord, statsmodels and LightGBM",
         paper="No publication; Chu & Ghahramani's splits (2005), ORCA's, and drawn ones",
         data=(

@@ -45,6 +45,6 @@ def data(incomplete: str) -> list[str]:
 
 def experiments(incomplete: str) -> list[str]:
     """Keys of experiments, and the words for all and the list of them."""
-    from rankwise.experiments._table import EXPERIMENTS
+    from rankwise.experiments.registry import experiments as installed
 
-    return [key for key in (*EXPERIMENTS, "all", "list") if key.startswith(incomplete)]
+    return [key for key in (*installed(), "all", "list") if key.startswith(incomplete)]

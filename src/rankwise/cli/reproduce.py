@@ -17,7 +17,7 @@ from rankwise.cli._output import print_json, print_table
 from rankwise.cli._progress import Progress
 
 if TYPE_CHECKING:
-    from rankwise.experiments import Reproduction
+    from rankwise.experiments import Entry, Reproduction
 
 LIST, ALL = "list", "all"
 
@@ -61,16 +61,21 @@ def reproduce(
     """Run a published experiment again; print our values beside the paper's.
 
     Every value with a published counterpart is met, better or missed; differences are explained.
-    Cells whose data are not on this machine are left out.
+    Cells whose data are not on this machine are left out. The experiments come with the package
+    rankwise-papers.
     """
-    from rankwise.experiments._table import EXPERIMENTS
+    from rankwise.experiments.registry import HOW_TO_GET, experiments
 
+    known = experiments()
+    if not known:
+        raise UsageError(HOW_TO_GET)
     if experiment == LIST:
-        _print_list(json)
+        _print_list(known, json)
         return
-    if experiment != ALL and experiment not in EXPERIMENTS:
-        known = ", ".join(EXPERIMENTS)
-        raise UsageError(f"{experiment!r} is no experiment. Experiments: {known}, or all.")
+    if experiment != ALL and experiment not in known:
+        raise UsageError(
+            f"{experiment!r} is no experiment. Experiments: {', '.join(known)}, or all."
+        )
     if out is not None and out.exists() and not out.is_dir():
         raise UsageError(f"--out must name a folder, {out} is a file.")
     if store is None:
@@ -81,7 +86,7 @@ def reproduce(
 
     done: list[Reproduction] = []
     failed: list[str] = []
-    for key in EXPERIMENTS if experiment == ALL else [experiment]:
+    for key in known if experiment == ALL else [experiment]:
         try:
             with Progress(f"Reproducing {key}") as progress:
                 found = run(
@@ -128,23 +133,18 @@ def _write(found: Reproduction, folder: Path, command: str) -> list[Path]:
     ]
 
 
-def _print_list(json: bool) -> None:
-    from rankwise.experiments._table import EXPERIMENTS
-
+def _print_list(known: dict[str, Entry], json: bool) -> None:
     if json:
         print_json(
             [
                 {"key": key, "title": entry.title, "paper": entry.paper, "data": entry.data}
-                for key, entry in EXPERIMENTS.items()
+                for key, entry in known.items()
             ]
         )
         return
     print_table(
         ["experiment", "title", "data", "paper"],
-        [
-            [key, entry.title, ", ".join(entry.data), entry.paper]
-            for key, entry in EXPERIMENTS.items()
-        ],
+        [[key, entry.title, ", ".join(entry.data), entry.paper] for key, entry in known.items()],
     )
 
 

@@ -1,4 +1,7 @@
-"""Published experiments, run again: one folder per paper, one runner, our values beside theirs.
+"""Runner of published experiments: cells computed once, tables of our values beside the paper's.
+
+The experiments themselves come from other packages, through the entry points that
+:mod:`rankwise.experiments.registry` reads; ``rankwise-papers`` has those of the papers.
 
 Public names are imported when first used, so that listing the experiments imports nothing else.
 """
@@ -8,17 +11,31 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 if TYPE_CHECKING:
-    from rankwise.experiments.base import Cell, Experiment, Figure, Series, Table, Value, Verdict
+    from rankwise.experiments.base import (
+        Cell,
+        Experiment,
+        Figure,
+        FindFiles,
+        Results,
+        Series,
+        Table,
+        Value,
+        Verdict,
+    )
+    from rankwise.experiments.registry import Entry
     from rankwise.experiments.reproduction import Outcome, Reproduction
     from rankwise.experiments.running import reproduce
     from rankwise.experiments.text import as_text
 
 _WHERE = {
     "Cell": "base",
+    "Entry": "registry",
     "Experiment": "base",
     "Figure": "base",
+    "FindFiles": "base",
     "Outcome": "reproduction",
     "Reproduction": "reproduction",
+    "Results": "base",
     "Series": "base",
     "Table": "base",
     "Value": "base",
@@ -29,10 +46,13 @@ _WHERE = {
 
 __all__ = [
     "Cell",
+    "Entry",
     "Experiment",
     "Figure",
+    "FindFiles",
     "Outcome",
     "Reproduction",
+    "Results",
     "Series",
     "Table",
     "Value",

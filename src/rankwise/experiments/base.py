@@ -1,8 +1,9 @@
 """What an experiment is: cells to compute, published values, tables of both, a verdict on each.
 
-An experiment is a folder in ``experiments/`` and one line in ``experiments/_table.py``. It says
-which cells there are, computes one cell at a time, and makes tables of whatever cells are there;
-the runner decides where and when cells are computed and keeps each on disk.
+An experiment is a folder and an :class:`~rankwise.experiments.Entry` in the table that an entry
+point names (``papers/`` in the repository has those of the papers). It says which cells there are,
+computes one cell at a time, and makes tables of whatever cells are there; the runner decides where
+and when cells are computed and keeps each on disk.
 """
 
 from __future__ import annotations

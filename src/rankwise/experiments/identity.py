@@ -18,7 +18,6 @@ from rankwise.selection.provenance import library_versions
 # They show numbers or move them; what they hold cannot change a cell.
 _OUTSIDE = frozenset({"cli", "report", "distributed", "experiments"})
 _SHOWN = ("tables.py", "figures.py")
-_IMPORT = re.compile(r"^\s*(?:from|import) rankwise\.experiments\.(\w+)", re.MULTILINE)
 
 
 def cell_key(experiment: str, cell: Cell, data: str) -> str:
@@ -34,24 +33,28 @@ def files_key(paths: Sequence[Path]) -> str:
 def code_key(experiment: Experiment) -> str:
     """Hash of all code that can change a cell.
 
-    The versions of the libraries, the package's modules but those that show or move numbers, and
-    the experiment's folder without ``*tables.py`` and ``*figures.py``, with the folders beside it
-    that its modules import from.
+    The versions of the libraries, rankwise's modules but those that show or move numbers, and the
+    experiment's folder without ``*tables.py`` and ``*figures.py``, with the folders and modules
+    beside it that its modules import from.
     """
     own = Path(inspect.getfile(type(experiment))).parent
+    around = type(experiment).__module__.rpartition(".")[0].rpartition(".")[0]
     versions = {name: of for name, of in library_versions().items() if name != "platform"}
-    return fingerprint([versions, _package_key(), _hash(own.parent, _sources(own))])
+    return fingerprint([versions, _package_key(), _hash(own.parent, _sources(own, around))])
 
 
-def _sources(own: Path) -> list[Path]:
-    """Modules of a folder and, all the way, of the folders beside it that they import from."""
+def _sources(own: Path, around: str) -> list[Path]:
+    """Modules of a folder and, all the way, of what they import from the package around it."""
+    imported = re.compile(rf"^\s*(?:from|import) {re.escape(around)}\.(\w+)", re.MULTILINE)
     sources: list[Path] = []
-    folders = [own]
-    for folder in folders:  # grows on the way
-        modules = [path for path in folder.glob("*.py") if not path.name.endswith(_SHOWN)]
-        named = {name for path in modules for name in _IMPORT.findall(path.read_text("utf-8"))}
-        beside = sorted(own.parent / name for name in named)
-        folders += [path for path in beside if path.is_dir() and path not in folders]
+    places = [own]
+    for place in places:  # grows on the way
+        modules = list(place.glob("*.py")) if place.is_dir() else [place]
+        modules = [path for path in modules if not path.name.endswith(_SHOWN)]
+        named = {name for path in modules for name in imported.findall(path.read_text("utf-8"))}
+        beside = [own.parent / name for name in sorted(named)]
+        beside = [path if path.is_dir() else path.with_suffix(".py") for path in beside]
+        places += [path for path in beside if path.exists() and path not in places]
         sources += modules
     return sources
 

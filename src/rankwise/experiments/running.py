@@ -12,9 +12,9 @@ from typing import Any
 from joblib import effective_n_jobs
 
 from rankwise._threads import available_threads
-from rankwise.experiments._table import EXPERIMENTS, Entry
 from rankwise.experiments.base import Cell, Experiment
 from rankwise.experiments.identity import cell_key, code_key, files_key
+from rankwise.experiments.registry import find_experiment
 from rankwise.experiments.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
 from rankwise.selection.cell import plain
 from rankwise.selection.lines import JsonLines
@@ -78,7 +78,7 @@ def reproduce(
     Raises
     ------
     ValueError
-        When there is no such experiment.
+        If there is no such experiment, or no package of experiments is installed.
     """
     entry = find_experiment(key)
     experiment = entry.load()
@@ -120,19 +120,6 @@ def reproduce(
         n_jobs=n_jobs,
         versions=library_versions(),
     )
-
-
-def find_experiment(key: str) -> Entry:
-    """The entry of that key.
-
-    Raises
-    ------
-    ValueError
-        When there is none.
-    """
-    if key not in EXPERIMENTS:
-        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {key!r}.")
-    return EXPERIMENTS[key]
 
 
 def run(task: Task) -> Outcome:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rankwise.experiments.base import Results
-from rankwise.experiments.challenge_methods import plan
-from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, Setting
-from rankwise.experiments.lin2010_challenge.plan import COSTS, Extent, cell_name
+from rankwise.experiments import Results
+from rankwise_papers.challenge_methods import plan
+from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, Setting
+from rankwise_papers.lin2010_challenge.plan import COSTS, Extent, cell_name
 
 NO_TORCH = 'BoltzRank needs torch, which is not installed: pip install "rankwise[neural]".'
 ABSENT = (

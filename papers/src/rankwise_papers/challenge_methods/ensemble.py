@@ -10,15 +10,15 @@ from sklearn.pipeline import make_pipeline
 
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold
-from rankwise.experiments.challenge_methods.plan import BOLTZ_SETTINGS
-from rankwise.experiments.lin2010_challenge.parts import measured, measures
-from rankwise.experiments.lin2010_challenge.plan import ALL_STUMPS
-from rankwise.experiments.stacking.fits import rows_of
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
 from rankwise.rankers.ensemble.members import fitted, member_scores
 from rankwise.typing import Float64Array
+from rankwise_papers.challenge_methods.plan import BOLTZ_SETTINGS
+from rankwise_papers.lin2010_challenge.parts import measured, measures
+from rankwise_papers.lin2010_challenge.plan import ALL_STUMPS
+from rankwise_papers.stacking.fits import rows_of
 
 SHARE, N_FOLDS = 0.8, 5
 BOLTZ = "BoltzRank"

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from rankwise.experiments.base import Table, Value
-from rankwise.experiments.challenge_methods import plan
-from rankwise.experiments.challenge_methods.chosen_tables import ABSENT, Methods, absent
-from rankwise.experiments.challenge_methods.ensemble import MAIN
-from rankwise.experiments.lin2010_challenge.chosen_tables import Setting, over_folds, paired
-from rankwise.experiments.lin2010_challenge.value_tables import TITLES
+from rankwise.experiments import Table, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
+from rankwise_papers.challenge_methods import plan
+from rankwise_papers.challenge_methods.chosen_tables import ABSENT, Methods, absent
+from rankwise_papers.challenge_methods.ensemble import MAIN
+from rankwise_papers.lin2010_challenge.chosen_tables import Setting, over_folds, paired
+from rankwise_papers.lin2010_challenge.value_tables import TITLES
 
 _BEST = "best model by validation"
 _RECIPES = (MAIN, "RankLR, degree 1", "mean of scaled scores")

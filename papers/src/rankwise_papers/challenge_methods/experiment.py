@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
-from rankwise.experiments.challenge_methods import plan
-from rankwise.experiments.challenge_methods.fits import compute
-from rankwise.experiments.challenge_methods.tables import tables
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise_papers.challenge_methods import plan
+from rankwise_papers.challenge_methods.fits import compute
+from rankwise_papers.challenge_methods.tables import tables
 
 
 class ChallengeMethods(Experiment):

@@ -8,12 +8,12 @@ from typing import Any
 
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData
-from rankwise.experiments.base import Cell
-from rankwise.experiments.challenge_methods.ensemble import ensemble
-from rankwise.experiments.challenge_methods.plan import BOLTZ_SETTINGS
-from rankwise.experiments.lin2010_challenge import fits as ordinal
-from rankwise.experiments.lin2010_challenge.parts import all_scores, measured, measures, parts
+from rankwise.experiments import Cell
 from rankwise.features.query_scaling import QueryScaler
+from rankwise_papers.challenge_methods.ensemble import ensemble
+from rankwise_papers.challenge_methods.plan import BOLTZ_SETTINGS
+from rankwise_papers.lin2010_challenge import fits as ordinal
+from rankwise_papers.lin2010_challenge.parts import all_scores, measured, measures, parts
 
 
 def compute(cell: Cell) -> Any:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rankwise.experiments.base import Table
-from rankwise.experiments.challenge_methods import plan
-from rankwise.experiments.challenge_methods.chosen_tables import Methods, absent
-from rankwise.experiments.lin2010_challenge.value_tables import TITLES, Published, difference
+from rankwise.experiments import Table
+from rankwise_papers.challenge_methods import plan
+from rankwise_papers.challenge_methods.chosen_tables import Methods, absent
+from rankwise_papers.lin2010_challenge.value_tables import TITLES, Published, difference
 
 _METHODS = {
     "ORSVM": "orsvm", "Poly-ORSVM": "powers", "ORBoost": "orboost", "RankSVM": "rank_svm",

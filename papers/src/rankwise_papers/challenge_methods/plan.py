@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from rankwise.experiments.base import Cell
-from rankwise.experiments.lin2010_challenge.plan import ALL_STUMPS, COSTS, cell_name
+from rankwise.experiments import Cell
+from rankwise_papers.lin2010_challenge.plan import ALL_STUMPS, COSTS, cell_name
 
 # Data set → number of folds. The last set runs for those who have the challenge's files.
 FOLDS = {"mq2008": 5, "ohsumed": 5, "lambdarank": 5, "mslr-slices": 3, "yahoo-ltrc-1": 1}

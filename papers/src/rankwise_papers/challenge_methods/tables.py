@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankwise.experiments.base import Experiment, Results, Table, Value
-from rankwise.experiments.challenge_methods import plan
-from rankwise.experiments.challenge_methods.chosen_tables import Methods, absent, sets_of
-from rankwise.experiments.challenge_methods.ensemble_tables import ensemble_table, recipe_table
-from rankwise.experiments.challenge_methods.order_tables import order_table
-from rankwise.experiments.lin2010_challenge.value_tables import (
+from rankwise.experiments import Experiment, Results, Table, Value
+from rankwise_papers.challenge_methods import plan
+from rankwise_papers.challenge_methods.chosen_tables import Methods, absent, sets_of
+from rankwise_papers.challenge_methods.ensemble_tables import ensemble_table, recipe_table
+from rankwise_papers.challenge_methods.order_tables import order_table
+from rankwise_papers.lin2010_challenge.value_tables import (
     TITLES,
     YAHOO,
     Published,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.experiments.elmrank_recommendation.kernel_grid import KernelGrid
 from rankwise.typing import Float64Array, Int64Array
+from rankwise_papers.elmrank_recommendation.kernel_grid import KernelGrid
 
 
 def fit_coefficient_grid(

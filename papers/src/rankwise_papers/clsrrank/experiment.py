@@ -9,24 +9,24 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
-from rankwise.experiments.clsrrank import tables
-from rankwise.experiments.clsrrank.coefficient_grid import fit_coefficient_grid
-from rankwise.experiments.clsrrank.kernels import kernel_functions, median_distance
-from rankwise.experiments.elmrank_qsar.compounds import MEASURES, compounds
-from rankwise.experiments.elmrank_recommendation.experiment import LOAD
-from rankwise.experiments.elmrank_recommendation.kernel_grid import KernelGrid, fit_grid
-from rankwise.experiments.elmrank_recommendation.kernel_methods import choose_for_all
-from rankwise.experiments.elmrank_recommendation.measures import measure
-from rankwise.experiments.elmrank_recommendation.reviewers import (
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.rankers.kernel.clsrrank import CLSRRank
+from rankwise.rankers.kernel.lsrrank import LSRRank
+from rankwise_papers.clsrrank import tables
+from rankwise_papers.clsrrank.coefficient_grid import fit_coefficient_grid
+from rankwise_papers.clsrrank.kernels import kernel_functions, median_distance
+from rankwise_papers.elmrank_qsar.compounds import MEASURES, compounds
+from rankwise_papers.elmrank_recommendation.experiment import LOAD
+from rankwise_papers.elmrank_recommendation.kernel_grid import KernelGrid, fit_grid
+from rankwise_papers.elmrank_recommendation.kernel_methods import choose_for_all
+from rankwise_papers.elmrank_recommendation.measures import measure
+from rankwise_papers.elmrank_recommendation.reviewers import (
     GROUPS,
     ReferenceTable,
     Reviewer,
     draw_reviewers,
     reference_table,
 )
-from rankwise.rankers.kernel.clsrrank import CLSRRank
-from rankwise.rankers.kernel.lsrrank import LSRRank
 
 QSAR = ("dhfr", "cox2")
 N_REPETITIONS, N_REVIEWERS, QUICK_REVIEWERS = 10, 300, 8

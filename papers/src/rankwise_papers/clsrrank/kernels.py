@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rankwise.experiments.elmrank_recommendation.kernel_methods import (
+from rankwise.typing import Float64Array
+from rankwise_papers.elmrank_recommendation.kernel_methods import (
     median_of_different,
     squared_distances,
 )
-from rankwise.typing import Float64Array
 
 WIDTHS = (1 / 16, 1 / 4, 1.0)  # of the Gaussian, times 1 / median squared distance
 SLOPES = (1.0, 4.0, 16.0)  # of the sigmoid, divided by the number of columns

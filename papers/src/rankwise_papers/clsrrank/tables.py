@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.elmrank_recommendation.reviewers import GROUPS
+from rankwise.experiments import Results, Table, Value
+from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
 
 METHODS = ("LSRRank Gaussian", "CLSRRank Gaussian", "CLSRRank sigmoid", "CLSRRank containment")
 MEASURES = {"MSD": 3, "M1D": 3, "Misranking": 4}

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
-from rankwise.experiments.elmrank_penalties import figures, plan, tables
-from rankwise.experiments.elmrank_penalties.fits import compute
-from rankwise.experiments.elmrank_recommendation.experiment import Recommendation, reference_rows
-from rankwise.experiments.elmrank_recommendation.reviewers import draw_reviewers
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise_papers.elmrank_penalties import figures, plan, tables
+from rankwise_papers.elmrank_penalties.fits import compute
+from rankwise_papers.elmrank_recommendation.experiment import Recommendation, reference_rows
+from rankwise_papers.elmrank_recommendation.reviewers import draw_reviewers
 
 
 class PenaltyPaths(Experiment):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rankwise.experiments.base import Figure, Results, Series
-from rankwise.experiments.elmrank_penalties.plan import PATHS, TITLES, groups
-from rankwise.experiments.elmrank_penalties.tables import curves
+from rankwise.experiments import Figure, Results, Series
+from rankwise_papers.elmrank_penalties.plan import PATHS, TITLES, groups
+from rankwise_papers.elmrank_penalties.tables import curves
 
 
 def make(results: Results, quick: bool) -> list[Figure]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from rankwise.experiments.base import Cell
-from rankwise.experiments.elmrank_recommendation.reviewers import GROUPS
+from rankwise.experiments import Cell
+from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
 
 DATA = {"movielens": "movielens-1m", "jester": "jester"}
 TITLES = {"movielens": "MovieLens", "jester": "Jester"}

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.elmrank_penalties.plan import (
+from rankwise.experiments import Results, Table, Value
+from rankwise.typing import Float64Array
+from rankwise_papers.elmrank_penalties.plan import (
     PATHS,
     TITLES,
     cell_name,
     groups,
     n_repetitions,
 )
-from rankwise.typing import Float64Array
 
 MEASURES = ("MSD", "M1D", "Misranking")
 _READ_OFF = (

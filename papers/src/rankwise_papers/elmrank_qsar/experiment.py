@@ -9,10 +9,10 @@ import numpy as np
 
 from rankwise.datasets import fetch
 from rankwise.datasets.qsar import QSAR_SETS
-from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
-from rankwise.experiments.elmrank_qsar import figures, tables
-from rankwise.experiments.elmrank_qsar.compounds import Compounds, compounds
-from rankwise.experiments.elmrank_qsar.methods import elmrank, ls_svr, rank_svm, svr
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise_papers.elmrank_qsar import figures, tables
+from rankwise_papers.elmrank_qsar.compounds import Compounds, compounds
+from rankwise_papers.elmrank_qsar.methods import elmrank, ls_svr, rank_svm, svr
 
 PAPER_SETS = ("dhfr", "cox2")
 N_DRAWS = 50

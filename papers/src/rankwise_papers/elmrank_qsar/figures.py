@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.experiments.base import Figure, Results, Series
-from rankwise.experiments.elmrank_qsar.tables import NAMES, TOLERANCES
+from rankwise.experiments import Figure, Results, Series
+from rankwise_papers.elmrank_qsar.tables import NAMES, TOLERANCES
 
 
 def make(results: Results) -> list[Figure]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets.qsar import QSAR_SETS
-from rankwise.experiments.base import Results, Table, Value
+from rankwise.experiments import Results, Table, Value
 
 NAMES = {
     "RankingError": "ranking error",

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from rankwise.datasets import fetch, load_book_crossing, load_jester, load_movielens
-from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
-from rankwise.experiments.elmrank_recommendation import tables
-from rankwise.experiments.elmrank_recommendation.families import FAMILIES, Scale
-from rankwise.experiments.elmrank_recommendation.reviewers import (
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise_papers.elmrank_recommendation import tables
+from rankwise_papers.elmrank_recommendation.families import FAMILIES, Scale
+from rankwise_papers.elmrank_recommendation.reviewers import (
     GROUPS,
     ReferenceTable,
     book_reviewers,

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.elmrank_recommendation.elm_methods import (
+from rankwise.typing import Float64Array
+from rankwise_papers.elmrank_recommendation.elm_methods import (
     SINGLE_DRAWS,
     elmrank_scores,
     node_draws,
 )
-from rankwise.experiments.elmrank_recommendation.kernel_methods import (
+from rankwise_papers.elmrank_recommendation.kernel_methods import (
     Kernels,
     choose_for_all,
     choose_for_each,
@@ -26,12 +27,11 @@ from rankwise.experiments.elmrank_recommendation.kernel_methods import (
     two_features,
     with_two_features,
 )
-from rankwise.experiments.elmrank_recommendation.measures import measure
-from rankwise.experiments.elmrank_recommendation.rankboost_methods import fit_rankboost
-from rankwise.experiments.elmrank_recommendation.reviewers import Reviewer
-from rankwise.experiments.elmrank_recommendation.svrank_methods import LAM as SVRANK_LAM
-from rankwise.experiments.elmrank_recommendation.svrank_methods import fit_svrank
-from rankwise.typing import Float64Array
+from rankwise_papers.elmrank_recommendation.measures import measure
+from rankwise_papers.elmrank_recommendation.rankboost_methods import fit_rankboost
+from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
+from rankwise_papers.elmrank_recommendation.svrank_methods import LAM as SVRANK_LAM
+from rankwise_papers.elmrank_recommendation.svrank_methods import fit_svrank
 
 FOLD_SEED, NODE_SEED = 10, 1000
 BEST = "MPRank, middle fill and two features"

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from rankwise.experiments.elmrank_recommendation.kernel_grid import KernelGrid, fit_grid
-from rankwise.experiments.elmrank_recommendation.reviewers import Reviewer
 from rankwise.typing import Float64Array
+from rankwise_papers.elmrank_recommendation.kernel_grid import KernelGrid, fit_grid
+from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
 
 LAM = 10.0 ** np.arange(-4, 4.5, 0.5)
 GAMMAS = 4.0 ** np.arange(-3, 2)  # times 1 / median squared distance

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.experiments.elmrank_recommendation.reviewers import Reviewer
 from rankwise.rankers.boosting.rank_boost import RankBoost
 from rankwise.typing import Float64Array
+from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
 
 ROUNDS = (25, 50, 100, 200, 400)
 N_FOLDS = 5

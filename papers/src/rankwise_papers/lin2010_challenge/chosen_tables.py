@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Results
-from rankwise.experiments.lin2010_challenge.plan import COSTS, ROUNDS, Extent, cell_name
+from rankwise.experiments import Results
 from rankwise.typing import Float64Array
+from rankwise_papers.lin2010_challenge.plan import COSTS, ROUNDS, Extent, cell_name
 
 Setting = Mapping[str, Any]
 _PARTS = ("train", "vali", "test")

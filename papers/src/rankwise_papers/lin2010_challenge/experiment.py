@@ -7,10 +7,10 @@ from functools import partial
 from typing import Any
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
-from rankwise.experiments.lin2010_challenge import plan
-from rankwise.experiments.lin2010_challenge.fits import compute
-from rankwise.experiments.lin2010_challenge.tables import tables
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise_papers.lin2010_challenge import plan
+from rankwise_papers.lin2010_challenge.fits import compute
+from rankwise_papers.lin2010_challenge.tables import tables
 
 
 class ChallengeOrdinal(Experiment):

@@ -9,15 +9,15 @@ import numpy as np
 
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData
-from rankwise.experiments.base import Cell
-from rankwise.experiments.lin2010_challenge.parts import (
+from rankwise.experiments import Cell
+from rankwise_papers.lin2010_challenge.parts import (
     all_scores,
     measured,
     measures,
     parts,
     small_sets,
 )
-from rankwise.experiments.lin2010_challenge.plan import ALL_STUMPS, RANKERS
+from rankwise_papers.lin2010_challenge.plan import ALL_STUMPS, RANKERS
 
 
 def compute(cell: Cell) -> Any:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Table, Value
-from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen
-from rankwise.experiments.lin2010_challenge.plan import DEGREES, ROUNDS, WEIGHTS
-from rankwise.experiments.lin2010_challenge.value_tables import (
+from rankwise.experiments import Table, Value
+from rankwise_papers.lin2010_challenge.chosen_tables import Chosen
+from rankwise_papers.lin2010_challenge.plan import DEGREES, ROUNDS, WEIGHTS
+from rankwise_papers.lin2010_challenge.value_tables import (
     ABSENT,
     SCHEMES,
     TITLES,

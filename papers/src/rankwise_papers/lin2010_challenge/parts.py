@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.preprocessing import QuantileTransformer
 
 from rankwise.datasets import Fold, RankingData, load_dataset
-from rankwise.experiments.lin2010_challenge.plan import HIGHEST_GRADE
 from rankwise.metrics import evaluate
 from rankwise.metrics.predicting import scores_of
 from rankwise.typing import Float64Array
+from rankwise_papers.lin2010_challenge.plan import HIGHEST_GRADE
 
 _PARTS = ("train", "vali", "test")
 N_ROTATED = 5  # parts of a set that is published without five folds

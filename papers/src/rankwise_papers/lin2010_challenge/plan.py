@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankwise._registry import REGISTRY
-from rankwise.experiments.base import Cell
+from rankwise.experiments import Cell
 
 # Data set → number of folds.
 FOLDS = {"mq2008": 5, "ohsumed": 5, "mslr-slices": 3}

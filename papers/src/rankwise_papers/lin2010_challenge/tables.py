@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankwise.experiments.base import Experiment, Results, Table, Value
-from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, over_folds
-from rankwise.experiments.lin2010_challenge.order_tables import (
+from rankwise.experiments import Experiment, Results, Table, Value
+from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds
+from rankwise_papers.lin2010_challenge.order_tables import (
     minutes_table,
     order_table,
     penalty_table,
 )
-from rankwise.experiments.lin2010_challenge.plan import COSTS, DEGREES, ROUNDS, WEIGHTS, extent
-from rankwise.experiments.lin2010_challenge.value_tables import (
+from rankwise_papers.lin2010_challenge.plan import COSTS, DEGREES, ROUNDS, WEIGHTS, extent
+from rankwise_papers.lin2010_challenge.value_tables import (
     ABSENT,
     SCHEMES,
     TITLES,

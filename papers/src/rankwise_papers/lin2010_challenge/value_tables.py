@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankwise.experiments.base import Value
-from rankwise.experiments.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
+from rankwise.experiments import Value
+from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
 
 Published = dict[tuple[str, str, str], dict[str, str]]
 TITLES = {

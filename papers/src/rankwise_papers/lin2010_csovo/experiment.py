@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
-from rankwise.experiments.lin2010_csovo import tables
-from rankwise.experiments.lin2010_csovo.methods import METHODS, Rows, tuned_cost
-from rankwise.experiments.lin2010_csovo.sets import TASKS, make_split, source_of
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise_papers.lin2010_csovo import tables
+from rankwise_papers.lin2010_csovo.methods import METHODS, Rows, tuned_cost
+from rankwise_papers.lin2010_csovo.sets import TASKS, make_split, source_of
 
 N_SPLITS, QUICK_SPLITS = 20, 3
 QUICK = {"random": ("iris", "wine"), "absolute": ("swd",)}

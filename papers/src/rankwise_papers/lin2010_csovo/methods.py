@@ -22,11 +22,11 @@ from rankwise import (
     RandomPerceptrons,
     WeightedAllPairs,
 )
-from rankwise.experiments.lin2010_csovo.sets import Split
-from rankwise.experiments.ordinal_benchmark.tuning import fold_numbers
 from rankwise.labels import ClassCosts
 from rankwise.metrics import mean_cost
 from rankwise.typing import Float64Array, Int64Array
+from rankwise_papers.lin2010_csovo.sets import Split
+from rankwise_papers.ordinal_benchmark.tuning import fold_numbers
 
 N_NODES = 100
 N_FOLDS = 3

@@ -10,9 +10,9 @@ import sklearn.datasets
 
 from rankwise.datasets import load_ordinal
 from rankwise.datasets.ordinal import OrdinalData
-from rankwise.experiments.ordinal_benchmark.sets import draw_split, encode
 from rankwise.labels import ClassCosts, ordinal_costs, random_costs
 from rankwise.typing import Float64Array, Int64Array
+from rankwise_papers.ordinal_benchmark.sets import draw_split, encode
 
 TRAIN_SHARE = 0.75
 MAX_TRAIN, MAX_TEST = 300, 500

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
-from rankwise.experiments.base import Results, Table, Value
+from rankwise.experiments import Results, Table, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
-from rankwise.experiments.liu2007_ratings import draws, tables
-from rankwise.experiments.liu2007_ratings.draws import Draw
-from rankwise.experiments.liu2007_ratings.methods import curve, losses
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise_papers.liu2007_ratings import draws, tables
+from rankwise_papers.liu2007_ratings.draws import Draw
+from rankwise_papers.liu2007_ratings.methods import curve, losses
 
 N_DRAWS, CELL = 500, 50
 N_CURVES, CURVE_CELL = 100, 20

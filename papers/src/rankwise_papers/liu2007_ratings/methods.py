@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rankwise import AggregatePRank, PRank, RankingTree, VotedPRank, WidrowHoff
-from rankwise.experiments.liu2007_ratings.draws import Draw
+from rankwise_papers.liu2007_ratings.draws import Draw
 
 N_FOLDS = 5
 ETA = 0.1

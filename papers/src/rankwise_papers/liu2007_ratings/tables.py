@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtr
 
-from rankwise.experiments.base import Figure, Results, Series, Table, Value
-from rankwise.experiments.liu2007_ratings.methods import GINI, METHODS, RANKING
+from rankwise.experiments import Figure, Results, Series, Table, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
+from rankwise_papers.liu2007_ratings.methods import GINI, METHODS, RANKING
 
 LEAST = "best rule of the columns"
 THESE, NEW, USERS = "p, these rows", "p, new rows", "p"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.experiments.base import Cell, Experiment, Figure, Results, Table
-from rankwise.experiments.liu2007_synthetic import figures, tables
-from rankwise.experiments.liu2007_synthetic.methods import perceptrons, points, trees
+from rankwise.experiments import Cell, Experiment, Figure, Results, Table
+from rankwise_papers.liu2007_synthetic import figures, tables
+from rankwise_papers.liu2007_synthetic.methods import perceptrons, points, trees
 
 N_REPETITIONS, QUICK_REPETITIONS = 20, 3
 

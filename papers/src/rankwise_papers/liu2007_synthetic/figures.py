@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rankwise.experiments.base import Figure, Results, Series
-from rankwise.experiments.liu2007_synthetic.methods import DEPTHS, TABLE_DEPTH
-from rankwise.experiments.liu2007_synthetic.tables import (
+from rankwise.experiments import Figure, Results, Series
+from rankwise_papers.liu2007_synthetic.methods import DEPTHS, TABLE_DEPTH
+from rankwise_papers.liu2007_synthetic.tables import (
     LABELS,
     LARGE,
     SIZES,

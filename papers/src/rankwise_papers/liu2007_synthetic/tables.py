@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.liu2007_synthetic.methods import AVERAGED, DEPTHS, RULES, TABLE_DEPTH
+from rankwise.experiments import Results, Table, Value
+from rankwise_papers.liu2007_synthetic.methods import AVERAGED, DEPTHS, RULES, TABLE_DEPTH
 
 SMALL, LARGE = 5000, 50_000  # training points that fit the table's perceptrons, and the paper's
 TABLE_SIZES = (SMALL, LARGE)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
-from rankwise.experiments.ordinal_benchmark import tables
-from rankwise.experiments.ordinal_benchmark.ours import BESIDE, OURS
-from rankwise.experiments.ordinal_benchmark.peers import PEERS, missing_peer
-from rankwise.experiments.ordinal_benchmark.sets import NOMINAL, SETS, BenchmarkSet, make_task
-from rankwise.experiments.ordinal_benchmark.tuning import tuned
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise_papers.ordinal_benchmark import tables
+from rankwise_papers.ordinal_benchmark.ours import BESIDE, OURS
+from rankwise_papers.ordinal_benchmark.peers import PEERS, missing_peer
+from rankwise_papers.ordinal_benchmark.sets import NOMINAL, SETS, BenchmarkSet, make_task
+from rankwise_papers.ordinal_benchmark.tuning import tuned
 
 METHODS = {**OURS, **PEERS}
 QUICK_SETS = ("machinecpu 5", "tae", "lev")

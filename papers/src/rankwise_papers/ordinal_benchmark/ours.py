@@ -18,9 +18,9 @@ from rankwise import (
     VotedPRank,
     WidrowHoff,
 )
-from rankwise.experiments.ordinal_benchmark.sets import Task
-from rankwise.experiments.ordinal_benchmark.tuning import Method, Predict
 from rankwise.typing import Float64Array, Int64Array
+from rankwise_papers.ordinal_benchmark.sets import Task
+from rankwise_papers.ordinal_benchmark.tuning import Method, Predict
 
 DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 14, None)
 N_TREES = 50

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.ordinal_benchmark.sets import Task
-from rankwise.experiments.ordinal_benchmark.tuning import Method
 from rankwise.typing import Float64Array, Int64Array
+from rankwise_papers.ordinal_benchmark.sets import Task
+from rankwise_papers.ordinal_benchmark.tuning import Method
 
 ALPHAS = tuple(10.0 ** np.arange(-3, 3))
 TREES = (10, 20, 40, 80, 160)
@@ -24,10 +24,10 @@ MAX_ITER = 200
 
 def missing_peer(method: str) -> str:
     """What to install for a method, "" where nothing is missing."""
-    library, _, extra = PEER_OF.get(method, "").partition(" ")
-    if not library or find_spec(library) is not None:
+    library = LIBRARY_OF.get(method)
+    if library is None or find_spec(library) is not None:
         return ""
-    return f"Not run: pip install rankwise[{extra}]."
+    return "Not run: pip install rankwise-papers[baselines]."
 
 
 def constant(
@@ -163,11 +163,10 @@ PEERS: dict[str, Method] = {
         lightgbm_regressor, tuple((leaves, n) for leaves in LEAVES for n in TREES)
     ),
 }
-# Library and the extra that installs it.
-PEER_OF = {
-    "mord LogisticAT": "mord baselines",
-    "mord LogisticIT": "mord baselines",
-    "statsmodels OrderedModel": "statsmodels baselines",
-    "LightGBM classes": "lightgbm gbdt",
-    "LightGBM regression": "lightgbm gbdt",
+LIBRARY_OF = {
+    "mord LogisticAT": "mord",
+    "mord LogisticIT": "mord",
+    "statsmodels OrderedModel": "statsmodels",
+    "LightGBM classes": "lightgbm",
+    "LightGBM regression": "lightgbm",
 }

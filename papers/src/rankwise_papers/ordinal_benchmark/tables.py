@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import friedmanchisquare, rankdata
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.ordinal_benchmark.ours import ONE_HOT
-from rankwise.experiments.ordinal_benchmark.peers import missing_peer
-from rankwise.experiments.ordinal_benchmark.sets import NOMINAL, BenchmarkSet
+from rankwise.experiments import Results, Table, Value
 from rankwise.metrics.significance import holm, paired_test
+from rankwise_papers.ordinal_benchmark.ours import ONE_HOT
+from rankwise_papers.ordinal_benchmark.peers import missing_peer
+from rankwise_papers.ordinal_benchmark.sets import NOMINAL, BenchmarkSet
 
 LEVEL = 0.05
 TREE = "RankingTree"

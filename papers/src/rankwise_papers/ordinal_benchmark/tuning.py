@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rankwise.experiments.ordinal_benchmark.sets import Task
 from rankwise.typing import Float64Array, Int64Array
+from rankwise_papers.ordinal_benchmark.sets import Task
 
 N_FOLDS = 5
 

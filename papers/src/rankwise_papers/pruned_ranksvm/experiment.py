@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
-from rankwise.experiments.pruned_ranksvm import plan
-from rankwise.experiments.pruned_ranksvm.figures import figures
-from rankwise.experiments.pruned_ranksvm.fits import compute
-from rankwise.experiments.pruned_ranksvm.tables import make
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise_papers.pruned_ranksvm import plan
+from rankwise_papers.pruned_ranksvm.figures import figures
+from rankwise_papers.pruned_ranksvm.fits import compute
+from rankwise_papers.pruned_ranksvm.tables import make
 
 
 class PrunedPairs(Experiment):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankwise.experiments.base import Figure, Results, Series
-from rankwise.experiments.pruned_ranksvm.plan import ALL, KERNELS, SETS, SVR, SYSTEMS
-from rankwise.experiments.pruned_ranksvm.tables import SHOWN, find
+from rankwise.experiments import Figure, Results, Series
+from rankwise_papers.pruned_ranksvm.plan import ALL, KERNELS, SETS, SVR, SYSTEMS
+from rankwise_papers.pruned_ranksvm.tables import SHOWN, find
 
 _NEAREST = tuple(key for key in SYSTEMS if key.startswith("nearest"))
 

@@ -10,13 +10,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.datasets import Fold
-from rankwise.experiments.base import Cell
-from rankwise.experiments.pruned_ranksvm.parts import columns
-from rankwise.experiments.pruned_ranksvm.plan import ALL, SETS, SVR, SYSTEMS
+from rankwise.experiments import Cell
 from rankwise.metrics import evaluate
 from rankwise.rankers.kernel.svr import SVRRanker
 from rankwise.rankers.svm.pruned_rank_svm import PrunedRankSVM
 from rankwise.rankers.svm.rank_svm import RankSVM
+from rankwise_papers.pruned_ranksvm.parts import columns
+from rankwise_papers.pruned_ranksvm.plan import ALL, SETS, SVR, SYSTEMS
 
 
 def compute(cell: Cell) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from rankwise.datasets import (
     load_ordinal,
 )
 from rankwise.datasets.ordinal import OrdinalData
-from rankwise.experiments.pruned_ranksvm.plan import N_LANDMARKS, NONE, QUERY, SETS
 from rankwise.features.nystroem import Nystroem
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.typing import Float64Array, Int64Array
+from rankwise_papers.pruned_ranksvm.plan import N_LANDMARKS, NONE, QUERY, SETS
 
 N_BINS = 10  # classes of equal frequency that the numbers of ordinal sets are cut into
 ROWS = (1000, 500, 2000)  # of an ordinal set: train, validation, test

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankwise.experiments.base import Cell
+from rankwise.experiments import Cell
 
 NDCG = "nDCG(discount=letor,empty=0)@10"
 ORDER = "Misranking(ties=0.5)"

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.pruned_ranksvm.plan import (
+from rankwise.experiments import Results, Table, Value
+from rankwise.metrics.significance import bootstrap_interval, stratified_mean
+from rankwise.typing import Float64Array
+from rankwise_papers.pruned_ranksvm.plan import (
     ALL,
     GLOBAL,
     KERNELS,
@@ -24,8 +26,6 @@ from rankwise.experiments.pruned_ranksvm.plan import (
     kernels,
     parts,
 )
-from rankwise.metrics.significance import bootstrap_interval, stratified_mean
-from rankwise.typing import Float64Array
 
 # Sets that are shown together: those of ordinal regression are one table.
 SHOWN: dict[str, tuple[str, ...]] = {

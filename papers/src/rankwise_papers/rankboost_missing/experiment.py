@@ -8,22 +8,22 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
-from rankwise.experiments.elmrank_recommendation.experiment import (
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise.typing import Float64Array
+from rankwise_papers.elmrank_recommendation.experiment import (
     LOAD,
     Recommendation,
     reference_rows,
 )
-from rankwise.experiments.elmrank_recommendation.families import FOLD_SEED
-from rankwise.experiments.elmrank_recommendation.measures import DECIMALS
-from rankwise.experiments.elmrank_recommendation.rankboost_methods import fit_rankboost
-from rankwise.experiments.elmrank_recommendation.reviewers import (
+from rankwise_papers.elmrank_recommendation.families import FOLD_SEED
+from rankwise_papers.elmrank_recommendation.measures import DECIMALS
+from rankwise_papers.elmrank_recommendation.rankboost_methods import fit_rankboost
+from rankwise_papers.elmrank_recommendation.reviewers import (
     GROUPS,
     Reviewer,
     draw_reviewers,
 )
-from rankwise.experiments.rankboost_missing import tables
-from rankwise.typing import Float64Array
+from rankwise_papers.rankboost_missing import tables
 
 N_REVIEWERS, QUICK_REVIEWERS = 300, 8
 REPETITION = 0  # that of RankBoost in elmrank-recommendation

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.elmrank_recommendation.reviewers import GROUPS
+from rankwise.experiments import Results, Table, Value
 from rankwise.typing import Float64Array
+from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
 
 FILLS = ("median", "missing")
 DATA = {"movielens": "movielens-1m", "jester": "jester"}

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, FindFiles, Results, Table
-from rankwise.experiments.stacking import plan, tables
-from rankwise.experiments.stacking.fits import compute
+from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise_papers.stacking import plan, tables
+from rankwise_papers.stacking.fits import compute
 
 
 class Stacking(Experiment):

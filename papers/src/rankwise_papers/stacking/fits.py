@@ -13,8 +13,7 @@ import numpy as np
 
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData, load_dataset
-from rankwise.experiments.base import Cell
-from rankwise.experiments.stacking.plan import BLENDS, MEASURES, N_FOLDS, SEED, SELECT
+from rankwise.experiments import Cell
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.metrics import evaluate, parse
@@ -30,6 +29,7 @@ from rankwise.rankers.linear.rank_lr import RankLR
 from rankwise.selection.tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
 from rankwise.validation import FitData
+from rankwise_papers.stacking.plan import BLENDS, MEASURES, N_FOLDS, SEED, SELECT
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankwise._registry import REGISTRY
-from rankwise.experiments.base import Cell
+from rankwise.experiments import Cell
 
 FOLDS = {"ohsumed": 5, "mq2008": 5}
 TITLES = {"ohsumed": "OHSUMED", "mq2008": "MQ2008"}

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.stacking.plan import (
+from rankwise.experiments import Results, Table, Value
+from rankwise.metrics.significance import bootstrap_interval, holm, paired_test, stratified_mean
+from rankwise.typing import Float64Array
+from rankwise_papers.stacking.plan import (
     BASES,
     BLENDS,
     CHOSEN,
@@ -20,8 +22,6 @@ from rankwise.experiments.stacking.plan import (
     folds,
     members,
 )
-from rankwise.metrics.significance import bootstrap_interval, holm, paired_test, stratified_mean
-from rankwise.typing import Float64Array
 
 _ABSENT = "Its cells have not run, or its data or its library are not there."
 _SPREAD = "half of the 95 % bootstrap interval over queries"

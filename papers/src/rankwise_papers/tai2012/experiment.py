@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
-from rankwise.experiments.tai2012 import figures, plan, tables
-from rankwise.experiments.tai2012.linear import compressed, ridge, statistics, subset, times
-from rankwise.experiments.tai2012.piecewise import compressed_tree, tree
-from rankwise.experiments.tai2012.tuned import ours
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise_papers.tai2012 import figures, plan, tables
+from rankwise_papers.tai2012.linear import compressed, ridge, statistics, subset, times
+from rankwise_papers.tai2012.piecewise import compressed_tree, tree
+from rankwise_papers.tai2012.tuned import ours
 
 _WORK = {
     "statistics": statistics,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Figure, Results, Series
-from rankwise.experiments.tai2012.plan import SETS, extent
-from rankwise.experiments.tai2012.tables import cells_of, mean_and_error
+from rankwise.experiments import Figure, Results, Series
+from rankwise_papers.tai2012.plan import SETS, extent
+from rankwise_papers.tai2012.tables import cells_of, mean_and_error
 
 _BAND = "Bands are standard errors over splits."
 

@@ -10,8 +10,10 @@ import numpy as np
 
 from rankwise import CPLST, PLST, BinaryRelevance, CompressedSensing, PartialBinaryRelevance
 from rankwise.datasets import MultiLabelData
-from rankwise.experiments.base import Cell
-from rankwise.experiments.tai2012.parts import (
+from rankwise.experiments import Cell
+from rankwise.labels import fit_splits
+from rankwise.typing import Int64Array
+from rankwise_papers.tai2012.parts import (
     dense_labels,
     hamming,
     partial_losses,
@@ -19,9 +21,7 @@ from rankwise.experiments.tai2012.parts import (
     rows_of,
     split,
 )
-from rankwise.experiments.tai2012.plan import ALPHA
-from rankwise.labels import fit_splits
-from rankwise.typing import Int64Array
+from rankwise_papers.tai2012.plan import ALPHA
 
 N_TIMINGS = 3
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.datasets import MultiLabelData, load_mulan
-from rankwise.experiments.tai2012.plan import TRAIN_SHARE
 from rankwise.typing import Float64Array, Int64Array
+from rankwise_papers.tai2012.plan import TRAIN_SHARE
 
 
 @lru_cache(maxsize=1)

@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from rankwise import PLST, CompressedSensing, ModelTree
-from rankwise.experiments.base import Cell
-from rankwise.experiments.tai2012.parts import (
+from rankwise.experiments import Cell
+from rankwise.solvers.sparse_recovery import cosamp
+from rankwise_papers.tai2012.parts import (
     dense_labels,
     hamming,
     partial_losses,
@@ -17,7 +18,6 @@ from rankwise.experiments.tai2012.parts import (
     rows_of,
     split,
 )
-from rankwise.solvers.sparse_recovery import cosamp
 
 
 def tree(cell: Cell) -> dict[str, Any]:

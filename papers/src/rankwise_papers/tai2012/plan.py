@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from rankwise.experiments.base import Cell
+from rankwise.experiments import Cell
 
 ALPHA = 0.01
 TRAIN_SHARE = 0.9

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.tai2012.plan import SETS, extent
+from rankwise.experiments import Results, Table, Value
+from rankwise_papers.tai2012.plan import SETS, extent
 
 Published = Mapping[str, Mapping[str, str]]
 ABSENT = "Its cells have not run: no part of a quick run, or the data are not there."

@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import RandomFourier
-from rankwise.experiments.base import Cell
-from rankwise.experiments.tai2012.parts import rows_of, split
+from rankwise.experiments import Cell
 from rankwise.labels import plst_path
+from rankwise_papers.tai2012.parts import rows_of, split
 
 ALPHAS = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
 WIDTHS = (0.25, 1.0)  # times 1 / features: gamma of the Gaussian kernel on standardised columns

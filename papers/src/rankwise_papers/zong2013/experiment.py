@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from rankwise.datasets import fetch
-from rankwise.experiments.base import Cell, Experiment, Figure, FindFiles, Results, Table
-from rankwise.experiments.zong2013 import plan
-from rankwise.experiments.zong2013.figures import figures
-from rankwise.experiments.zong2013.fits import compute
-from rankwise.experiments.zong2013.tables import tables
+from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise_papers.zong2013 import plan
+from rankwise_papers.zong2013.figures import figures
+from rankwise_papers.zong2013.fits import compute
+from rankwise_papers.zong2013.tables import tables
 
 
 class RankELM(Experiment):

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.experiments.base import Figure, Results, Series
-from rankwise.experiments.zong2013.plan import (
+from rankwise.experiments import Figure, Results, Series
+from rankwise.typing import Float64Array
+from rankwise_papers.zong2013.plan import (
     EXPONENTS,
     NODE_SEEDS,
     NODES,
@@ -15,7 +16,6 @@ from rankwise.experiments.zong2013.plan import (
     QUICK_NODES,
     nodes_name,
 )
-from rankwise.typing import Float64Array
 
 _GRID = EXPONENTS[::2]
 _SHOWN_NODES = (10, 50, 200, 1000, 2000)

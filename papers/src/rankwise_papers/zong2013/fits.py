@@ -9,11 +9,11 @@ import numpy as np
 
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData, load_dataset
-from rankwise.experiments.base import Cell
-from rankwise.experiments.zong2013.plan import CUTOFFS, EXPONENTS, PRESETS, RAW
-from rankwise.experiments.zong2013.rank_svm_paths import hinge, stopped
+from rankwise.experiments import Cell
 from rankwise.metrics import evaluate, parse
 from rankwise.selection import tune
+from rankwise_papers.zong2013.plan import CUTOFFS, EXPONENTS, PRESETS, RAW
+from rankwise_papers.zong2013.rank_svm_paths import hinge, stopped
 
 
 def compute(cell: Cell) -> Any:

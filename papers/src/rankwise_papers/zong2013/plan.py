@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rankwise.experiments.base import Cell
-from rankwise.experiments.zong2013.methods import OURS, PAPER, Method
+from rankwise.experiments import Cell
+from rankwise_papers.zong2013.methods import OURS, PAPER, Method
 
 PRESETS = {"ohsumed": "letor3", "td2003": "letor3", "td2004": "letor3", "mq2008": "letor4"}
 RAW = "ohsumed-min"  # OHSUMED before its features are scaled

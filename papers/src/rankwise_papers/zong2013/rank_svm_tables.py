@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.experiments.base import Results, Table, Value
-from rankwise.experiments.zong2013.plan import (
+from rankwise.experiments import Results, Table, Value
+from rankwise_papers.zong2013.plan import (
     CHANGED,
     FOLDS,
     HINGE,

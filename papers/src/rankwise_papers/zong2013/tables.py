@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankwise.experiments.base import Experiment, Results, Table, Value, Verdict
-from rankwise.experiments.zong2013.methods import OURS, PAPER, Method
-from rankwise.experiments.zong2013.path_tables import fold_note, path_table
-from rankwise.experiments.zong2013.plan import CUTOFFS, FOLDS, fit_name, methods_of, seeds_of
-from rankwise.experiments.zong2013.rank_svm_tables import rank_svm_tables
+from rankwise.experiments import Experiment, Results, Table, Value, Verdict
 from rankwise.typing import Float64Array
+from rankwise_papers.zong2013.methods import OURS, PAPER, Method
+from rankwise_papers.zong2013.path_tables import fold_note, path_table
+from rankwise_papers.zong2013.plan import CUTOFFS, FOLDS, fit_name, methods_of, seeds_of
+from rankwise_papers.zong2013.rank_svm_tables import rank_svm_tables
 
 Rows = list[dict[str, str]]
 _TITLES = {"ohsumed": "OHSUMED", "td2003": "TD2003", "td2004": "TD2004", "mq2008": "MQ2008"}

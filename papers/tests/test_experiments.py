@@ -1,0 +1,43 @@
+"""Every experiment keeps the runner's contract; the two distributions agree."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import rankwise
+import rankwise_papers
+from rankwise.experiments import Experiment
+from rankwise.experiments.registry import experiments
+from rankwise_papers.experiments import EXPERIMENTS
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]
+
+
+def test_the_entry_point_announces_the_table():
+    installed = experiments()
+    assert {key: installed.get(key) for key in EXPERIMENTS} == EXPERIMENTS
+
+
+def test_both_distributions_have_one_version():
+    assert rankwise_papers.__version__ == rankwise.__version__
+    assert f"rankwise=={rankwise.__version__}" in PROJECT["dependencies"]
+
+
+@pytest.mark.parametrize("key", EXPERIMENTS)
+def test_registered_experiments_keep_the_contract(key):
+    experiment = EXPERIMENTS[key].load()
+    assert isinstance(experiment, Experiment)
+    assert set(experiment.data()) == set(EXPERIMENTS[key].data)
+    assert experiment.protocol().strip()
+    for quick in (False, True):
+        cells = experiment.cells(quick)
+        names = [cell.name for cell in cells]
+        assert len(set(names)) == len(names) > 0
+        assert {cell.data for cell in cells} - {""} <= set(experiment.data())
+        for table in experiment.tables({}, quick):
+            assert all(value.ours is None for value in table.values if value.paper is not None)

@@ -65,6 +65,21 @@ def call_with(estimator: Any, method: str, X: Any, qid: Any) -> Any:
         return getattr(estimator, method)(X, **accepted(estimator, method, {"qid": qid}))
 
 
+def check_ranker(name: str, ranker: Any) -> None:
+    """TypeError, with the fix, for an object that cannot be fitted or cloned."""
+    needed = f"rankers: {name!r} must be a registry key or an estimator object, got {ranker!r}"
+    if isinstance(ranker, type):
+        raise TypeError(f"{needed}. Call the class to make an object.")
+    missing = [method for method in ("fit", "get_params") if not hasattr(ranker, method)]
+    if missing == ["get_params"]:
+        raise TypeError(
+            f"{needed}, which has no get_params, so that it cannot be cloned. Derive its class "
+            "from sklearn.base.BaseEstimator."
+        )
+    if missing:
+        raise TypeError(f"{needed}, which has no fit. See 'rankwise list rankers' for keys.")
+
+
 def takes_validation(estimator: Any) -> bool:
     """Whether ``fit`` accepts a validation part."""
     return "X_val" in inspect.signature(estimator.fit).parameters

@@ -23,6 +23,16 @@ from tests.selection.helpers import Column, Moody, Validated, graded_data, one_f
 RANKERS = {"first": Column(0), "second": Column(1), "noisy": Column(0, noise=1.0), "ridge": Ridge()}
 
 
+class Plain:
+    """Fits and predicts, but cannot be cloned."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return X[:, 0]
+
+
 def values_of(board):
     return {
         (ranker, measure): values.tolist()
@@ -217,7 +227,8 @@ def test_folds_are_made_when_they_are_due(rng):
         ({"rankers": "random_nodes"}, ValueError, "is no ranker of the registry"),
         ({"rankers": []}, ValueError, "at least one ranker"),
         ({"rankers": [Ridge]}, TypeError, "Call the class"),
-        ({"rankers": [3]}, TypeError, "registry key or an estimator object"),
+        ({"rankers": [3]}, TypeError, "or an estimator object, got 3, which has no fit"),
+        ({"rankers": {"mine": Plain()}}, TypeError, "no get_params.*Derive.*sklearn.base.BaseEst"),
         ({"measures": []}, ValueError, "at least one measure"),
         ({"measures": ["nDGC@10"]}, ValueError, "nDGC"),
         ({"select_by": "no"}, ValueError, "unknown measure"),

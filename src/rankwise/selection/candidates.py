@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from rankwise._registry import REGISTRY, Entry
+from rankwise._routing import check_ranker
 from rankwise.selection.fingerprint import canonical
 from rankwise.selection.origin import origin
 
@@ -64,7 +65,7 @@ def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     Raises
     ------
     ValueError, TypeError
-        When a key is unknown, names no ranker, or an object has no fit and predict.
+        When a key is unknown, names no ranker, or an object cannot be fitted or cloned.
     """
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]
@@ -111,10 +112,5 @@ def _fix(entry: Entry, error: ImportError) -> str:
 
 
 def _from_estimator(name: str, estimator: Any) -> Candidate:
-    is_class = isinstance(estimator, type)
-    if is_class or not (hasattr(estimator, "fit") and hasattr(estimator, "get_params")):
-        raise TypeError(
-            f"rankers: {name!r} must be a registry key or an estimator object, got {estimator!r}."
-            + (" Call the class to make an object." if is_class else "")
-        )
+    check_ranker(name, estimator)
     return Candidate(name, estimator)

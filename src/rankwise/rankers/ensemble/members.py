@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise._registry import BY_CLASS_NAME, REGISTRY
-from rankwise._routing import fit_with
+from rankwise._routing import check_ranker, fit_with
 from rankwise.metrics.predicting import scores_of
 from rankwise.typing import Float64Array, Matrix
 
@@ -66,12 +66,8 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
             raise ValueError(f"rankers: the name {name!r} {why}. Give every ranker its own name.")
         if isinstance(ranker, str):
             _entry(ranker, "rankers")
-        elif isinstance(ranker, type) or not (
-            hasattr(ranker, "fit") and hasattr(ranker, "get_params")
-        ):
-            raise TypeError(
-                f"rankers: {name!r} must be a registry key or an estimator object, got {ranker!r}."
-            )
+        else:
+            check_ranker(name, ranker)
 
 
 def made(

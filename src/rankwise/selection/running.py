@@ -65,10 +65,20 @@ def run(task: Task) -> Cell:
     except BaseException as error:  # a failed cell is reported and does not stop the rest
         if isinstance(error, KeyboardInterrupt) and not _ignores_interrupts():
             raise  # Ctrl-C
-        cell = replace(empty, status=FAILED, message=f"{type(error).__name__}: {_line(error)}")
+        cell = replace(empty, status=FAILED, message=_told(error))
     if task.store is not None:
         task.store.put(cell)
     return cell
+
+
+def _told(error: BaseException) -> str:
+    """What a ranker raised, as a message."""
+    if isinstance(error, SystemExit):
+        return (
+            f"the ranker called sys.exit({'' if error.code is None else _line(repr(error.code))})"
+        )
+    message = _line(error)
+    return f"{type(error).__name__}{f': {message}' if message else ', without a message'}"
 
 
 def _ignores_interrupts() -> bool:

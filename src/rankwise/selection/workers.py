@@ -292,7 +292,15 @@ def _how_it_ended(error: BrokenProcessPool, n_jobs: int) -> str:
     found = re.search(r"exit codes? of the workers? (?:is|are) \{(.*?)\}", str(error))
     if found is None:
         return " ".join(str(error.__cause__ or error).split())
-    return _killed(n_jobs) if "SIGKILL" in found[1] else f"its process ended: {found[1]}."
+    if "SIGKILL" in found[1]:
+        return _killed(n_jobs)
+    first = re.match(r"(\w+)\((-?)(\d+)\)", found[1])
+    if first is None:
+        return "its process ended for an unknown reason."
+    name, is_signal, number = first.groups()
+    if is_signal:
+        return f"its process was ended by signal {number if name == 'UNKNOWN' else name}."
+    return f"its process ended with exit code {number}."
 
 
 def _ignore_interrupts() -> None:

@@ -7,9 +7,11 @@ import sys
 from dataclasses import replace
 from functools import partial
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
@@ -67,6 +69,41 @@ def test_another_process_finds_the_same():
         env={"PYTHONHASHSEED": "12"},
     )
     assert there.stdout.strip() == here
+
+
+def test_compiled_functions_have_the_same_fingerprint_in_every_process():
+    code = (
+        "import numba\nfrom tests.selection.test_fingerprint import adder\n"
+        "from rankwise.selection.fingerprint import fingerprint\n"
+        "print(fingerprint(numba.njit(adder(1))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == fingerprint(numba.njit(adder(1)))
+    others = [numba.njit(adder(2)), numba.njit(fastmath=True)(adder(1)), adder(1)]
+    assert done.stdout.strip() not in map(fingerprint, others)
+
+
+def test_functions_that_refer_to_themselves_are_described():
+    def factorial(n):
+        return n * (factorial(n - 1) if n > 1 else unset)
+
+    assert fingerprint(factorial) == fingerprint(factorial)
+    unset = 1
+    assert factorial(3) == 6
+
+
+def test_arrays_of_objects_are_described_by_these():
+    def array(alpha):
+        return np.array([Ridge(alpha), adder(1)], dtype=object)
+
+    assert fingerprint(array(1.0)) == fingerprint(array(1.0)) != fingerprint(array(2.0))
+
+
+def test_an_estimator_that_stays_fitted_when_cloned_counts_with_its_fit():
+    def frozen(slope):
+        return FrozenEstimator(Ridge().fit([[0.0], [1.0]], [0.0, slope]))
+
+    assert fingerprint(frozen(1.0)) == fingerprint(frozen(1.0)) != fingerprint(frozen(2.0))
 
 
 def test_what_does_not_pickle_is_named():

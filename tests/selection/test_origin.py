@@ -16,6 +16,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+import rankwise.selection.origin as origin_module
 from rankwise import RidgeRanker
 from rankwise.selection.origin import SOURCE, changes, origin
 from tests.selection.helpers import Column
@@ -139,28 +140,154 @@ def test_a_partial_that_code_refers_to_is_followed(monkeypatch, how):
     assert found("0.0") == found("0.0") != found("2.0")
 
 
-def test_packages_of_the_user_site_count_by_their_version(tmp_path):
-    code = (
-        "import site, sys\n"
-        "from pathlib import Path\n"
-        "folder = Path(site.getusersitepackages())\n"
-        "(folder / 'other_name-1.5.dist-info').mkdir(parents=True)\n"
-        "(folder / 'other_name-1.5.dist-info' / 'METADATA').write_text(\n"
-        "    'Metadata-Version: 2.1\\nName: other-name\\nVersion: 1.5\\n')\n"
-        "(folder / 'other_name-1.5.dist-info' / 'top_level.txt').write_text('of_the_user')\n"
-        "(folder / 'of_the_user.py').write_text('def step(x):\\n    return x\\n')\n"
-        "sys.path.append(str(folder))\n"
-        "import of_the_user\n"
-        "from rankwise.selection.origin import origin\n"
-        "from tests.selection.helpers import Column\n"
-        "found = origin(Column(of_the_user.step))\n"
-        "print(found.get('other-name'), [name for name in found if 'of_the_user' in name])"
-    )
+INSTALLED = """
+from pathlib import Path
+folder = Path({folder!r})
+info = folder / "other_name-1.5.dist-info"
+info.mkdir(parents=True)
+(info / "METADATA").write_text("Metadata-Version: 2.1\\nName: other-name\\nVersion: 1.5\\n")
+(info / "top_level.txt").write_text("of_the_user")
+(info / "RECORD").write_text({record!r})
+(folder / "of_the_user").mkdir()
+(folder / "of_the_user" / "__init__.py").write_text("from of_the_user.deep import step")
+(folder / "of_the_user" / "deep.py").write_text("def step(x):\\n    return x\\n")
+import sys
+sys.path.append(str(folder))
+import of_the_user
+from rankwise.selection.origin import origin
+from tests.selection.helpers import Column
+found = origin(Column(of_the_user.step))
+print(found.get("other-name"), [name for name in found if "of_the_user" in name])
+"""
+RECORD = "of_the_user/__init__.py,sha256=x,42\nof_the_user/deep.py,,\n"
+
+
+def installed(folder, record, **environment):
+    """Version and sources that the origin of a function of an installed package has."""
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONUSERBASE": str(tmp_path)},
-        capture_output=True, text=True, check=True,
+        [sys.executable, "-c", INSTALLED.format(folder=str(folder), record=record)],
+        env={**os.environ, **environment}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert done.stdout.strip() == "1.5 []"
+    return done.stdout.strip()
+
+
+def test_installed_packages_count_by_their_version(tmp_path):
+    """In the user site; in a folder of ``pip install --target``; not those that are edited."""
+    code = "import site; print(site.getusersitepackages())"
+    base = {"PYTHONUSERBASE": str(tmp_path / "base")}
+    site = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **base}, capture_output=True, text=True,
+        check=True,
+    ).stdout.strip()  # fmt: skip
+    assert installed(site, "", **base) == "1.5 []"
+    assert installed(tmp_path / "target", RECORD) == "1.5 []"
+    editable = "__editable__.other_name-1.5.pth,sha256=x,42\n"
+    own = f"None ['{SOURCE}of_the_user.deep:step']"
+    assert installed(tmp_path / "editable", editable) == own
+
+
+def test_a_module_with_a_name_of_the_standard_library_is_the_users(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "this.py").write_text("def step(x):\n    return x\n")
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    import this
+
+    assert f"{SOURCE}this:step" in origin(Column(this.step))
+    monkeypatch.delitem(sys.modules, "this")
+
+
+def test_line_endings_of_a_checkout_do_not_matter(tmp_path, monkeypatch):
+    hashes = []
+    for name, end in [("unix", b"\n"), ("windows", b"\r\n")]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_bytes(b"a = 1" + end)
+        monkeypatch.setattr(
+            origin_module.rankwise, "__file__", str(tmp_path / name / "__init__.py")
+        )
+        hashes.append(origin_module._package_hash.__wrapped__())
+    assert hashes[0] == hashes[1] != ""
+
+
+REACHED = """
+import functools
+import numba
+from sklearn.base import BaseEstimator
+
+def target(x):
+    return x + {number}
+
+def scaled(function):
+    @functools.wraps(function)
+    def wrapper(x):
+        return function(x) * {number}
+    return wrapper
+
+class Helper:
+    def shift(self, x):
+        return x + {number}
+
+TABLE = {{"a": target}}
+STEPS = [("a", target)]
+HELPER = Helper()
+BOUND = HELPER.shift
+
+@numba.vectorize
+def vectorized(x):
+    return x * {number}
+
+@numba.njit(fastmath={number} == 2)
+def compiled(x):
+    return x
+
+def by_table(x):
+    return TABLE["a"](x)
+
+def by_list(x):
+    return STEPS[0][1](x)
+
+def by_instance(x):
+    return HELPER.shift(x)
+
+def by_method(x):
+    return BOUND(x)
+
+def by_options(x):
+    return compiled(x)
+
+@scaled
+def by_decorator(x):
+    return x
+
+class Mine:
+    def scale(self, x, by):
+        return x
+    twice = functools.partialmethod(scale, by={number})
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["by_table", "by_list", "by_instance", "by_method", "by_options", "by_decorator", "Mine",
+     "vectorized"],
+)  # fmt: skip
+def test_code_counts_however_it_is_reached(monkeypatch, name):
+    def found(number):
+        module = types.ModuleType("module_of_mine")
+        monkeypatch.setitem(sys.modules, "module_of_mine", module)
+        exec(REACHED.format(number=number), module.__dict__)
+        return source_of(Column(vars(module)[name]), f"module_of_mine:{name}")
+
+    assert found(1) == found(1) != found(2)
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: {"step": f}, lambda f: {f}, numba.njit])
+def test_functions_within_parameters_count(monkeypatch, wrapped):
+    def found(helper):
+        build(monkeypatch, helper)
+        step = vars(sys.modules["module_of_mine"])["stepping"]
+        return source_of(Column(wrapped(step)), "module_of_mine:stepping")
+
+    assert found("0.0") == found("0.0") != found("2.0")
 
 
 def test_compiled_functions_are_followed(monkeypatch):

@@ -9,17 +9,21 @@ from __future__ import annotations
 import hashlib
 import json
 import types
+from contextlib import suppress
+from contextvars import ContextVar
 from functools import partial, singledispatch
 from typing import Any
 
 import joblib
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from rankwise.datasets.data import Fold, RankingData
 
 _BLOCK_ROWS = 65536
+_under_way: ContextVar[tuple[types.FunctionType, ...]] = ContextVar("_under_way", default=())
 
 
 def fingerprint(value: Any) -> str:
@@ -65,7 +69,7 @@ def _update(hasher: Any, array: Any) -> None:
             _update(hasher, part)
     elif array.dtype == object:
         hasher.update(f"object{array.shape}".encode())
-        hasher.update(repr(array.tolist()).encode())
+        hasher.update(fingerprint(array.tolist()).encode())
     else:
         hasher.update(f"{array.dtype.str}{array.shape}".encode())
         for start in range(0, len(array), _BLOCK_ROWS):
@@ -137,7 +141,10 @@ def _(value: type) -> Any:
 
 @canonical.register
 def _(value: BaseEstimator) -> Any:
-    return {"estimator": _name(type(value)), "params": canonical(value.get_params(deep=False))}
+    described = {"estimator": _name(type(value)), "params": canonical(value.get_params(deep=False))}
+    if type(value).__sklearn_clone__ is not BaseEstimator.__sklearn_clone__:
+        described["state"] = joblib.hash(value)  # a clone may remain fitted: FrozenEstimator
+    return described
 
 
 @canonical.register
@@ -163,12 +170,31 @@ def _(value: Any) -> Any:
 
 @canonical.register
 def _(value: types.FunctionType) -> Any:
-    closed_over = [cell.cell_contents for cell in value.__closure__ or ()]
-    return {
-        "function": _name(value),
-        "code": canonical(value.__code__),
-        "bound": canonical([value.__defaults__, value.__kwdefaults__, closed_over]),
-    }
+    if value in _under_way.get():  # it refers to itself
+        return {"function": _name(value)}
+    token = _under_way.set((*_under_way.get(), value))
+    try:
+        return {
+            "function": _name(value),
+            "code": canonical(value.__code__),
+            "bound": canonical([value.__defaults__, value.__kwdefaults__, closure(value)]),
+        }
+    finally:
+        _under_way.reset(token)
+
+
+def closure(function: types.FunctionType) -> list[Any]:
+    """What a function has closed over; variables that have no value yet are left out."""
+    held = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):
+            held.append(cell.cell_contents)
+    return held
+
+
+@canonical.register
+def _(value: Dispatcher) -> Any:
+    return {"compiled": canonical(value.py_func), "options": canonical(value.targetoptions)}
 
 
 @canonical.register

@@ -14,17 +14,25 @@ import sysconfig
 import types
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import (
+    PackageNotFoundError,
+    distributions,
+    packages_distributions,
+    version,
+)
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
 import rankwise
-from rankwise.selection.fingerprint import canonical, fingerprint
+from rankwise.selection.fingerprint import canonical, closure, fingerprint
 from rankwise.selection.provenance import library_versions
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ndarray)
+_CODE = (type, types.FunctionType)
+_SEQUENCES = (list, tuple, set, frozenset)
 _NOT_OF_NUMBERS = ("python", "platform")
 # They show numbers or move them; what they hold cannot change a result.
 _OUTSIDE = frozenset({"cli", "report", "distributed", "export", "experiments"})
@@ -99,70 +107,100 @@ def _parts(estimator: Any) -> Iterator[Any]:
 def _code_of(value: Any) -> Iterator[Any]:
     """Classes and functions that a value runs or holds; a partial holds all that it was given."""
     parts: Iterable[Any]
+    value = _python_function(value)
     if isinstance(value, functools.partial):
         parts = (value.func, *value.args, *value.keywords.values())
     elif isinstance(value, types.MethodType):
         parts = (value.__func__, value.__self__)
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, _SEQUENCES):
         parts = value
+    elif isinstance(value, dict):
+        parts = value.values()
     else:
-        yield value if isinstance(value, type | types.FunctionType) else type(value)
+        yield value if isinstance(value, _CODE) else type(value)
         return
     for part in parts:
         yield from _code_of(part)
+
+
+def _python_function(value: Any) -> Any:
+    """The function that Numba compiled or ``functools`` cached; other values as they are."""
+    for name in ("py_func", "__wrapped__"):
+        function = None if isinstance(value, _CODE) else getattr(value, name, None)
+        if isinstance(function, types.FunctionType):
+            return function
+    return value
 
 
 class _Walk:
     """Describes code and what it refers to, each piece once."""
 
     def __init__(self) -> None:
-        self.seen: set[int] = set()
+        self.seen: dict[int, Any] = {}
         self.modules: set[str] = set()
         self.own_code = False
 
     def describe(self, value: Any) -> Any:
         """JSON values that change with the code; None for what is not the user's own."""
+        if isinstance(value, _PLAIN):
+            return canonical(value)
         if isinstance(value, types.ModuleType):
             self.modules.add(value.__name__)
             return None
-        if isinstance(value, functools.partial):
-            given = sorted(value.keywords.items())
-            return [
-                [self.describe(part) for part in (value.func, *value.args)],
-                [[name, self.describe(part)] for name, part in given],
-            ]
+        if isinstance(value, functools.partial | functools.partialmethod):
+            return self._all([value.func, *value.args, *sorted(value.keywords.items())])
+        if isinstance(value, types.MethodType):
+            return self._all([value.__func__, value.__self__])
+        if isinstance(value, property):
+            return self._all([value.fget, value.fset])
         if isinstance(value, classmethod | staticmethod):
-            value = value.__func__
-        elif isinstance(value, property):
-            return [self.describe(part) for part in (value.fget, value.fset)]
-        elif isinstance(value, functools.cached_property):
-            value = value.func
-        value = getattr(value, "py_func", value)  # compiled by numba
-        value = getattr(value, "__wrapped__", value)
-        if isinstance(value, types.FunctionType | type):
+            return self.describe(value.__func__)
+        if isinstance(value, functools.cached_property):
+            return self.describe(value.func)
+        if isinstance(value, (*_SEQUENCES, dict)):
+            return self._container(value)
+        if isinstance(value, Dispatcher):
+            return [canonical(value.targetoptions), self.describe(value.py_func)]
+        value = _python_function(value)
+        if isinstance(value, _CODE):
             return self._code(value)
-        return _constant(value)
+        self.modules.add(_module_of(value))  # a function of an extension module, say
+        return self._code(type(value))
+
+    def _all(self, values: Iterable[Any]) -> list[Any]:
+        return [self.describe(value) for value in values]
+
+    def _container(self, value: Any) -> Any:
+        if id(value) in self.seen:
+            return None
+        self.seen[id(value)] = value
+        if isinstance(value, dict):
+            return [[fingerprint(self.describe(k)), self.describe(v)] for k, v in value.items()]
+        items = self._all(value)
+        return items if isinstance(value, list | tuple) else sorted(map(fingerprint, items))
 
     def _code(self, value: Any) -> Any:
-        self.modules.add(value.__module__ or "")
-        if not _is_own(value.__module__ or ""):
+        module = _module_of(value)
+        self.modules.add(module)
+        if not _is_own(module):
             if isinstance(value, type):
                 for base in value.__mro__:
                     self.modules |= _imported(base.__module__)
-            return None
+                return None
+            within = getattr(value, "__wrapped__", None)  # the user's, within a library's decorator
+            return None if within is None else self.describe(within)
         if id(value) in self.seen:
             return _name(value)
-        self.seen.add(id(value))
+        self.seen[id(value)] = value
         self.own_code = True
         if isinstance(value, type):
             bases = [[_name(base), self.describe(base)] for base in value.__bases__]
             return [bases, [[name, self.describe(member)] for name, member in _members(value)]]
-        held = [self.describe(cell) for cell in _closure(value)]
         defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
         return [
             canonical(value.__code__),
-            held,
-            [self.describe(default) for default in defaults],
+            self._all(closure(value)),
+            self._all(defaults),
             [[name, self.describe(of)] for name, of in self._referred(value)],
         ]
 
@@ -187,31 +225,11 @@ def _members(cls: type) -> list[tuple[str, Any]]:
     ]
 
 
-def _constant(value: Any) -> Any:
-    """A plain value, or a container of plain values; None for anything else."""
-    if isinstance(value, _PLAIN):
-        return canonical(value)
-    if isinstance(value, list | tuple | set | frozenset):
-        items = [_constant(item) for item in value]
-        return items if isinstance(value, list | tuple) else sorted(map(fingerprint, items))
-    if isinstance(value, dict):
-        return [[fingerprint(_constant(key)), _constant(item)] for key, item in value.items()]
-    return None
-
-
 def _names(code: types.CodeType) -> Iterable[str]:
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
             yield from _names(constant)
-
-
-def _closure(function: types.FunctionType) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not filled yet
-            continue
 
 
 def _imported(module: str) -> set[str]:
@@ -224,16 +242,43 @@ def _imported(module: str) -> set[str]:
     return found if late is None else found | {late}
 
 
+def _module_of(value: Any) -> str:
+    """Module that a value was written in; a decorator may have renamed that of a function."""
+    module = getattr(value, "__module__", None)
+    if isinstance(value, types.FunctionType):
+        module = value.__globals__.get("__name__", module)
+    return module if isinstance(module, str) else ""
+
+
 def _is_own(module: str) -> bool:
     root = module.partition(".")[0]
-    if not root or root == "rankwise" or root in sys.stdlib_module_names:
+    if root in ("", "rankwise", "__main__"):
         return root == "__main__"
     file = getattr(sys.modules.get(module), "__file__", None)
-    return file is None or not _is_installed(Path(file).resolve())
+    is_standard = root in sys.stdlib_module_names
+    if file is None:
+        return not is_standard
+    if is_standard and Path(file).resolve().is_relative_to(Path(sys.base_prefix).resolve()):
+        return False
+    return not _is_installed(module, Path(file))
 
 
-def _is_installed(path: Path) -> bool:
+def _is_installed(module: str, file: Path) -> bool:
+    """Whether an installer has put a module where it is: ``pip --target`` may take any folder."""
+    depth = module.count(".") + (file.stem == "__init__")
+    if module.partition(".")[0] in _recorded(file.parents[depth]):
+        return True
+    path = file.resolve()
     return any(path.is_relative_to(folder) for folder in _install_folders())
+
+
+@cache
+def _recorded(folder: Path) -> frozenset[str]:
+    """Top-level modules in a folder that the records of installed distributions list."""
+    lines: list[str] = []
+    for distribution in distributions(path=[str(folder)]):
+        lines += (distribution.read_text("RECORD") or "").splitlines()
+    return frozenset(line.partition(",")[0].partition("/")[0].partition(".")[0] for line in lines)
 
 
 @cache
@@ -274,15 +319,15 @@ def _distribution(root: str) -> str:
 @cache
 def _package_hash() -> str:
     """Hash of this package's modules in a checkout; empty where it is installed."""
-    folder = Path(rankwise.__file__).resolve().parent
-    if _is_installed(folder):
+    if _is_installed("rankwise", Path(rankwise.__file__)):
         return ""
+    folder = Path(rankwise.__file__).resolve().parent
     hasher = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         place = path.relative_to(folder)
         if place.parts[0] not in _OUTSIDE:
             hasher.update(f"{place.as_posix()}\n".encode())
-            hasher.update(path.read_bytes())
+            hasher.update(path.read_bytes().replace(b"\r\n", b"\n"))
     return hasher.hexdigest()[:16]
 
 

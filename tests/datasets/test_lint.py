@@ -18,6 +18,7 @@ from rankwise.datasets import (
     load_ohsumed,
 )
 from rankwise.datasets._table_hash import hash_table
+from rankwise.datasets.lint_report import Finding
 
 
 def clean(rng, n_queries=8, size=5, n_features=6, first_query=0, **columns):
@@ -52,7 +53,7 @@ def test_clean_data(rng):
     assert (part.name, part.n_samples, part.n_queries, part.n_features) == ("data", 40, 8, 6)
     assert part.labels == {"0": 8, "1": 8, "2": 8, "3": 8, "4": 8}
     assert part.group_sizes == {"min": 5.0, "median": 5.0, "mean": 5.0, "max": 5.0}
-    assert str(report).startswith("Lint of data: 0 errors, 0 warnings, 0 to know\n")
+    assert str(report).startswith("Lint of data: 0 errors, 0 warnings, 0 notes\n")
 
 
 @pytest.mark.parametrize("as_csr", [False, True])
@@ -225,6 +226,19 @@ def test_folded_data_checks_the_same_rows_once(rng):
     ]
 
 
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [((1, 0, 2), "1 error, 0 warnings, 2 notes"), ((0, 1, 1), "0 errors, 1 warning, 1 note")],
+)
+def test_the_title_counts_in_singular_and_plural(counts, said):
+    rows = [
+        Finding(level, "what", "where", 1, 1, (), "note")
+        for level, count in zip(("error", "warning", "info"), counts, strict=True)
+        for _ in range(count)
+    ]
+    assert str(LintReport("toy", rows, [])).startswith(f"Lint of toy: {said}\n")
+
+
 def test_parts_of_different_width(rng):
     with pytest.raises(ValueError, match=r"as many features each, got \[5, 6\]"):
         lint(Fold(clean(rng), None, clean(rng, n_features=5)))
@@ -248,7 +262,7 @@ def test_report_as_text_and_json(rng):
     assert as_dict["rows"][0]["examples"] == ["column 0"]
     assert as_dict["parts"][0]["group_sizes"]["median"] == 5.0
     text = str(report)
-    assert "Lint of toy: 0 errors, 5 warnings, 0 to know" in text
+    assert "Lint of toy: 0 errors, 5 warnings, 0 notes" in text
     assert text.count("features constant in train only: no weight") == 3
     assert "features constant in train only: 2 more" in text
     assert all(len(line) == len(line.rstrip()) for line in text.splitlines())

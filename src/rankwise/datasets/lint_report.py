@@ -93,10 +93,8 @@ class LintReport:
         return {"ok": self.ok, **asdict(self)}
 
     def __str__(self) -> str:
-        title = (
-            f"Lint of {self.name or 'data'}: {self.count('error')} errors, "
-            f"{self.count('warning')} warnings, {self.count('info')} to know"
-        )
+        counts = [_counted(self.count(level), level) for level in LEVELS]
+        title = f"Lint of {self.name or 'data'}: {', '.join(counts)}"
         parts = _table(
             ("part", "rows", "queries", "features", "rows a query", "labels"),
             [
@@ -135,6 +133,11 @@ class LintReport:
             if count > LIKE_FINDINGS
         )
         return "\n\n".join(block for block in (title, parts, findings, more) if block)
+
+
+def _counted(count: int, level: str) -> str:
+    noun = {"error": "error", "warning": "warning", "info": "note"}[level]
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _table(header: Sequence[str], rows: list[tuple[str, ...]], right: Sequence[int]) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 
 from rankwise import RidgeRanker, stream
-from rankwise.datasets import RankingData, read_letor, write_letor
+from rankwise.datasets import RankingData, read_letor, read_table, write_letor
 
 NAMES = ["bm25", "age", "clicks"]
 
@@ -35,6 +37,25 @@ def folder(frame, tmp_path):
     (tmp_path / "_SUCCESS").touch()
     (tmp_path / "_delta.parquet").write_bytes(b"no table")
     return tmp_path
+
+
+def test_a_row_group_may_not_unpack_to_more_than_the_limit(tmp_path):
+    table = pa.table(
+        {"label": np.zeros(1000), "qid": np.zeros(1000, np.int64), "a": np.zeros(1000)}
+    )
+    path = tmp_path / "zeros.parquet"
+    pq.write_table(table, path, row_group_size=500, compression="zstd", use_dictionary=False)
+    # 500 rows of 3 columns of 8 bytes, and the headers of their pages.
+    assert stream(path, max_decompressed_bytes=13_000).n_samples == 1000
+    message = (
+        r"zeros\.parquet: its row group 0 unpacks to 12,\d{3} bytes\. Raise max_decompressed_bytes "
+        r"\(12,000\) .* smaller row groups"
+    )
+    with pytest.raises(ValueError, match=message):
+        stream(path, max_decompressed_bytes=12_000)
+    for read in (stream, read_table):
+        with pytest.raises(ValueError, match="max_decompressed_bytes must be a whole number >= 1"):
+            read(path, max_decompressed_bytes=0)
 
 
 def joined(rows):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES
 from rankwise.typing import FrameLike
 
 # Rows read at a time where the source leaves it open.
@@ -120,6 +121,7 @@ def stream(
     dtype: DTypeLike = np.float32,
     chunk_rows: int = CHUNK_ROWS,
     n_samples: int | None = None,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RowStream:
     """A stream of judged rows that ``fit``, ``predict`` and ``score`` take in place of ``X``.
 
@@ -149,6 +151,8 @@ def stream(
     n_samples : int, optional
         Number of rows of an iterable, where it is known. ``fit`` need not find out then whether
         float32 rows are few enough to be multiplied in float64 (it tries both for a second).
+    max_decompressed_bytes : int >= 1
+        Bytes that a row group of a Parquet file may unpack to; by default 16 GiB.
 
     Returns
     -------
@@ -157,7 +161,8 @@ def stream(
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        When the source is none of these, or a file or a column is missing.
+        When the source is none of these, a file or a column is missing, or a row group of a
+        Parquet file is too large.
 
     Notes
     -----
@@ -191,7 +196,8 @@ def stream(
         return RowStream(sources.InMemory(source, chunk_rows))
     roles = (label, qid, sample_weight, features, dtype)
     if _is_path(source):
-        return RowStream(sources.ParquetFiles.find(source, *roles, chunk_rows))
+        found = sources.ParquetFiles.find(source, *roles, chunk_rows, max_decompressed_bytes)
+        return RowStream(found)
     if isinstance(source, Iterator):
         return RowStream(sources.Once(source, *roles, n_samples))
     if isinstance(source, Callable):

@@ -14,7 +14,14 @@ from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.row_stream import Chunk
-from rankwise.datasets.table import PARQUET, Columns, Role, column_names, open_parquet
+from rankwise.datasets.table import (
+    PARQUET,
+    Columns,
+    Role,
+    check_row_groups,
+    column_names,
+    open_parquet,
+)
 from rankwise.datasets.textfiles import find_files
 
 
@@ -80,19 +87,22 @@ class ParquetFiles:
         features: Sequence[str] | None,
         dtype: DTypeLike,
         chunk_rows: int,
+        max_decompressed_bytes: int,
     ) -> ParquetFiles:
         """Look for the files, and check their columns.
 
         Raises
         ------
         FileNotFoundError, ValueError
-            When there is no file, a file is no Parquet file, or a column is missing in one.
+            When there is no file, a file is no Parquet file, a column is missing in one, or a row
+            group of one is too large.
         """
         paths = _parquet_paths(source)
         columns: Columns | None = None
         n_samples = 0
         for path in paths:
             with open_parquet(path) as file:
+                check_row_groups(path, file.metadata, max_decompressed_bytes)
                 names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
             try:
                 if columns is None:

@@ -22,7 +22,12 @@ from numpy.typing import DTypeLike, NDArray
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.letor_errors import INFINITE
 from rankwise.datasets.letor_text import text_array
-from rankwise.datasets.textfiles import MAX_DECOMPRESSED_BYTES, check_there, read_text
+from rankwise.datasets.textfiles import (
+    MAX_DECOMPRESSED_BYTES,
+    check_limit,
+    check_there,
+    read_text,
+)
 from rankwise.typing import Float64Array, FrameLike
 
 LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
@@ -127,8 +132,22 @@ def open_parquet(path: Path) -> Iterator[Any]:
         raise ValueError(f"{path} does not read as Parquet ({error}).") from None
 
 
+def check_row_groups(path: Path, metadata: Any, max_bytes: int) -> None:
+    """Refuse a Parquet file with a row group that, as it says, unpacks to over ``max_bytes``."""
+    check_limit(max_bytes)
+    for i in range(metadata.num_row_groups):
+        n_bytes = metadata.row_group(i).total_byte_size
+        if n_bytes > max_bytes:
+            raise ValueError(
+                f"{path}: its row group {i} unpacks to {n_bytes:,} bytes. Raise "
+                f"max_decompressed_bytes ({max_bytes:,}) if the file is what you expect, or write "
+                "it with smaller row groups."
+            )
+
+
 def _check_size(path: Path, metadata: Any, max_bytes: int) -> None:
     """Refuse a Parquet file whose columns, as it says, unpack to more than ``max_bytes``."""
+    check_limit(max_bytes)
     stated = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     n_bytes = max(stated, 8 * metadata.num_rows * metadata.num_columns)
     if n_bytes > max_bytes:

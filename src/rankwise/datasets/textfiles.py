@@ -145,6 +145,14 @@ def check_there(path: Path) -> None:
         raise IsADirectoryError(f"{path} is a folder. Name a file in it.")
 
 
+def check_limit(max_decompressed_bytes: int) -> None:
+    """Raise where a limit on bytes is no positive whole number."""
+    if not isinstance(max_decompressed_bytes, int | np.integer) or max_decompressed_bytes < 1:
+        raise ValueError(
+            f"max_decompressed_bytes must be a whole number >= 1, got {max_decompressed_bytes!r}."
+        )
+
+
 def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> TextFile:
     """Find out how a file is compressed (by its first bytes) and where its text begins.
 
@@ -158,10 +166,7 @@ def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) 
         When compressed data are damaged, cut off or decompress to more than
         ``max_decompressed_bytes``, when the file changes meanwhile, or the text is UTF-16.
     """
-    if not isinstance(max_decompressed_bytes, int | np.integer) or max_decompressed_bytes < 1:
-        raise ValueError(
-            f"max_decompressed_bytes must be a whole number >= 1, got {max_decompressed_bytes!r}."
-        )
+    check_limit(max_decompressed_bytes)
     check_there(path)
     state, data = None, None
     with open(path, "rb") as file:

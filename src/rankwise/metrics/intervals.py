@@ -67,8 +67,7 @@ def bootstrap_interval(
     Notes
     -----
     O(n_resamples · n_queries) time. Equal to ``scipy.stats.bootstrap`` with the same generator.
-    Too short for few queries: nominal 95 % intervals held the true mean in 92 % of samples of 25
-    queries and in 90 % of samples of 20 queries in five folds. Prefer
+    Too short for few queries, above all in folds (``python -m benchmarks.coverage``). Prefer
     :func:`rankwise.metrics.significance.t_intervals` for means and differences of means.
 
     Examples

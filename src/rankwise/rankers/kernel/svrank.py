@@ -57,8 +57,8 @@ class SVRank(SolvedModel, KernelRanker):
         queries; "cv" and "val" search 10, 10^0.5, ..., 10^-6.
     epsilon : float >= 0, default=0.0
         Differences of residuals up to it cost nothing, in units of y. Where most rows share one
-        grade, take about half the distance between grades: with 0 nothing but equal scores is
-        best, as a median is (OHSUMED, linear: nDCG@10 0.27 with 0 and 0.37 with 0.5, fold 1).
+        grade, take about half the distance between grades: with 0 nearly equal scores are best, as
+        a median is.
     kernel_params : dict, optional
         "degree" and "coef0" of the polynomial, "delta" of perceptron and stump, or keyword
         arguments of a callable.

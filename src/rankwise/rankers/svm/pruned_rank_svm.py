@@ -117,8 +117,7 @@ class PrunedRankSVM(RankSVM):
     MovieLens and five ordinal sets, linear and RBF kernels. The nearest opponents, the default of
     version 0.1.0, are behind as many random pairs on most sets, and ahead of them only on MovieLens
     with the RBF kernel; neither of the two other rules is ahead anywhere. From 13 % of the pairs
-    on, random ones are nowhere behind all pairs by more than chance; with 5 to 7 % they are in
-    three of six tables.
+    on, random ones are nowhere behind all pairs by more than chance; fewer are in some tables.
 
     References
     ----------

@@ -1,11 +1,12 @@
 """Which defaults lose least: rounds of ORBoost, order of rows of perceptrons, classes of McRank.
 
-    python -m benchmarks.study_defaults [orboost] [perceptrons] [mc_rank]
+    python -m benchmarks.study_defaults [orboost] [perceptrons] [mc_rank] [afterwards] [cuts]
 
 The ten sets of :mod:`benchmarks.study_sets` are none of those that the documentation reports. Every
 figure is a mean over random splits whose seeds are 0, 1, ...; all parameters that are compared are
-written out here, so that the study prints the same whatever the defaults have become. Needs
-statsmodels and, in the folder of ``RANKWISE_DATA``, three sets of Kaggle.
+written out here, so that the study prints the same whatever the defaults have become. The last two
+parts chose nothing: they measure ORBoost on the sets of ``ordinal-benchmark``. Needs statsmodels
+and, in the folder of ``RANKWISE_DATA``, three sets of Kaggle and those of ``ordinal-benchmark``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from scipy.stats import kendalltau
 
 from benchmarks.study_sets import StudySet, load_sets, split
 from rankwise import AggregatePRank, McRank, ORBoost, PRank, VotedPRank, WidrowHoff
+from rankwise_papers.ordinal_benchmark.sets import SETS, make_task
 
 ROUNDS = (5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000)
 PER_ROOT = (1, 2, 3, 4, 6)
@@ -30,14 +34,20 @@ PASSES = (1, 5)
 LARGEST_ONLINE_PART = 1000
 N_CLASSES = (4, 8, 16, 32)
 LARGEST_GRADE_PART = 300
+BENCHMARK_SPLITS = 3
+ROUNDS_OF_CUTS = (10, 30, 100, 300)
 
 
 def main(arguments: Sequence[str]) -> None:
     """Print the parts that are named, or all of them."""
-    parts = {"orboost": orboost, "perceptrons": perceptrons, "mc_rank": mc_rank}
-    sets = load_sets()
-    for name in arguments or parts:
-        parts[name](sets)
+    choices = {"orboost": orboost, "perceptrons": perceptrons, "mc_rank": mc_rank}
+    checks = {"afterwards": afterwards, "cuts": cuts}
+    print("study_defaults: Defaults of ORBoost, perceptrons and McRank", flush=True)
+    for name in arguments or [*choices, *checks]:
+        if name in checks:
+            checks[name]()
+        else:
+            choices[name](load_sets())
 
 
 # ORBoost ------------------------------------------------------------------------------------------
@@ -93,6 +103,56 @@ def _error_curve(
     model = ORBoost(form, n_estimators=max(ROUNDS)).fit(X, y)
     errors = [float(np.abs(p - y_test).mean()) for p in model.staged_predict(X_test)]
     return np.array(errors + errors[-1:] * (max(ROUNDS) - len(errors)))
+
+
+def afterwards() -> None:
+    """Default number of rounds and 1,000 on the sets of ordinal-benchmark, after the choice."""
+    title = "Afterwards: mean absolute error of ORBoost() and of 1,000 rounds, ordinal-benchmark"
+    print(f"\n{title}\n")
+    print(f"{'':16}  default  1,000 rounds")
+    means = []
+    for known in SETS:
+        found = []
+        for number in range(BENCHMARK_SPLITS):
+            task = make_task(known, number)
+            X, y = task.Z[task.train], task.y[task.train]
+            test = task.Z[task.test], task.y[task.test]
+            models = ORBoost(), ORBoost(n_estimators=1000)
+            found.append([-model.fit(X, y).score(*test) for model in models])
+        means.append(np.mean(found, axis=0))
+        print(f"{known.key:16}  {means[-1][0]:7.4f}  {means[-1][1]:12.4f}", flush=True)
+    default, most = np.transpose(means)
+    print(f"{'mean of all sets':16}  {default.mean():7.4f}  {most.mean():12.4f}")
+    print(f"{'ahead':16}  {np.sum(default < most):7d}  {np.sum(most < default):12d}", flush=True)
+
+
+def cuts() -> None:
+    """Rows whose value is the middle at which a stump cuts: above the cut, or below as in 0.1.0."""
+    changes, rows = [], []
+    form: Any
+    for known in SETS:
+        for number in range(BENCHMARK_SPLITS):
+            task = make_task(known, number)
+            X, y = task.Z[task.test], task.y[task.test]
+            for form in ("all", "lr"):
+                above = ORBoost(form, n_estimators=max(ROUNDS_OF_CUTS))
+                above.fit(task.Z[task.train], task.y[task.train])
+                below = copy(above)
+                middles = np.nextafter(above.ensemble_.thresholds, np.inf)
+                below.ensemble_ = replace(above.ensemble_, thresholds=middles)
+                errors = [
+                    np.array([np.abs(p - y).mean() for p in model.staged_predict(X)])
+                    for model in (above, below)
+                ]
+                at = [min(n, above.n_estimators_) - 1 for n in ROUNDS_OF_CUTS]
+                changes += np.abs(errors[0] - errors[1])[at].tolist()
+                rows += [len(y)] * len(at)
+    print("\nCuts: test errors of ORBoost with the middles above the cuts and below, ", end="")
+    print("ordinal-benchmark\n")
+    print("            errors  changed  mean change  largest change  test rows there")
+    at = int(np.argmax(changes))
+    print(f"both forms  {len(changes):6d}  {np.count_nonzero(changes):7d}", end="")
+    print(f"  {np.mean(changes):11.4f}  {changes[at]:14.4f}  {rows[at]:15d}", flush=True)
 
 
 # Perceptrons --------------------------------------------------------------------------------------
@@ -166,7 +226,7 @@ def _misordered(n_classes: int, data: StudySet) -> float:
 def _print_ratios(title: str, of: str, ratios: dict[str, dict[str, float]]) -> None:
     """A row for every rule: mean and worst over the sets, then every set."""
     names = list(ratios)
-    print(f"\n{title}\n")
+    print(f"\n{title}")
     for number, name in enumerate(names, 1):
         print(f"  {number:>2}  {name}")
     rules: Iterable[str] = next(iter(ratios.values()))

@@ -1,7 +1,7 @@
 """Sphinx roles that take figures and counts from the stored output of the experiments.
 
 ``docs/reproduce/KEY.txt`` holds what ``rankwise reproduce KEY`` printed. A page names the file that
-it speaks of, and each figure names its cell::
+it speaks of (one beside that folder as ``../NAME``), and each figure names its cell::
 
    .. figures-of:: rankelm-ohsumed
 
@@ -26,7 +26,7 @@ from docutils.parsers.rst import Directive
 
 FOLDER = Path(__file__).parent / "reproduce"
 COUNTS = re.compile(r"\d+ (met|better|missed|not evidence|no published value|not run)\b")
-VALUE = re.compile(r"(?<!\S)(-?[\d,]*\.?\d+|–)(?:±([\d,]*\.?\d+))?(?: ?[=+~-](?=[\s\[]|$))?")
+VALUE = re.compile(r"(?<!\S)(-?[\d,]*\.?\d+|–)(?:±([\d,]*\.?\d+))?(?: *([=+~-])(?=[\s\[]|$))?")
 FIGURE = re.compile(r":figure:`([^<`]+?)\s+<([^>`]+)>`")
 VERDICTS = re.compile(r":verdicts:`([^`]+)`")
 CURRENT = re.compile(r"^\.\. figures-of:: (\S+)$", re.M)
@@ -34,10 +34,11 @@ CURRENT = re.compile(r"^\.\. figures-of:: (\S+)$", re.M)
 
 @dataclass(frozen=True)
 class Cell:
-    """A printed number and its spread; None where none is printed."""
+    """A printed number, its spread (None where none is printed) and the mark of its verdict."""
 
     value: float
     error: float | None
+    mark: str
 
 
 @dataclass
@@ -197,7 +198,7 @@ def _read_grid(table: StoredTable, lines: list[str]) -> None:
             place = (label, head[0], kind)
             if place in table.cells:
                 raise ValueError(f"{table.title}: two numbers for {place}.")
-            table.cells[place] = Cell(float(match[1].replace(",", "")), error)
+            table.cells[place] = Cell(float(match[1].replace(",", "")), error, match[3] or "")
 
 
 class FiguresOf(Directive):

@@ -5,6 +5,8 @@ Every cell is computed by our preset and, where the program is installed, by the
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
@@ -100,3 +102,21 @@ def test_the_programs_give_the_table(column):
                 run_peer(column, *rows_of(case))
         else:
             assert run_peer(column, *rows_of(case)) == pytest.approx(cell, abs=5.5e-5)
+
+
+def test_the_page_shows_the_table():
+    """Cells of two programs as "a / b", or as one value where they agree."""
+    page = (Path(__file__).parents[2] / "docs" / "measures.rst").read_text("utf-8")
+    table = page[page.index("   * - case\n") : page.index("``tests/metrics/test_convention_table")]
+    _, *rows = [row.split("\n     - ")[1:] for row in table.split("   * - ")[1:]]
+    pairs = {"CatBoost Base", "ranx", "ir-measures"}
+    names = list(COLUMNS)
+    firsts = [name for at, name in enumerate(names) if at == 0 or names[at - 1] not in pairs]
+    assert len(rows) == len(CASES)
+    for at, row in enumerate(rows):
+        for name, cell in zip(firsts, row, strict=True):
+            printed = [None if one.strip() == "error" else float(one) for one in cell.split(" / ")]
+            known = [COLUMNS[name][2][at]]
+            if name in pairs:
+                known.append(COLUMNS[names[names.index(name) + 1]][2][at])
+            assert printed == (known if known[0] != known[-1] else known[:1]), (name, cell)

@@ -170,6 +170,33 @@ def test_a_worker_that_ended_while_it_waited_is_replaced(is_noticed, time_limit)
     assert run() == after
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_forked_process_does_not_use_the_workers_that_wait():
+    """The threads that serve them are not in the fork, where a task would wait for ever."""
+
+    def run():
+        return next(run_all(_pid, lambda: iter([0]), 1, _lost, isolate=True))
+
+    before = run()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writer, str(run()).encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    answered = workers.ended([reader], timeout=300)
+    if not answered:
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    found = os.read(reader, 100)
+    os.close(reader)
+    assert answered and found.isdigit() and int(found) != before
+    assert run() == before
+
+
 @pytest.mark.skipif(os.name != "posix", reason="exit codes of POSIX")
 @pytest.mark.parametrize("time_limit", [None, 600])
 def test_workers_that_end_at_their_start_fail_the_task(monkeypatch, time_limit):

@@ -151,7 +151,20 @@ class _Worker(Generic[T, R]):
 
 
 _waiting: list[_Worker[Any, Any]] = []
+_of_parent: list[_Worker[Any, Any]] = []
 _lock = threading.Lock()
+
+
+def _leave_to_parent() -> None:
+    """In a fork: the threads that serve waiting workers run in the parent alone."""
+    global _lock
+    _lock = threading.Lock()  # may have been held
+    _of_parent.extend(_waiting)  # kept, since collecting an executor shuts it down
+    _waiting.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def _keep(worker: _Worker[Any, Any]) -> None:

@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import sys
-import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -172,6 +171,44 @@ def test_short_writes_are_continued(tmp_path, fail_after, name):
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == expected
 
 
+KILLED = """
+import io, os, signal
+from pathlib import Path
+{imports}
+
+def end(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+class Ending(io.FileIO):
+    def write(self, data):
+        super().write(bytes(data[: len(data) // 2]))
+        end()
+
+plain = Path.open
+
+def opened(self, mode="r", *args, **kwargs):
+    return io.BufferedWriter(Ending(self, mode)) if mode == "xb" else plain(
+        self, mode, *args, **kwargs)
+
+if {step!r} == "write":
+    Path.open = opened
+else:
+    setattr(os, {step!r}, end)
+{statement}
+"""
+
+
+def run_until_killed(step, *lines, **environment):
+    """Run imports and a statement in a process that ends itself at a step of the first write."""
+    *imports, statement = lines
+    script = KILLED.format(imports="\n".join(imports), step=step, statement=statement)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script], env={**os.environ, **environment},
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGKILL
+
+
 @pytest.mark.parametrize(
     "step, name",
     [("write", "rows.txt.gz"), ("fsync", "rows.txt"), ("replace", "x.parquet"), ("write", "x.csv")],
@@ -181,37 +218,13 @@ def test_a_killed_conversion_leaves_the_old_file(tmp_path, step, name):
     source, out = tmp_path / "source.txt", tmp_path / name
     write_letor(DATA, source)
     out.write_bytes(b"old")
-    script = textwrap.dedent(
-        f"""
-        import io, os, signal, sys
-        from pathlib import Path
-        from typer.testing import CliRunner
-        from rankwise.cli.main import app
-
-        def end(*_):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        class Ending(io.FileIO):
-            def write(self, data):
-                super().write(bytes(data[: len(data) // 2]))
-                end()
-
-        plain = Path.open
-
-        def opened(self, mode="r", *args, **kwargs):
-            return io.BufferedWriter(Ending(self, mode)) if mode == "xb" else plain(
-                self, mode, *args, **kwargs)
-
-        if {step!r} == "write":
-            Path.open = opened
-        else:
-            setattr(os, {step!r}, end)
-        CliRunner().invoke(app, ["convert", {str(source)!r}, "-o", {str(out)!r}])
-        """
+    run_until_killed(
+        step,
+        "from typer.testing import CliRunner",
+        "from rankwise.cli.main import app",
+        f"CliRunner().invoke(app, ['convert', {str(source)!r}, '-o', {str(out)!r}])",
+        RANKWISE_CACHE=os.devnull,  # the only file that is written is OUT
     )
-    env = {**os.environ, "RANKWISE_CACHE": os.devnull}  # the only file that is written is OUT
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], env=env, check=False)
-    assert done.returncode == -signal.SIGKILL
     assert out.read_bytes() == b"old"
 
 
@@ -237,6 +250,58 @@ def test_a_pipe_is_written_directly(tmp_path):
     out, _ = reader.communicate()
     assert len(out.splitlines()) == N
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_standard_output_that_is_a_pipe_is_written_directly():
+    code = "from rankwise.datasets._output import write_file\nwrite_file('/dev/stdout', b'content')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "content"
+
+
+@pytest.mark.parametrize("name", ["n" * 250, "漢" * 80, "file.txt"])
+def test_every_name_that_the_system_takes_is_written(tmp_path, name):
+    _output.write_file(tmp_path / name, b"content")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_errors_name_the_file_that_was_asked_for(tmp_path, monkeypatch):
+    path = tmp_path / "missing" / "file.txt"
+    with pytest.raises(FileNotFoundError) as raised:
+        _output.write_file(path, b"")
+    assert raised.value.filename == str(path)
+    path = tmp_path / "file.txt"
+
+    def fail(source, target):
+        raise PermissionError(errno.EACCES, "in use", str(source), None, str(target))
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(PermissionError) as raised:
+        _output.write_file(path, b"")
+    assert (raised.value.filename, raised.value.filename2) == (str(path), None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "file.txt"
+    path.write_bytes(b"old")
+    path.chmod(0o444)
+    monkeypatch.setattr(os, "access", lambda *_: False)  # as for all users but root
+    with pytest.raises(PermissionError) as raised:
+        _output.write_file(path, b"new")
+    assert raised.value.filename == str(path)
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
+def test_the_owner_of_a_replaced_file_stays(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_bytes(b"old")
+    os.chown(path, 1234, 1235)
+    path.chmod(0o4750)
+    _output.write_file(path, b"new")
+    now = path.stat()
+    assert (now.st_uid, now.st_gid, stat.S_IMODE(now.st_mode)) == (1234, 1235, 0o4750)
 
 
 def test_an_error_of_the_caller_leaves_the_old_file(tmp_path):
@@ -301,35 +366,11 @@ def test_side_files_of_older_rows_are_deleted(tmp_path):
 def test_a_killed_cache_is_built_again(tmp_path, step):
     source = tmp_path / "source.txt"
     write_letor(DATA, source)
-    script = textwrap.dedent(
-        f"""
-        import io, os, signal
-        from pathlib import Path
-        from rankwise.datasets import read_letor
-
-        def end(*_):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        class Ending(io.FileIO):
-            def write(self, data):
-                super().write(bytes(data[: len(data) // 2]))
-                end()
-
-        plain = Path.open
-
-        def opened(self, mode="r", *args, **kwargs):
-            return io.BufferedWriter(Ending(self, mode)) if mode == "xb" else plain(
-                self, mode, *args, **kwargs)
-
-        if {step!r} == "write":
-            Path.open = opened
-        else:
-            setattr(os, {step!r}, end)
-        read_letor({str(source)!r}, cache="beside")
-        """
+    run_until_killed(
+        step,
+        "from rankwise.datasets import read_letor",
+        f"read_letor({str(source)!r}, cache='beside')",
     )
-    done = subprocess.run([sys.executable, "-c", script], check=False)
-    assert done.returncode == -signal.SIGKILL
     assert not list(tmp_path.glob("*.rankwise-cache"))
     expected = read_letor(source, cache=False)
     for _ in range(2):

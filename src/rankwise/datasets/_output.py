@@ -7,10 +7,12 @@ error, a full disk or a kill, the old file is there as it was, or none.
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import lzma
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -88,7 +90,8 @@ def replace_files(
             for current in places:
                 current.replace()
         except OSError as error:
-            if error.filename is not None or error.errno is None:
+            is_other = error.filename is not None and not current.is_part(error.filename)
+            if is_other or error.errno is None:
                 raise
             raise OSError(error.errno, error.strerror, str(current.path)) from error
 
@@ -104,15 +107,27 @@ class _Place:
         self._part: Path | None = None
 
     def create(self) -> None:
-        target = self._target
-        if target.exists() and not target.is_file():
-            self.file = target.open("wb")
+        exists = self.path.exists()
+        if exists and not self.path.is_file():
+            self.file = self.path.open("wb")  # not the target: /dev/stdout has none
             return
-        part = target.with_name(f"{target.name[:180]}.{os.getpid()}-{secrets.token_hex(4)}.part")
-        self.file = part.open("xb")
+        if exists and not os.access(self.path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self.path))
+        target = self._target
+        # 50 characters have at most 200 bytes, of the 255 that a name may have.
+        part = target.with_name(f"{target.name[:50]}.{os.getpid()}-{secrets.token_hex(4)}.part")
         self._part = part
-        if target.exists():
-            os.chmod(part, target.stat().st_mode & 0o7777)
+        self.file = part.open("xb")
+        if exists:
+            known = target.stat()
+            if hasattr(os, "chown"):
+                with suppress(PermissionError):  # only root may give a file away
+                    os.chown(part, known.st_uid, known.st_gid)
+            os.chmod(part, stat.S_IMODE(known.st_mode))
+
+    def is_part(self, name: str | bytes | int) -> bool:
+        """Whether this names the temporary file."""
+        return self._part is not None and name == str(self._part)
 
     def finish(self) -> None:
         """Flush to the disk and close; compressing streams may have closed the file already."""
@@ -132,4 +147,5 @@ class _Place:
             with suppress(OSError):  # what is in its buffer cannot be written, nor is it wanted
                 self.file.close()
         if self._part is not None:
-            self._part.unlink(missing_ok=True)
+            with suppress(OSError):  # the error that led here says more
+                self._part.unlink(missing_ok=True)

@@ -47,7 +47,7 @@ class JsonLines:
         line = json.dumps(record, allow_nan=False, separators=(",", ":"))
         with writing(self.path):
             is_new = not self.path.exists()
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
                 _write_whole(descriptor, f"\n{line}\n".encode())
                 os.fsync(descriptor)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import multiprocessing.connection
 import os
 import signal
 import subprocess
@@ -221,6 +222,68 @@ def test_ends_without_a_name_are_told_too(codes, said):
 
 def _end():
     os._exit(3)
+
+
+KILLED = "its process was killed, perhaps for want of memory"
+
+
+class _Deadly:
+    """Ends the process that unpickles it."""
+
+    def __reduce__(self):
+        return os._exit, (3,)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="exit codes of POSIX")
+@pytest.mark.parametrize("time_limit", [None, 600])
+def test_a_worker_that_ends_before_it_starts_its_task_fails_that_task(monkeypatch, time_limit):
+    """The second of three: its process has the task, and ends while it unpickles it."""
+    here, calls = workers._Place.here, []
+
+    def second_is_deadly():
+        calls.append(None)
+        return _Deadly() if len(calls) == 2 else here()
+
+    monkeypatch.setattr(workers._Place, "here", second_is_deadly)
+    first, second, third = run_all(
+        _pid, lambda: iter(range(3)), 1, _lost, isolate=True, time_limit=time_limit
+    )
+    assert second == "its process ended with exit code 3."
+    assert isinstance(third, int)
+    assert third != first
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends through a POSIX pipe")
+@pytest.mark.parametrize("time_limit", [None, 600])
+def test_a_worker_killed_while_it_sends_its_result_fails_that_task(monkeypatch, time_limit):
+    monkeypatch.setattr(workers, "_GRACE_SECONDS", 0.0)
+    first, second = run_all(
+        _send_half, lambda: iter([True, False]), 1, _lost, isolate=True, time_limit=time_limit
+    )
+    assert first.startswith(KILLED)
+    assert second == "whole"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends through a POSIX pipe")
+def test_a_time_limit_that_passes_while_a_result_is_sent_stops_the_task(monkeypatch):
+    expire(monkeypatch, lambda task: time.sleep(0.5) or task)
+    first, second = run_all(
+        _send_half, lambda: iter([True, False]), 1, _lost, isolate=True, time_limit=600
+    )
+    assert first == "stopped at the time limit of 600 s"
+    assert second == "whole"
+
+
+def _send_half(is_killed):
+    """A result; this process is killed in the middle of sending it."""
+
+    def send(connection, buffer, write=None):
+        os.write(connection.fileno(), bytes(buffer)[: len(buffer) // 2])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if is_killed:
+        multiprocessing.connection.Connection._send = send
+    return "whole"
 
 
 @pytest.fixture

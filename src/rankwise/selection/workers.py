@@ -33,6 +33,8 @@ _NOT_SENT = (
 _IDLE_SECONDS = 60
 # Ctrl-C that arrives just before a wait is noticed only after it.
 _LONGEST_WAIT = 1.0
+# For the executor to read what a process has sent before its end.
+_GRACE_SECONDS = 5.0
 
 
 def run_all(
@@ -112,6 +114,7 @@ class _Worker(Generic[T, R]):
         self.timer: threading.Timer | None = None
         self.future: Future[R] | None = None
         self.deadline = float("inf")
+        self.ended_at = float("inf")
 
     def start(self, task: T, work: bytes, time_limit: float | None) -> None:
         """Begin a pickled task; the time limit does not count the start of the process.
@@ -121,15 +124,29 @@ class _Worker(Generic[T, R]):
         BrokenProcessPool
             When the process has ended.
         """
-        # Not is_alive(), which takes a process for alive that another thread is about to reap.
-        processes = list(self._executor._processes.values())
-        if ended([process.sentinel for process in processes], timeout=0):
+        if self._has_ended():
             raise BrokenProcessPool("its process ended while it waited for a task.")
         self.task = task
         if time_limit is not None:
             self._ready.result()
             self.deadline = time.monotonic() + time_limit
         self.future = self._executor.submit(_call, _Place.here(), work)
+
+    def _has_ended(self) -> bool:
+        # Not is_alive(), which takes a process for alive that another thread is about to reap.
+        processes = list(self._executor._processes.values())
+        return bool(ended([process.sentinel for process in processes], timeout=0))
+
+    def is_lost(self) -> bool:
+        """Whether the process has ended and its executor has not noticed, for some seconds.
+
+        An executor waits for ever for the rest of a result that the process was sending.
+        """
+        if not self._has_ended():
+            self.ended_at = float("inf")
+            return False
+        self.ended_at = min(self.ended_at, time.monotonic())
+        return time.monotonic() - self.ended_at > _GRACE_SECONDS
 
     def finish(self) -> Future[R]:
         """The finished task's future; the worker is free again."""
@@ -144,10 +161,28 @@ class _Worker(Generic[T, R]):
         been submitted; the executor is prepared for a process that dies.
         """
         if self.future is not None:
-            for process in list(self._executor._processes.values()):
-                kill_process_tree(process)
-            wait([self.future])
+            self._kill()
+            while wait([self.future], _LONGEST_WAIT).not_done and self._is_managed():
+                # The executor waits for the rest of a result, or has replaced the process.
+                self._end_results()
+                self._kill()
         self._executor.shutdown(wait=True)
+
+    def _kill(self) -> None:
+        for process in list(self._executor._processes.values()):
+            kill_process_tree(process)
+
+    def _end_results(self) -> None:
+        """Let the executor read the end of the pipe where the rest of a result would be."""
+        queue: Any = self._executor._result_queue
+        # The executor closes both ends too; two threads must not close the same one.
+        writer, queue._writer = queue._writer, queue._reader
+        if writer is not queue._reader:
+            writer.close()
+
+    def _is_managed(self) -> bool:
+        manager = self._executor._executor_manager_thread
+        return manager is not None and manager.is_alive()
 
 
 _waiting: list[_Worker[Any, Any]] = []
@@ -279,6 +314,10 @@ def _in_workers(
                     busy.remove(worker)
                     worker.stop()
                     yield lost(worker.task, f"stopped at the time limit of {time_limit:g} s")
+                elif worker.is_lost():
+                    busy.remove(worker)
+                    worker.stop()
+                    yield lost(worker.task, _killed(n_jobs))
     finally:
         for worker in busy:
             worker.stop()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from rankwise._registry import BY_CLASS_NAME as _BY_CLASS_NAME
+from rankwise._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData, stream
@@ -79,8 +80,6 @@ if TYPE_CHECKING:
     from rankwise.rankers.svm.pruned_rank_svm import PrunedRankSVM
     from rankwise.rankers.svm.rank_svm import RankSVM
     from rankwise.selection import compare
-
-__version__ = "0.1.0"
 
 _FUNCTIONS = {
     "QueryGroups": "rankwise.groups",

@@ -41,10 +41,10 @@ import skops.io
 from sklearn.base import BaseEstimator
 from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundException
 
-import rankwise
 from rankwise._model_checks import check_model
 from rankwise._registry import REGISTRY
 from rankwise._structure import StructureError
+from rankwise._version import __version__
 from rankwise.datasets._output import write_file
 from rankwise.validation import check_folder
 
@@ -273,7 +273,7 @@ def _header(estimator: BaseEstimator) -> dict[str, Any]:
     names = first("feature_names_in_")
     return {
         "format": FORMAT,
-        "rankwise": rankwise.__version__,
+        "rankwise": __version__,
         "versions": {
             "python": platform.python_version(),
             **{package: version(package) for package in _PACKAGES},
@@ -375,14 +375,14 @@ def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
                 )
             header = json.loads(archive.read(HEADER))
             written = str(header["rankwise"])
-            newer = header["format"] > FORMAT or _major(written) > _major(rankwise.__version__)
+            newer = header["format"] > FORMAT or _major(written) > _major(__version__)
     except ModelFileError:
         raise
     except Exception as error:  # whatever a damaged archive runs into
         raise _damaged(path, error) from error
     if newer:
         raise ModelFileError(
-            f"{path} was written by rankwise {written}, this is {rankwise.__version__}. "
+            f"{path} was written by rankwise {written}, this is {__version__}. "
             "Upgrade rankwise to read it."
         )
     return header

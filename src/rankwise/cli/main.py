@@ -49,7 +49,7 @@ app.command("list")(listing.list_)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from rankwise import __version__
+        from rankwise._version import __version__
 
         typer.echo(f"rankwise {__version__}")
         raise typer.Exit

@@ -39,8 +39,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise import __version__
 from rankwise._threads import thread_map
+from rankwise._version import __version__
 from rankwise.datasets._folders import cache_folder
 from rankwise.datasets._output import replace_files
 from rankwise.datasets.textfiles import PathLike, find_files

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-import rankwise
 from rankwise.datasets._checksums import text_sha256
 from rankwise.experiments.base import Cell, Experiment
 from rankwise.selection.fingerprint import fingerprint
@@ -62,7 +61,7 @@ def _sources(own: Path, around: str) -> list[Path]:
 @cache
 def _package_key() -> str:
     """Hash of the modules as they are when this process first asks."""
-    root = Path(rankwise.__file__).parent
+    root = Path(__file__).parents[1]
     paths = root.rglob("*.py")
     return _hash(root, (path for path in paths if path.relative_to(root).parts[0] not in _OUTSIDE))
 

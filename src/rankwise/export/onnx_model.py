@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-import rankwise
+from rankwise._version import __version__
 from rankwise.datasets._output import write_file
 from rankwise.export.chains import chain_of
 from rankwise.export.features import feature_names
@@ -108,12 +108,12 @@ def _own_steps(estimator: Any) -> Iterator[Any]:
 
 def _describe(model: Any, estimator: Any, last: Any, chain: Chain) -> None:
     """Set who made the model and what its columns are."""
-    model.producer_name, model.producer_version = "rankwise", rankwise.__version__
+    model.producer_name, model.producer_version = "rankwise", __version__
     model.doc_string = f"Scores of {type(last).__name__}, higher ranks higher."
     names = feature_names(estimator)
     facts = {
         "estimator": f"{type(last).__module__}.{type(last).__qualname__}",
-        "rankwise": rankwise.__version__,
+        "rankwise": __version__,
         "features": json.dumps(names),
     }
     categories = _categories(chain)

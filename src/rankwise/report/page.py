@@ -9,7 +9,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-import rankwise
+from rankwise._version import __version__
 from rankwise.report.colours import css_variables
 from rankwise.report.text import FILTERS
 
@@ -37,7 +37,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
         style=(templates / "report.css").read_text("utf-8"),
         script=(templates / "sort.js").read_text("utf-8"),
         variables=css_variables(),
-        version=rankwise.__version__,
+        version=__version__,
         date=datetime.date.today().isoformat(),
         **values,
     )

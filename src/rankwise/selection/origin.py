@@ -26,7 +26,6 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-import rankwise
 from rankwise.selection.fingerprint import canonical, closure, fingerprint
 from rankwise.selection.provenance import library_versions
 
@@ -319,9 +318,9 @@ def _distribution(root: str) -> str:
 @cache
 def _package_hash() -> str:
     """Hash of this package's modules in a checkout; empty where it is installed."""
-    if _is_installed("rankwise", Path(rankwise.__file__)):
+    folder = Path(__file__).parents[1]
+    if _is_installed("rankwise", folder / "__init__.py"):
         return ""
-    folder = Path(rankwise.__file__).resolve().parent
     hasher = hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         place = path.relative_to(folder)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
-import rankwise
+from rankwise._version import __version__
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
 
 def library_versions() -> dict[str, str]:
     return {
-        "rankwise": rankwise.__version__,
+        "rankwise": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(terse=True),
         **{package: version(package) for package in _PACKAGES},

@@ -10,11 +10,17 @@ FUZZ_TARGETS ?= all
 FUZZ_CASES ?= 10000
 FUZZ_FIRST ?= 0
 BOUNDSCHECK_CASES ?= 100
+# pinned: constraints.txt; newest: whatever the index has; oldest: the lower bounds.
+DEPENDENCIES ?= pinned
+WORK = build/wheel-demo
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
+INSTALL_pinned = $(PIP) install -c constraints.txt
+INSTALL_newest = $(PIP) install
+INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
 export PYTHONUTF8 = 1
 
-.PHONY: help demo run-demo test fuzz boundscheck lint bench docs clean
+.PHONY: help demo run-demo test fuzz boundscheck lint bench docs dist wheel-demo version notes clean
 
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
@@ -24,8 +30,12 @@ help:
 	@echo "make lint    check style, types and import layers"
 	@echo "make bench   time rankwise beside its peers; BENCH_ARGS=--strict fails on a missed target"
 	@echo "make docs    build the documentation into docs/_build/html"
+	@echo "make dist    build the wheel and the source archive into dist"
+	@echo "make wheel-demo  run the demo from the built wheel in an empty environment"
+	@echo "make version, make notes  print the version, and its section of the changelog"
 	@echo "make clean   remove what the targets above made"
-	@echo "PYTHON=python3.12 chooses the interpreter (3.11 or later) on the first call."
+	@echo "PYTHON=python3.12 chooses the interpreter (3.11 or later) on the first call,"
+	@echo "DEPENDENCIES=newest or oldest the versions of the libraries instead of the pinned ones."
 
 demo: $(VENV)/.demo
 	@$(MAKE) --no-print-directory run-demo
@@ -64,6 +74,27 @@ docs: $(VENV)/.test
 	@$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo docs/_build/html/index.html
 
+dist: $(VENV)/.test
+	@rm -rf dist
+	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist . >/dev/null
+	@ls dist/*
+
+wheel-demo: dist
+	@rm -rf $(WORK)
+	@$(PYTHON) -m venv $(WORK)/venv
+	@$(WORK)/venv/bin/python -m pip --disable-pip-version-check -qq \
+		install -c constraints.txt "$$(echo dist/rankwise-*.whl)[gbdt]"
+	@$(WORK)/venv/bin/rankwise --help >/dev/null
+	@$(MAKE) --no-print-directory run-demo BIN=$(WORK)/venv/bin OUT=$(WORK)
+	@test -s $(WORK)/lambdarank.html
+
+version:
+	@sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/rankwise/_version.py
+
+notes:
+	@awk -v version="$$($(MAKE) --no-print-directory version)" \
+		'/^## /{on = $$2 == version; next} on' CHANGELOG.md
+
 clean:
 	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build papers/dist papers/build
 
@@ -81,5 +112,5 @@ $(VENV)/.demo: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.
 
 $(VENV)/.test: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.txt
 	@echo "Installing rankwise-papers and rankwise with everything but neural into $(VENV)"
-	@$(PIP) install -c constraints.txt -e ".[gbdt,eval,dask,onnx,tune,test,docs]" -e "./papers[baselines]"
+	@$(INSTALL_$(DEPENDENCIES)) -e ".[gbdt,eval,dask,onnx,tune,test,docs]" -e "./papers[baselines]"
 	@touch $(VENV)/.demo $@

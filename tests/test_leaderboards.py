@@ -76,5 +76,6 @@ def test_means_and_intervals_are_those_of_a_run(name, data_root):
         for measure in board.measures:
             of = row["measures"][measure]
             found += [of["mean"], (of["high"] - of["low"]) / 2]
-        # Another BLAS may break a near tie between two penalties, or two scores, otherwise.
-        assert found == pytest.approx(printed[row["ranker"]], abs=0.002)
+        # The tables are of OpenBLAS's AVX-512 kernels. With those for AVX2 the random-node rankers
+        # on OHSUMED break near ties between two penalties otherwise, and move by up to 0.0004.
+        assert found == pytest.approx(printed[row["ranker"]], abs=0.001)

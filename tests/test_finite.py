@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
-from rankwise import RankRLS
-from rankwise._finite import FiniteResults, own_overflow_raises
+from rankwise import LinearRegressionRanker, RankRLS
+from rankwise._finite import FiniteResults, RangeError, own_overflow_raises
 from rankwise._threads import Lanes, thread_imap, thread_map
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import laplacian_factor
@@ -91,3 +93,48 @@ def test_what_is_not_finite_is_an_error_of_its_method():
     with pytest.raises(ValueError, match=r"Model.transform failed .*singular") as error:
         Model().transform(X)
     assert isinstance(error.value.__cause__, np.linalg.LinAlgError)
+
+
+def _line(rng):
+    X = rng.normal(size=(12, 2))
+    return X, LinearRegressionRanker().fit(X, np.arange(12) % 3)
+
+
+@pytest.mark.parametrize("value", [1e308, -1e308])
+def test_a_model_whose_numbers_are_too_large_is_named_and_not_the_rows(rng, value):
+    X, model = _line(rng)
+    model.coef_ = np.full(2, value)
+    with pytest.raises(RangeError, match=r"coef_ of the model has values from .*1e\+308"):
+        model.predict(X * 9)
+    with pytest.raises(RangeError, match=r"predict .* ranker\.coef_ of the model has values"):
+        _Outer(model).predict(X * 9)
+
+
+def test_rows_that_are_too_large_are_named_and_not_the_model(rng):
+    X, model = _line(rng)
+    X[:, 1] *= 1e307
+    model.coef_ = np.full(2, 1e3)
+    with pytest.raises(RangeError, match=r"Column 1 of X has values"):
+        model.predict(X)
+
+
+class _Outer(FiniteResults):
+    """Predicts by an estimator whose X its callers do not see."""
+
+    def __init__(self, ranker):
+        self.ranker = ranker
+
+    def predict(self, X):
+        return self.ranker.predict(X * 1e300)
+
+
+def test_a_column_of_an_estimator_within_is_not_blamed(rng):
+    X, model = _line(rng)
+    model.coef_ = np.full(2, 1e200)
+    with pytest.raises(RangeError, match=r"^LinearRegressionRanker.predict .*\. ranker\.coef_ of"):
+        _Outer(model).predict(X)
+
+
+def test_a_range_error_survives_a_process():
+    error = pickle.loads(pickle.dumps(RangeError("A.fit failed.", "Scale X.")))
+    assert str(error) == "A.fit failed. Scale X."

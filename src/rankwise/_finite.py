@@ -4,10 +4,11 @@ Numbers near the ends of float64 overflow somewhere inside a solver. Every class
 :class:`FiniteResults` has its ``fit`` and its methods that return scores wrapped when it is
 defined. Inside them an overflow, an invalid operation or a division by zero in the library's own
 array arithmetic is an error, other libraries and callables of the user keep NumPy's warnings, and
-what comes out is looked at once more. The message names the column of X, the targets or the
-weights whose values are farthest from 1. What a callable of the user raises is passed on as it is.
+what comes out is looked at once more. The message names the column of X, the targets, the weights
+or, when the model scores, the attribute whose values are farthest from 1. What a callable of the
+user raises is passed on as it is.
 
-Complexity: one pass over the scores; X is looked at only when something has failed.
+Complexity: one pass over the scores; X and the model are looked at only when something has failed.
 """
 
 from __future__ import annotations
@@ -39,8 +40,19 @@ _FOUNDATIONS = (
 )  # fmt: skip
 
 
+class RangeError(ValueError):
+    """Numbers left the range of float64: in which method, and which values led there."""
+
+    def __init__(self, problem: str, where: str) -> None:
+        super().__init__(problem, where)
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return " ".join(self.args)
+
+
 class FiniteResults:
-    """Mixin of all estimators: results are finite, or a ValueError says what is too large."""
+    """Mixin of all estimators: results are finite, or a RangeError says what is too large."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name in FITTING + SCORING:
@@ -94,6 +106,8 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
+        cause: Exception | None = None
+        said = f"{type(self).__name__}.{name}"
         try:
             with own_overflow_raises():
                 result = method(self, *args, **kwargs)
@@ -103,15 +117,15 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
                 problem = _not_finite_attribute(self)
             if not problem:
                 return result
-            cause = None
+            said = f"{said} {problem}."
+        except RangeError as error:  # of an estimator within, whose X may be none of the caller's
+            said, cause = error.problem, error
         except (ArithmeticError, np.linalg.LinAlgError) as error:
             if _is_of_a_callable(error, method):
                 raise
-            problem, cause = f"failed outside the range of float64 ({error})", error
+            said, cause = f"{said} failed outside the range of float64 ({error}).", error
         given = parameters.bind(self, *args, **kwargs).arguments
-        raise ValueError(
-            f"{type(self).__name__}.{name} {problem}. {farthest_values(given)}"
-        ) from cause
+        raise RangeError(said, farthest_values(given, self if name in SCORING else None)) from cause
 
     return guarded
 
@@ -151,9 +165,18 @@ def _is_finite(values: Any) -> bool:
         return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
 
 
-def farthest_values(given: dict[str, Any]) -> str:
-    """Which column or argument has the values farthest from 1, and what to do about it."""
+def farthest_values(given: dict[str, Any], model: Any = None) -> str:
+    """Which column, argument or attribute of a model has the values farthest from 1, and a fix."""
     found: list[tuple[float, str]] = []
+    for place, low, high in _numbers_of(model):
+        found.append(
+            (
+                _distance(low, high),
+                f"{place} of the model has values from {low:g} to {high:g}, farther from 1 than "
+                "all columns of X: fit the model on scaled data. If it was loaded, its file may be "
+                "damaged.",
+            )
+        )
     X = given.get("X")
     names = getattr(X, "columns", None)
     for column, (low, high) in enumerate(_ranges(X)):
@@ -177,6 +200,30 @@ def farthest_values(given: dict[str, Any]) -> str:
     if not found:
         return "Scale the columns of X to about [0, 1], and y and the weights to about 1."
     return max(found, key=lambda item: item[0])[1]
+
+
+def _numbers_of(model: Any) -> Iterator[tuple[str, float, float]]:
+    """Names, smallest and largest finite numbers of all attributes, also of objects within."""
+    stack: list[tuple[str, Any]] = [("", model)]
+    seen: set[int] = set()
+    while stack:
+        place, value = stack.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if sparse.issparse(value):
+            value = value.data
+        if isinstance(value, np.ndarray | np.number | int | float):
+            values = np.ravel(value)
+            if values.dtype.kind in "iuf":
+                yield from ((place, low, high) for low, high in _ranges(values))
+        elif isinstance(value, list | tuple):
+            stack += [(f"{place}[{number}]", item) for number, item in enumerate(value)]
+        elif isinstance(value, dict):
+            stack += [(f"{place}[{key!r}]", item) for key, item in value.items()]
+        elif hasattr(value, "__dict__") and not isinstance(value, type):
+            prefix = place and f"{place}."
+            stack += [(f"{prefix}{name}", item) for name, item in vars(value).items()]
 
 
 def _distance(low: float, high: float) -> float:

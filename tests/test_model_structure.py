@@ -106,6 +106,7 @@ CASES = [
     ("ranking_forest", entry("trees_.1.left", 0, 0), r"trees_\[1\]\.left and right"),
     ("ranking_forest", whole("trees_", lambda _: []), r"trees_ must have an item"),
     ("model_tree", entry("nodes_.feature", 0, 9), r"nodes_\.feature must hold numbers below"),
+    ("query_scaling ranks", whole("sorted_", lambda a: a[:0]), r"sorted_ must hold a row"),
     # Ensembles of stumps and perceptrons, and blends.
     ("rank_boost", entry("ensemble_.features", 0, 2**40), r"ensemble_\.features must hold numbers"),
     ("frank", entry("ensemble_.features", 0, -1), r"ensemble_\.features must hold numbers >= 0"),

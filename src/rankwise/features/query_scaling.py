@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._finite import FiniteResults
-from rankwise._structure import TRAINED_ON, Rule, Sometimes, floats, require_attributes
+from rankwise._structure import TRAINED_ON, Rule, Sometimes, floats, require, require_attributes
 from rankwise.features.query_ranks import centred_ranks, ranks_among
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, FloatArray, FrameLike
@@ -142,6 +142,8 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     def _check_structure(self) -> None:
         names = ("sorted_",) if self.method == "rank" else ("shift_", "scale_")
         require_attributes(self, *names)
+        if self.method == "rank":
+            require(len(self.sorted_), "sorted_", "hold a row", self.sorted_.shape)
 
     def _as_fitted(self, rows: FloatArray) -> FloatArray:
         if self.method == "rank":

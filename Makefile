@@ -25,8 +25,8 @@ export PYTHONUTF8 = 1
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
 	@echo "make test    run the test suite"
-	@echo "make fuzz    attack every reader: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
-	@echo "make boundscheck  run kernels on fuzzed inputs with checks of every index"
+	@echo "make fuzz    attack every reader and model loading: FUZZ_CASES=10000 from FUZZ_FIRST=0, FUZZ_TARGETS=all"
+	@echo "make boundscheck  run kernels and models on fuzzed inputs with checks of every index"
 	@echo "make lint    check style, types and import layers"
 	@echo "make bench   time rankwise beside its peers; BENCH_ARGS=--strict fails on a missed target"
 	@echo "make docs    build the documentation into docs/_build/html"
@@ -59,7 +59,7 @@ fuzz: $(VENV)/.test
 boundscheck: $(VENV)/.test
 	@rm -rf .numba-cache-boundscheck
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
-		$(BIN)/python -m tests.fuzz --targets letor,cache,kernels --cases $(BOUNDSCHECK_CASES)
+		$(BIN)/python -m tests.fuzz --targets letor,cache,kernels,model --cases $(BOUNDSCHECK_CASES)
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .

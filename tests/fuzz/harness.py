@@ -41,6 +41,8 @@ class Target:
         Whether every refusal must name the file.
     base_bytes, bytes_per_byte : int
         Memory that one case may allocate: ``base_bytes + bytes_per_byte * len(input)``.
+    measures_memory : bool
+        False for cases that compile kernels: measuring doubles the time of compilation.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Target:
     names_file: bool = True
     base_bytes: int = 8 << 20
     bytes_per_byte: int = 200
+    measures_memory: bool = True
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,8 @@ def run_cases(
         yield case
         _outcome(target, case_rng(target.name, case), path)
     _limit_addresses()
-    tracemalloc.start(1)
+    if target.measures_memory:
+        tracemalloc.start(1)
     start = time.perf_counter()
     try:
         for case in cases:

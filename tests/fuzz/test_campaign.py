@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from tests.fuzz import broken
+from tests.fuzz import broken, harness, kernels
 from tests.fuzz.campaign import run_campaign
-from tests.fuzz.harness import case_rng, mutated
+from tests.fuzz.harness import Counts, case_rng, mutated, run_cases
 from tests.fuzz.targets import GROUPS, find_targets
 
 pytestmark = pytest.mark.skipif(
@@ -72,6 +72,27 @@ def test_cases_differ_and_are_reproducible():
     assert len({*cases()}) > 150
     assert data in cases()
     assert np.random.default_rng(0).random() != case_rng("t", 0).random()
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyError, IndexError])
+def test_a_kernel_may_refuse_with_a_value_error_only(error, tmp_path, monkeypatch):
+    def found(kind):
+        class Model:
+            def fit(self, X, y, qid):
+                raise kind("no")
+
+        monkeypatch.setattr(kernels, "RANKERS", dict.fromkeys(kernels.RANKERS, Model))
+        (target,), counts = kernels.TARGETS, Counts("kernels")
+        monkeypatch.setattr(harness, "_limit_addresses", lambda: None)
+        items = [*run_cases(target, range(12), tmp_path, counts)]
+        return [item.what for item in items if not isinstance(item, int)], counts
+
+    failures, _ = found(error)
+    assert failures
+    assert all(error.__name__ in what for what in failures)
+    failures, counts = found(ValueError)
+    assert not failures
+    assert counts.refused
 
 
 def test_bounds_checks_reach_the_kernels(tmp_path):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from dataclasses import fields
 
+import numpy as np
 import pytest
 
 from rankwise._registry import REGISTRY
 from rankwise._structure import structure_of
 from rankwise.persistence import RESULT_TYPES
 from tests.fuzz.campaign import run_campaign
-from tests.fuzz.models import MAKERS, fitted, model_file
+from tests.fuzz.models import MAKERS, _change_entries, _entries, fitted, model_file
 
 EVERY = pytest.mark.parametrize("name", list(MAKERS))
 
@@ -25,6 +26,19 @@ def test_tampered_files_are_refused_or_predict(tmp_path, monkeypatch):
     assert not report.failures, str(report)
     refused = sum(counts.refused for counts in report.counts.values())
     assert refused > 2 * len(MAKERS), "the mutations do not damage"
+
+
+def test_archive_entries_are_dropped_renamed_and_repeated():
+    data = model_file("ridge")
+    names = [name for name, _ in _entries(data)]
+    found = [
+        [name for name, _ in _change_entries(np.random.default_rng(seed), _entries(data))]
+        for seed in range(60)
+    ]
+    assert any(len(new) < len(names) for new in found)
+    assert any(len(new) == len(names) and new != names for new in found)
+    assert any(len(set(new)) < len(new) for new in found)
+    assert any(len(set(new)) > len(names) for new in found)
 
 
 @EVERY

@@ -173,8 +173,8 @@ def farthest_values(given: dict[str, Any], model: Any = None) -> str:
             (
                 _distance(low, high),
                 f"{place} of the model has values from {low:g} to {high:g}, farther from 1 than "
-                "all columns of X: fit the model on scaled data. If it was loaded, its file may be "
-                "damaged.",
+                "all columns of X: fit the model on scaled X and y. If it was loaded, its file may "
+                "be damaged.",
             )
         )
     X = given.get("X")

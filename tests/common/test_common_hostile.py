@@ -43,8 +43,8 @@ VARIANTS = [
 ]
 # What a message must name, whoever it comes from: an argument, or why there is nothing to fit.
 NAMED = re.compile(
-    r"Column \d+ of X|of the model has values|\b(X|y|sample_weight|qid) (has|must)\b|\bkernel must\b|"
-    r"\bcv=\d|\bmeasure=|Unknown label type|n_samples=|\bclass(es)?\b"
+    r"Column \d+ of X|of the model has values|\b(X|y|sample_weight|qid) (has|must)\b|"
+    r"\bkernel must\b|\bcv=\d|\bmeasure=|Unknown label type|n_samples=|\bclass(es)?\b"
 )
 
 

@@ -88,13 +88,7 @@ def test_our_presets_give_the_table(column, case):
     assert got == pytest.approx(1.0 if cell is None else cell, abs=5e-5)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:unsafe cast from uint64:numba.core.errors.NumbaTypeSafetyWarning"
-)
-@pytest.mark.parametrize(
-    "column",
-    [pytest.param(c, marks=pytest.mark.slow if c.startswith("ranx") else ()) for c in COLUMNS],
-)
+@pytest.mark.parametrize("column", COLUMNS)
 def test_the_programs_give_the_table(column):
     for case, cell in zip(CASES, COLUMNS[column][2], strict=True):
         if cell is None:

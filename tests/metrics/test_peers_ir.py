@@ -10,7 +10,6 @@ from tests.metrics._cases import ragged
 from rankwise.metrics import evaluate
 
 LEVELS = (None, 6, 1)  # distinct scores, ties, all tied
-RANX_WARNING = "ignore:unsafe cast from uint64 to int64:numba.core.errors.NumbaTypeSafetyWarning"
 
 
 def ours(y, f, qid, spec, preset=None):
@@ -85,8 +84,6 @@ def test_gdeval_prints_our_values(rng, tmp_path, levels, k):
         assert_equal(ours(y, f, qid, spec, "gdeval"), values, spec, 5.1e-6)
 
 
-@pytest.mark.slow  # ranx compiles its parallel kernels first
-@pytest.mark.filterwarnings(RANX_WARNING)
 @pytest.mark.parametrize("levels", [None, 6])
 def test_ranx(rng, levels):
     y, f, qid = ragged(rng, levels=levels)

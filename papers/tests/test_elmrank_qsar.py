@@ -165,6 +165,7 @@ def test_scaling(data_root):
 
 
 @pytest.mark.paper
+@pytest.mark.usefixtures("blas_of_one_thread")
 def test_dhfr_within_the_bands_of_the_protocol(data_root):
     """The mean of three sets of 50 draws; the experiment takes twenty."""
     data, paper = compounds("dhfr"), Qsar().published("published.csv")

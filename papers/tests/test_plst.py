@@ -210,6 +210,7 @@ def quick_names():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("blas_of_one_thread")
 def test_targets(data_root):
     for name in ("yeast", "corel5k", "delicious"):
         cell = CELLS[f"{name}/ridge"]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
-from scipy.stats import ttest_1samp
 
 from rankwise import RankingTree
 from rankwise.datasets import load_cystic_fibrosis, load_movielens
-from rankwise_papers.liu2007_ratings import draws, methods, tables
+from rankwise_papers.liu2007_ratings import draws, methods
 from rankwise_papers.liu2007_ratings.draws import Draw
 from rankwise_papers.liu2007_ratings.experiment import CysticFibrosis, MovieLens
 
@@ -90,24 +88,6 @@ def test_every_method_has_a_loss(draw):
 
 def test_a_grade_that_training_lacks_keeps_its_distance(draw):
     assert methods.rank_loss(np.zeros(30, int), draw) == draw.y_test.mean()
-
-
-def test_variance_of_draws_that_share_rows(rng):
-    differences, one = rng.normal(0.1, 1.0, 400), np.zeros(400)
-    corrected = tables.resampled_p_value(differences, one, test_per_train=1.0)
-    t = differences.mean() / np.sqrt(differences.var(ddof=1) * (1 / 400 + 1))
-    assert corrected == pytest.approx(2 * student.sf(abs(t), 399), rel=1e-12)
-    # Without shared rows it is Student's paired test.
-    plain = tables.resampled_p_value(differences, one, test_per_train=0.0)
-    assert plain == pytest.approx(ttest_1samp(differences, 0.0).pvalue, rel=1e-10)
-    # What differs between strata is no variance.
-    strata = np.repeat([0, 1], 200)
-    apart = differences - differences.mean() + np.where(strata == 0, -5.0, 5.5)
-    assert ttest_1samp(apart, 0.0).pvalue > 0.1
-    assert tables.resampled_p_value(apart, strata, 0.0) < 1e-4
-    assert tables.resampled_p_value(np.zeros(3), np.zeros(3), 1.0) == 1.0
-    assert tables.resampled_p_value(np.ones(3), np.zeros(3), 1.0) == 0.0
-    assert np.isnan(tables.resampled_p_value(np.ones(2), np.arange(2), 1.0))
 
 
 @pytest.mark.parametrize("kind", [CysticFibrosis, MovieLens])

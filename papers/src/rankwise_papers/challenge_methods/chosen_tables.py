@@ -6,6 +6,7 @@ from rankwise.experiments import Results
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, Setting
 from rankwise_papers.lin2010_challenge.plan import COSTS, Extent, cell_name
+from rankwise_papers.shared_tables import all_or_none
 
 NO_TORCH = 'BoltzRank needs torch, which is not installed: pip install "rankwise[neural]".'
 ABSENT = (
@@ -28,9 +29,7 @@ class Methods(Chosen):
     """
 
     def __init__(self, results: Results, data: str, quick: bool) -> None:
-        of = Extent(
-            plan.folds(quick), 0, range(0), plan.DEGREES, COSTS, plan.ROW_WEIGHTS
-        )  # fmt: skip
+        of = Extent(plan.folds(quick), 0, range(0), plan.DEGREES, COSTS, plan.ROW_WEIGHTS)
         super().__init__(results, data, of)
         self._settings = {name: list(of) for name, of in plan.methods(data, quick).items()}
 
@@ -44,8 +43,7 @@ class Methods(Chosen):
             cell's name.
         """
         names = self._settings.get(method, [method])
-        found = [self._best(fold, names) for fold in self._folds]
-        return None if any(one is None for one in found) else [one for one in found if one]
+        return all_or_none([self._best(fold, names) for fold in self._folds])
 
     @property
     def has_results(self) -> bool:

@@ -8,11 +8,10 @@ import numpy as np
 
 from rankwise.experiments import Table, Value
 from rankwise.metrics.significance import holm, paired_test
-from rankwise.typing import Float64Array
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.challenge_methods.chosen_tables import ABSENT, Methods, absent
 from rankwise_papers.challenge_methods.ensemble import MAIN
-from rankwise_papers.lin2010_challenge.chosen_tables import Setting, over_folds, paired
+from rankwise_papers.lin2010_challenge.chosen_tables import Setting, over_folds, paired, queries
 from rankwise_papers.lin2010_challenge.value_tables import TITLES
 
 _BEST = "best model by validation"
@@ -32,15 +31,13 @@ def ensemble_table(data: str, of: Methods) -> Table:
     }
     rows[_BEST] = [max(one["models"].values(), key=lambda m: m["vali"]["ERR"]) for one in found]
     rows |= {how: [one["variants"][how] for one in found] for how in found[0]["variants"]}
-    p = {row: paired_test(_queries(found), _queries(one)).p_value for row, one in rows.items()}
+    p = {row: paired_test(queries(found), queries(one)).p_value for row, one in rows.items()}
     corrected = dict(zip(models, holm([p[model] for model in models]).tolist(), strict=True))
     label = f"ensemble of {len(models)}: {MAIN}"
     values = _measures(label, found)
     for row, one in rows.items():
         values += _measures(row, one)
-        lead = _queries(found) - _queries(one)
-        error = float(lead.std(ddof=1) / np.sqrt(len(lead)))
-        values.append(Value(row, "the ensemble's lead", float(lead.mean()), error))
+        values.append(Value(row, "the ensemble's lead", *paired(found, one)))
         values.append(Value(row, "p", p[row]))
         if row in corrected:
             values.append(Value(row, "p (Holm)", corrected[row]))
@@ -114,10 +111,6 @@ def _measures(row: str, found: Sequence[Setting]) -> list[Value]:
             ("vali", "ERR", "validation ERR"), ("test", "ERR", "ERR"), ("test", "nDCG", "nDCG@10"),
         )
     ]  # fmt: skip
-
-
-def _queries(found: Sequence[Setting]) -> Float64Array:
-    return np.concatenate([np.array(one["queries"]) for one in found])
 
 
 def _span(found: Sequence[Setting], of: Callable[[Setting], object]) -> str:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
 from rankwise_papers.challenge_methods import plan
 from rankwise_papers.challenge_methods.fits import compute
 from rankwise_papers.challenge_methods.tables import tables
+from rankwise_papers.sources import fetched
 
 
 class ChallengeMethods(Experiment):
     """Six methods, RankSVM's and BoltzRank's settings, and the ensemble of 20."""
 
     def data(self) -> dict[str, FindFiles]:
-        names = dict.fromkeys([*plan.FOLDS, *plan.OVERALL.values()])
-        return {name: partial(fetch, name) for name in names}
+        return fetched([*plan.FOLDS, *plan.OVERALL.values()])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from rankwise.datasets import fetch
+from rankwise import CLSRRank, LSRRank
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
-from rankwise.rankers.kernel.clsrrank import CLSRRank
-from rankwise.rankers.kernel.lsrrank import LSRRank
 from rankwise_papers.clsrrank import tables
 from rankwise_papers.clsrrank.coefficient_grid import fit_coefficient_grid
 from rankwise_papers.clsrrank.kernels import kernel_functions, median_distance
@@ -27,6 +25,7 @@ from rankwise_papers.elmrank_recommendation.reviewers import (
     draw_reviewers,
     reference_table,
 )
+from rankwise_papers.sources import fetched
 
 QSAR = ("dhfr", "cox2")
 N_REPETITIONS, N_REVIEWERS, QUICK_REVIEWERS = 10, 300, 8
@@ -38,9 +37,8 @@ COEFFICIENT_LAM = 10.0 ** np.arange(-8, 1.5, 0.5)  # CLSRRank, which multiplies 
 class Clsrrank(Experiment):
     """A Mercer kernel in both, an indefinite and a non-symmetric one in CLSRRank."""
 
-    def data(self) -> Mapping[str, FindFiles]:
-        names = (*LOAD, *(f"qsar-{name}" for name in QSAR))
-        return {name: lambda name=name: fetch(name) for name in names}
+    def data(self) -> dict[str, FindFiles]:
+        return fetched([*LOAD, *(f"qsar-{name}" for name in QSAR)])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         n_reviewers, size = (QUICK_REVIEWERS, "quick/") if quick else (N_REVIEWERS, "")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rankwise.experiments import Results, Table, Value
 from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
+from rankwise_papers.shared_tables import mean_and_deviation, mean_and_error
 
 METHODS = ("LSRRank Gaussian", "CLSRRank Gaussian", "CLSRRank sigmoid", "CLSRRank containment")
 MEASURES = {"MSD": 3, "M1D": 3, "Misranking": 4}
@@ -37,7 +36,7 @@ def _recommendation(results: Results, quick: bool, measure: str) -> Table:
     for method in (*beside, *METHODS):
         for column, prefix in _columns(quick):
             means = [float(np.mean(of)) for of in _found(results, prefix, method, measure)]
-            values.append(Value(method, column, *_mean_and(means, 1)))
+            values.append(Value(method, column, *mean_and_deviation(means)))
     return Table(
         f"recommendation-{measure.lower()}",
         f"Recommendation: {measure}",
@@ -57,7 +56,7 @@ def _differences(results: Results, quick: bool) -> Table:
                 other = _found(results, prefix, REFERENCE, measure)
                 means = [float(np.mean(a - b)) for a, b in zip(found, other, strict=True)]
                 row = f"{measure}: {method}"
-                values.append(Value(row, column, *_mean_and(means, len(means))))
+                values.append(Value(row, column, *mean_and_error(means)))
     return Table(
         "minus-lsrrank",
         f"Difference to {REFERENCE}",
@@ -102,11 +101,3 @@ def _found(results: Results, prefix: str, method: str, measure: str) -> list[np.
             column = result["values"][method][measure]
             found.append(np.array([value for value in column if value is not None]))
     return found
-
-
-def _mean_and(means: Sequence[float], n: int) -> tuple[float | None, float | None]:
-    """Mean, and the standard deviation over the square root of n."""
-    if not means:
-        return None, None
-    error = float(np.std(means, ddof=1)) / math.sqrt(n) if len(means) > 1 else None
-    return math.fsum(means) / len(means), error

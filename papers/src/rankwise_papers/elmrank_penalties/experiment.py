@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
 from rankwise_papers.elmrank_penalties import figures, plan, tables
 from rankwise_papers.elmrank_penalties.fits import compute
 from rankwise_papers.elmrank_recommendation.experiment import Recommendation, reference_rows
 from rankwise_papers.elmrank_recommendation.reviewers import draw_reviewers
+from rankwise_papers.sources import fetched
 
 
 class PenaltyPaths(Experiment):
     """Whether some penalty gives the published values of MPRank and of SVRank, and which."""
 
-    def data(self) -> Mapping[str, FindFiles]:
-        return {name: lambda name=name: fetch(name) for name in plan.DATA.values()}
+    def data(self) -> dict[str, FindFiles]:
+        return fetched(plan.DATA.values())
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

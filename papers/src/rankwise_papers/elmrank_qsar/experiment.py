@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from rankwise.datasets import fetch
 from rankwise.datasets.qsar import QSAR_SETS
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
 from rankwise_papers.elmrank_qsar import figures, tables
 from rankwise_papers.elmrank_qsar.compounds import Compounds, compounds
 from rankwise_papers.elmrank_qsar.methods import elmrank, ls_svr, rank_svm, svr
+from rankwise_papers.sources import fetched
 
 PAPER_SETS = ("dhfr", "cox2")
 N_DRAWS = 50
@@ -26,8 +26,8 @@ SEED_STEP = 1000  # sets of draws do not share a seed
 class Qsar(Experiment):
     """Ranking error, correlations and nDCG of compounds ordered by predicted activity."""
 
-    def data(self) -> Mapping[str, FindFiles]:
-        return {f"qsar-{name}": lambda name=name: fetch(f"qsar-{name}") for name in QSAR_SETS}
+    def data(self) -> dict[str, FindFiles]:
+        return fetched(f"qsar-{name}" for name in QSAR_SETS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         cells = []

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Mapping, Sequence
 
 from rankwise.datasets.qsar import QSAR_SETS
 from rankwise.experiments import Results, Table, Value
+from rankwise_papers.shared_tables import MeanAndSpread, mean_and_deviation
 
 NAMES = {
     "RankingError": "ranking error",
@@ -32,7 +29,6 @@ FOLD_FAMILIES = {
     "RankSVM linear": "rank-svm linear",
 }
 BESIDE = ("ELMRank", "single draws", "scaled by train", "LS-SVR = LSRRank", "RankSVM linear")
-_Means = tuple[float | None, float | None]
 
 
 def make(results: Results, published: Sequence[Mapping[str, str]]) -> list[Table]:
@@ -79,8 +75,8 @@ def _beside(results: Results) -> Table:
     for data in TOLERANCES:
         for measure, name in NAMES.items():
             for method in BESIDE:
-                ours, error = _value(results, data, method, measure)
-                values.append(Value(f"{data.upper()} {name}", method, ours=ours, error=error))
+                found = _value(results, data, method, measure)
+                values.append(Value(f"{data.upper()} {name}", method, *found))
     return Table(
         "beside-table-4",
         "Other readings, LS-SVR, and RankSVM with a linear kernel",
@@ -100,8 +96,8 @@ def _six_more(results: Results) -> Table:
         if data not in TOLERANCES:
             for method in ("ELMRank", *FOLD_FAMILIES):
                 for measure, name in NAMES.items():
-                    ours, error = _value(results, data, method, measure)
-                    values.append(Value(f"{data} {method}", name, ours=ours, error=error))
+                    found = _value(results, data, method, measure)
+                    values.append(Value(f"{data} {method}", name, *found))
     return Table(
         "six-more",
         "Six more of Sutherland's sets",
@@ -111,27 +107,14 @@ def _six_more(results: Results) -> Table:
     )
 
 
-def _value(results: Results, data: str, method: str, measure: str) -> _Means:
+def _value(results: Results, data: str, method: str, measure: str) -> MeanAndSpread:
+    scaled = ", scaled by train" if method == "scaled by train" else ""
+    prefix = f"{data}/{FOLD_FAMILIES.get(method, f'elmrank{scaled}')}/"
+    cells = [of for name, of in results.items() if name.startswith(prefix)]
     if method in FOLD_FAMILIES:
-        family = FOLD_FAMILIES[method]
-        return _mean(_found(results, f"{data}/{family}/", lambda of: [of[measure]]))
-    family = "elmrank, scaled by train" if method == "scaled by train" else "elmrank"
+        return mean_and_deviation([of[measure] for of in cells])
     if method == "single draws":
-        return _mean(_found(results, f"{data}/{family}/", lambda of: of["single draws"][measure]))
+        return mean_and_deviation([value for of in cells for value in of["single draws"][measure]])
     if method in ("ELMRank", "scaled by train"):
-        return _mean(_found(results, f"{data}/{family}/", lambda of: [of["ensemble"][measure]]))
+        return mean_and_deviation([of["ensemble"][measure] for of in cells])
     return None, None
-
-
-def _found(results: Results, prefix: str, pick: Callable[[Any], Sequence[float]]) -> list[float]:
-    return [
-        value for name, result in results.items() if name.startswith(prefix)
-        for value in pick(result)
-    ]  # fmt: skip
-
-
-def _mean(found: Sequence[float]) -> _Means:
-    if not found:
-        return None, None
-    error = float(np.std(found, ddof=1)) if len(found) > 1 else None
-    return math.fsum(found) / len(found), error

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from rankwise.datasets import fetch, load_book_crossing, load_jester, load_movielens
+from rankwise.datasets import load_book_crossing, load_jester, load_movielens
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
 from rankwise_papers.elmrank_recommendation import tables
 from rankwise_papers.elmrank_recommendation.families import FAMILIES, Scale
@@ -17,6 +17,7 @@ from rankwise_papers.elmrank_recommendation.reviewers import (
     draw_reviewers,
     reference_table,
 )
+from rankwise_papers.sources import fetched
 
 LOAD = {"movielens-1m": load_movielens, "jester": load_jester}
 BOOKS = "book-crossing-partial"
@@ -28,8 +29,8 @@ QUICK_REVIEWERS = 8
 class Recommendation(Experiment):
     """MSD, M1D and misranking of ELMRank and its rivals, and of what does better."""
 
-    def data(self) -> Mapping[str, FindFiles]:
-        return {name: lambda name=name: fetch(name) for name in (*LOAD, BOOKS)}
+    def data(self) -> dict[str, FindFiles]:
+        return fetched([*LOAD, BOOKS])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         cells = []

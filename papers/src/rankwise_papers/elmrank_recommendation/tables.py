@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from rankwise.experiments import Results, Table, Value
+from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
+from rankwise_papers.shared_tables import MeanAndSpread, mean_and_deviation, mean_and_error
 
 MEASURES = ("MSD", "M1D", "Misranking")
 DATA = {"movielens": "movielens-1m", "jester": "jester"}
@@ -83,7 +85,7 @@ class _Cells:
 
     def values(
         self, data: str, group: str, family: str, method: str, measure: str
-    ) -> list[np.ndarray[Any, Any]]:
+    ) -> list[Float64Array]:
         """One array for each finished repetition, NaN where a reviewer does not count."""
         found = []
         for name, result in self._results.items():
@@ -141,7 +143,7 @@ def _paper_table(
 
 
 def _own_table(cells: _Cells, measure: str) -> Table:
-    def value(data: str, group: str, family: str, method: str) -> tuple[float | None, float | None]:
+    def value(data: str, group: str, family: str, method: str) -> MeanAndSpread:
         return _mean_and_sd(cells.values(data, group, family, method, measure))
 
     other = "other settings" if measure == "Misranking" else "a constant score and other settings"
@@ -160,7 +162,7 @@ def _own_table(cells: _Cells, measure: str) -> Table:
 
 
 def _difference_table(cells: _Cells, measure: str) -> Table:
-    def value(data: str, group: str, family: str, method: str) -> tuple[float | None, float | None]:
+    def value(data: str, group: str, family: str, method: str) -> MeanAndSpread:
         found = cells.values(data, group, family, method, measure)
         # The constant orders no pair; a coin would order half of them.
         other = [np.full(len(of), 0.5) for of in found]
@@ -184,7 +186,7 @@ _NAMES = {
     "M1D": "mean absolute difference",
     "Misranking": "pairwise misranking",
 }
-_Find = Callable[[str, str, str, str], tuple[float | None, float | None]]
+_Find = Callable[[str, str, str, str], MeanAndSpread]
 
 
 def _grid(value: _Find, measure: str) -> list[Value]:
@@ -195,8 +197,8 @@ def _grid(value: _Find, measure: str) -> list[Value]:
         for data in DATA:
             for low, high in GROUPS:
                 group = f"{low}-{high}"
-                ours, error = value(data, group, family, method)
-                values.append(Value(method, _row(data, group), ours=ours, error=error))
+                found = value(data, group, family, method)
+                values.append(Value(method, _row(data, group), *found))
     return values
 
 
@@ -204,28 +206,17 @@ def _row(data: str, group: str) -> str:
     return f"{TITLES[data]} {group}".strip()
 
 
-def _mean_and_sd(
-    found: Sequence[np.ndarray[Any, Any]], over_reviewers: bool = False
-) -> tuple[float | None, float | None]:
+def _mean_and_sd(found: Sequence[Float64Array], over_reviewers: bool = False) -> MeanAndSpread:
     """Mean of the means, and the standard deviation over repetitions or over reviewers."""
-    if not found:
-        return None, None
-    means = found[0][~np.isnan(found[0])] if over_reviewers else _means(found)
-    return float(np.mean(means)), float(np.std(means, ddof=1)) if len(means) > 1 else None
+    return mean_and_deviation(found[0] if found and over_reviewers else _means(found))
 
 
-def _mean_and_error(
-    found: Sequence[np.ndarray[Any, Any]],
-) -> tuple[float | None, float | None]:
+def _mean_and_error(found: Sequence[Float64Array]) -> MeanAndSpread:
     """Mean and its standard error: over repetitions, or over reviewers where there is one."""
-    if not found:
-        return None, None
-    means = _means(found) if len(found) > 1 else found[0][~np.isnan(found[0])]
-    error = float(np.std(means, ddof=1) / math.sqrt(len(means))) if len(means) > 1 else None
-    return float(np.mean(means)), error
+    return mean_and_error(found[0] if len(found) == 1 else _means(found))
 
 
-def _means(found: Sequence[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+def _means(found: Sequence[Float64Array]) -> Float64Array:
     return np.array([np.nanmean(values) for values in found])
 
 

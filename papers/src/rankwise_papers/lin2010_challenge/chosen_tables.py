@@ -11,6 +11,12 @@ import numpy as np
 from rankwise.experiments import Results
 from rankwise.typing import Float64Array
 from rankwise_papers.lin2010_challenge.plan import COSTS, ROUNDS, Extent, cell_name
+from rankwise_papers.shared_tables import (
+    MeanAndSpread,
+    all_or_none,
+    mean_and_deviation,
+    mean_and_error,
+)
 
 Setting = Mapping[str, Any]
 _PARTS = ("train", "vali", "test")
@@ -52,11 +58,11 @@ class Chosen:
             pick[f"powers/{costs}"] = lambda fold, powers=powers: self._best(fold, powers)
             pick[f"cross/{costs}"] = partial(self._cross, costs=costs)
         choose = pick.get(method, lambda fold: self._best(fold, [method]))
-        return _all_or_none([choose(fold) for fold in self._folds])
+        return all_or_none([choose(fold) for fold in self._folds])
 
     def rounds(self, weight: str, rounds: int) -> list[Setting] | None:
         """One weighting of ORBoost after so many rounds."""
-        cells = _all_or_none([self._cell(fold, f"orboost/{weight}") for fold in self._folds])
+        cells = all_or_none([self._cell(fold, f"orboost/{weight}") for fold in self._folds])
         place = ROUNDS.index(rounds)
         return None if cells is None else [cell[place] for cell in cells]
 
@@ -68,7 +74,7 @@ class Chosen:
         return self._results.get(cell_name(self._data, fold, method))
 
     def _best(self, fold: int, methods: Sequence[str]) -> Setting | None:
-        cells = _all_or_none([self._cell(fold, method) for method in methods])
+        cells = all_or_none([self._cell(fold, method) for method in methods])
         if cells is None:
             return None
         return max((of for cell in cells for of in cell), key=lambda of: of["vali"]["ERR"])
@@ -76,7 +82,7 @@ class Chosen:
     def _cross(self, fold: int, costs: str) -> Setting | None:
         """The mean over the draws of the terms, each with the C of its own."""
         draws = [self._best(fold, [f"cross/{costs}/seed{seed}"]) for seed in self._extent.seeds]
-        known = _all_or_none(draws)
+        known = all_or_none(draws)
         if known is None:
             return None
         mean: dict[str, Any] = {
@@ -88,25 +94,18 @@ class Chosen:
         return mean
 
 
-def _all_or_none(found: Sequence[Any]) -> list[Any] | None:
-    return None if any(one is None for one in found) else list(found)
-
-
-def over_folds(found: Sequence[Setting] | None, part: str, measure: str) -> tuple[Any, Any]:
+def over_folds(found: Sequence[Setting] | None, part: str, measure: str) -> MeanAndSpread:
     """Mean and standard deviation over folds of a measure on one part."""
-    if found is None:
-        return None, None
-    values = np.array([of[part][measure] for of in found])
-    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else None
+    return mean_and_deviation([of[part][measure] for of in found or ()])
 
 
-def paired(a: Sequence[Setting] | None, b: Sequence[Setting] | None) -> tuple[Any, Any]:
+def paired(a: Sequence[Setting] | None, b: Sequence[Setting] | None) -> MeanAndSpread:
     """Mean over all test queries of the difference in ERR, and its standard error."""
     if a is None or b is None:
         return None, None
-    difference = _queries(a) - _queries(b)
-    return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(len(difference)))
+    return mean_and_error(queries(a) - queries(b))
 
 
-def _queries(found: Sequence[Setting]) -> Float64Array:
+def queries(found: Sequence[Setting]) -> Float64Array:
+    """ERR of all test queries, fold by fold."""
     return np.concatenate([np.array(of["queries"]) for of in found])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
 from rankwise_papers.lin2010_csovo import tables
 from rankwise_papers.lin2010_csovo.methods import METHODS, Rows, tuned_cost
 from rankwise_papers.lin2010_csovo.sets import TASKS, make_split, source_of
+from rankwise_papers.sources import fetched
 
 N_SPLITS, QUICK_SPLITS = 20, 3
 QUICK = {"random": ("iris", "wine"), "absolute": ("swd",)}
@@ -18,9 +18,9 @@ QUICK = {"random": ("iris", "wine"), "absolute": ("swd",)}
 class CostSensitive(Experiment):
     """Random costs on classification sets, absolute and squared costs on ordinal ones."""
 
-    def data(self) -> Mapping[str, FindFiles]:
+    def data(self) -> dict[str, FindFiles]:
         sources = {source_of(name) for names in TASKS.values() for name in names} - {""}
-        return {source: lambda source=source: fetch(source) for source in sorted(sources)}
+        return fetched(sorted(sources))
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         splits = QUICK_SPLITS if quick else N_SPLITS

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr
 
 from rankwise.experiments import Results, Table, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
+from rankwise_papers.shared_tables import mean_and_error, resampled_p_value
 
 LEVEL = 0.05
 TITLES = {
@@ -47,12 +47,9 @@ def _costs(
     for method in methods:
         for name in sets:
             cell = found[name, method]
-            if cell is None:
-                values.append(Value(method, name, note=_MISSING))
-                continue
-            cost = np.array(cell["cost"])
-            error = float(cost.std(ddof=1) / math.sqrt(len(cost)))
-            values.append(Value(method, name, float(cost.mean()), error, larger_is_better=False))
+            ours = mean_and_error(cell and cell["cost"])
+            note = "" if cell else _MISSING
+            values.append(Value(method, name, *ours, larger_is_better=False, note=note))
     return Table(
         f"{kind}-costs",
         f"{TITLES[kind]}: mean cost of a test row",
@@ -125,12 +122,9 @@ def _against(
 def _paired_p(ours: Any, other: Any, *, shared: bool) -> float:
     """Two-sided paired t-test; its variance is corrected where rows are shared."""
     difference: Float64Array = np.array(ours["cost"]) - np.array(other["cost"])
-    n = len(difference)
     n_train, n_test = ours["rows"]
-    variance = difference.var(ddof=1) * (1.0 / n + (n_test / n_train if shared else 0.0))
-    if variance == 0:
-        return 1.0 if difference.mean() == 0 else 0.0
-    return float(2.0 * stdtr(n - 1, -abs(difference.mean()) / math.sqrt(variance)))
+    one = np.zeros(len(difference))
+    return resampled_p_value(difference, one, n_test / n_train if shared else 0.0)
 
 
 _MISSING = "Its data are missing, or the cell failed."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
 from rankwise_papers.liu2007_ratings import draws, tables
 from rankwise_papers.liu2007_ratings.draws import Draw
 from rankwise_papers.liu2007_ratings.methods import curve, losses
+from rankwise_papers.sources import fetched
 
 N_DRAWS, CELL = 500, 50
 N_CURVES, CURVE_CELL = 100, 20
@@ -22,8 +22,8 @@ class RatingsExperiment(Experiment):
     sizes: ClassVar[tuple[int, ...]]
     n_quick: ClassVar[int]
 
-    def data(self) -> Mapping[str, FindFiles]:
-        return {self.source: lambda: fetch(self.source)}
+    def data(self) -> dict[str, FindFiles]:
+        return fetched([self.source])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         if quick:

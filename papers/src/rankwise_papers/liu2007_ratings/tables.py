@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr
 
 from rankwise.experiments import Figure, Results, Series, Table, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 from rankwise_papers.liu2007_ratings.methods import GINI, METHODS, RANKING
+from rankwise_papers.shared_tables import mean_and_deviation, resampled_p_value
 
 LEAST = "best rule of the columns"
 THESE, NEW, USERS = "p, these rows", "p, new rows", "p"
@@ -138,10 +138,8 @@ def _curves(results: Results) -> dict[str, Float64Array]:
 
 
 def _value(row: str, column: str, values: Float64Array) -> Value:
-    if not len(values):
-        return Value(row, column, note="Its data are missing, or the cells failed.")
-    spread = float(values.std(ddof=1)) if len(values) > 1 else None
-    return Value(row, column, ours=float(values.mean()), error=spread)
+    note = "" if len(values) else "Its data are missing, or the cells failed."
+    return Value(row, column, *mean_and_deviation(values), note=note)
 
 
 def _p(row: str, column: str, p: float) -> Value:
@@ -159,27 +157,6 @@ def _p_values(
         return {USERS: plain}
     new = holm([resampled_p_value(of, targets, test_per_train=1.0) for of in differences])
     return {THESE: plain, NEW: new}
-
-
-def resampled_p_value(
-    differences: Float64Array, strata: Sequence[int] | Float64Array, test_per_train: float
-) -> float:
-    """Two-sided p of the mean difference over random splits of the same rows.
-
-    The variance of the mean is ``(1 / J + test_per_train)`` times that of the J differences, as
-    Nadeau and Bengio, Machine Learning 52 (2003) 239-281, correct it for shared rows. The
-    differences vary around the means of their strata, which are taken as they are.
-    """
-    known, codes = np.unique(strata, return_inverse=True)
-    J, freedom = len(differences), len(differences) - len(known)
-    if freedom < 1:
-        return math.nan
-    means = np.bincount(codes, weights=differences) / np.bincount(codes)
-    within = float(np.sum((differences - means[codes]) ** 2)) / freedom
-    variance = within * (1 / J + test_per_train)
-    if variance == 0:
-        return 1.0 if differences.mean() == 0 else 0.0
-    return float(2 * stdtr(freedom, -abs(differences.mean()) / math.sqrt(variance)))
 
 
 def _errors(losses: Float64Array) -> Any:

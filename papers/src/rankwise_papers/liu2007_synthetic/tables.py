@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from scipy.stats import t
 
 from rankwise.experiments import Results, Table, Value
 from rankwise_papers.liu2007_synthetic.methods import AVERAGED, DEPTHS, RULES, TABLE_DEPTH
+from rankwise_papers.shared_tables import MeanAndSpread, mean_and_error
 
 SMALL, LARGE = 5000, 50_000  # training points that fit the table's perceptrons, and the paper's
 TABLE_SIZES = (SMALL, LARGE)
@@ -48,13 +48,10 @@ def losses(results: Results, family: str, size: int, pick: Callable[[Any], float
     }
 
 
-def mean_and_half_width(values: Losses) -> tuple[float | None, float | None]:
+def mean_and_half_width(values: Losses) -> MeanAndSpread:
     """Mean and half-width of its 95 % t interval, None where there are too few values."""
-    found = [values[seed] for seed in sorted(values)]
-    if len(found) < 2:
-        return (found[0] if found else None), None
-    spread = float(np.std(found, ddof=1)) / math.sqrt(len(found))
-    return math.fsum(found) / len(found), float(t.ppf(0.975, len(found) - 1)) * spread
+    mean, error = mean_and_error([*values.values()])
+    return mean, None if error is None else float(t.ppf(0.975, len(values) - 1)) * error
 
 
 def online(results: Results, method: str, size: int, rule: str) -> Losses:
@@ -157,17 +154,17 @@ def _votes(results: Results, published: Sequence[Mapping[str, str]]) -> Table:
         for name in RULES if has_votes else RULES[:1]:
             label = method + (names[name] if has_votes else "")
             for size in TABLE_SIZES:
-                ours, error = mean_and_half_width(online(results, method, size, name))
-                values.append(Value(label, f"{size:,} points", ours=ours, error=error))
+                found = mean_and_half_width(online(results, method, size, name))
+                values.append(Value(label, f"{size:,} points", *found))
     for criterion, label in LABELS.items():
         for depth in (TABLE_DEPTH, None):
             how = "depth by cross-validation" if depth is None else f"depth {depth}"
             for size in TABLE_SIZES:
-                ours, error = mean_and_half_width(tree(results, criterion, size, depth))
-                values.append(Value(f"{label}, {how}", f"{size:,} points", ours=ours, error=error))
+                found = mean_and_half_width(tree(results, criterion, size, depth))
+                values.append(Value(f"{label}, {how}", f"{size:,} points", *found))
     for size in TABLE_SIZES:
-        ours, error = mean_and_half_width(rule(results, size))
-        values.append(Value("ranks without noise", f"{size:,} points", ours=ours, error=error))
+        found = mean_and_half_width(rule(results, size))
+        values.append(Value("ranks without noise", f"{size:,} points", *found))
     return Table(
         "votes",
         "Predictions that are ranks: votes rounded to a class, at both sizes",
@@ -231,17 +228,17 @@ def _depths(results: Results) -> Table:
     for depth in DEPTHS:
         for size in TABLE_SIZES:
             for criterion, label in LABELS.items():
-                ours, error = mean_and_half_width(tree(results, criterion, size, depth))
+                found = mean_and_half_width(tree(results, criterion, size, depth))
                 column = f"{label}, {size:,}"
-                values.append(Value(f"depth {depth}", column, ours=ours, error=error))
+                values.append(Value(f"depth {depth}", column, *found))
     for size in TABLE_SIZES:
         for criterion, label in LABELS.items():
             chosen = losses(
                 results, "trees", size, lambda of, key=criterion: float(of[key]["chosen depth"])
             )
-            ours, error = mean_and_half_width(chosen)
+            found = mean_and_half_width(chosen)
             column = f"{label}, {size:,}"
-            values.append(Value("mean depth chosen", column, ours=ours, error=error))
+            values.append(Value("mean depth chosen", column, *found))
     return Table(
         "depths",
         "Rank loss by depth, with 50,000 and 5,000 training points",

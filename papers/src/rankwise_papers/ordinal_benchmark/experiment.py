@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
 from rankwise_papers.ordinal_benchmark import tables
 from rankwise_papers.ordinal_benchmark.ours import BESIDE, OURS
 from rankwise_papers.ordinal_benchmark.peers import PEERS, missing_peer
 from rankwise_papers.ordinal_benchmark.sets import NOMINAL, SETS, BenchmarkSet, make_task
 from rankwise_papers.ordinal_benchmark.tuning import tuned
+from rankwise_papers.sources import fetched
 
 METHODS = {**OURS, **PEERS}
 QUICK_SETS = ("machinecpu 5", "tae", "lev")
@@ -23,8 +23,8 @@ BY_KEY = {known.key: known for known in SETS}
 class OrdinalBenchmark(Experiment):
     """Mean absolute and zero-one error of every ordinal estimator here and of its peers."""
 
-    def data(self) -> Mapping[str, FindFiles]:
-        return {known.source: lambda known=known: fetch(known.source) for known in SETS}
+    def data(self) -> dict[str, FindFiles]:
+        return fetched(known.source for known in SETS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return [

@@ -14,6 +14,7 @@ from rankwise.metrics.significance import holm, paired_test
 from rankwise_papers.ordinal_benchmark.ours import ONE_HOT
 from rankwise_papers.ordinal_benchmark.peers import missing_peer
 from rankwise_papers.ordinal_benchmark.sets import NOMINAL, BenchmarkSet
+from rankwise_papers.shared_tables import mean_and_error
 
 LEVEL = 0.05
 TREE = "RankingTree"
@@ -46,16 +47,8 @@ def _errors(
     for method in methods:
         for known in sets:
             cell = found[known.key, method]
-            column = None if cell is None else np.array(cell[error])
-            values.append(
-                Value(
-                    method,
-                    known.key,
-                    ours=None if column is None else float(column.mean()),
-                    error=None if column is None else _standard_error(column),
-                    note=_why_not(cell, method),
-                )
-            )
+            ours = mean_and_error(cell and cell[error])
+            values.append(Value(method, known.key, *ours, note=_why_not(cell, method)))
     return Table(
         f"errors-{error}",
         f"{ERRORS[error]} on the test rows, mean over the splits",
@@ -120,11 +113,8 @@ def _nominal(found: dict[tuple[str, str], Any], sets: Sequence[BenchmarkSet]) ->
         if len(columns) == 2:
             named["one-hot minus as such"] = columns[ONE_HOT] - columns[TREE]
         for name, column in named.items():
-            if column is None:
-                values.append(Value(known.key, name, note=_why_not(None, TREE)))
-            else:
-                mean, error = float(column.mean()), _standard_error(column)
-                values.append(Value(known.key, name, ours=mean, error=error))
+            note = _why_not(column, TREE)
+            values.append(Value(known.key, name, *mean_and_error(column), note=note))
     return Table(
         "nominal",
         "RankingTree on nominal columns: mean absolute error",
@@ -155,10 +145,6 @@ def _friedman(means: np.ndarray[Any, Any]) -> str:
     statistic, p = friedmanchisquare(*means.T)
     said = "no method differs" if p > LEVEL else "the methods differ"
     return f"Friedman's test that all are alike: chi-square {statistic:.1f}, p {p:.2g}, {said}."
-
-
-def _standard_error(column: np.ndarray[Any, Any]) -> float | None:
-    return float(column.std(ddof=1) / math.sqrt(len(column))) if len(column) > 1 else None
 
 
 def _why_not(cell: Any, method: str) -> str:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
 from rankwise_papers.pruned_ranksvm import plan
 from rankwise_papers.pruned_ranksvm.figures import figures
 from rankwise_papers.pruned_ranksvm.fits import compute
 from rankwise_papers.pruned_ranksvm.tables import make
+from rankwise_papers.sources import fetched
 
 
 class PrunedPairs(Experiment):
     """Rules that choose pairs against all pairs, random pairs and support vector regression."""
 
-    def data(self) -> Mapping[str, FindFiles]:
-        return {known.source: partial(fetch, known.source) for known in plan.SETS.values()}
+    def data(self) -> dict[str, FindFiles]:
+        return fetched(known.source for known in plan.SETS.values())
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.experiments import Results, Table, Value
-from rankwise.metrics.significance import bootstrap_interval, stratified_mean
+from rankwise.metrics.significance import stratified_mean
 from rankwise.typing import Float64Array
 from rankwise_papers.pruned_ranksvm.plan import (
     ALL,
@@ -26,6 +26,7 @@ from rankwise_papers.pruned_ranksvm.plan import (
     kernels,
     parts,
 )
+from rankwise_papers.shared_tables import mean_and_half_interval
 
 # Sets that are shown together: those of ordinal regression are one table.
 SHOWN: dict[str, tuple[str, ...]] = {
@@ -65,14 +66,8 @@ class Found:
         return stratified_mean(self.values, self.strata)
 
     def lead(self, other: Found) -> tuple[float, float | None]:
-        """Mean difference to another system on the same queries, and half of its interval.
-
-        None in its place where no stratum has two values.
-        """
-        difference = self.values - other.values
-        interval = bootstrap_interval(difference, strata=self.strata)
-        half = (interval.high - interval.low) / 2
-        return stratified_mean(difference, self.strata), None if np.isnan(half) else half
+        """Mean difference to another system on the same queries, and half of its interval."""
+        return mean_and_half_interval(self.values - other.values, self.strata)
 
 
 def find(

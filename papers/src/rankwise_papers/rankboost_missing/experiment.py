@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.experiment import (
@@ -24,6 +23,7 @@ from rankwise_papers.elmrank_recommendation.reviewers import (
     draw_reviewers,
 )
 from rankwise_papers.rankboost_missing import tables
+from rankwise_papers.sources import fetched
 
 N_REVIEWERS, QUICK_REVIEWERS = 300, 8
 REPETITION = 0  # that of RankBoost in elmrank-recommendation
@@ -32,8 +32,8 @@ REPETITION = 0  # that of RankBoost in elmrank-recommendation
 class MissingRatings(Experiment):
     """RankBoost with medians in place of missing ratings, and with missing ratings as NaN."""
 
-    def data(self) -> Mapping[str, FindFiles]:
-        return {name: lambda name=name: fetch(name) for name in LOAD}
+    def data(self) -> dict[str, FindFiles]:
+        return fetched(LOAD)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         n_reviewers = QUICK_REVIEWERS if quick else N_REVIEWERS

@@ -11,6 +11,7 @@ import numpy as np
 from rankwise.experiments import Results, Table, Value
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
+from rankwise_papers.shared_tables import mean_and_error
 
 FILLS = ("median", "missing")
 DATA = {"movielens": "movielens-1m", "jester": "jester"}
@@ -103,15 +104,6 @@ def _ties(title: str, found: Mapping[str, Any]) -> list[Value]:
 def counted_in_full(cell: Mapping[str, Any]) -> Float64Array:
     """Misranking of every reviewer with equal scores as errors."""
     return _array(cell["wrong"]) + _array(cell["tied"])
-
-
-def mean_and_error(values: Float64Array | None) -> tuple[float | None, float | None]:
-    """Mean over reviewers and its standard error; None where there are too few."""
-    known = np.empty(0) if values is None else values[~np.isnan(values)]
-    if not len(known):
-        return None, None
-    error = float(known.std(ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else None
-    return float(known.mean()), error
 
 
 def _array(values: Sequence[float | None]) -> Float64Array:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
+from rankwise_papers.sources import fetched
 from rankwise_papers.stacking import plan, tables
 from rankwise_papers.stacking.fits import compute
 
@@ -16,7 +15,7 @@ class Stacking(Experiment):
     """Rankers tuned on validation parts, and a ranker on their held-out scores."""
 
     def data(self) -> dict[str, FindFiles]:
-        return {name: partial(fetch, name) for name in plan.FOLDS}
+        return fetched(plan.FOLDS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

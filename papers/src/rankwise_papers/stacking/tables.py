@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rankwise.experiments import Results, Table, Value
-from rankwise.metrics.significance import bootstrap_interval, holm, paired_test, stratified_mean
+from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
+from rankwise_papers.shared_tables import all_or_none, mean_and_half_interval
 from rankwise_papers.stacking.plan import (
     BASES,
     BLENDS,
@@ -62,10 +63,10 @@ def _systems(
     """By title; None where a cell is missing."""
     rows: dict[str, System | None] = {}
     for key in keys:
-        cells = _found(results, [cell_name(data, n, key) for n in numbers])
+        cells = all_or_none([results.get(cell_name(data, n, key)) for n in numbers])
         title = BASES[key].title
         rows[title] = None if cells is None else System(title, cells, is_base=True)
-    tops = _found(results, [cell_name(data, n, f"stack{len(keys)}") for n in numbers])
+    tops = all_or_none([results.get(cell_name(data, n, f"stack{len(keys)}")) for n in numbers])
     if tops is None:
         later = [*BLENDS.values(), *(f"stack, {name}" for name in STACKS), CHOSEN]
         return rows | dict.fromkeys(later)
@@ -75,12 +76,6 @@ def _systems(
         rows[f"stack, {name}"] = System(name, [top["stacks"][name] for top in tops])
     rows[CHOSEN] = System(CHOSEN, [top["stacks"][chosen(top)] for top in tops])
     return rows
-
-
-def _found(results: Results, names: Sequence[str]) -> list[Any] | None:
-    """Values of all these cells; None where one is missing."""
-    found = [results.get(name) for name in names]
-    return None if any(value is None for value in found) else found
 
 
 def _measures(
@@ -97,11 +92,12 @@ def _measures(
             continue
         strata = np.repeat(numbers, [len(of["test"]["nDCG@10"]) for of in system.found])
         for measure in MEASURES:
-            values.append(Value(title, measure, *_interval(system.queries(measure), strata)))
+            found = mean_and_half_interval(system.queries(measure), strata)
+            values.append(Value(title, measure, *found))
         if stack is None or title == CHOSEN:
             continue
         lead = stack.queries("nDCG@10") - system.queries("nDCG@10")
-        values.append(Value(title, "the stack's lead", *_interval(lead, strata)))
+        values.append(Value(title, "the stack's lead", *mean_and_half_interval(lead, strata)))
         values.append(Value(title, "p", _p_values(stack, [system])[0]))
         if title in corrected:
             values.append(Value(title, "p (Holm)", corrected[title]))
@@ -149,12 +145,6 @@ def _said(number: int, of: Mapping[str, Any]) -> str:
     names = ", ".join(BASES[key].title for key in of["members"])
     strength = "" if of["C"] is None else f"; C = {of['C']:.2g}"
     return f"Chosen on fold {number}: of {names}{strength}."
-
-
-def _interval(values: Float64Array, strata: Any) -> tuple[float, float | None]:
-    mean = stratified_mean(values, strata)
-    interval = bootstrap_interval(values, strata=strata)
-    return mean, (interval.high - interval.low) / 2
 
 
 def _p_values(stack: System | None, others: Sequence[System | None]) -> list[float]:

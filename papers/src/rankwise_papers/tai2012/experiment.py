@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise_papers.sources import fetched
 from rankwise_papers.tai2012 import figures, plan, tables
 from rankwise_papers.tai2012.linear import compressed, ridge, statistics, subset, times
 from rankwise_papers.tai2012.piecewise import compressed_tree, tree
@@ -30,7 +29,7 @@ class LabelSpaces(Experiment):
     """Full and partial BR, PLST, CPLST and compressed sensing on Mulan's sets."""
 
     def data(self) -> dict[str, FindFiles]:
-        return {f"mulan-{name}": partial(fetch, f"mulan-{name}") for name in plan.SETS}
+        return fetched(f"mulan-{name}" for name in plan.SETS)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from rankwise.experiments import Figure, Results, Series
+from rankwise_papers.shared_tables import mean_and_error
 from rankwise_papers.tai2012.plan import SETS, extent
-from rankwise_papers.tai2012.tables import cells_of, mean_and_error
+from rankwise_papers.tai2012.tables import cells_of
 
 _BAND = "Bands are standard errors over splits."
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.experiments import Results, Table, Value
+from rankwise_papers.shared_tables import mean_and_error
 from rankwise_papers.tai2012.plan import SETS, extent
 
 Published = Mapping[str, Mapping[str, str]]
@@ -49,14 +50,6 @@ def make(results: Results, rows: Sequence[Mapping[str, str]], quick: bool) -> li
 def paper_row(published: Published, name: str) -> Mapping[str, str]:
     """The paper's row of a set; that of mediamill for its discretised copy."""
     return published[name.partition("-")[0]]
-
-
-def mean_and_error(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Mean and standard error; None where there are too few values."""
-    if not len(values):
-        return None, None
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
-    return float(np.mean(values)), error
 
 
 def cells_of(results: Results, prefix: str) -> list[Any]:
@@ -265,11 +258,10 @@ def _trees(results: Results, names: Sequence[str]) -> Table:
         place, among = grid.index(size), linear["grid"].index(size)
         values.append(Value(title, "M", float(size)))
         for key, label in (("PLST", "PLST"), ("PBR", "PBR")):
-            mean, error = mean_and_error([of[key][place] for of in found])
-            values.append(Value(title, f"{label}, model tree", mean, error))
+            of_trees = [of[key][place] for of in found]
+            values.append(Value(title, f"{label}, model tree", *mean_and_error(of_trees)))
             of_ridge = [of[among] for of in linear[f"{key} curve"][: len(found)]]
-            mean, error = mean_and_error(of_ridge)
-            values.append(Value(title, f"{label}, ridge", mean, error))
+            values.append(Value(title, f"{label}, ridge", *mean_and_error(of_ridge)))
         full = [of["BR"] for of in found if "BR" in of]
         mean, error = mean_and_error(full)
         values += [Value(title, "full BR, model tree", mean, error)] if full else []
@@ -331,12 +323,10 @@ def _ours(results: Results, published: Published, names: Sequence[str]) -> Table
             values.append(Value(title, "Hamming loss", note=ABSENT))
             continue
         losses = [of["loss"] for of in found]
-        mean, error = mean_and_error(losses)
-        values.append(Value(title, "Hamming loss", mean, error))
+        values.append(Value(title, "Hamming loss", *mean_and_error(losses)))
         for key, label in (("BR", "full BR"), ("PLST", "PLST")):
             difference = np.subtract(losses, linear[key][: len(losses)]).tolist()
-            mean, error = mean_and_error(difference)
-            values.append(Value(title, f"minus {label}, same splits", mean, error))
+            values.append(Value(title, f"minus {label}, same splits", *mean_and_error(difference)))
         values.append(Value(title, "splits", float(len(losses))))
         share = float(np.mean([of["features"] != "columns" for of in found]))
         values.append(Value(title, "share of splits with Fourier features", share))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from rankwise.datasets import fetch
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
+from rankwise_papers.sources import fetched
 from rankwise_papers.zong2013 import plan
 from rankwise_papers.zong2013.figures import figures
 from rankwise_papers.zong2013.fits import compute
@@ -18,7 +17,7 @@ class RankELM(Experiment):
     """Tables 1 to 3 and Figure 2 of the paper, and the same columns on MQ2008."""
 
     def data(self) -> dict[str, FindFiles]:
-        return {name: partial(fetch, name) for name in (*plan.PRESETS, plan.RAW)}
+        return fetched([*plan.PRESETS, plan.RAW])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         return list(plan.cells(quick))

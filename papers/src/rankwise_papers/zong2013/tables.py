@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from rankwise.experiments import Experiment, Results, Table, Value, Verdict
-from rankwise.typing import Float64Array
+from rankwise_papers.shared_tables import MeanAndSpread, mean_and_deviation
 from rankwise_papers.zong2013.methods import OURS, PAPER, Method
 from rankwise_papers.zong2013.path_tables import fold_note, path_table
 from rankwise_papers.zong2013.plan import CUTOFFS, FOLDS, fit_name, methods_of, seeds_of
@@ -91,20 +91,15 @@ class _Fits:
         complete = [row for row in rows if all(name in results for name in row)]
         self._cells = [[results[name]["test"] for name in row] for row in complete]
 
-    def fold(self, measure: str, fold: int) -> tuple[float | None, float | None]:
+    def fold(self, measure: str, fold: int) -> MeanAndSpread:
         """Mean over seeds on one fold, and the spread over seeds."""
-        return _mean_and_spread(np.array([row[fold - 1][measure] for row in self._cells]))
+        return mean_and_deviation([row[fold - 1][measure] for row in self._cells])
 
-    def mean(self, measure: str) -> tuple[float | None, float | None]:
+    def mean(self, measure: str) -> MeanAndSpread:
         """Mean over seeds of the mean over folds, and the spread over seeds."""
-        means = [np.mean([cell[measure] for cell in row]) for row in self._cells]
-        return _mean_and_spread(np.array(means))
-
-
-def _mean_and_spread(values: Float64Array) -> tuple[float | None, float | None]:
-    if not values.size:
-        return None, None
-    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else None
+        return mean_and_deviation(
+            [float(np.mean([cell[measure] for cell in row])) for row in self._cells]
+        )
 
 
 def _ap_table(data: str, rows: Rows, results: Results, quick: bool) -> Table:
@@ -142,7 +137,7 @@ def _value(
     label: str,
     method: Method,
     row: Mapping[str, str],
-    ours: tuple[float | None, float | None],
+    ours: MeanAndSpread,
     tolerance: float,
     source: str,
 ) -> Value:

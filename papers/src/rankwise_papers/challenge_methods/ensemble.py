@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import make_pipeline
 
+from rankwise import QueryScaler
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold
 from rankwise.features.products_map import ProductsMap
-from rankwise.features.query_scaling import QueryScaler
 from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
 from rankwise.rankers.ensemble.members import fitted, member_scores
 from rankwise.typing import Float64Array

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.groups import QueryGroups
+from rankwise import QueryGroups
 from rankwise.metrics import evaluate
 from rankwise.typing import Float64Array
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.rankers.boosting.rank_boost import RankBoost
+from rankwise import RankBoost
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
 

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rankwise.datasets.ratings import Ratings, ratings_from_triplets
+from rankwise.datasets import Ratings, ratings_from_triplets
 from rankwise.typing import Float64Array, Int64Array
 
 GROUPS = ((20, 40), (40, 60), (60, 80))  # numbers of ratings, both ends inclusive

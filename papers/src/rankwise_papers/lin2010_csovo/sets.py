@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 import sklearn.datasets
 
-from rankwise.datasets import load_ordinal
-from rankwise.datasets.ordinal import OrdinalData
+from rankwise.datasets import OrdinalData, load_ordinal
 from rankwise.labels import ClassCosts, ordinal_costs, random_costs
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.ordinal_benchmark.sets import draw_split, encode

@@ -8,8 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.datasets import load_ordinal
-from rankwise.datasets.ordinal import OrdinalData
+from rankwise.datasets import OrdinalData, load_ordinal
 from rankwise.datasets.ordinal_sets import ORDINAL_SETS
 from rankwise.typing import Float64Array, Int64Array
 

@@ -9,12 +9,10 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise import PrunedRankSVM, RankSVM, SVRRanker
 from rankwise.datasets import Fold
 from rankwise.experiments import Cell
 from rankwise.metrics import evaluate
-from rankwise.rankers.kernel.svr import SVRRanker
-from rankwise.rankers.svm.pruned_rank_svm import PrunedRankSVM
-from rankwise.rankers.svm.rank_svm import RankSVM
 from rankwise_papers.pruned_ranksvm.parts import columns
 from rankwise_papers.pruned_ranksvm.plan import ALL, SETS, SVR, SYSTEMS
 

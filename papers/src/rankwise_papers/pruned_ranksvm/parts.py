@@ -8,17 +8,16 @@ from functools import cache, lru_cache
 
 import numpy as np
 
+from rankwise import Nystroem, QueryScaler
 from rankwise.datasets import (
     Fold,
     FoldedData,
+    OrdinalData,
     RankingData,
     load_dataset,
     load_movielens,
     load_ordinal,
 )
-from rankwise.datasets.ordinal import OrdinalData
-from rankwise.features.nystroem import Nystroem
-from rankwise.features.query_scaling import QueryScaler
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.pruned_ranksvm.plan import N_LANDMARKS, NONE, QUERY, SETS
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from rankwise import QueryScaler, RankLR
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.experiments import Cell
 from rankwise.features.products_map import ProductsMap
-from rankwise.features.query_scaling import QueryScaler
 from rankwise.metrics import evaluate, parse
 from rankwise.metrics.predicting import scores_of
 from rankwise.rankers.ensemble.held_out import (
@@ -25,7 +25,6 @@ from rankwise.rankers.ensemble.held_out import (
     parts,
     query_numbers,
 )
-from rankwise.rankers.linear.rank_lr import RankLR
 from rankwise.selection.tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
 from rankwise.validation import FitData

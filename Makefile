@@ -30,8 +30,8 @@ help:
 	@echo "make lint    check style, types and import layers"
 	@echo "make bench   time rankwise beside its peers; BENCH_ARGS=--strict fails on a missed target"
 	@echo "make docs    build the documentation into docs/_build/html"
-	@echo "make dist    build the wheel and the source archive into dist"
-	@echo "make wheel-demo  run the demo from the built wheel in an empty environment"
+	@echo "make dist    build the wheels and source archives of rankwise and rankwise-papers into dist"
+	@echo "make wheel-demo  run the demo and an experiment from the built wheels in an empty environment"
 	@echo "make version, make notes  print the version, and its section of the changelog"
 	@echo "make clean   remove what the targets above made"
 	@echo "PYTHON=python3.12 chooses the interpreter (3.11 or later) on the first call,"
@@ -76,15 +76,19 @@ docs: $(VENV)/.test
 
 dist: $(VENV)/.test
 	@rm -rf dist
-	@PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/python -m build --outdir dist . >/dev/null
+	@for project in . papers; do \
+		PIP_CONSTRAINT=$(CURDIR)/constraints.txt \
+			$(BIN)/python -m build --outdir dist $$project >/dev/null || exit 1; \
+	done
 	@ls dist/*
 
 wheel-demo: dist
 	@rm -rf $(WORK)
 	@$(PYTHON) -m venv $(WORK)/venv
 	@$(WORK)/venv/bin/python -m pip --disable-pip-version-check -qq \
-		install -c constraints.txt "$$(echo dist/rankwise-*.whl)[gbdt]"
+		install -c constraints.txt "$$(echo dist/rankwise-*.whl)[gbdt]" dist/rankwise_papers-*.whl
 	@$(WORK)/venv/bin/rankwise --help >/dev/null
+	@$(WORK)/venv/bin/rankwise reproduce ranking-tree-synthetic --quick --store $(WORK) >/dev/null
 	@$(MAKE) --no-print-directory run-demo BIN=$(WORK)/venv/bin OUT=$(WORK)
 	@test -s $(WORK)/lambdarank.html
 
@@ -96,7 +100,7 @@ notes:
 		'/^## /{on = $$2 == version; next} on' CHANGELOG.md
 
 clean:
-	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build papers/dist papers/build
+	@rm -rf $(VENV) $(OUT) .numba-cache .numba-cache-boundscheck docs/_build docs/auto_examples docs/generated dist build
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else \

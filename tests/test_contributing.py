@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "CONTRIBUTING.md"
-RECIPES = ["Add a ranker", "Add a measure", "Add a data set"]
+RECIPES = ["Add a ranker", "Add a measure", "Add a data set", "Add an experiment"]
 STEP = re.compile(
     r"(?P<verb>Create|Add to)(?: `(?P<table>\w+)` in)? `(?P<path>[^`]+)`:\n\n"
     r"```\w+\n(?P<text>.*?)^```$"
@@ -59,7 +59,9 @@ class Workplace:
         scripts = Path(sys.executable).parent
         env = {
             **os.environ,
-            "PYTHONPATH": str(self.root / "src"),
+            "PYTHONPATH": os.pathsep.join(
+                str(self.root / folder) for folder in ("src", "papers/src")
+            ),
             "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
         }
         done = subprocess.run(
@@ -79,7 +81,7 @@ def section(title):
 @pytest.fixture
 def workplace(tmp_path):
     ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("src", "tests"):
+    for name in ("src", "tests", "papers"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
     for name in ("pyproject.toml", "conftest.py"):
         shutil.copy(ROOT / name, tmp_path)
@@ -131,3 +133,10 @@ def test_add_a_data_set(workplace):
     loaded, compared = workplace.follow("Add a data set")
     assert "RankingData('tiny fold1 train': 4 rows, 2 queries, 2 features" in loaded
     assert "linear_regression" in compared
+
+
+def test_add_an_experiment(workplace):
+    listed, tested, reproduced = workplace.follow("Add an experiment")
+    assert "uniform-means" in listed
+    assert "1 passed" in tested
+    assert "2 met" in reproduced

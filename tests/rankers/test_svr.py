@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVR
 
-from rankwise import QueryGroups, SVRRanker, load, stream
+from rankwise import QueryGroups, SVRank, SVRRanker, load, stream
 from rankwise.features.kernels import gamma_grid
 from rankwise.metrics import parse
 from rankwise.solvers.folds import fold_splits
@@ -269,3 +270,11 @@ def test_bad_parameters_are_named(params, message):
     X, y, qid = rows(12)
     with pytest.raises(ValueError, match=message):
         SVRRanker(**params).fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-30])
+@pytest.mark.parametrize("ranker", [SVRRanker("linear"), SVRank("linear")], ids=["svr", "svrank"])
+def test_tiny_columns_have_weights_of_their_size(ranker, scale, rng):
+    X, y = rng.normal(size=(24, 3)), rng.integers(0, 3, 24).astype(float)
+    small = clone(ranker).fit(X * 1e-10, y).coef_
+    np.testing.assert_allclose(clone(ranker).fit(X * scale, y).coef_, small * (scale / 1e-10))

@@ -39,6 +39,9 @@ from rankwise.typing import Float64Array
 ROUNDING = 1e-14  # a gap of this share of the objective of f = 0 is rounding
 SLOW, SHRINK = 0.3, 0.5  # tau shrinks where a round leaves more than SLOW of the gap
 SMALLEST_TAU = 1e-8  # relative to the first
+# Scores that cannot reach this share of the spread of y are as good as 0. A tau of that size would
+# magnify y until the bounds of the dual are below its rounding.
+LEAST_REACH = 1e-6
 NOTHING = 1e-20  # a Newton error of this share of it needs no further step
 NEWTON_SHARE = 0.9  # of the proximal movement that a round may be off
 LINE_SEARCH_SHARE = 0.1  # of the slope at the start that may be left
@@ -125,7 +128,7 @@ class ProximalNewton:
             return SolveResult(np.zeros(len(y)), 0, True, 0.0, [0.0]), nothing, nothing
         spread = float(np.sqrt(weight[: len(y)] @ y**2 / weight[: len(y)].sum()))
         reach = gram.mean_diagonal() * float(weight.mean()) * half  # of scores
-        tau = min(spread, reach) if reach > 0 else spread
+        tau = min(spread, max(reach, LEAST_REACH * spread))
         smallest = SMALLEST_TAU * tau
         beta = loss.rows(zeta)
         f = half * gram.apply(beta)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from rankwise import RankLR, RankSVM
+from rankwise.solvers import score_path
 from rankwise.solvers.score_newton import LinearRows
 
 
@@ -94,3 +96,24 @@ def test_a_large_column_is_unpenalised_in_effect(cls, dtype, rows):
         scores.append(cls(C=0.1, tol=1e-9).fit(Z, y, qid=qid).predict(Z))
     np.testing.assert_allclose(scores[1], scores[0], atol=1e-4)
     np.testing.assert_allclose(scores[2], scores[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("cls", [RankSVM, RankLR])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
+def test_squares_that_overflow_are_refused_before_anything_is_compiled(
+    cls, form, rows, monkeypatch
+):
+    X, y, qid = rows
+    X = X.copy()
+    X[7, 1] = 1e200
+    monkeypatch.setattr(score_path, "merge_rows", None)
+    with pytest.raises(ValueError, match=r"squares of the columns overflow.* Column 1 of X"):
+        cls().fit(form(X), y, qid=qid)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_columns_are_refused_by_their_differences_within_queries(dtype, rows):
+    X, y, qid = rows
+    X = X.astype(dtype)
+    X[:, 1] = (np.finfo(dtype).max / 4 * np.linspace(-1, 1, 30).astype(dtype))[qid]
+    assert np.isfinite(RankSVM().fit(X, y, qid=qid).coef_).all()

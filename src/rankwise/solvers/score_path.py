@@ -30,6 +30,8 @@ LARGEST_MERGED = 5e6
 # A column whose values are so many times as large as its spread within queries, and so large at
 # all, is centred: a Unix time, say.
 FAR = 1e3
+# Differences within queries beyond it have squares that overflow.
+LARGEST_DIFFERENCE = 2.0**512
 
 
 class Loss(Protocol):
@@ -86,6 +88,8 @@ class ScorePath:
 
     def fit(self) -> ScoreFit:
         """Coefficients of the columns (or of the rows) for every C, from all rows."""
+        if not self.is_kernel:
+            check_squares(self.values, self.groups)
         coefs, results, loss = self._solve(np.arange(len(self.y)))
         return ScoreFit([coefs], None, None, results, loss)
 
@@ -148,6 +152,27 @@ class Taken:
     weight: Float64Array
     position: Int64Array
     share: Float64Array
+
+
+def check_squares(values: Matrix, groups: QueryGroups) -> None:
+    """Raise FloatingPointError where squares of centred columns overflow.
+
+    The solvers would find out, but only after their kernels have been compiled.
+    """
+    if sparse.issparse(values):
+        overflows = float(np.abs(values.data).max(initial=0.0)) >= LARGEST_DIFFERENCE
+    else:
+        half = 0.5 * LARGEST_DIFFERENCE
+        largest = np.maximum(values.max(axis=0), -values.min(axis=0)).astype(np.float64)
+        large = np.flatnonzero(largest >= half)
+        order = groups.rows(np.arange(groups.n_queries))
+        rows = 0.5 * values[np.ix_(order, large)].astype(np.float64)
+        highest, lowest = (
+            part.reduceat(rows, groups.indptr[:-1]) for part in (np.maximum, np.minimum)
+        )
+        overflows = (highest - lowest >= half).any()
+    if overflows:
+        raise FloatingPointError("squares of the columns overflow")
 
 
 def centre_far_columns(values: Matrix, indptr: Int64Array) -> Matrix:

@@ -20,6 +20,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
 from rankwise._classes import class_positions, order_labels
+from rankwise._dominant_columns import warn_of_dominant_columns
 from rankwise._fingerprint import fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
@@ -66,6 +67,12 @@ def check_fit(
     ------
     ValueError, TypeError
         Naming argument, rule, value and fix.
+
+    Warns
+    -----
+    UserWarning
+        When columns of X are beyond the limit of the estimator, see
+        :mod:`rankwise._dominant_columns`.
     """
     X = check_rows(
         estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names
@@ -85,6 +92,8 @@ def check_fit(
             X, weight, groups = X[kept], weight[kept], groups.take(kept)
             labels = None if labels is None else labels.take(kept)
             target = target[kept] if labels is None else labels.codes
+    if reset:
+        warn_of_dominant_columns(estimator, X)
     target = target.astype(np.float64, copy=False)
     estimator.fit_fingerprint_ = fingerprint(
         X,

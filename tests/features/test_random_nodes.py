@@ -50,11 +50,13 @@ def test_gaussian_widths_are_positive():
     assert (RandomNodes(10_000, "gaussian", random_state=0).fit(np.zeros((1, 1))).biases_ > 0).all()
 
 
-def test_extreme_inputs_reach_the_limits_without_warnings():
+def test_extreme_inputs_reach_the_limits():
     X = np.array([[-1e30], [0.0], [1e30]])
-    out = RandomNodes(50, random_state=1).fit_transform(X)
+    with pytest.warns(UserWarning, match="random nodes saturate"):
+        out = RandomNodes(50, random_state=1).fit_transform(X)
     assert set(np.unique(out[[0, 2]])) <= {0.0, 1.0}
-    single = RandomNodes(50, random_state=1).fit_transform(X.astype(np.float32))
+    with pytest.warns(UserWarning, match="random nodes saturate"):
+        single = RandomNodes(50, random_state=1).fit_transform(X.astype(np.float32))
     assert np.isfinite(single).all()
 
 

@@ -309,3 +309,24 @@ def test_costs_of_nothing_are_named(costs):
         OrdinalSVM(costs=costs).fit(X, y, qid=np.arange(30))
     assert ("'err'" if isinstance(costs, str) else str(costs.shape)) in str(raised.value)
     assert len(str(raised.value)) < 250
+
+
+@pytest.mark.parametrize("offset", [1024.0, 1.7e9])
+def test_a_column_far_from_zero_costs_no_digits(offset, rng):
+    X = np.round(rng.normal(size=(90, 3)) * 2.0**6) / 2.0**6  # sums with the offset are exact
+    y = np.digitize(X[:, 0] - X[:, 2] + rng.normal(size=90), [-0.8, 0.8])
+    far = X + np.array([0.0, offset, 0.0])
+    for C in (1.0, [0.1, 1.0]):
+        near, moved = (
+            OrdinalSVM("linear", C=C, tol=1e-6).fit(Z[:60], y[:60], X_val=Z[60:], y_val=y[60:])
+            for Z in (X, far)
+        )
+        np.testing.assert_allclose(moved.coef_, near.coef_, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(moved.rank_score(far), near.rank_score(X), atol=1e-4)
+        if np.ndim(C):
+            found, expected = (m.cv_results_["mean_test_score"] for m in (moved, near))
+            np.testing.assert_array_equal(found, expected)
+        if offset < 1e6:  # raw products have digits to spare
+            path, K = moved.path_, far[:60] @ far[:60].T
+            scores = K @ path["coef"].T + path["intercept"]
+            np.testing.assert_allclose(scores[:, -1], near.rank_score(X[:60]), atol=1e-4)

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._dominant_columns import ColumnLimit, kernel_limit, warn_of_dominant_columns
 from rankwise._finite import FiniteResults
 from rankwise._structure import TRAINED_ON, Number, Optional, Part, Rows, Rule
 from rankwise.features.kernels import KERNELS, resolve_kernel
@@ -116,10 +117,14 @@ default="rbf"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _column_limit(self) -> ColumnLimit | None:
+        return kernel_limit(self.kernel)
+
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Nystroem:
         """Draw the landmarks from the rows of ``X``; ``y`` is not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
+        warn_of_dominant_columns(self, X)
         kernel = resolve_kernel(self.kernel, X, self.gamma, self.kernel_params)
         self.map_ = draw_nystroem_map(X, kernel, self.n_landmarks, self.method, self.random_state)
         self.landmarks_ = self.map_.landmarks

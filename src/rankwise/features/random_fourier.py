@@ -25,6 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._dominant_columns import DISTANCES, ColumnLimit, warn_of_dominant_columns
 from rankwise._finite import FiniteResults
 from rankwise._structure import TRAINED_ON, Number, Rule, floats
 from rankwise.features.kernels import median_gamma
@@ -164,10 +165,14 @@ class RandomFourier(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _column_limit(self) -> ColumnLimit:
+        return DISTANCES
+
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> RandomFourier:
         """Draw the frequencies for the width of ``X``; ``y`` is not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
+        warn_of_dominant_columns(self, X)
         self.gamma_ = median_gamma(X, self.kernel) if self.gamma is None else float(self.gamma)
         drawn = draw_frequencies(
             X.shape[1],

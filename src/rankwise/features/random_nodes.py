@@ -25,6 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._dominant_columns import ColumnLimit, node_limit, warn_of_dominant_columns
 from rankwise._finite import FiniteResults
 from rankwise._structure import TRAINED_ON, Number, Rule, Word, floats
 from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix
@@ -218,10 +219,14 @@ class RandomNodes(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMix
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    def _column_limit(self) -> ColumnLimit:
+        return node_limit(self.activation)
+
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> RandomNodes:
         """Draw the nodes for the width of ``X``; its values and ``y`` are not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
+        warn_of_dominant_columns(self, X)
         nodes = draw_nodes(
             X.shape[1],
             self.n_nodes,

@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 
+from rankwise._dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
 from rankwise._structure import (
     Number,
     Optional,
@@ -241,6 +242,9 @@ class OnlineRanker(OrdinalRanker):
         return np.ones((n_rows, self._n_hypotheses), dtype=np.bool_)
 
     # Rows -----------------------------------------------------------------------------------------
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return PRODUCTS if self.kernel is None else kernel_limit(self.kernel)
 
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
         """Hypotheses that have seen nothing."""

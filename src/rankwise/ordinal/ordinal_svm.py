@@ -25,6 +25,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._dominant_columns import CENTRED_PRODUCTS, ColumnLimit, kernel_limit
 from rankwise._structure import (
     Number,
     Optional,
@@ -47,6 +48,7 @@ from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.solvers.column_ranges import far_means
 from rankwise.solvers.folds import cv_splits
 from rankwise.solvers.held_out import search_results
 from rankwise.solvers.kernel_rows import kernel_rows
@@ -345,6 +347,10 @@ class OrdinalSVM(OrdinalRanker):
             require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
                     len(self.dual_coef_))  # fmt: skip
 
+    def _column_limit(self) -> ColumnLimit | None:
+        is_centred = self.kernel == "linear" and self.fit_intercept
+        return CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel)
+
     def _search_way(self, *, has_validation: bool) -> tuple[str, Float64Array]:
         """How C and gamma are chosen ("fixed", "cv" or "val") and the grid of C, ascending."""
         way, grid = grid_of_C(self.C, GRID, has_validation=has_validation)
@@ -381,6 +387,11 @@ class OrdinalSVM(OrdinalRanker):
         X = data.X[known].astype(np.float64, copy=False)
         if sparse.issparse(X) and 8 * X.shape[0] * X.shape[1] <= self.max_bytes // 8:
             X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
+        shift = np.zeros(X.shape[1])
+        if kernel.name == "linear" and self.fit_intercept:
+            # The intercept takes a shift; products of columns far from zero lose their digits.
+            shift = far_means(X)
+            X = X - shift if shift.any() else X
         expansion = KernelExpansion(kernel, X, columns)
         values = kernel_rows(kernel, expansion.X, self.max_bytes, columns)
         if not self.fit_intercept and (values.diagonal < 0).any():
@@ -396,9 +407,10 @@ class OrdinalSVM(OrdinalRanker):
             scores = path.split_scores(measure, data.y, data.groups, splits)
         elif way == "val":
             assert vali is not None
-            held = expansion.scores(vali.X, fit.coefs.T) + fit.intercepts
+            held = expansion.scores(vali.X - shift if shift.any() else vali.X, fit.coefs.T)
+            held += fit.intercepts
             scores = measure_scores(measure, vali.y, held, fit.thresholds, vali.groups)[None]
-        return KernelFit(expansion, fit, scores)
+        return KernelFit(expansion, fit, scores, shift)
 
     def _set_fitted(
         self, data: FitData, rows: OrdinalRows, best: KernelFit, chosen: int, grid: Float64Array
@@ -410,7 +422,10 @@ class OrdinalSVM(OrdinalRanker):
         solution: OrdinalSolution = result.x
         self.kernel_, self.gamma_ = expansion.kernel, expansion.kernel.gamma
         self.C_, self.n_iter_ = float(grid[chosen]), result.n_iter
-        self.thresholds_, self.intercept_ = fit.thresholds[chosen], solution.intercept
+        intercepts = fit.intercepts
+        if best.shift.any():
+            intercepts = intercepts - fit.coefs @ (expansion.X @ best.shift)
+        self.thresholds_, self.intercept_ = fit.thresholds[chosen], float(intercepts[chosen])
         self.dual_objective_, self.objective_ = solution.dual_objective, solution.objective
         self.dual_gap_ = solution.gap
         support = np.flatnonzero(solution.coef)
@@ -418,7 +433,7 @@ class OrdinalSVM(OrdinalRanker):
         self.path_ = {
             "C": grid,
             "coef": fit.coefs[:, merged.position] * merged.share,
-            "intercept": fit.intercepts,
+            "intercept": intercepts,
             "thresholds": fit.thresholds,
         }
         if self.kernel_.name == "precomputed":

@@ -84,11 +84,22 @@ class OrdinalFit:
 
 @dataclass(frozen=True, eq=False)
 class KernelFit:
-    """Solutions with one kernel; ``scores``: of the measure, (n_splits, n_C), or None."""
+    """Solutions with one kernel.
+
+    Attributes
+    ----------
+    expansion : KernelExpansion
+        Of rows minus ``shift``.
+    path : OrdinalFit
+    scores : ndarray of shape (n_splits, n_C), or None
+        Of the measure.
+    shift : ndarray of shape (n_features,)
+    """
 
     expansion: KernelExpansion
     path: OrdinalFit
     scores: Float64Array | None
+    shift: Float64Array
 
 
 @dataclass(frozen=True, eq=False)

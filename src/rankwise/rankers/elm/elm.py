@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise._dominant_columns import ColumnLimit, node_limit
 from rankwise._structure import Rule, Sometimes, floats, require, require_attributes
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.rankers.closed_form import PENALTY_CONSTRAINT
@@ -46,6 +47,9 @@ class ELM(KernelModel):
     activation: str
     n_draws: int
     random_state: Any
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return node_limit(self.activation) if self.kernel is None else super()._column_limit()
 
     def _check_expansion(self) -> None:
         if hasattr(self, "output_weights_"):

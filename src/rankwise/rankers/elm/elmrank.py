@@ -24,6 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._dominant_columns import ColumnLimit, node_limit
 from rankwise._structure import Plain, Rule, Sometimes, floats, require
 from rankwise._threads import single_threaded_blas, thread_imap
 from rankwise.datasets.row_stream import RowStream
@@ -247,6 +248,9 @@ class ELMRank(StreamRanker):
         )
         self.path_ = {"lam": lam, "C": C, "coef": np.stack(fit.coefs).reshape(*shape, -1)}
         return self
+
+    def _column_limit(self) -> ColumnLimit:
+        return node_limit(self.activation)
 
     def _check_structure(self) -> None:
         require(len(self.output_weights_), "output_weights_", "have a draw", "none")

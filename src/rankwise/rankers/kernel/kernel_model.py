@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
+from rankwise._dominant_columns import SQUARES, ColumnLimit, kernel_limit
 from rankwise._structure import (
     Number,
     Optional,
@@ -119,6 +120,10 @@ class KernelModel(ClosedFormRanker):
     gamma: Any
     kernel_params: dict[str, Any] | None
     max_bytes: int
+
+    def _column_limit(self) -> ColumnLimit | None:
+        is_linear = self.kernel == "linear" and self._penalise == "norm"
+        return SQUARES if is_linear else kernel_limit(self.kernel)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import sparse
 
+from rankwise._dominant_columns import SQUARES, ColumnLimit
 from rankwise.datasets.row_stream import RowStream
 from rankwise.rankers.closed_form import ALPHA_CONSTRAINT, SELECTION_CONSTRAINTS, LinearModel
 from rankwise.solvers.column_ranges import column_means
@@ -141,6 +142,9 @@ class RidgeRanker(PointwiseLinearRanker):
         self.fit_intercept = fit_intercept
         self.measure = measure
         self.cv = cv
+
+    def _column_limit(self) -> ColumnLimit:
+        return SQUARES
 
     def fit(
         self,

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._dominant_columns import SATURATED_NETWORK, ColumnLimit
 from rankwise._row_hash import canonical_order
 from rankwise._structure import Array, Many, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.base import Ranker
@@ -205,6 +206,9 @@ class NeuralRanker(Ranker):
             return loss(outputs(batch.X, weights, activation), batch.labels, batch.indptr)
 
         return value
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return None if self.standardize else SATURATED_NETWORK
 
     def _check_parameters(self) -> None:
         """Raise where a parameter is wrong in a way that no constraint says."""

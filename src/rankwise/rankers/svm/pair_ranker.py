@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise._dominant_columns import ColumnLimit, kernel_limit
 from rankwise.rankers.kernel.kernel_model import KernelDesign
 from rankwise.rankers.kernel.kernel_ranker import KernelRanker
 from rankwise.rankers.kernel.solved_model import SolvedModel
@@ -38,6 +39,10 @@ class PairRanker(SolvedModel, KernelRanker):
     query_weight: Any
     tol: float
     max_iter: int
+
+    def _column_limit(self) -> ColumnLimit | None:
+        # The solver scales columns itself.
+        return None if self.kernel == "linear" else kernel_limit(self.kernel)
 
     def _score_problem(self) -> ScoreProblem:
         raise TypeError(f"{type(self).__name__} must define _score_problem.")

@@ -1,0 +1,161 @@
+"""Warn when single columns of X are so large that an estimator cannot use the others.
+
+Estimators whose optimum changes with the scale of the columns have a method ``_column_limit``,
+which says how large a column may be. :func:`rankwise.validation.check_fit` compares the columns
+with it: a column dominates if its root mean square (of "spread": its standard deviation) is more
+than ``ratio`` times the typical range of a column. That is the lower median of the ranges of all
+columns that vary, or ``unit`` where the estimator itself sets the scale. So a column whose mean is
+far from zero for its range, such as a Unix time, dominates by its size but not by its spread.
+
+Ranges stand for the other columns because a rare indicator or a heavy tail has a small standard
+deviation but an ordinary range. At most ``MOST_ROWS`` rows are read, equally spaced.
+
+Complexity: O(min(n_samples, MOST_ROWS) n_features).
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+MOST_ROWS = 4096
+# Columns are named up to this number.
+MOST_NAMED = 3
+_PACKAGE = __name__.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class ColumnLimit:
+    """How large a column may be.
+
+    Attributes
+    ----------
+    of : {"size", "spread"}
+        Root mean square, or standard deviation where an estimator centres the columns.
+    ratio : float
+        Largest multiple of the typical range.
+    harm : str
+        What happens beyond it.
+    unit : float, optional
+        In place of the typical range.
+    fix : str, optional
+        In place of the advice to scale the columns in a pipeline.
+    """
+
+    of: Literal["size", "spread"]
+    ratio: float
+    harm: str
+    unit: float | None = None
+    fix: str = ""
+
+
+SATURATED_NODES = ColumnLimit("size", 1e3, "random nodes saturate", unit=1.0)
+PRODUCTS = ColumnLimit("size", 1e3, "products of rows hardly depend on other columns")
+CENTRED_PRODUCTS = ColumnLimit("spread", 1e3, PRODUCTS.harm)
+DISTANCES = ColumnLimit("spread", 1e3, "distances of rows hardly depend on other columns")
+# Squares this far apart leave a closed form few digits of the smaller one.
+SQUARES = ColumnLimit("spread", 1e6, "rounding loses the other columns")
+SATURATED_NETWORK = replace(
+    SATURATED_NODES, harm="hidden nodes saturate", fix="Set standardize=True"
+)
+_BY_ACTIVATION = {"relu": SQUARES, "linear": SQUARES, "hardlimit": PRODUCTS}
+_BY_KERNEL = {
+    "rbf": DISTANCES,
+    "laplacian": DISTANCES,
+    "perceptron": DISTANCES,
+    "stump": DISTANCES,
+    "linear": PRODUCTS,
+    "polynomial": PRODUCTS,
+    "sigmoid": PRODUCTS,
+}
+
+
+def node_limit(activation: str) -> ColumnLimit:
+    """The limit of random nodes, whose weights and biases are drawn for columns of about 1."""
+    return _BY_ACTIVATION.get(activation, SATURATED_NODES)
+
+
+def kernel_limit(kernel: Any) -> ColumnLimit | None:
+    """The limit of a kernel; None for values of the user."""
+    return _BY_KERNEL.get(kernel) if isinstance(kernel, str) else None
+
+
+def warn_of_dominant_columns(estimator: Any, X: Any) -> None:
+    """Warn where checked rows have columns beyond the limit of ``estimator``, if it has one.
+
+    Warns
+    -----
+    UserWarning
+        Naming the columns, their values and the fix.
+    """
+    limit: ColumnLimit | None = getattr(estimator, "_column_limit", lambda: None)()
+    if limit is None or not X.shape[0]:
+        return
+    columns = dominant_columns(X, limit)
+    if not len(columns):
+        return
+    names = getattr(estimator, "feature_names_in_", None)
+    parts = []
+    for column in columns[:MOST_NAMED].tolist():
+        label = f" ({str(names[column])!r})" if names is not None else ""
+        values = X[:, [column]]
+        parts.append(f"column {column}{label} from {values.min():.10g} to {values.max():.10g}")
+    if len(columns) > MOST_NAMED:
+        parts.append(f"and {len(columns) - MOST_NAMED} more")
+    name = type(estimator).__name__
+    fix = limit.fix or f"Scale the columns, as with make_pipeline(StandardScaler(), {name}())"
+    warnings.warn(
+        f"X must have columns of similar scale for {name}, or {limit.harm}. Too large or too far "
+        f"from zero: {', '.join(parts)}. {fix}.",
+        UserWarning,
+        stacklevel=_callers_level(),
+    )
+
+
+def dominant_columns(X: Any, limit: ColumnLimit) -> NDArray[np.int64]:
+    """Columns beyond the limit, the largest first."""
+    rows = X[:: -(-X.shape[0] // MOST_ROWS)]
+    largest, ranges, means, variances = _moments(rows)
+    squares = variances if limit.of == "spread" else variances + means**2
+    half_sizes, half_ranges = 0.5 * largest * np.sqrt(squares), 0.5 * largest * ranges
+    half_typical = _lower_median(half_ranges) if limit.unit is None else 0.5 * limit.unit
+    beyond = np.flatnonzero(half_sizes / limit.ratio > half_typical)
+    return beyond[np.argsort(-half_sizes[beyond], kind="stable")]
+
+
+def _lower_median(half_ranges: NDArray[np.float64]) -> float:
+    varying = np.sort(half_ranges[half_ranges > 0])
+    return float(varying[(len(varying) - 1) // 2]) if len(varying) else np.inf
+
+
+def _moments(rows: Any) -> tuple[NDArray[np.float64], ...]:
+    """Largest absolute value of each column; range, mean and variance in units of it."""
+    if not sparse.issparse(rows):
+        largest = np.maximum(rows.max(axis=0), -rows.min(axis=0)).astype(np.float64)
+        scaled = rows / np.where(largest > 0, largest, 1.0)
+        return largest, np.ptp(scaled, axis=0), scaled.mean(axis=0), scaled.var(axis=0)
+    n, d = rows.shape
+    indices = rows.indices
+    full = np.bincount(indices, minlength=d) == n
+    largest, low, high = np.zeros(d), np.where(full, 1.0, 0.0), np.where(full, -1.0, 0.0)
+    np.maximum.at(largest, indices, np.abs(rows.data))
+    scaled = rows.data / np.where(largest > 0, largest, 1.0)[indices]
+    np.minimum.at(low, indices, scaled)
+    np.maximum.at(high, indices, scaled)
+    means = np.bincount(indices, scaled, d) / n
+    squares = np.bincount(indices, scaled**2, d) / n
+    return largest, high - low, means, np.maximum(squares - means**2, 0.0)
+
+
+def _callers_level() -> int:
+    """Stack level of the first frame outside of this package, seen from the caller."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and str(frame.f_globals.get("__name__", "")).partition(".")[0] == _PACKAGE:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -18,6 +18,7 @@ from rankwise_papers.elmrank_recommendation.kernel_methods import (
     fit_kernels,
     linear_and_rbf,
 )
+from rankwise_papers.shared_tables import ABSENT
 
 EXPERIMENT = PenaltyPaths()
 
@@ -157,7 +158,7 @@ def test_every_published_cell_has_a_place_and_nothing_leaves_notes():
     assert sorted(shown) == sorted(float(r["mean"]) for r in wanted)
     for value in made[0].values:
         assert value.verdict is Verdict.NOT_RUN
-        assert value.note == tables.ABSENT
+        assert value.note == ABSENT
     assert EXPERIMENT.figures({}, quick=False) == []
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+import pkgutil
 import tomllib
 from pathlib import Path
 
@@ -16,6 +19,15 @@ from rankwise_papers.experiments import EXPERIMENTS
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))[
     "project"
 ]
+MODULES = sorted(
+    info.name for info in pkgutil.walk_packages(rankwise_papers.__path__, "rankwise_papers.")
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name):
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert doctest.testmod(importlib.import_module(name), optionflags=options).failed == 0
 
 
 def test_the_entry_point_announces_the_table():

@@ -12,6 +12,9 @@ from scipy.special import stdtr
 from rankwise.metrics.significance import bootstrap_interval, stratified_mean
 from rankwise.typing import Float64Array
 
+ABSENT = (
+    "Its cells have not run: they are no part of a quick run, or data or a library are missing."
+)
 Sample = Sequence[float | None] | Float64Array | None
 MeanAndSpread = tuple[float | None, float | None]
 

@@ -17,13 +17,13 @@ from rankwise_papers.elmrank_penalties.plan import (
     groups,
     n_repetitions,
 )
+from rankwise_papers.shared_tables import ABSENT
 
 MEASURES = ("MSD", "M1D", "Misranking")
 _READ_OFF = (
     "Kernel and lam are read off the published values here, not chosen on training halves: this "
     "shows which penalties could have given them, not that a protocol does."
 )
-ABSENT = "Its cells have not run, or the data are not there."
 _SPREAD = "standard deviation over repetitions"
 Published = Mapping[tuple[str, str, str], Mapping[str, tuple[float, float]]]
 

@@ -12,7 +12,6 @@ from rankwise.experiments import Table, Value
 from rankwise_papers.lin2010_challenge.chosen_tables import Chosen
 from rankwise_papers.lin2010_challenge.plan import DEGREES, ROUNDS, WEIGHTS
 from rankwise_papers.lin2010_challenge.value_tables import (
-    ABSENT,
     SCHEMES,
     TITLES,
     YAHOO,
@@ -20,6 +19,7 @@ from rankwise_papers.lin2010_challenge.value_tables import (
     difference,
     paper_only,
 )
+from rankwise_papers.shared_tables import ABSENT
 
 
 def order_table(sets: dict[str, Chosen], published: Published) -> Table:

@@ -13,7 +13,6 @@ from rankwise_papers.lin2010_challenge.order_tables import (
 )
 from rankwise_papers.lin2010_challenge.plan import COSTS, DEGREES, ROUNDS, WEIGHTS, extent
 from rankwise_papers.lin2010_challenge.value_tables import (
-    ABSENT,
     SCHEMES,
     TITLES,
     YAHOO,
@@ -22,6 +21,7 @@ from rankwise_papers.lin2010_challenge.value_tables import (
     paper_only,
     yahoo,
 )
+from rankwise_papers.shared_tables import ABSENT
 
 _SPREAD = "standard deviation over folds"
 # Of our sets the one that is most like the challenge's; published weights stand in its table.

@@ -7,6 +7,7 @@ from typing import Any
 
 from rankwise.experiments import Value
 from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
+from rankwise_papers.shared_tables import ABSENT
 
 Published = dict[tuple[str, str, str], dict[str, str]]
 TITLES = {
@@ -21,10 +22,6 @@ CLOSED = (
 OTHER_DATA = (
     "The published difference is that of two values on Yahoo!'s closed set; what can be compared "
     "is its sign."
-)
-ABSENT = (
-    "Its cells have not run: they are no part of a quick run, or the data or the estimator are not "
-    "there."
 )
 DIGIT = 0.5e-4
 SCHEMES = {

@@ -11,7 +11,7 @@ import numpy as np
 from rankwise.experiments import Results, Table, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
-from rankwise_papers.shared_tables import mean_and_error, resampled_p_value
+from rankwise_papers.shared_tables import ABSENT, mean_and_error, resampled_p_value
 
 LEVEL = 0.05
 TITLES = {
@@ -48,7 +48,7 @@ def _costs(
         for name in sets:
             cell = found[name, method]
             ours = mean_and_error(cell and cell["cost"])
-            note = "" if cell else _MISSING
+            note = "" if cell else ABSENT
             values.append(Value(method, name, *ours, larger_is_better=False, note=note))
     return Table(
         f"{kind}-costs",
@@ -79,7 +79,7 @@ def _against(
         ]
         row = f"{method} (to {reference})"
         if not pairs:
-            values.append(Value(row, "less", note=_MISSING))
+            values.append(Value(row, "less", note=ABSENT))
             continue
         means = np.array([[np.mean(cell["cost"]) for cell in pair] for pair in pairs])
         less, more = means[:, 0] < means[:, 1], means[:, 0] > means[:, 1]
@@ -125,6 +125,3 @@ def _paired_p(ours: Any, other: Any, *, shared: bool) -> float:
     n_train, n_test = ours["rows"]
     one = np.zeros(len(difference))
     return resampled_p_value(difference, one, n_test / n_train if shared else 0.0)
-
-
-_MISSING = "Its data are missing, or the cell failed."

@@ -12,7 +12,7 @@ from rankwise.experiments import Figure, Results, Series, Table, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
 from rankwise_papers.liu2007_ratings.methods import GINI, METHODS, RANKING
-from rankwise_papers.shared_tables import mean_and_deviation, resampled_p_value
+from rankwise_papers.shared_tables import ABSENT, mean_and_deviation, resampled_p_value
 
 LEAST = "best rule of the columns"
 THESE, NEW, USERS = "p, these rows", "p, new rows", "p"
@@ -138,7 +138,7 @@ def _curves(results: Results) -> dict[str, Float64Array]:
 
 
 def _value(row: str, column: str, values: Float64Array) -> Value:
-    note = "" if len(values) else "Its data are missing, or the cells failed."
+    note = "" if len(values) else ABSENT
     return Value(row, column, *mean_and_deviation(values), note=note)
 
 

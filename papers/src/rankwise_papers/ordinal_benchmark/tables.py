@@ -14,7 +14,7 @@ from rankwise.metrics.significance import holm, paired_test
 from rankwise_papers.ordinal_benchmark.ours import ONE_HOT
 from rankwise_papers.ordinal_benchmark.peers import missing_peer
 from rankwise_papers.ordinal_benchmark.sets import NOMINAL, BenchmarkSet
-from rankwise_papers.shared_tables import mean_and_error
+from rankwise_papers.shared_tables import ABSENT, mean_and_error
 
 LEVEL = 0.05
 TREE = "RankingTree"
@@ -150,4 +150,4 @@ def _friedman(means: np.ndarray[Any, Any]) -> str:
 def _why_not(cell: Any, method: str) -> str:
     if cell is not None:
         return ""
-    return missing_peer(method) or "Its data are missing, or the cell failed."
+    return missing_peer(method) or ABSENT

@@ -26,7 +26,7 @@ from rankwise_papers.pruned_ranksvm.plan import (
     kernels,
     parts,
 )
-from rankwise_papers.shared_tables import mean_and_half_interval
+from rankwise_papers.shared_tables import ABSENT, mean_and_half_interval
 
 # Sets that are shown together: those of ordinal regression are one table.
 SHOWN: dict[str, tuple[str, ...]] = {
@@ -34,7 +34,6 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "ordinal regression": ORDINAL,
 }
 SCALING_TITLES = {QUERY: "within queries", GLOBAL: "global", NONE: "none"}
-_ABSENT = "Its cells have not run, or its data are not there."
 _SPREAD = "half of the 95 % bootstrap interval"
 
 
@@ -128,7 +127,7 @@ def _systems(results: Results, title: str, names: Sequence[str], kernel: str, qu
         found = find(results, names, quick, kernel, key)
         row = system.title
         if found is None:
-            values.append(Value(row, measure, note=_ABSENT))
+            values.append(Value(row, measure, note=ABSENT))
             continue
         values.append(Value(row, "share kept", found.share))
         values.append(Value(row, measure, found.mean, note=_unfinished(found)))
@@ -167,7 +166,7 @@ def _one_by_one(results: Results) -> Table:
             for key, system in SYSTEMS.items():
                 found = find(results, (name,), False, kernel, key)
                 mean = None if found is None else found.mean
-                values.append(Value(row, system.title, mean, note="" if found else _ABSENT))
+                values.append(Value(row, system.title, mean, note="" if found else ABSENT))
     return Table(
         "ordinal-sets",
         "Ordinal regression, set by set",
@@ -192,7 +191,7 @@ def _scalings(results: Results) -> Table:
                         continue
                     column = SCALING_TITLES[scaling]
                     if found is None:
-                        values.append(Value(row, column, note=_ABSENT))
+                        values.append(Value(row, column, note=ABSENT))
                         continue
                     values.append(Value(row, column, found.mean, note=_unfinished(found)))
                 for scaling in scalings[1:]:

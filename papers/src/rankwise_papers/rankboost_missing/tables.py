@@ -11,7 +11,7 @@ import numpy as np
 from rankwise.experiments import Results, Table, Value
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import GROUPS
-from rankwise_papers.shared_tables import mean_and_error
+from rankwise_papers.shared_tables import ABSENT, mean_and_error
 
 FILLS = ("median", "missing")
 DATA = {"movielens": "movielens-1m", "jester": "jester"}
@@ -19,7 +19,6 @@ TITLES = {"movielens": "MovieLens", "jester": "Jester"}
 MEDIAN = "medians, the paper's fill"
 MISSING = "left missing, beyond the paper's fill"
 QUICK = "A quick run takes a few reviewers of the 300."
-ABSENT = "Its cells have not run: the data are missing, or a cell failed."
 
 
 def make(results: Results, published: Sequence[Mapping[str, str]], quick: bool) -> list[Table]:

@@ -11,7 +11,7 @@ import numpy as np
 from rankwise.experiments import Results, Table, Value
 from rankwise.metrics.significance import holm, paired_test
 from rankwise.typing import Float64Array
-from rankwise_papers.shared_tables import all_or_none, mean_and_half_interval
+from rankwise_papers.shared_tables import ABSENT, all_or_none, mean_and_half_interval
 from rankwise_papers.stacking.plan import (
     BASES,
     BLENDS,
@@ -24,7 +24,6 @@ from rankwise_papers.stacking.plan import (
     members,
 )
 
-_ABSENT = "Its cells have not run, or its data or its library are not there."
 _SPREAD = "half of the 95 % bootstrap interval over queries"
 
 
@@ -88,7 +87,7 @@ def _measures(
     values = []
     for title, system in systems.items():
         if system is None:
-            values.append(Value(title, "nDCG@10", note=_ABSENT))
+            values.append(Value(title, "nDCG@10", note=ABSENT))
             continue
         strata = np.repeat(numbers, [len(of["test"]["nDCG@10"]) for of in system.found])
         for measure in MEASURES:
@@ -123,7 +122,7 @@ def _choices(results: Results, data: str, numbers: Sequence[int], keys: Sequence
     ]:
         for n, top in tops.items():
             if top is None:
-                values.append(Value(title, f"fold {n}", note=_ABSENT))
+                values.append(Value(title, f"fold {n}", note=ABSENT))
             elif kind == "base":
                 values.append(Value(title, f"fold {n}", top["held"][name]))
             else:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from rankwise.experiments import Results, Table, Value
-from rankwise_papers.shared_tables import mean_and_error
+from rankwise_papers.shared_tables import ABSENT, mean_and_error
 from rankwise_papers.tai2012.plan import SETS, extent
 
 Published = Mapping[str, Mapping[str, str]]
-ABSENT = "Its cells have not run: no part of a quick run, or the data are not there."
 NOT_THE_SET = {
     "mediamill-discretized": "The paper's mediamill has 43,907 rows of numbers; this copy has "
     "three bins in their place and lacks 56 rows."

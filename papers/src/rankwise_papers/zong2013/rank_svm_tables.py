@@ -20,7 +20,7 @@ from rankwise_papers.zong2013.plan import (
 )
 
 PLAIN = (SQUARED, HINGE)
-_ABSENT = "The data are not on this machine."
+ABSENT = "The data are not on this machine."
 _Pick = Callable[[Mapping[str, Any]], float]
 
 
@@ -97,7 +97,7 @@ def _row(row: str, cells: Sequence[Mapping[str, Any] | None], pick: _Pick) -> li
     """A value per fold, and the mean where all are there."""
     found = [None if cell is None else pick(cell) for cell in cells]
     values = [
-        Value(row, f"fold {fold}", of, note="" if of is not None else _ABSENT)
+        Value(row, f"fold {fold}", of, note="" if of is not None else ABSENT)
         for fold, of in zip(FOLDS, found, strict=True)
     ]
     known = [of for of in found if of is not None]

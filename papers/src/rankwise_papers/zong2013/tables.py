@@ -12,7 +12,7 @@ from rankwise_papers.shared_tables import MeanAndSpread, mean_and_deviation
 from rankwise_papers.zong2013.methods import OURS, PAPER, Method
 from rankwise_papers.zong2013.path_tables import fold_note, path_table
 from rankwise_papers.zong2013.plan import CUTOFFS, FOLDS, fit_name, methods_of, seeds_of
-from rankwise_papers.zong2013.rank_svm_tables import rank_svm_tables
+from rankwise_papers.zong2013.rank_svm_tables import ABSENT, rank_svm_tables
 
 Rows = list[dict[str, str]]
 _TITLES = {"ohsumed": "OHSUMED", "td2003": "TD2003", "td2004": "TD2004", "mq2008": "MQ2008"}
@@ -27,7 +27,6 @@ _CAPTION = (
 )
 _AP_RULE = f"{_FOLD} on a fold and {_MEAN} in the mean"
 _TOP_RULE = "what one query changes when its first document does, 1/{n} for {n} queries"
-_ABSENT = "The data are not on this machine."
 _UNKNOWN = "The estimator is not in the registry of this version."
 _NODES = (
     "The paper has one draw of the nodes, ours is the mean of several; another C chosen on the "
@@ -150,7 +149,7 @@ def _value(
         tolerance=None if paper is None else tolerance,
     )  # fmt: skip
     if mean is None:
-        return replace(value, note=_ABSENT if method.is_known else _UNKNOWN)
+        return replace(value, note=ABSENT if method.is_known else _UNKNOWN)
     return replace(value, note=_NOTES.get(method.name, "") if value.verdict in _EXPLAINED else "")
 
 
@@ -164,7 +163,7 @@ def _own_table(data: str, methods: Sequence[Method], preset: str, results: Resul
             values.append(
                 Value(
                     measure, of.method.column, mean, spread,
-                    note=_ABSENT if mean is None else "",
+                    note=ABSENT if mean is None else "",
                 )
             )  # fmt: skip
     return Table(

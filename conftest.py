@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from rankwise._threads import single_threaded_blas
+from rankwise.runtime.threads import single_threaded_blas
 
 # OpenMP reads this when it is loaded, which the imports of the tests do. Threads that wait asleep
 # leave the cores to the other workers: McRank's common tests take a fifth of the CPU time.

@@ -14,8 +14,8 @@ from scipy import stats
 from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import QueryGroups
 from rankwise.metrics import evaluate
-from rankwise.metrics.intervals import bootstrap_intervals
-from rankwise.metrics.randomisation import sign_flip_p_values
+from rankwise.metrics.statistics.intervals import bootstrap_intervals
+from rankwise.metrics.statistics.randomisation import sign_flip_p_values
 
 QUERIES, DOCS = 2000, 120
 PEERS = {

@@ -17,11 +17,11 @@ import xgboost
 
 from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import AdaRank, CoordinateAscent, FRank, RankBoost
-from rankwise._threads import available_threads
+from rankwise.checks.rows import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.solvers.measured_rows import MeasuredRows
-from rankwise.solvers.query_boosting import QueryBoosting
-from rankwise.validation import FitData, QueryGroups
+from rankwise.runtime.threads import available_threads
+from rankwise.solvers.boosting.measured_rows import MeasuredRows
+from rankwise.solvers.boosting.query_boosting import QueryBoosting
 
 ROUNDS = 300
 

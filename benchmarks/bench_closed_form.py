@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import PairwiseELM, QueryGroups
-from rankwise._threads import available_threads, thread_imap
 from rankwise.features.random_nodes import draw_nodes
-from rankwise.solvers.gram import CHUNK_ROWS, Problem, fold_grams
+from rankwise.runtime.threads import available_threads, thread_imap
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Problem, fold_grams
 
 
 def bare_products(X: np.ndarray, weights: np.ndarray) -> None:

@@ -20,9 +20,9 @@ import numpy as np
 from benchmarks._timing import interleave, synthetic_ranking
 from benchmarks.bench_closed_form import peak_extra_memory
 from rankwise import ELMRank
-from rankwise._threads import single_threaded_blas
 from rankwise.features.random_nodes import draw_nodes
-from rankwise.solvers.complex_path import (
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.least_squares.complex_path import (
     C_GRID,
     LAM_GRID,
     complex_paths,

@@ -18,12 +18,12 @@ import numpy as np
 from benchmarks._timing import interleave, report, synthetic_ranking
 from benchmarks.bench_closed_form import peak_extra_memory
 from rankwise import QueryGroups
-from rankwise._threads import available_threads, thread_imap
 from rankwise.features.kernels import resolve_kernel
 from rankwise.features.nystroem import draw_landmarks, draw_nystroem_map
-from rankwise.solvers.design import NodeDesign
-from rankwise.solvers.gram import CHUNK_ROWS, Problem, fold_grams
-from rankwise.solvers.path import path_coef
+from rankwise.runtime.threads import available_threads, thread_imap
+from rankwise.solvers.least_squares.design import NodeDesign
+from rankwise.solvers.least_squares.eigen_path import path_coef
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Problem, fold_grams
 
 N_LANDMARKS = 2000
 SLICE_ROWS = 512

@@ -19,11 +19,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from benchmarks._timing import interleave, report
 from rankwise import ORBoost
-from rankwise._jit import njit
-from rankwise._threads import available_threads, thread_map
 from rankwise.features.binning import find_bins
-from rankwise.solvers.margin_boosting import MarginBoosting, class_order
-from rankwise.solvers.stump_search import StumpSearch
+from rankwise.runtime.jit import njit
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.solvers.boosting.margin_boosting import MarginBoosting, class_order
+from rankwise.solvers.boosting.stump_search import StumpSearch
 
 ROUNDS = 1000
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks._timing import interleave, report, synthetic_ranking
 from rankwise import PairwiseELM, RankingData, stream
-from rankwise._threads import available_threads
+from rankwise.runtime.threads import available_threads
 from rankwise.selection.resources import PeakMemory
 
 CHUNK_ROWS, DOCS, N_FEATURES = 1 << 14, 120, 136

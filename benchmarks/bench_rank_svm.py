@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks._timing import Timing, interleave, report, synthetic_ranking
 from rankwise import RankSVM
-from rankwise._threads import query_chunks, single_threaded_blas
 from rankwise.losses.pairwise_hinge import PairwiseHinge
-from rankwise.solvers.score_newton import LinearRows
+from rankwise.runtime.threads import query_chunks, single_threaded_blas
+from rankwise.solvers.newton.score_newton import LinearRows
 
 C = 0.01
 RANK_SVM = 8  # solver number of the extension

@@ -18,9 +18,9 @@ from sklearn.svm import SVR
 
 from benchmarks._timing import interleave, report
 from rankwise import SVRank, SVRRanker
-from rankwise._threads import single_threaded_blas
 from rankwise.datasets import load_dataset
-from rankwise.solvers.svrank_path import svrank_path
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.newton.svrank_path import svrank_path
 
 LAMS = 10.0 ** np.arange(2, -6.1, -1)
 

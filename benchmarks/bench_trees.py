@@ -18,8 +18,8 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 from benchmarks._timing import interleave, report, synthetic_ranking
-from rankwise._threads import available_threads
 from rankwise.features.binning import find_bins
+from rankwise.runtime.threads import available_threads
 from rankwise.trees.growth import Limits, grow, grow_from, prepare
 
 DEPTH = 9

@@ -24,9 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankwise.metrics.max_t import max_t, pair_differences
-from rankwise.metrics.multiplicity import benjamini_hochberg, holm
-from rankwise.metrics.stratified import StratifiedMeans, stratified_means, t_p_values
+from rankwise.metrics.statistics.max_t import max_t, pair_differences
+from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, holm
+from rankwise.metrics.statistics.stratified import StratifiedMeans, stratified_means, t_p_values
 
 LEVEL = 0.05
 N_QUERIES, N_FOLDS = 50, 5

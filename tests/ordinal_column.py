@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.rows import check_rows
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
-from rankwise.validation import check_rows
 
 
 class OrdinalColumn(OrdinalRanker):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise._classes import class_positions, order_labels, rank_distances
+from rankwise.checks.classes import class_positions, order_labels, rank_distances
 
 GRADES = ["bad", "fair", "good"]
 

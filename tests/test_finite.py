@@ -1,4 +1,4 @@
-"""The guard of :mod:`rankwise._finite`: whose arithmetic it watches, and on which threads."""
+"""The guard of :mod:`rankwise.runtime.finite`: whose arithmetic it watches, on which threads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rankwise import LinearRegressionRanker, RankRLS
-from rankwise._finite import FiniteResults, RangeError, own_overflow_raises
-from rankwise._threads import Lanes, thread_imap, thread_map
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import laplacian_factor
+from rankwise.runtime.finite import FiniteResults, RangeError, own_overflow_raises
+from rankwise.runtime.threads import Lanes, thread_imap, thread_map
 
 
 def test_only_the_library_s_own_arithmetic_raises():

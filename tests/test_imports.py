@@ -70,7 +70,7 @@ print("\\nheavy:", *sorted({{"numba", "sklearn"}} & set(sys.modules)))
 
 @pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
 def test_kernels_import_numpy_and_numba_only(path):
-    allowed = {"__future__", "math", "numpy", "numba", "rankwise._jit"}
+    allowed = {"__future__", "math", "numpy", "numba", "rankwise.runtime.jit"}
     imported = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):

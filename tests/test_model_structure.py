@@ -24,10 +24,10 @@ from sklearn.tree import DecisionTreeRegressor
 
 import rankwise
 from rankwise import persistence
-from rankwise._model_checks import check_model
-from rankwise._structure import Array, Scope, StructureError, integers
 from rankwise.base import Ranker
 from rankwise.persistence import ModelFileError, load, save
+from rankwise.structure.models import check_model
+from rankwise.structure.rules import Array, Scope, StructureError, integers
 from tests.fuzz.models import fitted
 
 OLD_MODELS = Path(__file__).parent / "data" / "models_of_0_1_0.zip"

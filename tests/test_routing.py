@@ -20,9 +20,9 @@ from rankwise import (
     compare,
     evaluate,
 )
-from rankwise._routing import accepted, call_with, fit_with
 from rankwise.metrics import make_scorer
 from rankwise.metrics.predicting import labels_of, predictions, scores_of
+from rankwise.runtime.routing import accepted, call_with, fit_with
 from rankwise.selection.splits import query_folds
 
 

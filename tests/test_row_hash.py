@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise._row_hash import LeastRows, distinct_rows, row_hashes
+from rankwise.checks.row_hash import LeastRows, distinct_rows, row_hashes
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from rankwise._threads import query_chunks, thread_map
+from rankwise.runtime.threads import query_chunks, thread_map
 
 
 @pytest.mark.parametrize("n_threads", [None, 1, 2, 5])

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 
-from rankwise.validation import (
+from rankwise.checks.rows import (
     check_fit,
     check_rows,
     check_target,

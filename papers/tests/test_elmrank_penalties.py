@@ -7,7 +7,7 @@ import pytest
 
 from rankwise.datasets import ratings_from_triplets
 from rankwise.experiments import Verdict
-from rankwise.solvers.svrank_path import svrank_path
+from rankwise.solvers.newton.svrank_path import svrank_path
 from rankwise_papers.elmrank_penalties import fits, plan, tables
 from rankwise_papers.elmrank_penalties.experiment import PenaltyPaths
 from rankwise_papers.elmrank_recommendation import reviewers as splits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.datasets.ordinal import OrdinalData
+from rankwise.datasets.catalog.ordinal import OrdinalData
 from rankwise_papers.ordinal_benchmark import peers, tables
 from rankwise_papers.ordinal_benchmark.experiment import METHODS, OrdinalBenchmark
 from rankwise_papers.ordinal_benchmark.ours import BESIDE, ONE_HOT, OURS

@@ -7,7 +7,7 @@ import pytest
 
 from rankwise import RankSVM
 from rankwise.datasets import Fold, RankingData
-from rankwise.datasets.ratings import Ratings
+from rankwise.datasets.catalog.ratings import Ratings
 from rankwise.experiments import Cell
 from rankwise.metrics import evaluate
 from rankwise_papers.pruned_ranksvm import parts, plan

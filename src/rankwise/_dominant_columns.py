@@ -1,7 +1,7 @@
 """Warn when single columns of X are so large that an estimator cannot use the others.
 
 Estimators whose optimum changes with the scale of the columns have a method ``_column_limit``,
-which says how large a column may be. :func:`rankwise.validation.check_fit` compares the columns
+which says how large a column may be. :func:`rankwise.checks.rows.check_fit` compares the columns
 with it: a column dominates if its root mean square (of "spread": its standard deviation) is more
 than ``ratio`` times the typical range of a column. That is the lower median of the ranges of all
 columns that vary, or ``unit`` where the estimator itself sets the scale. So a column whose mean is

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from rankwise._finite import FiniteResults
-from rankwise._structure import TRAINED_ON, Rule, Word
+from rankwise.checks.rows import check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score, default_score_name
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import TRAINED_ON, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
-from rankwise.validation import check_target, check_weight
 
 
 class Ranker(FiniteResults, RegressorMixin, BaseEstimator):

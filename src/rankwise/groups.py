@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._structure import Optional, Plain, Rule, integers, require
+from rankwise.structure.rules import Optional, Plain, Rule, integers, require
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ named here, and what skops itself trusts (scikit-learn's estimators, NumPy and S
 file has no say in it; other types are reported and never imported.
 
 The numbers in a file are not trusted either. Every class declares the structure of its fitted
-state (:mod:`rankwise._structure`), and ``load`` checks the whole model against these rules
-(:mod:`rankwise._model_checks`) before it is used: compiled code follows the children, features and
-categories of a tree without looking at them. Trees of the boosting adapters are checked before
+state (:mod:`rankwise.structure.rules`), and ``load`` checks the whole model against these rules
+(:mod:`rankwise.structure.models`) before it is used: compiled code follows the children, features
+and categories of a tree without looking at them. Trees of the boosting adapters are checked before
 their library parses them.
 
 References
@@ -41,12 +41,12 @@ import skops.io
 from sklearn.base import BaseEstimator
 from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundException
 
-from rankwise._model_checks import check_model
 from rankwise._registry import REGISTRY
-from rankwise._structure import StructureError
 from rankwise._version import __version__
-from rankwise.datasets._output import write_file
-from rankwise.validation import check_folder
+from rankwise.checks.rows import check_folder
+from rankwise.datasets.writers.output import write_file
+from rankwise.structure.models import check_model
+from rankwise.structure.rules import StructureError
 
 FORMAT = 1
 MAX_BYTES = 2**33
@@ -58,18 +58,18 @@ RESULT_TYPES = (
     "rankwise.features.random_fourier.FourierMap",
     "rankwise.features.random_nodes.NodeMap",
     "rankwise.groups.QueryGroups",
-    "rankwise.metrics.cost.CostScorer",
+    "rankwise.metrics.ordinal.cost.CostScorer",
     "rankwise.metrics.scorer.MeasureScorer",
-    "rankwise.ordinal.hypotheses.Hypotheses",
-    "rankwise.ordinal.perceptron_ensemble.PerceptronEnsemble",
-    "rankwise.solvers.design.LinearDesign",
-    "rankwise.solvers.design.NodeDesign",
-    "rankwise.solvers.design.ShiftedColumns",
-    "rankwise.solvers.statistics.Gram",
-    "rankwise.solvers.statistics.GramSum",
-    "rankwise.solvers.statistics.OpenQuery",
-    "rankwise.solvers.streaming.RunningGram",
-    "rankwise.solvers.stump_ensemble.StumpEnsemble",
+    "rankwise.ordinal.online.hypotheses.Hypotheses",
+    "rankwise.ordinal.boosting.perceptron_ensemble.PerceptronEnsemble",
+    "rankwise.solvers.least_squares.design.LinearDesign",
+    "rankwise.solvers.least_squares.design.NodeDesign",
+    "rankwise.solvers.least_squares.design.ShiftedColumns",
+    "rankwise.solvers.least_squares.statistics.Gram",
+    "rankwise.solvers.least_squares.statistics.GramSum",
+    "rankwise.solvers.least_squares.statistics.OpenQuery",
+    "rankwise.solvers.least_squares.streaming.RunningGram",
+    "rankwise.solvers.boosting.stump_ensemble.StumpEnsemble",
     "rankwise.trees.columns.ColumnTable",
     "rankwise.trees.linear_models.ModelNodes",
     "rankwise.trees.tree.Tree",
@@ -87,6 +87,13 @@ TRUSTED_TYPES = (
     *RESULT_TYPES,
     *PLAIN_TYPES,
 )
+
+# Module of each of our classes.
+_PLACES = {
+    name: module
+    for module, _, name in (path.rpartition(".") for path in TRUSTED_TYPES)
+    if module.startswith("rankwise.")
+}
 
 # Bound methods, partial objects, operators and constructors with arguments have no place in a
 # model file, and are where a trusted type could be called with arguments of the file's choice.
@@ -214,6 +221,7 @@ def load(
             schema = json.loads(archive.read("schema.json"))
             _check_loaders(schema, path)
             _check_array_files(archive, schema, path, max_bytes)
+            data = _with_new_places(data, archive, schema)
         estimator = skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
         _set_new_parameters(estimator)
         if isinstance(estimator, BaseEstimator):
@@ -240,7 +248,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
         ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None where X had
         none), ``score_name`` and ``fingerprint`` (of the training data, see
-        :mod:`rankwise._fingerprint`; None where unfitted).
+        :mod:`rankwise.checks.fingerprint`; None where unfitted).
 
     Raises
     ------
@@ -412,6 +420,25 @@ def _dicts_of(node: Any) -> Iterator[dict[str, Any]]:
             stack.extend(node.values())
         elif isinstance(node, list):
             stack.extend(node)
+
+
+def _with_new_places(data: bytes, archive: ZipFile, schema: Any) -> bytes:
+    """The model file with our classes where they are now; version 0.1.0 had other modules."""
+    moved = False
+    for node in _dicts_of(schema):
+        module, name = node.get("__module__"), node.get("__class__")
+        if isinstance(module, str) and isinstance(name, str) and module.startswith("rankwise."):
+            place = _PLACES.get(name, module)
+            moved |= place != module
+            node["__module__"] = place
+    if not moved:
+        return data
+    target = io.BytesIO()
+    with ZipFile(target, "w") as copy:
+        for entry in archive.infolist():
+            content = archive.read(entry) if entry.filename != "schema.json" else json.dumps(schema)
+            copy.writestr(entry, content)
+    return target.getvalue()
 
 
 def _check_array_files(

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankwise.datasets import catalog, known_datasets
+from rankwise.datasets import known_datasets
+from rankwise.datasets.catalog import entries as catalog
 
 DOCUMENTS = 12
 

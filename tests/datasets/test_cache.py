@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.datasets import cache as cache_module
 from rankwise.datasets import clear_cache, read_letor, verify_cache
-from rankwise.datasets import svmlight as reader_module
+from rankwise.datasets.readers import cache as cache_module
+from rankwise.datasets.readers import svmlight as reader_module
 
 TEXT = b"2 qid:1 1:0.5 3:1 # docid = a\n0 qid:1 1:2 2:3 3:nan\n1 qid:7 2:-4e-1 3:1 #docid=b\n"
 

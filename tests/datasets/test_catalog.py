@@ -11,8 +11,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from rankwise.datasets import fetch, known_datasets
-from rankwise.datasets._checksums import text_sha256
-from rankwise.datasets._folders import BUNDLED
+from rankwise.datasets.catalog.checksums import text_sha256
+from rankwise.datasets.catalog.folders import BUNDLED
 
 TEXTS = {
     "a.txt": b"2 qid:1 1:0.5 # docid = x\n0 qid:1 1:1\n",
@@ -27,7 +27,7 @@ FOLDER, OFFICIAL = "letor-toy", {"a.txt": "Fold2/test.txt", "b.txt": "Fold1/test
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
     """A catalog of one set, whose gzip files lie in tmp_path/web; no data folder, own cache."""
-    module = importlib.import_module("rankwise.datasets.catalog")
+    module = importlib.import_module("rankwise.datasets.catalog.entries")
     lines = [
         '[toy]\ntitle = "Toy"\naddress = "https://toy.example/page"\nhow_to_get = "Get toy.zip."',
         'terms = "None."\ncite = "Nobody"\nrows = 3\nqueries = 2\nfeatures = 1',
@@ -130,7 +130,7 @@ def test_lambdarank_is_bundled(toy, monkeypatch):
     monkeypatch.undo()
     monkeypatch.delenv("RANKWISE_DATA", raising=False)
     monkeypatch.setenv("RANKWISE_CACHE", str(toy / "cache"))
-    importlib.import_module("rankwise.datasets.catalog").known_datasets.cache_clear()
+    importlib.import_module("rankwise.datasets.catalog.entries").known_datasets.cache_clear()
     assert [path.parent for path in fetch("lambdarank")] == [BUNDLED / "lightgbm-lambdarank"] * 2
     assert "MIT License" in (BUNDLED / "lightgbm-lambdarank" / "LICENSE").read_text()
 
@@ -225,7 +225,7 @@ def test_download_that_is_not_there(toy, server):
 
 
 def test_checksums_are_remembered_until_the_file_changes(toy, monkeypatch):
-    module = importlib.import_module("rankwise.datasets._checksums")
+    module = importlib.import_module("rankwise.datasets.catalog.checksums")
     computed = []
     monkeypatch.setattr(
         module, "compute_text_sha256", lambda path: computed.append(path) or f"{len(computed)}"

@@ -10,8 +10,9 @@ import textwrap
 
 import pytest
 
-from rankwise.datasets import read_letor, read_qrels, textfiles
-from rankwise.datasets.textfiles import TextFile
+from rankwise.datasets import read_letor, read_qrels
+from rankwise.datasets.readers import textfiles
+from rankwise.datasets.readers.textfiles import TextFile
 
 LONG_ROWS = b"1 qid:1 " + b" ".join(b"%d:0.25" % k for k in range(1, 60)) + b"\n"
 CHANGED = r"rows\.txt changed while it was read\. Read it again when nothing writes to it\."
@@ -106,7 +107,7 @@ def test_a_rewritten_file_does_not_end_the_process(tmp_path):
         f"""
         import pathlib
         from rankwise.datasets import read_letor
-        from rankwise.datasets.textfiles import TextFile
+        from rankwise.datasets.readers.textfiles import TextFile
 
         path = pathlib.Path({str(tmp_path / "rows.txt")!r})
         rows = {LONG_ROWS!r}

@@ -11,7 +11,6 @@ import pyarrow
 import pytest
 
 from rankwise.datasets import (
-    _decompression,
     read_extreme,
     read_grouped,
     read_letor,
@@ -20,7 +19,8 @@ from rankwise.datasets import (
     read_run,
     read_table,
 )
-from rankwise.datasets._decompression import DamagedError, TooLargeError, decompress
+from rankwise.datasets.readers import decompression as _decompression
+from rankwise.datasets.readers.decompression import DamagedError, TooLargeError, decompress
 
 TEXT = b"".join(b"%d qid:%d 1:%d\n" % (k % 3, k // 10, k) for k in range(1000))
 PACK = {

@@ -21,8 +21,8 @@ from rankwise.datasets import (
     read_table,
     write_qrels,
 )
-from rankwise.datasets.arff import read_arff
-from rankwise.datasets.trec import Qrels
+from rankwise.datasets.readers.arff import read_arff
+from rankwise.datasets.readers.trec import Qrels
 
 
 @pytest.fixture

@@ -23,7 +23,6 @@ from rankwise.datasets import (
     Qrels,
     RankingData,
     Run,
-    _output,
     read_grouped,
     read_letor,
     write_grouped,
@@ -31,6 +30,7 @@ from rankwise.datasets import (
     write_qrels,
     write_run,
 )
+from rankwise.datasets.writers import output as _output
 from rankwise.experiments import Reproduction, Table, Value
 from rankwise.experiments.page import write_csv, write_page
 from rankwise.export import to_elasticsearch, to_onnx, to_ranklib, to_solr
@@ -253,9 +253,9 @@ def test_a_pipe_is_written_directly(tmp_path):
 
 
 def test_standard_output_that_is_a_pipe_is_written_directly():
-    code = "from rankwise.datasets._output import write_file\nwrite_file('/dev/stdout', b'content')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "content"
+    code = "from rankwise.datasets.writers.output import write_file\nwrite_file('/dev/stdout',
+    b'content')" done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+    check=True) assert done.stdout == "content"
 
 
 @pytest.mark.parametrize("name", ["n" * 250, "漢" * 80, "file.txt"])

@@ -17,8 +17,8 @@ from rankwise.datasets import (
     load_lambdarank,
     load_ohsumed,
 )
-from rankwise.datasets._table_hash import hash_table
-from rankwise.datasets.lint_report import Finding
+from rankwise.datasets.linting.report import Finding
+from rankwise.datasets.linting.table_hash import hash_table
 
 
 def clean(rng, n_queries=8, size=5, n_features=6, first_query=0, **columns):

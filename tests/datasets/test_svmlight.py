@@ -22,8 +22,8 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from rankwise.datasets import read_letor
-from rankwise.datasets.letor_parse import LetorOptions, parse_files
-from rankwise.datasets.textfiles import TextFile, cut_into_blocks
+from rankwise.datasets.readers.letor_parse import LetorOptions, parse_files
+from rankwise.datasets.readers.textfiles import TextFile, cut_into_blocks
 
 
 def in_memory(text: bytes) -> TextFile:

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rankwise import RidgeRanker
-from rankwise.datasets import RankingData, from_frame, read_table, stream
+from rankwise import RidgeRanker, stream
+from rankwise.datasets import RankingData, from_frame, read_table
 
 COLUMNS = {
     "f1": [0.5, 1.25, -3.0, 1e-7],

@@ -101,7 +101,7 @@ def test_file_of_letor_is_written_as_it_was(tmp_path, data_root):
 
 
 def test_many_blocks(tmp_path, monkeypatch):
-    import rankwise.datasets.write as module
+    import rankwise.datasets.writers.write as module
 
     data = load_lambdarank(part="test")
     write_letor(data, tmp_path / "one")

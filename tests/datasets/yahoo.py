@@ -8,9 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankwise.datasets import catalog, known_datasets
+from rankwise.datasets import known_datasets
 
 # Queries of every part; the ids go on from part to part.
+from rankwise.datasets.catalog import entries as catalog
+
 QUERIES = {"train": 24, "valid": 6, "test": 7}
 DOCUMENTS = 6
 # Some of the 700 features are not in a set; the writer of the files leaves out zeros.

@@ -91,7 +91,7 @@ def test_without_queries_all_rows_are_one(judged, graph):
 
 
 def test_float32_rows_do_not_show_the_cut(judged, monkeypatch):
-    monkeypatch.setattr("rankwise.solvers.gram.PRECISE_FLOPS", 0)
+    monkeypatch.setattr("rankwise.solvers.least_squares.gram.PRECISE_FLOPS", 0)
     rows = judged.X.astype(np.float32)
     columns = [
         (rows[lo:hi], judged.y[lo:hi], judged.qid[lo:hi]) for lo, hi in [(0, 333), (333, 1000)]

@@ -12,8 +12,8 @@ from rankwise import Nystroem, QueryGroups
 from rankwise.features.kernels import resolve_kernel
 from rankwise.features.landmarks import METHODS, _in_proportion, draw_landmarks, leverage_scores
 from rankwise.features.nystroem_map import SLICE_ROWS, nystroem_map
-from rankwise.solvers.design import NodeDesign
-from rankwise.solvers.gram import Problem, fold_grams
+from rankwise.solvers.least_squares.design import NodeDesign
+from rankwise.solvers.least_squares.gram import Problem, fold_grams
 
 POSITIVE = ["linear", "polynomial", "rbf", "laplacian"]
 CONDITIONAL = ["perceptron", "stump"]

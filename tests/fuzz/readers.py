@@ -31,7 +31,7 @@ from rankwise.datasets import (
     read_run,
     read_table,
 )
-from rankwise.datasets.arff import read_arff
+from rankwise.datasets.readers.arff import read_arff
 from tests.fuzz import seeds, twins
 from tests.fuzz.harness import Target, mutated
 

@@ -99,7 +99,7 @@ def test_bounds_checks_reach_the_kernels(tmp_path):
     """What ``make boundscheck`` relies on: options of our ``njit`` do not turn the checks off."""
     (tmp_path / "outside.py").write_text(
         "import numpy as np\n"
-        "from rankwise._jit import njit\n"
+        "from rankwise.runtime.jit import njit\n"
         "@njit(fastmath=True)\n"
         "def entry(a, i):\n"
         "    return a[np.uint64(i)]\n"

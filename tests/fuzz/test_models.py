@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from rankwise._registry import REGISTRY
-from rankwise._structure import structure_of
 from rankwise.persistence import RESULT_TYPES
+from rankwise.structure.rules import structure_of
 from tests.fuzz.campaign import run_campaign
 from tests.fuzz.models import MAKERS, _change_entries, _entries, fitted, model_file
 

@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 
 import rankwise
 from rankwise import CSOVO
-from rankwise._costs import cost_table
+from rankwise.checks.costs import cost_table
 from rankwise.labels import ClassCosts, RowCosts, confusion_costs, ordinal_costs, random_costs
-from rankwise.labels.cost_sensitive import CostSensitiveClassifier
+from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.metrics import confusion, make_cost_scorer, mean_cost
 
 CLASSES = np.array(["a", "b", "c"])

@@ -206,7 +206,7 @@ def test_random_subspace_finds_the_axes(labelled, monkeypatch, rng):
     Y = np.repeat(groups, 50, axis=1) & (rng.random((80, 300)) < 0.9)
     weight = rng.random(80) + 0.5
     exact = PLST(6).fit(X, Y, sample_weight=weight)
-    monkeypatch.setattr("rankwise.labels.plst.EXACT_UP_TO", 100)
+    monkeypatch.setattr("rankwise.labels.multi_label.plst.EXACT_UP_TO", 100)
     model = PLST(6, random_state=0).fit(X, sparse.csr_array(Y), sample_weight=weight)
     np.testing.assert_allclose(model.singular_values_, exact.singular_values_, rtol=1e-9)
     np.testing.assert_allclose(
@@ -244,7 +244,7 @@ def test_conditional_axes_minimise_encoding_and_regression_error(labelled, rng):
 @pytest.mark.parametrize("model", [PLST(3, 0.3), CPLST(3, 0.3)], ids=["plst", "cplst"])
 def test_codes_are_regressed_by_the_closed_form(model, shape, most, labelled, rng, monkeypatch):
     """By way of the products with the labels or of encoded rows; fewer rows than columns too."""
-    monkeypatch.setattr("rankwise.labels.label_space.MOST_PRODUCTS", most)
+    monkeypatch.setattr("rankwise.labels.multi_label.label_space.MOST_PRODUCTS", most)
     X, Y = labelled
     X = X if shape == "tall" else rng.normal(size=(80, 100))
     weight = rng.random(80)

@@ -13,8 +13,8 @@ from tests import oracles_agreement as naive
 
 from rankwise.groups import QueryGroups
 from rankwise.metrics import evaluate, parse
-from rankwise.metrics.misranking import pairwise_misranking_per_query
-from rankwise.metrics.segments import largest_by_query, mean_by_query, sum_by_query
+from rankwise.metrics.agreement.misranking import pairwise_misranking_per_query
+from rankwise.metrics.agreement.query_sums import largest_by_query, mean_by_query, sum_by_query
 
 ORACLES = {
     "MSD": naive.msd,

@@ -107,13 +107,13 @@ def test_sparse_scores_and_blocks_change_nothing(case, monkeypatch):
     some = sparse.csr_array((full.data[kept], (full.row[kept], full.col[kept])), shape=full.shape)
     again = evaluate_labels(sparse.csr_array(Y), some, TOP, propensity=p)
     assert dict(again) == pytest.approx(dict(wanted), rel=1e-12)
-    monkeypatch.setattr("rankwise.metrics.label_evaluation.MOST_CELLS", 3 * Y.shape[1])
+    monkeypatch.setattr("rankwise.metrics.labels.label_evaluation.MOST_CELLS", 3 * Y.shape[1])
     blocked = evaluate_labels(Y, scores, TOP, propensity=p)
     assert dict(blocked) == pytest.approx(dict(wanted), rel=1e-12)
 
 
 def test_scorers_take_scores_or_sets(rng):
-    from rankwise.labels.multi_label import MultiLabel
+    from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
 
     class Ridges(MultiLabel):
         _parameter_constraints: ClassVar = {}

@@ -10,10 +10,10 @@ import pytest
 from benchmarks.error_rates import rates
 from scipy import stats
 
-from rankwise._threads import available_threads
-from rankwise.metrics.max_t import max_t, pair_differences
 from rankwise.metrics.significance import compare_to_best
-from rankwise.metrics.stratified import t_statistics
+from rankwise.metrics.statistics.max_t import max_t, pair_differences
+from rankwise.metrics.statistics.stratified import t_statistics
+from rankwise.runtime.threads import available_threads
 
 
 def largest_t(values, strata):

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rankwise.metrics.randomisation import sign_flip_p_values
 from rankwise.metrics.significance import (
     benjamini_hochberg,
     bonferroni,
@@ -26,7 +25,8 @@ from rankwise.metrics.significance import (
     stratified_mean,
     t_intervals,
 )
-from rankwise.metrics.stratified import stratified_means, t_p_values
+from rankwise.metrics.statistics.randomisation import sign_flip_p_values
+from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 METHODS = ("t", "wilcoxon", "randomisation")

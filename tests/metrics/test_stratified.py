@@ -10,7 +10,7 @@ from benchmarks.coverage import POPULATIONS, SIZES, coverage
 from scipy import stats
 
 from rankwise.metrics.significance import stratified_mean, t_intervals
-from rankwise.metrics.stratified import stratified_means, t_p_values
+from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
 
 
 def naive(column, strata):

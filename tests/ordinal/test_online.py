@@ -15,7 +15,7 @@ import rankwise
 from rankwise import AggregatePRank, PRank, VotedPRank, WidrowHoff
 from rankwise.datasets import make_ordinal_square
 from rankwise.features.affine_powers import AffinePowers
-from rankwise.ordinal.aggregate_prank import LARGEST_SEED
+from rankwise.ordinal.online.aggregate_prank import LARGEST_SEED
 from tests.ordinal.oracles_online import (
     NaivePRank,
     naive_least_mean_squares,
@@ -187,7 +187,7 @@ def test_blocks_inside_are_of_no_matter(learner, degree, square, monkeypatch):
     X, y = square[0][:90], square[1][:90]
     learner = with_params(learner, degree=degree)
     whole = with_params(learner).fit(X, y)
-    monkeypatch.setattr("rankwise.ordinal.online_ranker.BLOCK_ROWS", 7)
+    monkeypatch.setattr("rankwise.ordinal.online.online_ranker.BLOCK_ROWS", 7)
     assert_same_bits(with_params(learner).fit(X, y), whole)
 
 
@@ -212,7 +212,9 @@ def test_threads_change_nothing(rng, monkeypatch):
     X, y = rng.normal(size=(3000, 10)), rng.integers(0, 4, 3000)
     fits = []
     for n_threads in (1, 2, 3):
-        monkeypatch.setattr("rankwise.ordinal.perceptrons.available_threads", lambda n=n_threads: n)
+        monkeypatch.setattr(
+            "rankwise.ordinal.online.perceptrons.available_threads", lambda n=n_threads: n
+        )
         fits.append(AggregatePRank("vote", random_state=0, shuffle=False).fit(X, y))
         fits.append(
             AggregatePRank("vote", random_state=0, shuffle=False).fit(sparse.csr_array(X), y)
@@ -243,8 +245,8 @@ def test_rows_are_shuffled_by_default_in_every_pass(learner, kind, kernel, squar
         rng.randint(LARGEST_SEED)  # of the coins
     orders = np.concatenate([rng.permutation(len(y)) for _ in range(2)])
     stream = type(learner)(**params).partial_fit(kind(X[orders]), y[orders], classes=range(1, 6))
-    monkeypatch.setattr("rankwise.ordinal.online_ranker.BLOCK_ROWS", 70)
-    monkeypatch.setattr("rankwise.ordinal.online_ranker.SUPPORT_BLOCK", 70)
+    monkeypatch.setattr("rankwise.ordinal.online.online_ranker.BLOCK_ROWS", 70)
+    monkeypatch.setattr("rankwise.ordinal.online.online_ranker.SUPPORT_BLOCK", 70)
     assert_same_bits(type(learner)(n_epochs=2, **params).fit(kind(X), y), stream)
 
 

@@ -8,9 +8,9 @@ from scipy import sparse
 
 import rankwise
 from rankwise import ORBoost, evaluate
-from rankwise.ordinal.boosted_rows import row_weights
-from rankwise.solvers.stump_ensemble import StumpEnsemble
-from rankwise.validation import FitData, QueryGroups
+from rankwise.checks.rows import FitData, QueryGroups
+from rankwise.ordinal.boosting.boosted_rows import row_weights
+from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 
 BASES = ["stump", "perceptron", "pocket"]
 EVERY = [(form, base) for form in ("all", "lr") for base in BASES]

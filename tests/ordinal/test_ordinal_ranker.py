@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankwise import ORBoost, OrdinalSVM, PolyOrdinalSVM
+from rankwise.checks.rows import check_rows
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
-from rankwise.validation import check_rows
 
 
 class Threshold(OrdinalRanker):

@@ -22,7 +22,7 @@ from rankwise import (
 from rankwise.groups import QueryGroups
 from rankwise.losses.ordinal_costs import cost_matrix, row_costs, threshold_weights
 from rankwise.losses.threshold_hinge import ThresholdHinge
-from rankwise.solvers.threshold_path import sorted_thresholds
+from rankwise.solvers.svm.threshold_path import sorted_thresholds
 from tests.solvers.test_threshold_svm import liblinear, powers
 
 

@@ -8,7 +8,7 @@ from sklearn.model_selection import train_test_split
 
 import rankwise
 from rankwise import RankingForest, RankingTree
-from rankwise._row_hash import canonical_order
+from rankwise.checks.row_hash import canonical_order
 from rankwise.groups import QueryGroups
 from rankwise.trees.leaves import leaf_classes
 

@@ -15,7 +15,7 @@ from scipy import integrate, special, stats
 from sklearn.svm import LinearSVC
 
 from rankwise import PairwiseELM, RandomNodes, evaluate
-from rankwise.datasets.textfiles import open_text
+from rankwise.datasets.readers.textfiles import open_text
 
 PAGE = Path(__file__).parents[2] / "docs" / "errata.rst"
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GroupKFold
 
-import rankwise.solvers.path_selection as selection
+import rankwise.solvers.least_squares.path_selection as selection
 from rankwise import (
     LinearRegressionRanker,
     LSRRank,
@@ -22,7 +22,7 @@ from rankwise.features.random_nodes import ACTIVATIONS, draw_nodes
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
 from rankwise.metrics import parse
 from rankwise.rankers.closed_form import DEFAULT_GRID
-from rankwise.solvers.folds import content_folds, query_folds
+from rankwise.tuning.folds import content_folds, query_folds
 from tests.oracles import dense_laplacian, ragged_groups
 
 GRID = [0.01, 1.0, 100.0]

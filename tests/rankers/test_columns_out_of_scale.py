@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 
 from rankwise import RankLR, RankSVM
-from rankwise.solvers import score_path
-from rankwise.solvers.score_newton import LinearRows
+from rankwise.solvers.newton import score_path
+from rankwise.solvers.newton.score_newton import LinearRows
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rankwise import CoordinateAscent, evaluate
+from rankwise.checks.rows import FitData, QueryGroups
 from rankwise.metrics import parse
-from rankwise.solvers.coordinate_search import CoordinateSearch
-from rankwise.solvers.measured_rows import MeasuredRows
-from rankwise.validation import FitData, QueryGroups
+from rankwise.solvers.boosting.coordinate_search import CoordinateSearch
+from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from tests.oracles import ragged_groups
 from tests.oracles_metrics import ndcg
 

@@ -11,9 +11,9 @@ from sklearn.model_selection import GroupKFold, KFold
 from rankwise import ELMRank, PairwiseELM, QueryGroups
 from rankwise.features.random_nodes import NodeMap, draw_nodes
 from rankwise.losses.laplacian import QUERY_WEIGHTS
-from rankwise.solvers import stabilised
-from rankwise.solvers.complex_path import C_GRID, LAM_GRID
-from rankwise.solvers.folds import content_folds, query_folds
+from rankwise.solvers.least_squares import stabilised
+from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID
+from rankwise.tuning.folds import content_folds, query_folds
 from tests.oracles import dense_laplacian, literal_elmrank_system, ragged_groups
 
 LAM, C = [1e-3, 0.1], [4.0, 2.0**12, np.inf]

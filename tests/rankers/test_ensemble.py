@@ -25,11 +25,11 @@ from rankwise import (
     StackingRanker,
 )
 from rankwise.base import Ranker
+from rankwise.checks.rows import check_fit
 from rankwise.features.products_map import ProductsMap
 from rankwise.metrics import make_scorer
 from rankwise.rankers.ensemble.held_out import held_out, parts, query_numbers
 from rankwise.rankers.ensemble.members import named_members
-from rankwise.validation import check_fit
 
 MEMBERS = (LinearRegressionRanker(), RidgeRanker(alpha=100.0), PointwiseELM(20, random_state=0))
 BLENDS = [ScoreBlend, BordaBlend, ReciprocalRankBlend]

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import rankwise.persistence
 from rankwise import McRank, evaluate
-from rankwise._row_hash import canonical_order
+from rankwise.checks.row_hash import canonical_order
 from rankwise.groups import QueryGroups
 from tests.oracles import ragged_groups
 

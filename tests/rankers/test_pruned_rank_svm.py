@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from rankwise import PrunedRankSVM, RankSVM
 from rankwise.losses.listed_hinge import ListedHinge
-from rankwise.solvers.pair_selectors import SELECTORS, PairSelector, _numbered
+from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, _numbered
 
 
 @pytest.fixture

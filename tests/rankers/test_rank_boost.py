@@ -8,12 +8,12 @@ import pytest
 
 import rankwise
 from rankwise import RankBoost, evaluate
+from rankwise.checks.rows import FitData, QueryGroups
 from rankwise.datasets import load_dataset
 from rankwise.losses.layered_pairs import layer_pairs
 from rankwise.losses.pair_weights import pair_table
-from rankwise.solvers.pair_boosting import PairBoosting
-from rankwise.solvers.stump_search import StumpSearch
-from rankwise.validation import FitData, QueryGroups
+from rankwise.solvers.boosting.pair_boosting import PairBoosting
+from rankwise.solvers.boosting.stump_search import StumpSearch
 from tests.oracles import ragged_groups
 
 

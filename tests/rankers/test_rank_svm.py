@@ -17,7 +17,7 @@ from sklearn.svm import SVC, LinearSVC
 from rankwise import RankSVM
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, label_codes, pair_table
 from rankwise.losses.pairwise_hinge import PairwiseHinge
-from rankwise.solvers.score_path import kernel_factor
+from rankwise.solvers.newton.score_path import kernel_factor
 
 
 @pytest.fixture

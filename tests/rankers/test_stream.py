@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 from sklearn.base import clone
 
-import rankwise.solvers.gram as gram
-import rankwise.solvers.path_selection as path_selection
+import rankwise.solvers.least_squares.gram as gram
+import rankwise.solvers.least_squares.path_selection as path_selection
 from rankwise import (
     CLSRRank,
     ELMRank,
@@ -53,7 +53,7 @@ def small_chunks(monkeypatch):
     for module in (gram, path_selection):
         monkeypatch.setattr(module, "CHUNK_ROWS", 50)
     monkeypatch.setattr("rankwise.rankers.linear.ridge.CHUNK_ROWS", 50)
-    monkeypatch.setattr("rankwise.solvers.stabilised.CHUNK_ROWS", 50)
+    monkeypatch.setattr("rankwise.solvers.least_squares.stabilised.CHUNK_ROWS", 50)
     monkeypatch.setattr(gram, "GIANT_ROWS", 120)
     monkeypatch.setattr(path_selection, "MEASURED_ROWS", 150)
 

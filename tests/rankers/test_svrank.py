@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold
 import rankwise
 from rankwise import SVRank
 from rankwise.metrics import evaluate
-from rankwise.solvers.svrank_path import svrank_path
+from rankwise.solvers.newton.svrank_path import svrank_path
 
 GAMMA = 0.7
 

@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.linear_model import Ridge
 
 from rankwise.metrics.significance import holm
-from rankwise.metrics.stratified import stratified_means, t_p_values
+from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
 from rankwise.selection import Cell, FoldInfo, Leaderboard, Settings, compare
 from tests.selection.helpers import Column, Moody, graded_data
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from rankwise._threads import available_threads
+from rankwise.runtime.threads import available_threads
 from rankwise.selection import resources
 from rankwise.selection.resources import THREADS_VARIABLE, PeakMemory, threads
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rankwise.selection.cell import DONE, FAILED, Cell, plain
-from rankwise.selection.compare import compare
+from rankwise.selection.comparison import compare
 from rankwise.selection.store import ResultStore
 from tests.selection.forking import Killable
 from tests.selection.helpers import Column, one_fold

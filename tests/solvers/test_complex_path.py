@@ -7,8 +7,13 @@ import pytest
 from scipy import sparse
 
 from rankwise.features.random_nodes import draw_nodes
-from rankwise.solvers import complex_path
-from rankwise.solvers.complex_path import complex_paths, complex_penalties, plan_folds, tune_draws
+from rankwise.solvers.least_squares import complex_path
+from rankwise.solvers.least_squares.complex_path import (
+    complex_paths,
+    complex_penalties,
+    plan_folds,
+    tune_draws,
+)
 
 LAM = np.array([1e-5, 1e-2, 10.0])
 C = np.array([2.0, 2.0**13, np.inf])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import rankwise.solvers.gram as gram_module
+import rankwise.solvers.least_squares.gram as gram_module
 from rankwise.features.random_nodes import draw_nodes
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
-from rankwise.solvers.design import ShiftedColumns
-from rankwise.solvers.folds import content_folds, fold_splits, query_folds
-from rankwise.solvers.gram import Problem, fold_grams, total
+from rankwise.solvers.least_squares.design import ShiftedColumns
+from rankwise.solvers.least_squares.gram import Problem, fold_grams, total
+from rankwise.tuning.folds import content_folds, fold_splits, query_folds
 from tests.oracles import dense_laplacian, ragged_groups
 
 

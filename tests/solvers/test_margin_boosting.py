@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankwise.solvers.margin_boosting import LARGEST_STEP, SLACK, MarginBoosting, class_order
-from rankwise.solvers.perceptron_search import PerceptronSearch
-from rankwise.solvers.stump_search import StumpSearch
+from rankwise.solvers.boosting.margin_boosting import (
+    LARGEST_STEP,
+    SLACK,
+    MarginBoosting,
+    class_order,
+)
+from rankwise.solvers.boosting.perceptron_search import PerceptronSearch
+from rankwise.solvers.boosting.stump_search import StumpSearch
 
 FORMS = pytest.mark.parametrize("form", ["all", "lr"])
 
@@ -160,7 +165,7 @@ def test_order_of_rows_and_threads_change_no_bit(form, rng, monkeypatch):
 def test_many_rows_go_in_parts(form, rng, monkeypatch):
     X, y = rng.normal(size=(500, 3)), rng.integers(0, 3, 500)
     whole, _ = boost(X, y, np.ones(500), 3, form, 10)
-    monkeypatch.setattr("rankwise.solvers.margin_boosting.ROWS_AT_ONCE", 77)
+    monkeypatch.setattr("rankwise.solvers.boosting.margin_boosting.ROWS_AT_ONCE", 77)
     parts, _ = boost(X, y, np.ones(500), 3, form, 10)
     assert [s.loss for s in whole] == [s.loss for s in parts]
 

@@ -8,9 +8,9 @@ from sklearn.svm import SVC
 
 from rankwise.features.kernel import Kernel
 from rankwise.kernels.ordinal_smo import fill_tables, new_tables, place_rows
-from rankwise.solvers import ordinal_smo
-from rankwise.solvers.kernel_rows import kernel_rows
-from rankwise.solvers.ordinal_smo import OrdinalSMO
+from rankwise.solvers.svm import ordinal_smo
+from rankwise.solvers.svm.kernel_rows import kernel_rows
+from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
 
 PERCEPTRON, RBF = Kernel("perceptron"), Kernel("rbf", gamma=0.3)
 PLENTY = 2**30

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.solvers.gram import Gram
-from rankwise.solvers.path import SMALLEST_TRIDIAGONAL, eigen_path, path_coef
+from rankwise.solvers.least_squares.eigen_path import SMALLEST_TRIDIAGONAL, eigen_path, path_coef
+from rankwise.solvers.least_squares.gram import Gram
 
 C = 2.0 ** np.arange(-30, 21, 10)
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rankwise._threads import query_chunks
 from rankwise.losses.pairwise_hinge import PairwiseHinge
-from rankwise.solvers import score_newton
-from rankwise.solvers.score_newton import LinearRows, ScoreNewton
+from rankwise.runtime.threads import query_chunks
+from rankwise.solvers.newton import score_newton
+from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton
 
 N_QUERIES, SIZE, N_COLUMNS = 160, 12, 5
 

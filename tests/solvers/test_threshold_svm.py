@@ -14,9 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from rankwise.losses.threshold_hinge import ThresholdHinge
-from rankwise.solvers.power_rows import PowerRows
-from rankwise.solvers.threshold_descent import ThresholdDescent, solution_of
-from rankwise.solvers.threshold_newton import ThresholdNewton
+from rankwise.solvers.svm.power_rows import PowerRows
+from rankwise.solvers.svm.threshold_descent import ThresholdDescent, solution_of
+from rankwise.solvers.svm.threshold_newton import ThresholdNewton
 
 
 def powers(X, degree):

@@ -27,7 +27,7 @@ LETOR_PARTS = 5
 
 def catalog_names() -> list[str]:
     """Names of the known data sets."""
-    from rankwise.datasets.catalog import known_datasets
+    from rankwise.datasets.catalog.entries import known_datasets
 
     return list(known_datasets())
 

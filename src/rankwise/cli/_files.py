@@ -23,7 +23,7 @@ def read_files(
 ) -> RankingData:
     """Files of one kind as one table; text with a file of group sizes beside it has its queries."""
     from rankwise.datasets import read_grouped, read_letor, read_table
-    from rankwise.datasets._side_names import SIZES, side_file
+    from rankwise.datasets.readers.side_names import SIZES, side_file
 
     are_tables = {is_table_file(path) for path in paths}
     if len(are_tables) > 1:

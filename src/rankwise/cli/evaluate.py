@@ -136,8 +136,8 @@ def _scores(path: Path, data: list[str]) -> _Rows:
 def _read_scores(path: Path) -> Any:
     import numpy as np
 
-    from rankwise.datasets.letor_errors import NUMBER
-    from rankwise.datasets.textfiles import read_text
+    from rankwise.datasets.readers.letor_errors import NUMBER
+    from rankwise.datasets.readers.textfiles import read_text
 
     lines = read_text(path).removesuffix(b"\n").split(b"\n")
     values = np.empty(len(lines))
@@ -153,7 +153,7 @@ def _read_scores(path: Path) -> Any:
 
 def _first_line(path: Path) -> str:
     """The first line that is not blank."""
-    from rankwise.datasets.textfiles import open_text
+    from rankwise.datasets.readers.textfiles import open_text
 
     file = open_text(path)
     head = file.read(file.start, file.start + _HEAD_BYTES).decode("utf-8", "replace")

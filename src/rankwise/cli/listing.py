@@ -85,7 +85,7 @@ def _presets() -> list[dict[str, Any]]:
 
 
 def _datasets() -> list[dict[str, Any]]:
-    from rankwise.datasets.catalog import known_datasets
+    from rankwise.datasets.catalog.entries import known_datasets
 
     return [
         {

@@ -46,10 +46,10 @@ def predict(
     Scores are what rows are ranked by; of an ordinal model MAE, Kappa and the like need --classes.
     With --json they stand in the JSON where there is no --out, else the name of the file.
     """
-    from rankwise._routing import call_with
     from rankwise.cli._data import load_table
     from rankwise.metrics.predicting import innermost, scores_of
     from rankwise.persistence import load
+    from rankwise.runtime.routing import call_with
 
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is no model file.")
@@ -81,7 +81,7 @@ def predict(
 
             write_run(Run.from_data(table, told, tag), out)
         else:
-            from rankwise.datasets._output import write_file
+            from rankwise.datasets.writers.output import write_file
 
             write_file(out, _lines(told.tolist()).encode())
     if json:

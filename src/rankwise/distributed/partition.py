@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._threads import Lanes
+from rankwise.checks.rows import FitData
 from rankwise.distributed.planning import MEASURES, QUERIES, Plan, as_stream
 from rankwise.distributed.sums import Edge, GramEdge, Measured, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
-from rankwise.rankers.checked_stream import CheckedStream
 from rankwise.rankers.streamed import HeldOut, feed
-from rankwise.solvers import gram, path_selection
-from rankwise.solvers.cutting import QueryCutter, RowCutter, join_ids
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.stream_grams import StreamGrams
+from rankwise.runtime.threads import Lanes
+from rankwise.solvers.least_squares import gram, path_selection
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.stream_grams import StreamGrams
+from rankwise.streams.checked_stream import CheckedStream
+from rankwise.streams.query_cutting import QueryCutter, RowCutter, join_ids
 from rankwise.typing import Float64Array
-from rankwise.validation import FitData
 
 
 def partition_statistics(

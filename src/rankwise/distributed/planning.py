@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rankwise._threads import single_threaded_blas
-from rankwise.datasets import stream
 from rankwise.distributed.sums import Statistics
 from rankwise.features.nystroem_map import NystroemMap
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.checked_stream import CheckedStream
 from rankwise.rankers.closed_form import DEFAULT_FOLDS, ClosedFormRanker
-from rankwise.solvers import gram
-from rankwise.solvers.cutting import join_ids
-from rankwise.solvers.design import Design
-from rankwise.solvers.folds import query_folds
-from rankwise.solvers.gram import Problem, total
-from rankwise.solvers.path_selection import PathFit, gram_coef, solve_folds
-from rankwise.solvers.penalty import Penalties
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.least_squares import gram
+from rankwise.solvers.least_squares.design import Design
+from rankwise.solvers.least_squares.gram import Problem, total
+from rankwise.solvers.least_squares.path_selection import PathFit, gram_coef, solve_folds
+from rankwise.streams.checked_stream import CheckedStream
+from rankwise.streams.query_cutting import join_ids
+from rankwise.streams.row_stream import stream
+from rankwise.tuning.folds import query_folds
+from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Int64Array
 
 QUERIES, SUMS, MEASURES, FINISHED = "queries", "sums", "measures", "finished"

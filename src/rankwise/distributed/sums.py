@@ -15,10 +15,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankwise.metrics.measure import Measure
-from rankwise.solvers.cutting import QueryNumbers
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.held_out import sums_defined
-from rankwise.solvers.statistics import Gram, OpenQuery
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
+from rankwise.streams.query_cutting import QueryNumbers
+from rankwise.tuning.held_out import sums_defined
 from rankwise.typing import Float64Array
 
 
@@ -78,7 +78,7 @@ class ScoreEdge:
 
     def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Measured]:
         from rankwise.groups import QueryGroups
-        from rankwise.solvers.held_out import per_query
+        from rankwise.tuning.held_out import per_query
 
         assert measure is not None
         values = per_query(measure, self.y, self.scores, QueryGroups.single(len(self.y)))

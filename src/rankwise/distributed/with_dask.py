@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.row_stream import RowStream
-from rankwise.datasets.table import QUERY_NAMES
+from rankwise.datasets.readers.table import QUERY_NAMES
 from rankwise.distributed.partition import partition_statistics
 from rankwise.distributed.planning import Plan, as_stream, plan, solve
 from rankwise.distributed.sums import Statistics, merge
+from rankwise.streams.row_stream import RowStream
 
 try:
     from dask.base import compute

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from rankwise.datasets._checksums import text_sha256
+from rankwise.datasets.catalog.checksums import text_sha256
 from rankwise.experiments.base import Cell, Experiment
 from rankwise.selection.fingerprint import fingerprint
 from rankwise.selection.provenance import library_versions

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rankwise.datasets._output import write_file
+from rankwise.datasets.writers.output import write_file
 from rankwise.experiments.base import Figure, Table, Value, Verdict
 from rankwise.experiments.plots import plot_figure, plot_table
 from rankwise.experiments.reproduction import CSV_COLUMNS, Reproduction

@@ -11,11 +11,11 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
-from rankwise._threads import available_threads
 from rankwise.experiments.base import Cell, Experiment
 from rankwise.experiments.identity import cell_key, code_key, files_key
 from rankwise.experiments.registry import find_experiment
 from rankwise.experiments.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
+from rankwise.runtime.threads import available_threads
 from rankwise.selection.cell import plain
 from rankwise.selection.lines import JsonLines
 from rankwise.selection.provenance import library_versions

@@ -1,7 +1,5 @@
 """Why is A above B: differences of scores shared out among the features."""
 
-from rankwise.explain.explanation import PairExplanation, RankingExplanation
-from rankwise.explain.pair import explain_pair
-from rankwise.explain.ranking import explain_ranking
+import lazy_loader as _lazy
 
-__all__ = ["PairExplanation", "RankingExplanation", "explain_pair", "explain_ranking"]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

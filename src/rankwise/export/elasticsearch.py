@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rankwise.datasets._output import write_file
+from rankwise.datasets.writers.output import write_file
 from rankwise.export.features import feature_names
 from rankwise.export.parts import LinearPart, composed, part_of
 from rankwise.export.ranklib import ranklib_text

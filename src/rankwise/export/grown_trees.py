@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.export.maps import Chain, Nodes, ScoreTree, Trees, linear
-from rankwise.solvers.stump_ensemble import StumpEnsemble
+from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.trees.tree import Tree
 from rankwise.typing import Float64Array
 

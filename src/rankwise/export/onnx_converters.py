@@ -28,7 +28,7 @@ from rankwise.export.onnx_trees import write_trees
 SCORE, LABEL = "score", "label"
 
 
-def register(*, loaded_only: bool = False) -> None:
+def register_onnx_converters(*, loaded_only: bool = False) -> None:
     """Make skl2onnx know every estimator of the registry that has a form to export.
 
     Estimators whose extra is not installed are left out. Rankers have the output "score", ordinal
@@ -79,7 +79,7 @@ def convert(
     ExportError
         Where skl2onnx does not know a step.
     """
-    register(loaded_only=True)
+    register_onnx_converters(loaded_only=True)
     if hasattr(estimator, "steps"):  # skl2onnx does not know steps that are none
         kept = [step for step in estimator.steps if step[1] not in (None, "passthrough")]
         estimator = Pipeline(kept)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets._output import write_file
+from rankwise.datasets.writers.output import write_file
 from rankwise.export.maps import ScoreTree
 from rankwise.export.parts import (
     LinearPart,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets._output import write_file
+from rankwise.datasets.writers.output import write_file
 from rankwise.export.features import feature_names
 from rankwise.export.float32 import before_slack
 from rankwise.export.maps import Affine, Nodes, Scaled, ScoreTree

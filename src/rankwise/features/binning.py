@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._threads import thread_map
 from rankwise.kernels.binning import find_cuts, write_codes
+from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 MAX_BINS = 255  # codes are one byte, and missing values need one of them

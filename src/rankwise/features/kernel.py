@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from rankwise._structure import Number, Optional, Plain, Rule, Word, require
-from rankwise._threads import thread_map
 from rankwise.features.distances import absolute_distances_to, squared_distances_to
+from rankwise.runtime.threads import thread_map
+from rankwise.structure.rules import Number, Optional, Plain, Rule, Word, require
 from rankwise.typing import Float64Array, FloatArray, Matrix
 
 # Rows evaluated at a time: a slice of distances is turned into values while it is in the caches.

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankwise._row_hash import distinct_rows
+from rankwise.checks.row_hash import distinct_rows
+from rankwise.checks.rows import FitData
 from rankwise.features.distances import absolute_distances_to, squared_distances_to
 from rankwise.features.kernel import Kernel
 from rankwise.typing import Float64Array, Matrix
-from rankwise.validation import FitData
 
 __all__ = [
     "Kernel",

@@ -9,7 +9,7 @@
 
 Rows are drawn in the order of a salted hash of their content, repeated rows once: neither the order
 of the rows nor repetition changes the draw, and rows that come in parts are drawn alike
-(:class:`rankwise._row_hash.LeastRows`).
+(:class:`rankwise.checks.row_hash.LeastRows`).
 
 References
 ----------
@@ -26,7 +26,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from rankwise._row_hash import distinct_rows
+from rankwise.checks.row_hash import distinct_rows
 from rankwise.features.distances import squared_distances_to
 from rankwise.features.kernel import Kernel
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map

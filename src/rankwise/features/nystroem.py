@@ -15,13 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._dominant_columns import ColumnLimit, kernel_limit, warn_of_dominant_columns
-from rankwise._finite import FiniteResults
-from rankwise._structure import TRAINED_ON, Number, Optional, Part, Rows, Rule
+from rankwise.checks.rows import check_rows
 from rankwise.features.kernels import KERNELS, resolve_kernel
 from rankwise.features.landmarks import METHODS, draw_landmarks, draw_nystroem_map
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import TRAINED_ON, Number, Optional, Part, Rows, Rule
 from rankwise.typing import ArrayLike, FloatArray, FrameLike
-from rankwise.validation import check_rows
 
 __all__ = ["Nystroem", "NystroemMap", "draw_landmarks", "draw_nystroem_map", "nystroem_map"]
 

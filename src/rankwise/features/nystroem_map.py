@@ -24,8 +24,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import get_lapack_funcs, solve_triangular
 
-from rankwise._structure import Part, Rows, Rule, floats, require
 from rankwise.features.kernel import Kernel
+from rankwise.structure.rules import Part, Rows, Rule, floats, require
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
 # Rows mapped at a time: their kernel values stay in a core's caches until they are multiplied.

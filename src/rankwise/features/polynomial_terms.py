@@ -19,10 +19,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankwise._finite import FiniteResults
-from rankwise._structure import TRAINED_ON, Rule, integers, require
+from rankwise.checks.rows import check_rows
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import TRAINED_ON, Rule, integers, require
 from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix
-from rankwise.validation import check_rows
 
 TERMS = ("powers", "random", "cross")
 SLICE_ROWS = 512

@@ -18,12 +18,19 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._finite import FiniteResults
-from rankwise._structure import TRAINED_ON, Rule, Sometimes, floats, require, require_attributes
+from rankwise.checks.rows import check_rows
 from rankwise.features.query_ranks import centred_ranks, ranks_among
 from rankwise.groups import QueryGroups
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import (
+    TRAINED_ON,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+    require_attributes,
+)
 from rankwise.typing import ArrayLike, FloatArray, FrameLike
-from rankwise.validation import check_rows
 
 
 class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -26,12 +26,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._dominant_columns import DISTANCES, ColumnLimit, warn_of_dominant_columns
-from rankwise._finite import FiniteResults
-from rankwise._structure import TRAINED_ON, Number, Rule, floats
+from rankwise.checks.rows import check_rows
 from rankwise.features.kernels import median_gamma
 from rankwise.features.random_nodes import SLICE_ROWS
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import TRAINED_ON, Number, Rule, floats
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
-from rankwise.validation import check_rows
 
 FOURIER_KERNELS = ("rbf", "laplacian")
 

@@ -26,10 +26,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._dominant_columns import ColumnLimit, node_limit, warn_of_dominant_columns
-from rankwise._finite import FiniteResults
-from rankwise._structure import TRAINED_ON, Number, Rule, Word, floats
+from rankwise.checks.rows import check_rows
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import TRAINED_ON, Number, Rule, Word, floats
 from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix
-from rankwise.validation import check_rows
 
 Activation = Literal["sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"]
 WeightLaw = Literal["uniform", "normal"]

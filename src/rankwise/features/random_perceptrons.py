@@ -31,11 +31,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._finite import FiniteResults
-from rankwise._row_hash import distinct_rows
-from rankwise._structure import TRAINED_ON, Either, Number, Rule, floats, integers
+from rankwise.checks.row_hash import distinct_rows
+from rankwise.checks.rows import check_rows
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import TRAINED_ON, Either, Number, Rule, floats, integers
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
-from rankwise.validation import check_rows
 
 SIGN_KERNELS = ("perceptron", "stump")
 SLICE_ROWS = 512

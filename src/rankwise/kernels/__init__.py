@@ -1,1 +1,1 @@
-"""Compiled loops (imports numpy and rankwise._jit, nothing else)."""
+"""Compiled loops (imports numpy and rankwise.runtime.jit, nothing else)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 SLACK = 1 + 1e-12  # sums of weights differ in their last digits with the order of equal values
 

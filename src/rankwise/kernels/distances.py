@@ -10,7 +10,7 @@ Columns of ``zt`` are rows of Z; the number of features is a multiple of 4 (zero
 
 from __future__ import annotations
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 
 @njit(fastmath=frozenset({"contract"}))

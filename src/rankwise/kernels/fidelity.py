@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 
 @njit

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 SIGN = np.uint64(1 << 63)
 BYTE = np.uint64(255)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 
 @njit

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 BITS = 60  # of a sum of integers
 LARGEST_EXPONENT = 1000

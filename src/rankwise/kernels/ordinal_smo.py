@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 CONTRACT = frozenset({"contract"})
 CONVERGED, STEPS_DONE, ROW_MISSING = 0, 1, 2

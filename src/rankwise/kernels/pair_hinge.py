@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 _MOVES_PER_ROW = 8  # of an insertion sort, beyond which a merge sort is quicker
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import REASSOCIATE, njit
+from rankwise.runtime.jit import REASSOCIATE, njit
 
 _LARGEST = 600.0  # difference of scores: products of their exponentials are finite
 _FULL = 1e30  # a product that takes one more factor up to exp(600)

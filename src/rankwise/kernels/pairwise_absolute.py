@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 # Excess over the capacity of a cut, relative to the size of its terms, that is rounding.
 SLACK = 1e-13

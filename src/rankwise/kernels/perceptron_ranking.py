@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 # Columns of ``tallies``: rows since the last mistake, mistakes, ranks off in total.
 SURVIVAL, MISTAKES, LOSS = 0, 1, 2

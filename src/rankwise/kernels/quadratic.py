@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 ROOT = np.sqrt(2.0)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 _13, _7, _17, _11 = np.uint64(13), np.uint64(7), np.uint64(17), np.uint64(11)
 

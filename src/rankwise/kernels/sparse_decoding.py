@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import REASSOCIATE, njit
+from rankwise.runtime.jit import REASSOCIATE, njit
 
 # A pivot that is this share of its column or less is rounding.
 TINY_PIVOT = 1e-10

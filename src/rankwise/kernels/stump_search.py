@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 BLOCK = 16384  # rows, whose weights stay in a core's cache
 

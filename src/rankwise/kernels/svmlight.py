@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 # Fields of ``plan`` (what to do) and ``state`` (what happened), both int64.
 START, STOP, ROW, BASE, WIDTH, DENSE, TEXT_QID, ROW_STOP = range(8)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 COUNT_UP_TO = 256
 FEW_GRADES = 8

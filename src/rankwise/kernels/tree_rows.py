@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 NEW = np.uint32(1 << 31)  # the value differs from that of the entry before
 MISSING = np.uint32(1 << 30)

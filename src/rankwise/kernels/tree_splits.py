@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._jit import njit
+from rankwise.runtime.jit import njit
 
 RANKS, DISTANCES, GINI, ENTROPY, ABSOLUTE = 0, 1, 2, 3, 4
 NEW = np.uint32(1 << 31)  # the value differs from that of the entry before

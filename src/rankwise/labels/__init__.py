@@ -1,40 +1,11 @@
-"""Estimators for rows that have several labels, or whose errors differ in cost.
-
-Public names are imported when first used.
-"""
+"""Estimators for rows that have several labels, or whose errors differ in cost."""
 
 import warnings as _warnings
-from importlib import import_module as _import_module
-from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-if TYPE_CHECKING:
-    from rankwise._costs import ClassCosts, RowCosts
-    from rankwise.labels.splits import fit_splits, plst_path
-    from rankwise.losses.class_costs import confusion_costs, ordinal_costs, random_costs
-    from rankwise.losses.pair_costs import all_pairs_costs
+import lazy_loader as _lazy
 
-_WHERE = {
-    "ClassCosts": "rankwise._costs",
-    "RowCosts": "rankwise._costs",
-    "all_pairs_costs": "rankwise.losses.pair_costs",
-    "confusion_costs": "rankwise.losses.class_costs",
-    "fit_splits": "rankwise.labels.splits",
-    "ordinal_costs": "rankwise.losses.class_costs",
-    "plst_path": "rankwise.labels.splits",
-    "random_costs": "rankwise.losses.class_costs",
-}
-
-__all__ = [
-    "ClassCosts",
-    "RowCosts",
-    "all_pairs_costs",
-    "confusion_costs",
-    "fit_splits",
-    "ordinal_costs",
-    "plst_path",
-    "random_costs",
-]
+_public, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> _Any:
@@ -46,13 +17,5 @@ def __getattr__(name: str) -> _Any:
             FutureWarning,
             stacklevel=2,
         )
-        return __getattr__("all_pairs_costs")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'rankwise.labels' has no attribute {name!r}")
-    value = getattr(_import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+        name = "all_pairs_costs"
+    return _public(name)

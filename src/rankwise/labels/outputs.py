@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from rankwise._routing import fit_with
+from rankwise.runtime.routing import fit_with
 from rankwise.typing import Float64Array, Matrix
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankwise._row_hash import canonical_order
-from rankwise._threads import query_chunks
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData
 from rankwise.kernels.pair_boosting import weigh_pairs
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight, pair_table, query_scale
+from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Float64Array, Int64Array
-from rankwise.validation import FitData
 
 ROWS_AT_ONCE = 131_072
 

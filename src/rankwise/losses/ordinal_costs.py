@@ -21,11 +21,11 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._costs import cost_numbers
+from rankwise.checks.costs import cost_numbers
+from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.kernels.err_costs import err_costs
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
-from rankwise.validation import FitData
 
 BY_CLASS = ("absolute", "squared", "zero_one")
 COSTS = (*BY_CLASS, "err")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._classes import class_positions
-from rankwise._routing import call_with
+from rankwise.checks.classes import class_positions
 from rankwise.metrics.measure import Measure
+from rankwise.runtime.routing import call_with
 from rankwise.typing import ArrayLike, Float64Array
 
 

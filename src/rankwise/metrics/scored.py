@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._threads import available_threads, query_chunks, thread_map
 from rankwise.groups import QueryGroups
 from rankwise.kernels.topk import best_grades, rank_long_rows, rank_rows, relevance_sums
+from rankwise.metrics.agreement.pairs import PairCounts, count_pairs
 from rankwise.metrics.conventions import LARGEST_GRADE, discounts
-from rankwise.metrics.pairs import PairCounts, count_pairs
+from rankwise.runtime.threads import available_threads, query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array
 
 # Work that takes less than this on one thread is not worth waiting for another.

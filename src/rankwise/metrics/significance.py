@@ -9,16 +9,16 @@ have :func:`t_intervals` or :func:`bootstrap_intervals`. Queries that do not cou
 
 from __future__ import annotations
 
-from rankwise.metrics.against_best import Comparison, compare_to_best
-from rankwise.metrics.effects import cliffs_delta, cohens_d, rank_biserial
-from rankwise.metrics.intervals import (
+from rankwise.metrics.statistics.against_best import Comparison, compare_to_best
+from rankwise.metrics.statistics.effects import cliffs_delta, cohens_d, rank_biserial
+from rankwise.metrics.statistics.intervals import (
     Interval,
     bootstrap_interval,
     bootstrap_intervals,
 )
-from rankwise.metrics.multiplicity import benjamini_hochberg, bonferroni, holm
-from rankwise.metrics.paired import PairedTest, paired_test
-from rankwise.metrics.stratified import stratified_mean, t_intervals
+from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
+from rankwise.metrics.statistics.paired import PairedTest, paired_test
+from rankwise.metrics.statistics.stratified import stratified_mean, t_intervals
 
 __all__ = [
     "Comparison",

@@ -1,1 +1,5 @@
 """Ordinal estimators: classifiers over ordered classes that rank by one score."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

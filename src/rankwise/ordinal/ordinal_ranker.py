@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from rankwise._classes import rank_distances
-from rankwise._finite import FiniteResults
-from rankwise._structure import TRAINED_ON, Labels, Rule, Word, floats
+from rankwise.checks.classes import rank_distances
+from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
-from rankwise.validation import FitData, check_fit, check_weight
 
 SCORE_NAME = "-MAE"
 

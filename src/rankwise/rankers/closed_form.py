@@ -17,20 +17,16 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._structure import Many, Number, Part, Plain, Rule, Sometimes, floats
-from rankwise._threads import single_threaded_blas, thread_imap
-from rankwise.datasets.row_stream import RowStream
+from rankwise.checks.column_ranges import target_power
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
 from rankwise.rankers.streamed import check_rereadable, fit_stream, read_head
-from rankwise.solvers.column_ranges import target_power
-from rankwise.solvers.design import Design, LinearDesign, NodeDesign
-from rankwise.solvers.folds import DEFAULT_FOLDS, row_splits
-from rankwise.solvers.gram import CHUNK_ROWS, Gram, Problem
-from rankwise.solvers.held_out import mean_defined
-from rankwise.solvers.path_selection import (
+from rankwise.runtime.threads import single_threaded_blas, thread_imap
+from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, Problem
+from rankwise.solvers.least_squares.path_selection import (
     PathFit,
     fit_path,
     fit_path_cv,
@@ -40,10 +36,14 @@ from rankwise.solvers.path_selection import (
     fit_path_val,
     gram_coef,
 )
-from rankwise.solvers.penalty import Penalties, Scale, inverse
-from rankwise.solvers.streaming import RunningGram
+from rankwise.solvers.least_squares.streaming import RunningGram
+from rankwise.streams.checked_stream import StreamData
+from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import Many, Number, Part, Plain, Rule, Sometimes, floats
+from rankwise.tuning.folds import DEFAULT_FOLDS, row_splits
+from rankwise.tuning.held_out import mean_defined
+from rankwise.tuning.penalty import Penalties, Scale, inverse
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
-from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 # Zong & Huang's grid: 2^-30, 2^-28, ..., 2^20.
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)

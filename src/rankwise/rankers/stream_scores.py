@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from rankwise.base import Ranker
-from rankwise.datasets.row_stream import Chunk, RowStream
+from rankwise.checks.rows import FitData, check_names, check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
 from rankwise.metrics.default import RunningScore
-from rankwise.rankers.checked_stream import grouped
-from rankwise.solvers import path_selection
-from rankwise.solvers.cutting import QueryCutter, plain_id
-from rankwise.solvers.gram import Problem
+from rankwise.solvers.least_squares import path_selection
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.streams.checked_stream import grouped
+from rankwise.streams.query_cutting import QueryCutter, plain_id
+from rankwise.streams.row_stream import Chunk, RowStream
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-from rankwise.validation import FitData, check_names, check_target, check_weight
 
 
 class StreamRanker(Ranker):

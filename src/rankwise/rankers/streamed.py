@@ -1,10 +1,10 @@
 """Closed forms of rows that need not fit in memory.
 
-The statistics of :mod:`rankwise.solvers.stream_grams` take one pass; choosing by folds of queries
-takes one before it, which reads the query ids (folds depend on all of them), and one after it,
-which measures held-out queries under every penalty. Cuts, precision and order of all sums are
-those of rows in memory, and so are the bits of the result (to rounding where a query of more than
-``GIANT_ROWS`` rows counts pairs of different grades only).
+The statistics of :mod:`rankwise.solvers.least_squares.stream_grams` take one pass; choosing by
+folds of queries takes one before it, which reads the query ids (folds depend on all of them), and
+one after it, which measures held-out queries under every penalty. Cuts, precision and order of all
+sums are those of rows in memory, and so are the bits of the result (to rounding where a query of
+more than ``GIANT_ROWS`` rows counts pairs of different grades only).
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._threads import Lanes
-from rankwise.datasets.row_stream import RowStream
+from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.checked_stream import CheckedStream, StreamData
-from rankwise.solvers import gram, path_selection
-from rankwise.solvers.cutting import QueryCutter, RowCutter
-from rankwise.solvers.design import Design
-from rankwise.solvers.folds import query_folds
-from rankwise.solvers.gram import BlockMap, Gram, Problem, is_precise, total
-from rankwise.solvers.held_out import RunningMean, sums_defined
-from rankwise.solvers.path_selection import (
+from rankwise.runtime.threads import Lanes
+from rankwise.solvers.least_squares import gram, path_selection
+from rankwise.solvers.least_squares.design import Design
+from rankwise.solvers.least_squares.gram import BlockMap, Gram, Problem, is_precise, total
+from rankwise.solvers.least_squares.path_selection import (
     PathFit,
     gram_coef,
     held_out,
     measure_blocks,
     solve_folds,
 )
-from rankwise.solvers.penalty import Penalties
-from rankwise.solvers.stream_grams import StreamGrams
+from rankwise.solvers.least_squares.stream_grams import StreamGrams
+from rankwise.streams.checked_stream import CheckedStream, StreamData
+from rankwise.streams.query_cutting import QueryCutter, RowCutter
+from rankwise.streams.row_stream import RowStream
+from rankwise.tuning.folds import query_folds
+from rankwise.tuning.held_out import RunningMean, sums_defined
+from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array, Matrix
-from rankwise.validation import FitData
 
 
 def read_head(estimator: Any, rows: RowStream, y: Any, qid: Any, sample_weight: Any) -> FitData:

@@ -1,18 +1,5 @@
 """Reports: plots of a comparison and one self-contained HTML page of it."""
 
-from rankwise.report.explanation_plots import plot_contributions
-from rankwise.report.html import write_report
-from rankwise.report.plots import plot_curves, plot_differences, plot_paths
-from rankwise.report.rank_plots import plot_confusion, plot_thresholds
-from rankwise.report.tree_plot import plot_tree
+import lazy_loader as _lazy
 
-__all__ = [
-    "plot_confusion",
-    "plot_contributions",
-    "plot_curves",
-    "plot_differences",
-    "plot_paths",
-    "plot_thresholds",
-    "plot_tree",
-    "write_report",
-]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankwise.datasets._output import write_file
+from rankwise.datasets.writers.output import write_file
 from rankwise.report.figures import figures
 from rankwise.report.page import render
 from rankwise.report.sections import (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._classes import order_labels
+from rankwise.checks.classes import order_labels
 from rankwise.metrics import Confusion
 from rankwise.selection.ranks import bin_edges
 from rankwise.typing import ArrayLike, Float64Array, FrameLike

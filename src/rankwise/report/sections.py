@@ -11,7 +11,7 @@ from rankwise.report.text import number, signed
 from rankwise.selection.table import how_tested, joint_interval
 
 if TYPE_CHECKING:
-    from rankwise.datasets.lint_report import LintReport
+    from rankwise.datasets.linting.report import LintReport
     from rankwise.selection import Leaderboard
 
 BAR_WIDTH = 180.0

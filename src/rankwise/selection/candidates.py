@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from rankwise._registry import REGISTRY, Entry
-from rankwise._routing import check_ranker
+from rankwise.runtime.routing import check_ranker
 from rankwise.selection.fingerprint import canonical
 from rankwise.selection.origin import origin
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankwise._routing import fit_with, takes_validation
 from rankwise.datasets.data import RankingData
+from rankwise.runtime.routing import fit_with, takes_validation
 
 __all__ = ["fit", "takes_validation"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets._output import write_file
+from rankwise.datasets.writers.output import write_file
 from rankwise.metrics import parse
 from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
 from rankwise.selection.lines import writing

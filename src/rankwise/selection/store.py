@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets._output import replace_files
+from rankwise.datasets.writers.output import replace_files
 from rankwise.selection.cell import DONE, Cell
 from rankwise.selection.lines import JsonLines, sync_folder, writing
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rankwise.metrics.against_best import check_correction
+from rankwise.metrics.statistics.against_best import check_correction
 
 if TYPE_CHECKING:
     from rankwise.selection.leaderboard import Leaderboard

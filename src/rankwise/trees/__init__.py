@@ -1,5 +1,5 @@
 """Decision trees over ordered classes: growing, and what is done with grown ones."""
 
-from rankwise.trees.text import export_text
+import lazy_loader as _lazy
 
-__all__ = ["export_text"]
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._threads import thread_map
 from rankwise.features.binning import Binning, find_bins, midpoints
 from rankwise.kernels.tree_rows import part_rows
 from rankwise.kernels.tree_splits import scan_bins
+from rankwise.runtime.threads import thread_map
 from rankwise.trees.criterion import Criterion
 from rankwise.trees.frontier import (
     Frontier,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from rankwise._classes import declared_classes, is_missing
-from rankwise._structure import Number, Plain, Rule, Table, require
+from rankwise.checks.classes import declared_classes, is_missing
+from rankwise.structure.rules import Number, Plain, Rule, Table, require
 from rankwise.typing import Float64Array, FrameLike
 
 FROM_DTYPE = "from_dtype"

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._threads import thread_map
 from rankwise.kernels.tree_rows import mark_coded
+from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, Int64Array
 
 CHUNK_ROWS = 32_768  # rows of nodes that one thread takes at a time

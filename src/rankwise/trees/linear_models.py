@@ -17,8 +17,8 @@ import numpy as np
 import scipy.linalg
 from sklearn.tree import DecisionTreeRegressor
 
-from rankwise._finite import foreign_range
-from rankwise._structure import Array, Rule, check_children, floats, integers, require
+from rankwise.runtime.finite import foreign_range
+from rankwise.structure.rules import Array, Rule, check_children, floats, integers, require
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 LEAF = -1

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._threads import thread_map
 from rankwise.kernels.tree_splits import UNSEEN, search_subsets
+from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 

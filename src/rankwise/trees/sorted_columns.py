@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._threads import thread_map
 from rankwise.features.binning import midpoints
 from rankwise.kernels.tree_rows import mark_sorted, part_rows, part_sorted
 from rankwise.kernels.tree_splits import MISSING, NEW, ROW, scan_sorted
+from rankwise.runtime.threads import thread_map
 from rankwise.trees.criterion import Criterion
 from rankwise.trees.frontier import (
     Frontier,

@@ -12,9 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankwise._structure import Array, Rule, booleans, check_children, floats, integers, require
-from rankwise._threads import thread_map
 from rankwise.kernels.tree_paths import find_leaves
+from rankwise.runtime.threads import thread_map
+from rankwise.structure.rules import (
+    Array,
+    Rule,
+    booleans,
+    check_children,
+    floats,
+    integers,
+    require,
+)
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 CHUNK_ROWS = 8192

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 import rankwise
 from rankwise import QueryGroups
-from rankwise._row_hash import canonical_order
+from rankwise.checks.row_hash import canonical_order
 from rankwise.metrics import parse
 from rankwise.rankers.adapters._common import TrainingRows
 from rankwise.rankers.adapters._stored import StoredTreesError

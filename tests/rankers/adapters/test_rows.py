@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from rankwise import QueryGroups
-from rankwise._row_hash import canonical_order
+from rankwise.checks.row_hash import canonical_order
 from rankwise.rankers.adapters._rows import deal_large_queries
 
 

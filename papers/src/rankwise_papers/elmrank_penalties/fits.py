@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.solvers.svrank_path import svrank_path
+from rankwise.solvers.newton.svrank_path import svrank_path
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.families import FOLD_SEED
 from rankwise_papers.elmrank_recommendation.kernel_grid import fit_grid

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 
 from rankwise import RankSVM
-from rankwise.solvers.complex_path import tune_draws
+from rankwise.solvers.least_squares.complex_path import tune_draws
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.elmrank_recommendation.elm_methods import node_draws
 from rankwise_papers.elmrank_recommendation.kernel_grid import fit_grid

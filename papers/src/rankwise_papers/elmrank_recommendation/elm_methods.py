@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankwise.features.random_nodes import NodeMap, draw_nodes
-from rankwise.solvers.complex_path import tune_draws
+from rankwise.solvers.least_squares.complex_path import tune_draws
 from rankwise.typing import Float64Array
 from rankwise_papers.elmrank_recommendation.reviewers import Reviewer
 

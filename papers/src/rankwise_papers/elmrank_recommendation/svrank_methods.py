@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rankwise.solvers.svrank_path import svrank_path
+from rankwise.solvers.newton.svrank_path import svrank_path
 from rankwise.typing import Float64Array, Int64Array
 from rankwise_papers.elmrank_recommendation.kernel_grid import KernelGrid
 from rankwise_papers.elmrank_recommendation.kernel_methods import Kernels

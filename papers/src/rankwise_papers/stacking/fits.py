@@ -13,6 +13,7 @@ import numpy as np
 
 from rankwise import QueryScaler, RankLR
 from rankwise._registry import REGISTRY
+from rankwise.checks.rows import FitData
 from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.experiments import Cell
 from rankwise.features.products_map import ProductsMap
@@ -27,7 +28,6 @@ from rankwise.rankers.ensemble.held_out import (
 )
 from rankwise.selection.tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
-from rankwise.validation import FitData
 from rankwise_papers.stacking.plan import BLENDS, MEASURES, N_FOLDS, SEED, SELECT
 
 

@@ -142,9 +142,9 @@ def times(cell: Cell) -> dict[str, float]:
 
 def _axes(model: Any, X: Any, Y: Any) -> Any:
     """The axes alone, without the regression."""
-    from rankwise._label_sets import check_indicator
-    from rankwise.solvers.label_axes import centred_products, leading_axes
-    from rankwise.solvers.label_statistics import products_of_labels
+    from rankwise.checks.labels import check_indicator
+    from rankwise.solvers.labels.label_axes import centred_products, leading_axes
+    from rankwise.solvers.labels.label_statistics import products_of_labels
 
     ones = check_indicator(Y, Y.shape[0])
     means = np.asarray(ones.sum(axis=0)).ravel() / Y.shape[0]

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rankwise import PLST, CompressedSensing, ModelTree
 from rankwise.experiments import Cell
-from rankwise.solvers.sparse_recovery import cosamp
+from rankwise.solvers.labels.sparse_recovery import cosamp
 from rankwise_papers.tai2012.parts import (
     dense_labels,
     hamming,

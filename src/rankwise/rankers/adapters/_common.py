@@ -20,15 +20,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._row_hash import canonical_order
-from rankwise._structure import Bytes, Number, Plain, Rule, Sometimes, floats, require
-from rankwise._threads import available_threads
 from rankwise.base import Ranker
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.runtime.threads import available_threads
+from rankwise.structure.rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
-from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")

@@ -15,7 +15,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise._finite import foreign_range
 from rankwise.rankers.adapters._common import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
@@ -25,6 +24,7 @@ from rankwise.rankers.adapters._common import (
     ValidationMonitor,
 )
 from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
+from rankwise.runtime.finite import foreign_range
 from rankwise.typing import Matrix
 
 try:

@@ -13,13 +13,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from rankwise._structure import Number, Rule, floats, integers
+from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
-from rankwise.solvers.measured_rows import MeasuredRows
-from rankwise.solvers.query_boosting import QueryBoosting, QueryStage
-from rankwise.solvers.staged_measure import StagedMeasure
-from rankwise.validation import FitData
+from rankwise.solvers.boosting.measured_rows import MeasuredRows
+from rankwise.solvers.boosting.query_boosting import QueryBoosting, QueryStage
+from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.structure.rules import Number, Rule, floats, integers
 
 
 class AdaRank(MeasureRanker):

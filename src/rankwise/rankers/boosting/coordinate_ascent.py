@@ -15,13 +15,13 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from rankwise._structure import Number, Plain, Rule
+from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
-from rankwise.solvers.coordinate_search import CoordinateSearch, Sweep
-from rankwise.solvers.measured_rows import MeasuredRows
+from rankwise.solvers.boosting.coordinate_search import CoordinateSearch, Sweep
+from rankwise.solvers.boosting.measured_rows import MeasuredRows
+from rankwise.structure.rules import Number, Plain, Rule
 from rankwise.typing import Float64Array
-from rankwise.validation import FitData
 
 
 class CoordinateAscent(MeasureRanker):

@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Literal
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.rows import FitData
 from rankwise.losses.laplacian import QUERY_WEIGHTS
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.boosting.stump_ranker import StumpRanker
-from rankwise.solvers.fidelity_boosting import FidelityBoosting
-from rankwise.validation import FitData
+from rankwise.solvers.boosting.fidelity_boosting import FidelityBoosting
 
 
 class FRank(StumpRanker):

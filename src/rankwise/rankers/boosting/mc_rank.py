@@ -22,8 +22,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._row_hash import canonical_order
-from rankwise._structure import (
+from rankwise.base import Ranker
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.features.binning import find_bins
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.structure.rules import (
     Fitted,
     Many,
     Number,
@@ -34,13 +40,7 @@ from rankwise._structure import (
     floats,
     require,
 )
-from rankwise.base import Ranker
-from rankwise.features.binning import find_bins
-from rankwise.groups import QueryGroups
-from rankwise.metrics import parse
-from rankwise.solvers.staged_measure import StagedMeasure
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
-from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 LARGEST_EXPONENT = 1000  # of the gain

@@ -10,14 +10,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._structure import Plain, Rule, Sometimes, floats
 from rankwise.base import Ranker
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
-from rankwise.solvers.measured_rows import MeasuredRows
+from rankwise.solvers.boosting.measured_rows import MeasuredRows
+from rankwise.structure.rules import Plain, Rule, Sometimes, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 

@@ -18,7 +18,7 @@ from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.layered_pairs import LayeredPairs
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.boosting.stump_ranker import StumpRanker
-from rankwise.solvers.pair_boosting import PairBoosting
+from rankwise.solvers.boosting.pair_boosting import PairBoosting
 
 
 class RankBoost(StumpRanker):

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._structure import Number, Part, Plain, Rule, Sometimes
 from rankwise.base import Ranker
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.losses.layered_pairs import LayeredPairs, layer_pairs
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.metrics import parse
-from rankwise.solvers.pair_boosting import PairStage
-from rankwise.solvers.staged_measure import StagedMeasure
-from rankwise.solvers.stump_ensemble import StumpEnsemble
-from rankwise.solvers.stump_search import StumpSearch
+from rankwise.solvers.boosting.pair_boosting import PairStage
+from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
+from rankwise.solvers.boosting.stump_search import StumpSearch
+from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
-from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 

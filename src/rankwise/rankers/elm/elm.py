@@ -11,16 +11,16 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise._dominant_columns import ColumnLimit, node_limit
-from rankwise._structure import Rule, Sometimes, floats, require, require_attributes
+from rankwise.checks.rows import FitData
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.rankers.closed_form import PENALTY_CONSTRAINT
 from rankwise.rankers.kernel.kernel_model import KERNEL_CONSTRAINTS, KernelModel
-from rankwise.solvers.design import Design, LinearDesign, NodeDesign, ShiftedColumns
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties
+from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign, ShiftedColumns
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.structure.rules import Rule, Sometimes, floats, require, require_attributes
+from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Matrix
-from rankwise.validation import FitData
 
 ELM_CONSTRAINTS: dict[str, Any] = {
     **KERNEL_CONSTRAINTS,

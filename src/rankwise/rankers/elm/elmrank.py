@@ -25,9 +25,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._dominant_columns import ColumnLimit, node_limit
-from rankwise._structure import Plain, Rule, Sometimes, floats, require
-from rankwise._threads import single_threaded_blas, thread_imap
-from rankwise.datasets.row_stream import RowStream
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -37,14 +35,13 @@ from rankwise.features.random_nodes import (
     draw_nodes,
 )
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
 from rankwise.rankers.streamed import check_rereadable, read_head, stream_folds, stream_grams
-from rankwise.solvers.complex_path import C_GRID, LAM_GRID, complex_penalties
-from rankwise.solvers.design import NodeDesign
-from rankwise.solvers.folds import content_folds, query_folds, row_splits
-from rankwise.solvers.gram import CHUNK_ROWS, Problem
-from rankwise.solvers.stabilised import (
+from rankwise.runtime.threads import single_threaded_blas, thread_imap
+from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID, complex_penalties
+from rankwise.solvers.least_squares.design import NodeDesign
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Problem
+from rankwise.solvers.least_squares.stabilised import (
     StabilisedFit,
     fit_query_folds,
     fit_row_folds,
@@ -52,8 +49,11 @@ from rankwise.solvers.stabilised import (
     fit_stabilised,
     fit_streamed,
 )
+from rankwise.streams.checked_stream import StreamData
+from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import Plain, Rule, Sometimes, floats, require
+from rankwise.tuning.folds import content_folds, query_folds, row_splits
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-from rankwise.validation import FitData, check_fit, check_rows, check_validation
 
 DEFAULT_FOLDS = 10
 WAYS = ("cv", "val")

@@ -18,13 +18,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rankwise.datasets.row_stream import RowStream
+from rankwise.checks.rows import FitData
 from rankwise.features.random_nodes import Activation
 from rankwise.rankers.elm.elm import ELM, ELM_CONSTRAINTS
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
-from rankwise.solvers.gram import Problem
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.streams.row_stream import RowStream
 from rankwise.typing import ArrayLike, FrameLike
-from rankwise.validation import FitData
 
 
 class PointwiseELM(ELM):

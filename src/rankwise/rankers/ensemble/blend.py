@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rankwise._structure import Number, Rule, floats, require
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS, EnsembleRanker
 from rankwise.rankers.ensemble.held_out import query_numbers
 from rankwise.rankers.ensemble.members import fitted, member_scores
+from rankwise.structure.rules import Number, Rule, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._row_hash import canonical_order
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.ensemble.members import fitted, member_scores
-from rankwise.solvers.folds import content_folds, row_splits
-from rankwise.solvers.held_out import mean_defined, per_query
+from rankwise.tuning.folds import content_folds, row_splits
+from rankwise.tuning.held_out import mean_defined, per_query
 from rankwise.typing import Float64Array, Int64Array
-from rankwise.validation import FitData
 
 _SEED = 0  # parts are a part of the method: the same for every random_state
 DEFAULT_FOLDS = 5

@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
-from rankwise._routing import fit_with
-from rankwise._structure import Fitted, Optional, Rule, require
+from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
@@ -24,8 +23,9 @@ from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS, EnsembleR
 from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
 from rankwise.rankers.ensemble.members import fitted, made
 from rankwise.rankers.linear.rank_lr import RankLR
+from rankwise.runtime.routing import fit_with
+from rankwise.structure.rules import Fitted, Optional, Rule, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-from rankwise.validation import FitData
 
 
 class StackingRanker(EnsembleRanker):

@@ -17,18 +17,18 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.rows import FitData
 from rankwise.features.kernel_columns import KernelColumns
 from rankwise.features.landmarks import draw_landmarks
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.closed_form import ALPHA_CONSTRAINT
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KERNEL_CONSTRAINTS, KernelModel
-from rankwise.solvers.design import NodeDesign
-from rankwise.solvers.expansion import Penalise
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties, Scale
+from rankwise.solvers.least_squares.design import NodeDesign
+from rankwise.solvers.least_squares.expansion import Penalise
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.tuning.penalty import Penalties, Scale
 from rankwise.typing import Float64Array
-from rankwise.validation import FitData
 
 
 class CLSRRank(KernelModel):

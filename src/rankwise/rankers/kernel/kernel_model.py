@@ -16,7 +16,29 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
 from rankwise._dominant_columns import SQUARES, ColumnLimit, kernel_limit
-from rankwise._structure import (
+from rankwise.checks.column_ranges import far_means
+from rankwise.checks.rows import FitData
+from rankwise.features.kernel import Kernel, check_symmetric
+from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit
+from rankwise.metrics import parse
+from rankwise.rankers.closed_form import (
+    DEFAULT_FOLDS,
+    SELECTION_CONSTRAINTS,
+    ClosedFormRanker,
+    linear_model,
+)
+from rankwise.solvers.least_squares.design import Design, LinearDesign, ShiftedColumns
+from rankwise.solvers.least_squares.eigen_path import NotSemidefiniteError
+from rankwise.solvers.least_squares.expansion import (
+    LEAVE_OUT_MATRICES,
+    MATRICES,
+    Expansion,
+    Penalise,
+)
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import (
     Number,
     Optional,
     Part,
@@ -27,27 +49,10 @@ from rankwise._structure import (
     require,
     require_attributes,
 )
-from rankwise.datasets.row_stream import RowStream
-from rankwise.features.kernel import Kernel, check_symmetric
-from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit
-from rankwise.metrics import parse
-from rankwise.rankers.closed_form import (
-    DEFAULT_FOLDS,
-    SELECTION_CONSTRAINTS,
-    ClosedFormRanker,
-    linear_model,
-)
-from rankwise.solvers.column_ranges import far_means
-from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
-from rankwise.solvers.expansion import LEAVE_OUT_MATRICES, MATRICES, Expansion, Penalise
-from rankwise.solvers.folds import row_splits
-from rankwise.solvers.gram import CHUNK_ROWS, Problem
-from rankwise.solvers.held_out import mean_defined, per_query
-from rankwise.solvers.path import NotSemidefiniteError
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties
+from rankwise.tuning.folds import row_splits
+from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.tuning.penalty import Penalties
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
-from rankwise.validation import FitData
 
 # 8 GiB: about 13,000 rows.
 DEFAULT_MAX_BYTES = 2**33

@@ -12,21 +12,21 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise._row_hash import LeastRows
-from rankwise._structure import Part, Rule, Sometimes, floats, require_attributes
-from rankwise.datasets.row_stream import RowStream
+from rankwise.checks.row_hash import LeastRows
+from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernels import MEDIAN_ROWS
 from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
-from rankwise.rankers.checked_stream import StreamData
 from rankwise.rankers.kernel.kernel_model import KERNEL_CONSTRAINTS, KernelModel
-from rankwise.solvers.design import NodeDesign
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties
+from rankwise.solvers.least_squares.design import NodeDesign
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.streams.checked_stream import StreamData
+from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import Part, Rule, Sometimes, floats, require_attributes
+from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Matrix
-from rankwise.validation import FitData
 
 APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
     **KERNEL_CONSTRAINTS,

@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rankwise.checks.rows import FitData
 from rankwise.rankers.closed_form import PENALTY_CONSTRAINT
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
 from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.penalty import Scale
-from rankwise.validation import FitData
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.tuning.penalty import Scale
 
 
 class LSSVRanker(KernelRanker):

@@ -17,15 +17,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.rows import FitData
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.closed_form import ALPHA_CONSTRAINT
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KernelDesign
 from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.pcg import PreconditionedConjugateGradients, solve_expansion_by_pcg
-from rankwise.solvers.penalty import Penalties, Scale
-from rankwise.validation import FitData
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.solvers.least_squares.pcg import (
+    PreconditionedConjugateGradients,
+    solve_expansion_by_pcg,
+)
+from rankwise.tuning.penalty import Penalties, Scale
 
 
 class RankRLS(KernelRanker):

@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from rankwise.datasets.row_stream import RowStream
+from rankwise.checks.rows import FitData
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.closed_form import DEFAULT_FOLDS
 from rankwise.rankers.kernel.kernel_model import KernelModel
-from rankwise.solvers.folds import fold_splits, row_splits
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.held_out import mean_defined, per_query
-from rankwise.solvers.pairwise_absolute_path import SolvedPath
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.solvers.newton.pairwise_absolute_path import SolvedPath
+from rankwise.streams.row_stream import RowStream
+from rankwise.tuning.folds import fold_splits, row_splits
+from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Matrix
-from rankwise.validation import FitData
 
 
 class SolvablePath(Protocol):

@@ -19,16 +19,16 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise._structure import Number, Rule
+from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KERNEL_CONSTRAINTS
 from rankwise.rankers.kernel.solved_model import SolvedModel
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties, Scale
-from rankwise.solvers.support_vector_path import SupportVectorFit, SupportVectorPath
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.solvers.newton.support_vector_path import SupportVectorFit, SupportVectorPath
+from rankwise.structure.rules import Number, Rule
+from rankwise.tuning.penalty import Penalties, Scale
 from rankwise.typing import Float64Array, Matrix
-from rankwise.validation import FitData
 
 # 10^-3, 10^-2, ..., 10^2.
 GRID = 10.0 ** np.arange(-3, 3)

@@ -18,19 +18,19 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.rows import FitData
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KernelDesign
 from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
 from rankwise.rankers.kernel.solved_model import SolvedModel
-from rankwise.solvers.design import LinearDesign
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.pairwise_absolute_path import PairwiseAbsolutePath, SolvedPath
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties, Scale
-from rankwise.solvers.proximal_newton import ProximalNewton
-from rankwise.solvers.row_products import is_semidefinite, kernel_products
+from rankwise.solvers.least_squares.design import LinearDesign
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.solvers.newton.pairwise_absolute_path import PairwiseAbsolutePath, SolvedPath
+from rankwise.solvers.newton.proximal_newton import ProximalNewton
+from rankwise.solvers.newton.row_products import is_semidefinite, kernel_products
+from rankwise.tuning.penalty import Penalties, Scale
 from rankwise.typing import Float64Array, Matrix
-from rankwise.validation import FitData
 
 # 10, 10^0.5, ..., 10^-6.
 GRID = 10.0 ** np.arange(1, -6.5, -0.5)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rankwise.datasets.row_stream import RowStream
+from rankwise.checks.column_ranges import column_scales
 from rankwise.rankers.linear.ridge import PointwiseLinearRanker
-from rankwise.solvers.column_ranges import column_scales
-from rankwise.solvers.penalty import Scale
+from rankwise.streams.row_stream import RowStream
+from rankwise.tuning.penalty import Scale
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._structure import Number, Part, Rule
 from rankwise.base import Ranker
+from rankwise.checks.rows import check_fit, check_rows
 from rankwise.groups import QueryGroups
-from rankwise.solvers.merged_rows import merge_rows
+from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.structure.rules import Number, Part, Rule
 from rankwise.trees.columns import as_dense
 from rankwise.trees.linear_models import LEAF, ModelNodes, grow_models
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
-from rankwise.validation import check_fit, check_rows
 
 
 class ModelTree(Ranker):

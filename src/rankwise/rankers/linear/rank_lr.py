@@ -17,16 +17,16 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
+from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
 from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS
 from rankwise.rankers.svm.pair_ranker import PairRanker
-from rankwise.solvers.design import NodeDesign
-from rankwise.solvers.pairwise_logistic_path import DrawnPairs, LogisticProblem
+from rankwise.solvers.least_squares.design import NodeDesign
+from rankwise.solvers.newton.pairwise_logistic_path import DrawnPairs, LogisticProblem
 from rankwise.typing import Float64Array, Matrix
-from rankwise.validation import FitData
 
 
 class ProductsDesign(NodeDesign):

@@ -14,15 +14,15 @@ import numpy as np
 from scipy import sparse
 
 from rankwise._dominant_columns import SQUARES, ColumnLimit
-from rankwise.datasets.row_stream import RowStream
+from rankwise.checks.column_ranges import column_means
+from rankwise.checks.rows import FitData
 from rankwise.rankers.closed_form import ALPHA_CONSTRAINT, SELECTION_CONSTRAINTS, LinearModel
-from rankwise.solvers.column_ranges import column_means
-from rankwise.solvers.design import Design, LinearDesign, ShiftedColumns
-from rankwise.solvers.gram import CHUNK_ROWS, Problem
-from rankwise.solvers.path_selection import PathFit, weighted_means
-from rankwise.solvers.penalty import Penalties, Scale
+from rankwise.solvers.least_squares.design import Design, LinearDesign, ShiftedColumns
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Problem
+from rankwise.solvers.least_squares.path_selection import PathFit, weighted_means
+from rankwise.streams.row_stream import RowStream
+from rankwise.tuning.penalty import Penalties, Scale
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
-from rankwise.validation import FitData
 
 
 class PointwiseLinearRanker(LinearModel):

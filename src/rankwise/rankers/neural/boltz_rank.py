@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._structure import Number, Rule, Sometimes, integers, require_attributes
+from rankwise.checks.rows import check_rows
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.boosting.ada_rank import AdaRank
@@ -28,8 +28,8 @@ from rankwise.rankers.neural.network import (
     pair_outputs,
 )
 from rankwise.rankers.neural.neural_ranker import AT_LEAST_ONE, NeuralRanker
+from rankwise.structure.rules import Number, Rule, Sometimes, integers, require_attributes
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
-from rankwise.validation import check_rows
 
 if TYPE_CHECKING:
     from rankwise.rankers.neural.trainer import Batch, Objective

@@ -15,16 +15,16 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._dominant_columns import SATURATED_NETWORK, ColumnLimit
-from rankwise._row_hash import canonical_order
-from rankwise._structure import Array, Many, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.base import Ranker
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.rankers.neural.network import ACTIVATIONS, first_layers, outputs
-from rankwise.solvers.measured_rows import LabelScale
-from rankwise.solvers.staged_measure import StagedMeasure
+from rankwise.solvers.boosting.measured_rows import LabelScale
+from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.structure.rules import Array, Many, Number, Plain, Rule, Sometimes, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
-from rankwise.validation import check_fit, check_rows, check_validation
 
 if TYPE_CHECKING:
     from rankwise.rankers.neural.trainer import Batch, Objective

@@ -14,7 +14,7 @@ import numpy as np
 
 from rankwise.rankers.neural._torch import torch
 from rankwise.rankers.neural.segments import Tensor
-from rankwise.solvers.staged_measure import StagedMeasure
+from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 

@@ -9,18 +9,18 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise._dominant_columns import ColumnLimit, kernel_limit
+from rankwise.checks.rows import FitData
 from rankwise.rankers.kernel.kernel_model import KernelDesign
 from rankwise.rankers.kernel.kernel_ranker import KernelRanker
 from rankwise.rankers.kernel.solved_model import SolvedModel
-from rankwise.solvers.design import LinearDesign
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties, Scale
-from rankwise.solvers.row_products import is_semidefinite, kernel_products
-from rankwise.solvers.score_newton import ScoreResult
-from rankwise.solvers.score_path import ScorePath, ScoreProblem
+from rankwise.solvers.least_squares.design import LinearDesign
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.solvers.newton.row_products import is_semidefinite, kernel_products
+from rankwise.solvers.newton.score_newton import ScoreResult
+from rankwise.solvers.newton.score_path import ScorePath, ScoreProblem
+from rankwise.tuning.penalty import Penalties, Scale
 from rankwise.typing import Float64Array, Matrix
-from rankwise.validation import FitData
 
 # 10^-5, 10^-4.5, ..., 10^2.
 GRID = 10.0 ** np.arange(-5, 2.5, 0.5)

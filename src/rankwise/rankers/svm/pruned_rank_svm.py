@@ -15,17 +15,17 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise._structure import Number, Rule
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
 from rankwise.rankers.svm.rank_svm import RankSVM
-from rankwise.solvers.gram import Problem
-from rankwise.solvers.pair_selectors import SELECTORS, PairSelector
-from rankwise.solvers.pairwise_hinge_path import PrunedHinge, PrunedProblem
-from rankwise.solvers.path_selection import PathFit
-from rankwise.solvers.penalty import Penalties
-from rankwise.solvers.score_path import ScoreFit
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector
+from rankwise.solvers.newton.pairwise_hinge_path import PrunedHinge, PrunedProblem
+from rankwise.solvers.newton.score_path import ScoreFit
+from rankwise.structure.rules import Number, Rule
+from rankwise.tuning.penalty import Penalties
 
 
 class PrunedRankSVM(RankSVM):

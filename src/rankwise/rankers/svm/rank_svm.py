@@ -20,7 +20,7 @@ from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
 from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS
 from rankwise.rankers.svm.pair_ranker import PairRanker
-from rankwise.solvers.pairwise_hinge_path import HingeProblem
+from rankwise.solvers.newton.pairwise_hinge_path import HingeProblem
 
 
 class RankSVM(PairRanker):

@@ -1,0 +1,1 @@
+"""What users pass in: rows, classes, labels, costs, and names for data."""

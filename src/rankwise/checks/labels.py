@@ -1,0 +1,191 @@
+"""Labels of rows that may have several of them: an indicator matrix, or classes one-hot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.checks.classes import order_labels
+from rankwise.checks.fingerprint import fingerprint
+from rankwise.checks.rows import check_rows, check_weight
+from rankwise.groups import QueryGroups
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+
+TargetForm = Literal["dense", "sparse", "classes"]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelData:
+    """Checked training rows; rows of zero weight are gone.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    Y : CSR of shape (n_samples, n_labels), float64
+        Ones, sorted by label within each row; no other entries.
+    sample_weight : ndarray of shape (n_samples,), float64, or None
+    form : {"dense", "sparse", "classes"}
+        What the caller passed: an indicator matrix of either kind, or a class for every row.
+    classes : ndarray of shape (n_labels,)
+        The classes; 0, 1, ... where the labels are the columns of an indicator.
+    """
+
+    X: Matrix
+    Y: Matrix
+    sample_weight: Float64Array | None
+    form: TargetForm
+    classes: NDArray[Any]
+
+
+def check_label_fit(
+    estimator: Any, X: FrameLike, Y: Any, sample_weight: ArrayLike | None
+) -> LabelData:
+    """Check everything that ``fit`` of a multi-label estimator receives.
+
+    Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``.
+
+    Parameters
+    ----------
+    X : array-like or CSR of shape (n_samples, n_features)
+    Y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels), or (n_samples,) classes
+        A dense column is one class for every row.
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming argument, rule, value and fix.
+    """
+    X = check_rows(estimator, X, reset=True)
+    n_samples = X.shape[0]
+    if Y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    weight, kept = None, None
+    if sample_weight is not None:
+        weight = check_weight(sample_weight, n_samples)
+        kept = None if weight.all() else weight > 0
+    if is_indicator(Y):
+        form: TargetForm = "sparse" if sparse.issparse(Y) else "dense"
+        ones = check_indicator(Y, n_samples)
+        ones = ones if kept is None else ones[kept]
+        classes = np.arange(ones.shape[1])
+    else:
+        form, labels = "classes", order_labels(Y, n_samples)
+        labels = labels if kept is None else labels.take(kept)
+        classes = labels.classes
+        ones = one_hot(labels.codes, len(classes))
+    if kept is not None:
+        assert weight is not None
+        X, weight = X[kept], weight[kept]
+    estimator.fit_fingerprint_ = fingerprint(
+        X,
+        np.concatenate([ones.indptr, ones.indices]).astype(np.float64),
+        QueryGroups.single(X.shape[0]),
+        weight,
+    )
+    return LabelData(X, ones, weight, form, classes)
+
+
+def is_indicator(Y: Any) -> bool:
+    """Whether Y has a column for each label, and not one class for every row."""
+    if sparse.issparse(Y):
+        return True
+    shape = np.asarray(Y).shape
+    return len(shape) > 2 or (len(shape) == 2 and shape[1] != 1)
+
+
+def one_hot(codes: NDArray[np.int64], n_labels: int) -> Matrix:
+    """CSR of shape (n_samples, n_labels), float64, with a one in the column of every row's code."""
+    n_samples = len(codes)
+    return sparse.csr_array(
+        (np.ones(n_samples), codes, np.arange(n_samples + 1)), shape=(n_samples, n_labels)
+    )
+
+
+def check_indicator(
+    Y: Any, n_samples: int, n_labels: int | None = None, *, name: str = "Y"
+) -> Matrix:
+    """The ones of a 0/1 matrix as CSR of shape (n_samples, n_labels), float64.
+
+    Parameters
+    ----------
+    Y : array-like or sparse matrix
+        Booleans or numbers, 0 and 1 only.
+    n_samples : int
+    n_labels : int, optional
+        Columns that there must be.
+
+    Raises
+    ------
+    ValueError
+        For another shape, or a value other than 0 and 1.
+    """
+    values: Any = sparse.csr_array(Y) if sparse.issparse(Y) else np.asarray(Y)
+    if values.ndim != 2 or values.shape[1] == 0:
+        raise ValueError(
+            f"{name} must have a column for every label, got shape {values.shape}. Pass a 0/1 "
+            "matrix with one row per row of X."
+        )
+    if values.shape[0] != n_samples:
+        raise ValueError(
+            f"{name} must have n_samples={n_samples} rows, got {values.shape[0]} (inconsistent "
+            "numbers of samples). Pass one row of labels per row of X."
+        )
+    if n_labels is not None and values.shape[1] != n_labels:
+        raise ValueError(
+            f"{name} must have the {n_labels} labels of the fit as its columns, got "
+            f"{values.shape[1]}."
+        )
+    return _ones_of_csr(values, name) if sparse.issparse(values) else _ones_of_array(values, name)
+
+
+def ones_of_mask(mask: NDArray[np.bool_], dtype: Any) -> Matrix:
+    """CSR of ones where the mask of shape (n_samples, n_labels) is true."""
+    n_samples, n_labels = mask.shape
+    indptr = np.zeros(n_samples + 1, dtype=np.int64)
+    np.cumsum(np.count_nonzero(mask, axis=1), out=indptr[1:])
+    index = np.int32 if max(int(indptr[-1]), n_labels) < 2**31 else np.int64
+    labels = (np.flatnonzero(mask) % n_labels).astype(index)
+    return sparse.csr_array(
+        (np.ones(len(labels), dtype), labels, indptr.astype(index)), shape=(n_samples, n_labels)
+    )
+
+
+def _ones_of_array(values: NDArray[Any], name: str) -> Matrix:
+    if values.dtype.kind not in "biufO":
+        raise ValueError(f"{name} must hold 0 and 1 only, got dtype {values.dtype}.")
+    mask = values != 0
+    wrong = values != mask
+    if wrong.any():
+        row, label = (int(i) for i in np.argwhere(wrong)[0])
+        raise _not_an_indicator(name, values[row, label], row, label)
+    return ones_of_mask(mask, np.float64)
+
+
+def _ones_of_csr(values: Matrix, name: str) -> Matrix:
+    ones = sparse.csr_array(
+        (values.data.astype(np.float64), values.indices.copy(), values.indptr.copy()),
+        shape=values.shape,
+    )
+    ones.sum_duplicates()
+    ones.eliminate_zeros()
+    wrong = ones.data != 1
+    if wrong.any():
+        entry = int(np.argmax(wrong))
+        row = int(np.searchsorted(ones.indptr, entry, side="right")) - 1
+        raise _not_an_indicator(name, ones.data[entry], row, int(ones.indices[entry]))
+    return ones
+
+
+def _not_an_indicator(name: str, value: Any, row: int, label: int) -> ValueError:
+    value = value.item() if isinstance(value, np.generic) else value
+    return ValueError(
+        f"{name} must hold 0 and 1 only, got {value!r} at row {row}, label {label}. Pass 1 where "
+        "the label is relevant and 0 where it is not."
+    )

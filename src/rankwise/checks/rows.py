@@ -1,0 +1,382 @@
+"""The only place that checks what users pass in.
+
+X is checked before y, y before qid, qid before weights. Messages name the argument, the rule, the
+value and the fix.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_array, validate_data
+
+from rankwise._dominant_columns import warn_of_dominant_columns
+from rankwise.checks.classes import class_positions, order_labels
+from rankwise.checks.fingerprint import fingerprint
+from rankwise.groups import QueryGroups
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+
+
+@dataclass(frozen=True)
+class FitData:
+    """Checked training rows in input order; rows of zero weight are gone.
+
+    ``kept`` marks the input rows that are left; None: all of them. ``classes``: the ordered
+    classes whose numbers 0, 1, … are ``y``; None where y holds the targets themselves.
+    """
+
+    X: Matrix
+    y: Float64Array
+    groups: QueryGroups
+    sample_weight: Float64Array | None
+    kept: NDArray[np.bool_] | None = None
+    classes: NDArray[Any] | None = None
+
+
+def check_fit(
+    estimator: Any,
+    X: FrameLike,
+    y: ArrayLike | None,
+    qid: ArrayLike | QueryGroups | None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+    reset: bool = True,
+    names: list[str] | None = None,
+    part: bool = False,
+    ordered: bool = False,
+) -> FitData:
+    """Check everything ``fit`` receives.
+
+    Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``;
+    with ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues. ``names`` are
+    those of an array's columns. Where the rows are ``part`` of those to fit, all their weights may
+    be zero. With ``ordered`` y holds ordered classes, and becomes their numbers.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Naming argument, rule, value and fix.
+
+    Warns
+    -----
+    UserWarning
+        When columns of X are beyond the limit of the estimator, see
+        :mod:`rankwise._dominant_columns`.
+    """
+    X = check_rows(
+        estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names
+    )
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+    labels = order_labels(y, X.shape[0]) if ordered else None
+    target = check_target(y, X.shape[0]) if labels is None else labels.codes
+    groups = QueryGroups.from_qid(qid, X.shape[0])
+    weight, kept = None, None
+    if sample_weight is not None:
+        weight = check_weight(sample_weight, X.shape[0], part=part)
+        if not weight.all():
+            kept = weight > 0
+            X, weight, groups = X[kept], weight[kept], groups.take(kept)
+            labels = None if labels is None else labels.take(kept)
+            target = target[kept] if labels is None else labels.codes
+    if reset:
+        warn_of_dominant_columns(estimator, X)
+    target = target.astype(np.float64, copy=False)
+    estimator.fit_fingerprint_ = fingerprint(
+        X,
+        target,
+        groups,
+        weight,
+        previous=None if reset else getattr(estimator, "fit_fingerprint_", None),
+    )
+    return FitData(X, target, groups, weight, kept, None if labels is None else labels.classes)
+
+
+def check_validation(
+    estimator: Any,
+    train: FitData,
+    X_val: FrameLike | None,
+    y_val: ArrayLike | None,
+    qid_val: ArrayLike | QueryGroups | None,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+) -> FitData | None:
+    """Check ``X_val, y_val, qid_val`` beside the checked ``train``; None when X_val is None.
+
+    Where y holds ordered classes, ``y_val`` becomes their numbers, see
+    :func:`rankwise.checks.classes.class_positions`.
+    """
+    if X_val is None:
+        for name, value in (("y_val", y_val), ("qid_val", qid_val)):
+            if value is not None:
+                raise ValueError(f"{name} needs X_val, got X_val=None. Pass X_val, or drop {name}.")
+        return None
+    if y_val is None:
+        raise ValueError("X_val needs y_val, got y_val=None. Pass the labels of X_val.")
+    rows = check_rows(
+        estimator,
+        X_val,
+        accept_sparse=accept_sparse,
+        allow_nan=allow_nan,
+        reset=False,
+        name="X_val",
+    )
+    if train.classes is None:
+        y_val = check_target(y_val, rows.shape[0], name="y_val")
+    else:
+        y_val = class_positions(y_val, train.classes, rows.shape[0], name="y_val")
+    if qid_val is None and train.groups.n_queries > 1:
+        raise ValueError(
+            "X_val needs qid_val where fit has a qid, got qid_val=None. Pass the query id of every "
+            "row of X_val."
+        )
+    groups = QueryGroups.from_qid(qid_val, rows.shape[0], name="qid_val")
+    return FitData(rows, y_val, groups, None, classes=train.classes)
+
+
+def check_rows(
+    estimator: Any,
+    X: FrameLike,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+    reset: bool = False,
+    name: str = "X",
+    names: list[str] | None = None,
+) -> Matrix:
+    """X as a C-contiguous float32/float64 matrix or CSR; feature names and width are checked.
+
+    ``names`` are those of an array's columns; None: X itself says.
+    """
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
+            "fit(rankwise.stream(chunks))."
+        )
+    rules: dict[str, Any] = {
+        "accept_sparse": "csr" if accept_sparse else False,
+        "dtype": _float_types(X),
+        "order": "C",
+        "ensure_all_finite": False,
+        "accept_large_sparse": True,
+    }
+    try:
+        if names is None:
+            names = _column_names(X)
+            X = validate_data(estimator, X, reset=reset, **rules)
+        else:
+            X = check_array(X, estimator=estimator, **rules)
+            check_names(estimator, names, reset=reset)
+    except (TypeError, ValueError) as error:
+        _check_numbers(X, names, name)
+        if name == "X":
+            raise
+        said = str(error)
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name}{said[1:]}" if said.startswith("X ") else f"{name}: {said}") from None
+    _check_finite(X, names, allow_nan=allow_nan, name=name)
+    return X
+
+
+def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:
+    """One finite real number per row, float64."""
+    if sparse.issparse(y):
+        raise TypeError(
+            f"Sparse data was passed for {name}, but dense data is required. "
+            f"Use {name}.toarray().ravel()."
+        )
+    y = np.asarray(y)
+    if y.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: {name} must hold real numbers.")
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape "
+            f"of {name} to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, got shape {y.shape}. Pass one label per row of X."
+        )
+    if n_samples is not None and len(y) != n_samples:
+        raise ValueError(
+            f"{name} must have n_samples={n_samples} entries, got {len(y)} (inconsistent numbers "
+            "of samples). Pass one label per row of X."
+        )
+    y = _as_float(y, name, "Encode grades as numbers, larger for more relevant.")
+    if not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise ValueError(
+            f"Input {name} contains {'NaN' if np.isnan(y[row]) else 'infinity'} at "
+            f"row {row}. Drop unjudged rows before fitting."
+        )
+    return y
+
+
+def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False) -> Float64Array:
+    """One weight >= 0 per row, not all zero (but in a part); it means repetition of the row."""
+    weight = np.asarray(sample_weight)
+    if weight.ndim == 0 and np.issubdtype(weight.dtype, np.number):
+        weight = np.full(n_samples, float(weight))
+    if weight.ndim != 1:
+        raise ValueError(
+            "Sample weights must be 1D array or scalar, "
+            f"got shape {weight.shape}. Pass one weight per row of X."
+        )
+    if len(weight) != n_samples:
+        raise ValueError(
+            f"sample_weight must have n_samples={n_samples} entries, "
+            f"got {len(weight)}. Pass one weight per row of X."
+        )
+    weight = _as_float(weight, "sample_weight", "Pass one weight per row of X.")
+    if not np.isfinite(weight).all():
+        raise ValueError(
+            "sample_weight contains NaN or infinity at row "
+            f"{int(np.argmin(np.isfinite(weight)))}. Weights must be finite."
+        )
+    if (weight < 0).any():
+        raise ValueError(
+            f"sample_weight must be >= 0, got {weight.min()} at row {int(weight.argmin())}."
+        )
+    if not weight.any() and not part:
+        raise ValueError("sample_weight must not be all zero: no row is left to fit.")
+    return weight
+
+
+def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array:
+    """float64 from booleans, numbers or objects; dates and text are no numbers."""
+    reason = ""
+    if values.dtype.kind in "biufO":
+        try:
+            return values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            reason = f" ({error})"
+    raise ValueError(f"{name} must hold numbers, got dtype {values.dtype}{reason}. {fix}")
+
+
+def _float_types(X: Any) -> list[type]:
+    """Types to keep, the first one for anything else.
+
+    scikit-learn sees the type of arrays and pandas frames only; a frame of another library stays
+    float32 where every column is.
+    """
+    if hasattr(X, "columns"):
+        import narwhals
+
+        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+        columns = frame.schema.values() if isinstance(frame, narwhals.DataFrame) else [None]
+        if all(dtype == narwhals.Float32 for dtype in columns):
+            return [np.float32]
+    return [np.float64, np.float32]
+
+
+def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
+    """Raise where a column holds text or dates; called once X did not convert to numbers."""
+    if sparse.issparse(X):
+        return
+    if hasattr(X, "columns"):
+        import narwhals
+
+        frame = narwhals.from_native(X, eager_only=True, pass_through=True)
+        is_frame = isinstance(frame, narwhals.DataFrame)
+        columns = [series.to_numpy() for series in frame.iter_columns()] if is_frame else []
+    else:
+        table = np.asarray(X, dtype=getattr(X, "dtype", object))
+        columns = list(table.T) if table.ndim == 2 else []
+    for j, column in enumerate(columns):
+        row = _first_no_number(column)
+        if row is not None:
+            place = f"row {row}, column {j}" + (f" ({names[j]!r})" if names else "")
+            raise ValueError(
+                f"{name} must hold numbers, got {str(column[row])[:40]!r} at {place}. Encode the "
+                "column (with scikit-learn's OneHotEncoder or OrdinalEncoder) or drop it."
+            )
+
+
+def _first_no_number(column: np.ndarray[Any, Any]) -> int | None:
+    """Row of the first text that reads as no number, or of a date."""
+    if column.dtype.kind in "mM":
+        return 0
+    for row, value in enumerate(column if column.dtype.kind in "OSUT" else ()):
+        try:
+            float(value if isinstance(value, str | bytes) else 0)
+        except ValueError:
+            return row
+    return None
+
+
+def check_names(estimator: Any, names: list[str], *, reset: bool) -> None:
+    """Set the width and the names of the columns, or compare with those of the fit."""
+    if reset:
+        estimator.n_features_in_ = len(names)
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+        return
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(
+            f"X has {len(names)} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    fitted = getattr(estimator, "feature_names_in_", names)
+    for column, (name, expected) in enumerate(zip(names, fitted, strict=True)):
+        if name != expected:
+            raise ValueError(
+                "The feature names should match those that were passed during fit: column "
+                f"{column} is {name!r}, it was {expected!r}."
+            )
+
+
+def _column_names(X: Any) -> list[str] | None:
+    columns = getattr(X, "columns", None)
+    return None if columns is None else [str(column) for column in columns]
+
+
+def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: str) -> None:
+    values = X.data if sparse.issparse(X) else X
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
+    if not bad.any():
+        return
+    if sparse.issparse(X):
+        entry = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+        column, value = int(X.indices[entry]), values[entry]
+    else:
+        row, column = (int(i) for i in np.argwhere(bad)[0])
+        value = X[row, column]
+    label = f" ({names[column]!r})" if names else ""
+    kind = "NaN" if np.isnan(value) else "infinity"
+    raise ValueError(
+        f"Input {name} contains {kind} at row {row}, column {column}{label}. "
+        "Impute or drop such values. Ranking trees and forests, RankBoost, FRank, McRank and the "
+        "LightGBM, XGBoost and CatBoost adapters accept NaN."
+    )
+
+
+def check_folder(path: str | PathLike[str]) -> None:
+    """Raise where no file can be written at ``path``: its folder is missing, or it is a folder."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(
+            f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist. Create it, or "
+            "name a file in another folder."
+        )
+    if target.is_dir():
+        raise IsADirectoryError(f"path={str(path)!r} is a folder. Name the file to write in it.")

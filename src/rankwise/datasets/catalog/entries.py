@@ -1,0 +1,180 @@
+"""Known data sets: what they are, whose they are, where to find their files, that they are intact.
+
+``catalog.toml`` says for every set its address, terms, split and the sha256 of its files.
+:func:`fetch` looks in the folder that ``RANKWISE_DATA`` names, then among the bundled sets, then
+in the cache folder (``RANKWISE_CACHE``); it downloads only from a mirror that you name.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from rankwise.datasets.catalog.locate import locate
+from rankwise.datasets.catalog.sources import known_sources
+
+CATALOG = Path(__file__).with_name("catalog.toml")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One file of a set.
+
+    Attributes
+    ----------
+    name : str
+        File name without a suffix for compression.
+    queries : int
+    rows : int
+        0 where it is not known.
+    sha256 : str
+        Of the text with LF line ends, "" where it is not known; the loaders then check queries,
+        rows and features.
+    sha256_gz : str
+        Of the gzip file that mirrors hold; a file without one is not downloaded.
+    official : str
+        Path in the publisher's archive, "" where it is not there.
+    """
+
+    name: str
+    queries: int
+    rows: int = 0
+    sha256: str = ""
+    sha256_gz: str = ""
+    official: str = ""
+
+
+@dataclass(frozen=True)
+class FoldFiles:
+    """Files of one fold, in order; without validation files, part of train validates.
+
+    Attributes
+    ----------
+    train, test, vali : tuple of str
+    vali_share : float in [0, 1)
+        Share of the train queries, the last ones in the files, that form the validation part.
+    """
+
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    vali: tuple[str, ...] = ()
+    vali_share: float = 0.0
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One entry of the catalog.
+
+    Attributes
+    ----------
+    name, title : str
+    address : str
+        The publisher's page.
+    how_to_get, terms, cite : str
+    rows, queries, features : int
+    labels : dict of str to int
+        Number of rows with each label; empty where it is not known.
+    folders : tuple of str
+        Where its files may lie under a data folder; the first is ours, the rest the publisher's.
+    folds : tuple of FoldFiles
+    files : tuple of DataFile
+    made_from : tuple of (url, sha256)
+        The published files that a bundled set was made from.
+    """
+
+    name: str
+    title: str
+    address: str
+    how_to_get: str
+    terms: str
+    cite: str
+    rows: int
+    queries: int
+    features: int
+    labels: dict[str, int]
+    folders: tuple[str, ...]
+    folds: tuple[FoldFiles, ...]
+    files: tuple[DataFile, ...]
+    made_from: tuple[tuple[str, str], ...] = ()
+
+
+@lru_cache(maxsize=1)
+def known_datasets() -> Mapping[str, DataSet]:
+    """All known sets by name, read-only."""
+    entries = tomllib.loads(CATALOG.read_text(encoding="utf-8"))
+    return MappingProxyType({name: _entry(name, entry) for name, entry in entries.items()})
+
+
+def find_set(name: str) -> DataSet:
+    """The entry of that name.
+
+    Raises
+    ------
+    ValueError
+        When there is none.
+    """
+    if name not in known_datasets():
+        raise ValueError(
+            f"name must be one of {', '.join(known_datasets())}, got {name!r}. "
+            "Read other files with read_letor or read_table."
+        )
+    return known_datasets()[name]
+
+
+def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
+    """Paths of the files of a set, in the order of the catalog; every known checksum is right.
+
+    Parameters
+    ----------
+    name : str
+        A name in :func:`known_datasets` or :func:`known_sources`.
+    mirror : str, optional
+        URL of a folder laid out like ``RANKWISE_DATA`` (``<mirror>/letor3-ohsumed-qln/S1.txt.gz``),
+        from which to download into the cache folder what is not on this machine; the loaders find
+        it there. See that you may: the entry's ``terms``.
+
+    Raises
+    ------
+    FileNotFoundError
+        When a file is not on this machine and there is no mirror; says what to get from where.
+    ValueError
+        When the name is unknown, or a file is not what the catalog says.
+    OSError
+        When the mirror does not answer.
+    """
+    entry = known_datasets().get(name) or known_sources().get(name)
+    return locate(entry or find_set(name), mirror)
+
+
+def _entry(name: str, raw: dict[str, Any]) -> DataSet:
+    folds = tuple(
+        FoldFiles(
+            tuple(fold["train"]),
+            tuple(fold["test"]),
+            tuple(fold.get("vali", ())),
+            fold.get("vali_share", 0.0),
+        )
+        for fold in raw["folds"]
+    )
+    made_from = tuple((source["url"], source["sha256"]) for source in raw.get("made_from", ()))
+    return DataSet(
+        name=name,
+        title=raw["title"],
+        address=raw["address"],
+        how_to_get=raw["how_to_get"],
+        terms=raw["terms"],
+        cite=raw["cite"],
+        rows=raw["rows"],
+        queries=raw["queries"],
+        features=raw["features"],
+        labels=raw["labels"],
+        folders=tuple(raw["folders"]),
+        folds=folds,
+        files=tuple(DataFile(**file) for file in raw["files"]),
+        made_from=made_from,
+    )

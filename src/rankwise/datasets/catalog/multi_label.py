@@ -1,0 +1,295 @@
+"""Sets with several labels a row: Mulan's and MEKA's files, and the sets of Mulan by name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from xml.parsers import expat
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.datasets.catalog.entries import fetch
+from rankwise.datasets.readers.arff import ArffTable, Attribute, read_arff
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
+from rankwise.typing import Matrix
+
+# Rows, features and labels; of the whole set, then the rows of train and test.
+MULAN_SETS: dict[str, tuple[int, int, int, int, int]] = {
+    "emotions": (593, 72, 6, 391, 202),
+    "yeast": (2417, 103, 14, 1500, 917),
+    "corel5k": (5000, 499, 374, 4500, 500),
+    "delicious": (16105, 500, 983, 12920, 3185),
+    "mediamill-discretized": (43851, 120, 101, 30970, 12881),
+}
+PARTS = ("all", "train", "test")
+_MEKA = re.compile(r"-C\s+(-?[0-9]{1,9})(?![0-9])")
+
+
+@dataclass(frozen=True, eq=False)
+class MultiLabelData:
+    """Rows with 0/1 labels.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features), float64
+        As published, not scaled. NaN: missing.
+    Y : ndarray or CSR of shape (n_samples, n_labels), int64
+        1 where a row has the label; CSR where X is.
+    feature_names, label_names : tuple of str
+        Empty where the file has no names.
+    name : str
+    """
+
+    X: Matrix
+    Y: Any
+    feature_names: tuple[str, ...] = ()
+    label_names: tuple[str, ...] = ()
+    name: str = ""
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.Y.shape[1])
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    def __repr__(self) -> str:
+        kind = "dense" if isinstance(self.X, np.ndarray) else "CSR"
+        per_row = float(self.Y.sum()) / max(self.n_samples, 1)
+        name = f"{self.name!r}: " if self.name else ""
+        return (
+            f"MultiLabelData({name}{self.n_samples} rows, {self.n_features} features, "
+            f"{self.n_labels} labels, {per_row:.2f} a row, {kind})"
+        )
+
+
+def load_mulan(name: str, part: Literal["all", "train", "test"] = "all") -> MultiLabelData:
+    """One of Mulan's sets by name.
+
+    Parameters
+    ----------
+    name : {"emotions", "yeast", "corel5k", "delicious", "mediamill-discretized"}
+        Corel5k and delicious are sparse.
+    part : {"all", "train", "test"}, default="all"
+        All rows, or those of a part of the published split.
+
+    Returns
+    -------
+    MultiLabelData
+
+    Raises
+    ------
+    ValueError
+        When there is no such set or part, or the file is another.
+    FileNotFoundError
+        When the set is not on this machine; says where to get it and where to put it.
+
+    Notes
+    -----
+    "mediamill-discretized" is **not** the published set of 43,907 numeric rows: its features are
+    cut into three bins, and 56 rows are missing. All its rows are the train rows before the test
+    rows.
+    """
+    if name not in MULAN_SETS:
+        raise ValueError(f"name must be one of {', '.join(MULAN_SETS)}, got {name!r}.")
+    if part not in PARTS:
+        raise ValueError(f"part must be one of {', '.join(PARTS)}, got {part!r}.")
+    rows, n_features, n_labels, *of_parts = MULAN_SETS[name]
+    paths = fetch(f"mulan-{name}")
+    whole = paths if len(paths) == 2 else paths[:1]  # published as two parts, or also whole
+    of = {"all": whole, "train": paths[-2:-1], "test": paths[-1:]}
+    found = [read_mulan(path, labels=-n_labels) for path in of[part]]
+    data = MultiLabelData(
+        _stacked([one.X for one in found]), _stacked([one.Y for one in found]),
+        found[0].feature_names, found[0].label_names, name if part == "all" else f"{name} {part}",
+    )  # fmt: skip
+    expected = (dict(zip(PARTS, (rows, *of_parts), strict=True))[part], n_features)
+    if data.X.shape != expected:
+        raise ValueError(
+            f"{name} must have {expected[0]} rows and {expected[1]} features, got "
+            f"{data.X.shape[0]} and {data.X.shape[1]}."
+        )
+    return data
+
+
+def read_mulan(
+    path: PathLike,
+    labels: PathLike | int | Sequence[str] | None = None,
+    *,
+    dense: bool | None = None,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> MultiLabelData:
+    """A file of Mulan or MEKA: ARFF, dense or sparse, plain or compressed, some columns labels.
+
+    Parameters
+    ----------
+    path : path-like
+    labels : path-like, int or sequence of str, optional
+        Mulan's XML file that names the labels (those of a hierarchy all count), the names
+        themselves, or their number in MEKA's sense: the first columns, or, where negative, the
+        last. None: what the relation's name says (``-C 6``), else the XML file beside the ARFF
+        file, of its name.
+    dense : bool, optional
+        None: as the file. True and False make X and Y ndarrays and CSR.
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
+
+    Returns
+    -------
+    MultiLabelData
+        Features and labels in the order of the ARFF file.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    ValueError
+        When the labels are not among the attributes, or not 0/1, or the file does not read as
+        ARFF; see :func:`rankwise.datasets.readers.arff.read_arff`.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> text = "@relation 'toy: -C 1'\\n@attribute a {0,1}\\n@attribute x real\\n@data\\n1,2.5\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "toy.arff")
+    ...     _ = path.write_text(text)
+    ...     data = read_mulan(path)
+    >>> data.X.tolist(), data.Y.tolist(), data.label_names
+    ([[2.5]], [[1]], ('a',))
+    """
+    path = Path(path)
+    table = read_arff(path, max_decompressed_bytes=max_decompressed_bytes)
+    is_label = _label_columns(path, table, labels, max_decompressed_bytes)
+    matrix = table.matrix
+    if dense is not None and dense != isinstance(matrix, np.ndarray):
+        matrix = sparse.csr_matrix(matrix) if not dense else sparse.csr_matrix(matrix).toarray()
+    names = [attribute.name for attribute in table.attributes]
+    return MultiLabelData(
+        _columns(matrix, ~is_label),
+        _indicator(path, table.attributes, matrix, is_label),
+        tuple(name for name, chosen in zip(names, is_label, strict=True) if not chosen),
+        tuple(name for name, chosen in zip(names, is_label, strict=True) if chosen),
+        path.name.partition(".")[0],
+    )
+
+
+def _label_columns(
+    path: Path,
+    table: ArffTable,
+    labels: PathLike | int | Sequence[str] | None,
+    max_decompressed_bytes: int,
+) -> NDArray[np.bool_]:
+    """Which attributes are labels."""
+    names = [attribute.name for attribute in table.attributes]
+    if labels is None:
+        meka = _MEKA.search(table.relation)
+        beside = path.with_name(path.name.partition(".")[0] + ".xml")
+        labels = int(meka[1]) if meka else beside
+        if not meka and not beside.is_file():
+            raise ValueError(
+                f"{path} does not say which attributes are labels (MEKA's '-C 6' in @relation), "
+                f"and there is no {beside}. Pass labels: an XML file, names, or their number "
+                "(negative: the last columns)."
+            )
+    chosen = np.zeros(len(names), dtype=bool)
+    if isinstance(labels, int | np.integer):
+        if not 0 < abs(labels) <= len(names):
+            raise ValueError(
+                f"labels must count from 1 to the {len(names)} attributes of {path} (negative: "
+                f"from the last), got {labels}."
+            )
+        chosen[slice(None, labels) if labels > 0 else slice(labels, None)] = True
+        return chosen
+    if isinstance(labels, str | os.PathLike):
+        wanted = _xml_names(Path(labels), max_decompressed_bytes)
+    else:
+        wanted = list(labels)
+    known, chosen_names = set(names), set(wanted)
+    missing = [name for name in wanted if name not in known]
+    if missing or not wanted:
+        got = f"{missing[0]!r} is none" if missing else "there are none"
+        raise ValueError(
+            f"labels must be among the attributes of {path} ({names[0]!r} to {names[-1]!r}): {got}."
+        )
+    chosen[:] = [name in chosen_names for name in names]
+    if chosen.sum() > len(chosen_names):
+        twice = next(name for name in wanted if names.count(name) > 1)
+        raise ValueError(f"{path}: more than one attribute is called {twice!r}, which is a label.")
+    return chosen
+
+
+def _xml_names(path: Path, max_decompressed_bytes: int) -> list[str]:
+    """Names of all labels in Mulan's XML, at any depth of a hierarchy.
+
+    A document type is refused by the parser, whatever the encoding: it could define entities.
+    """
+    names: list[str] = []
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if tag.rpartition("}")[2] == "label":
+            if "name" not in attributes:
+                raise _XmlError("every <label> must have a name")
+            names.append(attributes["name"])
+
+    def refuse(*_: Any) -> None:
+        raise _XmlError("a document type (<!DOCTYPE ...>) is not read. Remove it")
+
+    parser = expat.ParserCreate(namespace_separator="}")
+    parser.StartElementHandler = start
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(read_text(path, max_decompressed_bytes), True)
+    except _XmlError as error:
+        raise ValueError(f"{path}: {error}.") from None
+    except (expat.ExpatError, LookupError, UnicodeError) as error:
+        raise ValueError(f"{path} does not read as XML ({error}).") from None
+    return names
+
+
+class _XmlError(Exception):
+    """What the parser's handlers refuse."""
+
+
+def _indicator(
+    path: Path, attributes: Sequence[Attribute], matrix: Matrix, is_label: NDArray[np.bool_]
+) -> Any:
+    Y: Any = _columns(matrix, is_label)
+    values = Y if isinstance(Y, np.ndarray) else Y.data
+    if not np.isin(values, (0.0, 1.0)).all():
+        ok = np.isin(Y if isinstance(Y, np.ndarray) else Y.toarray(), (0.0, 1.0)).all(axis=0)
+        name = attributes[np.flatnonzero(is_label)[np.argmin(ok)]].name
+        raise ValueError(f"{path}: label {name!r} must be 0 or 1 in every row, without gaps.")
+    return Y.astype(np.int64)
+
+
+def _columns(matrix: Matrix, chosen: NDArray[np.bool_]) -> Any:
+    """Some columns, in a matrix of their own."""
+    part = matrix[:, np.flatnonzero(chosen)]
+    return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return sparse.vstack(parts, format="csr")

@@ -1,0 +1,236 @@
+"""Ratings of items by users: MovieLens-1M, Jester, and what there is of Book-Crossing.
+
+They are no judged queries but what recommendation experiments make judged queries from: a user's
+items are the rows, other users' ratings of them the features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from rankwise.datasets.catalog.entries import fetch
+from rankwise.datasets.readers.textfiles import read_text
+from rankwise.typing import Float64Array, Int64Array
+
+NOT_RATED = 99.0  # Jester's mark
+
+
+@dataclass(frozen=True, eq=False)
+class Ratings:
+    """Ratings, user by user: a sparse matrix in which a rating of 0 is a rating.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_users + 1,), int64
+        User ``u`` has the ratings ``indptr[u]:indptr[u + 1]``.
+    items : ndarray of shape (n_ratings,), int64
+        Item numbers, ascending within a user.
+    values : ndarray of shape (n_ratings,), float64
+    user_ids : ndarray of shape (n_users,)
+    item_ids : ndarray of shape (n_items,)
+        The publisher's ids, ascending.
+    scale : (float, float)
+        Lowest and highest rating possible.
+    name : str
+    note : str
+        What is not as published, "" where nothing is.
+    """
+
+    indptr: Int64Array
+    items: Int64Array
+    values: Float64Array
+    user_ids: np.ndarray[Any, Any]
+    item_ids: np.ndarray[Any, Any]
+    scale: tuple[float, float]
+    name: str
+    note: str = ""
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.user_ids)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.item_ids)
+
+    @property
+    def counts(self) -> Int64Array:
+        """Ratings of every user, shape (n_users,)."""
+        return np.diff(self.indptr)
+
+    def of_user(self, user: int) -> tuple[Int64Array, Float64Array]:
+        """Items that a user (by number) rated, and the ratings."""
+        rows = slice(self.indptr[user], self.indptr[user + 1])
+        return self.items[rows], self.values[rows]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __repr__(self) -> str:
+        note = f"; {self.note}" if self.note else ""
+        return (
+            f"Ratings({self.name!r}: {len(self)} ratings of {self.n_items} items "
+            f"by {self.n_users} users{note})"
+        )
+
+
+def load_movielens(size: Literal["1m"] = "1m") -> Ratings:
+    """MovieLens-1M: 1,000,209 ratings (1 to 5) of 3,706 films by 6,040 users; no times.
+
+    Parameters
+    ----------
+    size : {"1m"}
+        The published edition.
+
+    Returns
+    -------
+    Ratings
+
+    Raises
+    ------
+    ValueError
+        When the size is another, or the file is not what it should be.
+    FileNotFoundError
+        When the set is not on this machine; says where to get it and where to put it.
+    """
+    if size != "1m":
+        raise ValueError(f"size must be '1m', got {size!r}. Other editions are not in the catalog.")
+    user, movie, rating = _columns(fetch("movielens-1m")[0], ("user", "movie", "rating"))
+    return ratings_from_triplets(user, movie, rating, scale=(1.0, 5.0), name="movielens-1m")
+
+
+def load_jester() -> Ratings:
+    """Jester 1: 4,136,360 ratings (-10 to 10) of 100 jokes by 73,421 users, all three parts.
+
+    User ids are row numbers from 1 over the parts one after another, item ids jokes 1 to 100.
+
+    Returns
+    -------
+    Ratings
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As :func:`load_movielens`.
+    """
+    tables = [np.column_stack(_columns(path, None)) for path in fetch("jester")]
+    table = np.concatenate(tables)
+    rated = table[:, 1:] != NOT_RATED
+    if not np.array_equal(rated.sum(axis=1), table[:, 0]):
+        raise ValueError("The first column of Jester must count the jokes each user rated.")
+    user, joke = np.nonzero(rated)
+    values = table[:, 1:][rated]
+    ratings = ratings_from_triplets(user + 1, joke + 1, values, scale=(-10.0, 10.0), name="jester")
+    return ratings
+
+
+def load_book_crossing(*, implicit: bool = False) -> Ratings:
+    """Book-Crossing, **partial**: the first 199,999 of the 1,149,780 published rows.
+
+    Parameters
+    ----------
+    implicit : bool, default=False
+        Keep the rows of rating 0, which say that a user has a book, not how good it is.
+
+    Returns
+    -------
+    Ratings
+        Explicit ratings 1 to 10 (79,269 rows less repeated pairs); of a pair of user and book
+        that is listed more than once, the first. ``note`` says that the set is partial.
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        As :func:`load_movielens`.
+    """
+    user, isbn, rating = _columns(fetch("book-crossing-partial")[0], ("user", "isbn", "rating"))
+    keep = np.ones(len(rating), dtype=bool) if implicit else rating > 0
+    return ratings_from_triplets(
+        user[keep],
+        isbn[keep],
+        rating[keep],
+        scale=(0.0 if implicit else 1.0, 10.0),
+        name="book-crossing-partial",
+        note="partial: the first 199,999 of 1,149,780 published rows",
+    )
+
+
+def ratings_from_triplets(
+    user: Any,
+    item: Any,
+    rating: Any,
+    *,
+    scale: tuple[float, float],
+    name: str = "",
+    note: str = "",
+) -> Ratings:
+    """Ratings from one row per (user, item, rating), in any order.
+
+    Parameters
+    ----------
+    user, item : array-like of shape (n_ratings,)
+        Ids of any sortable type.
+    rating : array-like of shape (n_ratings,)
+    scale : (float, float)
+        Lowest and highest rating possible.
+    name, note : str
+
+    Returns
+    -------
+    Ratings
+        Users and items ascending by id; of a repeated pair the first row counts.
+
+    Raises
+    ------
+    ValueError
+        When a rating is outside the scale.
+
+    Examples
+    --------
+    >>> ratings_from_triplets(["b", "a", "a"], [7, 7, 5], [3, 1, 2], scale=(1, 5))
+    Ratings('': 3 ratings of 2 items by 2 users)
+    """
+    values = np.asarray(rating, dtype=np.float64)
+    low, high = scale
+    outside = np.flatnonzero(~((values >= low) & (values <= high)))
+    if len(outside):
+        raise ValueError(
+            f"ratings must lie between {low:g} and {high:g}, got {values[outside[0]]:g} "
+            f"in row {outside[0]}. Drop such rows or state another scale."
+        )
+    user_ids, users = np.unique(np.asarray(user), return_inverse=True)
+    item_ids, items = np.unique(np.asarray(item), return_inverse=True)
+    cells, first = np.unique(users.astype(np.int64) * len(item_ids) + items, return_index=True)
+    indptr = np.zeros(len(user_ids) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(cells // max(len(item_ids), 1), minlength=len(user_ids)), out=indptr[1:])
+    return Ratings(
+        indptr,
+        cells % max(len(item_ids), 1),
+        values[first],
+        user_ids,
+        item_ids,
+        (float(low), float(high)),
+        name,
+        note,
+    )
+
+
+def _columns(path: Path, names: tuple[str, ...] | None) -> list[np.ndarray[Any, Any]]:
+    """Columns of a CSV file; ``names`` are its header, None where it has none."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    text = read_text(path)
+    options = csv.ReadOptions(autogenerate_column_names=names is None)
+    types = {"isbn": pa.string()} if names else {}
+    convert = csv.ConvertOptions(column_types=types)
+    table = csv.read_csv(pa.BufferReader(text), read_options=options, convert_options=convert)
+    if names is not None and tuple(table.column_names) != names:
+        raise ValueError(f"{path} must have the columns {names}, got {table.column_names}.")
+    return [column.to_numpy() for column in table.columns]

@@ -1,0 +1,1 @@
+"""What spoils training or comparison, looked for in judged data."""

@@ -1,0 +1,264 @@
+"""The checks of one table of rows: its labels, queries and features."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.linting.report import Finding, PartSummary
+from rankwise.datasets.linting.table_hash import TableHash, hash_table, mix
+from rankwise.datasets.readers.letor_text import text_array
+from rankwise.datasets.readers.trec_ids import string_codes
+from rankwise.groups import QueryGroups
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+N_EXAMPLES = 5
+MOST_LABELS = 20
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one or several tables, one below the other, with their hashes."""
+
+    name: str
+    y: Float64Array
+    qid: NDArray[Any]
+    doc_ids: NDArray[Any] | None
+    feature_names: list[str] | None
+    blocks: tuple[Matrix, ...]
+    hashes: TableHash
+
+    @classmethod
+    def of(cls, data: RankingData, name: str, first_row: int = 0) -> Part:
+        """A table whose first row is row ``first_row`` of the fold."""
+        return cls(
+            name,
+            data.y,
+            data.qid,
+            data.doc_ids,
+            data.feature_names,
+            (data.X,),
+            hash_table(data.X, first_row),
+        )
+
+    @cached_property
+    def groups(self) -> QueryGroups:
+        """The rows grouped by query."""
+        return QueryGroups.from_qid(self.qid, len(self.y))
+
+    @cached_property
+    def documents(self) -> tuple[NDArray[np.bool_], Int64Array] | None:
+        """Rows that have a document id, and the ids of all rows as codes; None without ids."""
+        if self.doc_ids is None:
+            return None
+        ids = text_array(list(map(str, self.doc_ids)))
+        (codes,), _ = string_codes(ids)
+        return ids != "", codes
+
+    @cached_property
+    def positions(self) -> Int64Array:
+        """Number of every row within its query, from 0."""
+        groups = self.groups
+        return groups.unsort(np.arange(len(self.y)) - np.repeat(groups.indptr[:-1], groups.sizes))
+
+    def row(self, i: int) -> str:
+        """What to call row ``i``."""
+        return f"query {self.qid[i]} row {self.positions[i]}"
+
+    def feature(self, j: int) -> str:
+        """What to call column ``j``."""
+        return repr(self.feature_names[j]) if self.feature_names else f"column {j}"
+
+
+def join(parts: Sequence[Part], name: str) -> Part:
+    """All rows of ``parts``, in order."""
+    if len(parts) == 1:
+        return parts[0]
+    hashes = parts[0].hashes
+    for part in parts[1:]:
+        hashes = part.hashes.below(hashes)
+    doc_ids = [part.doc_ids for part in parts if part.doc_ids is not None]
+    return Part(
+        name,
+        np.concatenate([part.y for part in parts]),
+        np.concatenate([part.qid for part in parts]),
+        np.concatenate(doc_ids) if len(doc_ids) == len(parts) else None,
+        parts[0].feature_names,
+        tuple(block for part in parts for block in part.blocks),
+        hashes,
+    )
+
+
+def summarize(part: Part, name: str) -> PartSummary:
+    """Size, labels and group sizes of a part."""
+    sizes = part.groups.sizes
+    values, counts = np.unique(part.y, return_counts=True)
+    if len(values) > MOST_LABELS and np.isfinite(values).all():
+        counts, edges = np.histogram(part.y, bins=10)
+        labels = [f"{low:.4g} to {high:.4g}" for low, high in itertools.pairwise(edges)]
+    else:
+        labels = [f"{value:g}" for value in values]
+    return PartSummary(
+        name,
+        len(part.y),
+        len(sizes),
+        len(part.hashes.columns),
+        dict(zip(labels, counts.tolist(), strict=True)),
+        {
+            "min": float(sizes.min(initial=len(part.y))),
+            "median": float(np.median(sizes)) if len(sizes) else 0.0,
+            "mean": float(len(part.y) / max(len(sizes), 1)),
+            "max": float(sizes.max(initial=0)),
+        },
+    )
+
+
+def check_queries(part: Part) -> Iterator[Finding]:
+    """Queries from which nothing can be learnt, or that are not stored as one."""
+    groups, where = part.groups, part.name
+    if not np.isfinite(part.y).all():
+        bad = ~np.isfinite(part.y)
+        yield _found("error", "labels that are no numbers", where, bad, part.row, "drop these rows")
+        return
+
+    def query(q: int) -> str:
+        return str(groups.ids[q])
+
+    y, starts = groups.sort(part.y), groups.indptr[:-1]
+    highest, lowest = np.maximum.reduceat(y, starts), np.minimum.reduceat(y, starts)
+    none = highest <= 0
+    if y.min() >= 0:
+        yield _found(
+            "warning", "queries without relevant rows", where, none, query,
+            "measures skip them or count them as 0 or 1, by convention",
+        )  # fmt: skip
+    single = groups.sizes == 1
+    yield _found("warning", "queries of one row", where, single, query, "nothing to rank in them")
+    same = (highest == lowest) & ~single & ~(none & (y.min() >= 0))
+    yield _found(
+        "warning", "queries of one grade", where, same, query,
+        "any order of them is right, pairwise losses see no pair",
+    )  # fmt: skip
+    if groups.order is not None:
+        codes = groups.codes()
+        runs = np.bincount(codes[np.append(True, codes[1:] != codes[:-1])])
+        yield _found(
+            "info", "queries whose rows are scattered", where, runs > 1, query,
+            "grouped by id; programs that take group sizes see other queries",
+        )  # fmt: skip
+
+
+def check_rows(part: Part) -> Iterator[Finding]:
+    """Documents and equal rows within a query."""
+    codes, where = part.groups.codes(), part.name
+    if part.documents is not None:
+        has_id, documents = part.documents
+        twice = _repeated(codes.astype(np.uint64), documents.astype(np.uint64)) & has_id
+        yield _found(
+            "warning", "rows whose document is in the query before", where, twice, part.row,
+            "a ranking with a document twice cannot be evaluated by document",
+        )  # fmt: skip
+    rows = part.hashes.rows
+    sums = np.add.reduceat(mix(part.groups.sort(rows)), part.groups.indptr[:-1])
+    sizes = part.groups.sizes.astype(np.uint64)
+    yield _found(
+        "warning", "queries with the rows of one before", where, _repeated(sums, sizes),
+        lambda q: str(part.groups.ids[q]), "the same documents and features under another id",
+    )  # fmt: skip
+    keys = mix(rows ^ mix(codes.astype(np.uint64) + np.uint64(1)))
+    _, inverse = np.unique(keys, return_inverse=True)
+    equal = _repeated(keys, np.zeros_like(keys))
+    yield _found(
+        "info", "rows equal to one before in their query", where, equal, part.row,
+        "their scores tie",
+    )  # fmt: skip
+    low, high = np.full(inverse.max() + 1, np.inf), np.full(inverse.max() + 1, -np.inf)
+    judged = np.isfinite(part.y)
+    np.minimum.at(low, inverse[judged], part.y[judged])
+    np.maximum.at(high, inverse[judged], part.y[judged])
+    differs = (low < high)[inverse]
+    yield _found(
+        "warning", "rows equal to one of their query, with another label", where, differs, part.row,
+        "no function of the features orders them",
+    )  # fmt: skip
+
+
+def check_features(part: Part) -> Iterator[Finding]:
+    """Features that say nothing, say it twice, or are no numbers."""
+    hashes, where = part.hashes, part.name
+    yield _found(
+        "error", "features with infinite values", where, hashes.n_inf > 0, part.feature,
+        f"{int(hashes.n_inf.sum()):,} values; fit refuses them",
+    )  # fmt: skip
+    yield _found(
+        "warning", "features with NaN", where, hashes.n_nan > 0, part.feature,
+        f"{int(hashes.n_nan.sum()):,} values; only trees and boosting adapters take them",
+    )  # fmt: skip
+    yield _found(
+        "warning", "constant features", where, hashes.constant, part.feature,
+        "no use in telling rows apart",
+    )  # fmt: skip
+    copies = copied_columns(part)
+    is_copy = np.zeros(len(hashes.columns), dtype=bool)
+    is_copy[list(copies)] = True
+    yield _found(
+        "warning", "duplicate features", where, is_copy,
+        lambda j: f"{part.feature(j)} = {part.feature(copies[j])}",
+        "weights spread over equal columns",
+    )  # fmt: skip
+
+
+def copied_columns(part: Part) -> dict[int, int]:
+    """Column → the first column equal to it, constant ones left out; equal hashes are compared."""
+    copies: dict[int, int] = {}
+    first: dict[int, int] = {}
+    for j in np.flatnonzero(~part.hashes.constant).tolist():
+        original = first.setdefault(int(part.hashes.columns[j]), j)
+        if original != j and all(
+            np.array_equal(_column(block, j), _column(block, original), equal_nan=True)
+            for block in part.blocks
+        ):
+            copies[j] = original
+    return copies
+
+
+def _column(block: Matrix, j: int) -> NDArray[Any]:
+    return block[:, [j]].toarray().ravel() if sparse.issparse(block) else block[:, j]
+
+
+def _repeated(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Entries whose pair of keys occurred before."""
+    order = np.lexsort((second, first))
+    same = np.zeros(len(order), dtype=bool)
+    a, b = first[order], second[order]
+    same[order[1:]] = (a[1:] == a[:-1]) & (b[1:] == b[:-1])
+    return same
+
+
+def _found(
+    level: Any,
+    what: str,
+    where: str,
+    mask: NDArray[np.bool_],
+    name: Callable[[int], str],
+    note: str,
+) -> Finding:
+    """A finding of what the mask marks; its count is 0 where there is nothing to report."""
+    examples = np.flatnonzero(mask)[:N_EXAMPLES].tolist()
+    return Finding(level, what, where, int(mask.sum()), len(mask), tuple(map(name, examples)), note)
+
+
+def lint_part(part: Part) -> list[Finding]:
+    """All findings of one part, none where it has no rows."""
+    if not len(part.y):
+        return []
+    checks = (check_queries, check_rows, check_features)
+    return [finding for check in checks for finding in check(part) if finding.count]

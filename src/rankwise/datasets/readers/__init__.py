@@ -1,0 +1,1 @@
+"""Readers: text, tables, runs and judgments to arrays, with a cache."""

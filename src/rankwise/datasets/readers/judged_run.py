@@ -1,0 +1,105 @@
+"""A run and its judgments side by side, as trec_eval sees them.
+
+References
+----------
+.. [1] trec_eval, https://github.com/usnistgov/trec_eval (order of documents, missing ones).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.readers.trec_ids import string_codes, trec_order
+from rankwise.typing import Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRun:
+    """A run and its judgments as rows, in trec_eval's order within every query.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_rows,), float64
+        Grade; 0 where nobody judged the document, or judged it below 0.
+    scores : ndarray of shape (n_rows,), float64
+        −inf where the run did not retrieve the document.
+    qid, doc_ids : ndarray of shape (n_rows,) of str
+    judged, retrieved : ndarray of shape (n_rows,), bool
+    """
+
+    y: Float64Array
+    scores: Float64Array
+    qid: NDArray[np.str_]
+    doc_ids: NDArray[np.str_]
+    judged: NDArray[np.bool_]
+    retrieved: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def judge(
+    run: Run, qrels: Qrels, *, all_queries: bool = False, single_precision: bool = True
+) -> JudgedRun:
+    """Bring a run and judgments together.
+
+    Every retrieved document becomes a row, and so does every judged one that was not retrieved,
+    with the score −inf: it counts for what could be found (the ideal gain, the number of relevant
+    documents), not for what was.
+
+    Parameters
+    ----------
+    run : Run
+    qrels : Qrels
+    all_queries : bool
+        False: the queries that have both judgments and retrieved documents; True: all judged
+        queries, as ``trec_eval -c`` does. Queries without judgments are left out always.
+    single_precision : bool
+        Round scores to single precision, as trec_eval does before it orders documents: scores
+        that differ by less are ties.
+
+    Returns
+    -------
+    JudgedRun
+        Queries in the order of the judgments; in a query the documents by descending score, equal
+        scores by descending id. So breaking ties by row order is what trec_eval does: evaluate
+        with ``preset="trec_eval"``, ``ties='stable'`` and ``retrieved=judged_run.retrieved``.
+
+    Notes
+    -----
+    O(n log n) for n lines of both.
+    """
+    (judged_q, run_q), _ = string_codes(qrels.qid, run.qid)
+    (judged_d, run_d), n_documents = string_codes(qrels.doc_ids, run.doc_ids)
+    judged_keys, run_keys = judged_q * n_documents + judged_d, run_q * n_documents + run_d
+
+    by_key = np.argsort(judged_keys)
+    at = np.searchsorted(judged_keys[by_key], run_keys)
+    entry = np.append(by_key, -1)[at]
+    judged = np.append(judged_keys, -1)[entry] == run_keys
+    grades = np.where(judged, np.append(qrels.relevance, 0)[entry], 0)
+
+    counted = np.isin(run_q, judged_q)
+    missed = ~np.isin(judged_keys, run_keys)
+    if not all_queries:
+        missed &= np.isin(judged_q, run_q)
+
+    n_counted, n_missed = int(counted.sum()), int(missed.sum())
+    scores = run.scores
+    if single_precision:
+        largest = np.finfo(np.float32).max
+        scores = np.clip(scores, -largest, largest).astype(np.float32)
+    y = np.maximum(np.append(grades[counted], qrels.relevance[missed]), 0).astype(np.float64)
+    scores = np.append(scores[counted].astype(np.float64), np.full(n_missed, -np.inf))
+    qid = np.append(run.qid[counted], qrels.qid[missed])
+    doc_ids = np.append(run.doc_ids[counted], qrels.doc_ids[missed])
+    judged = np.append(judged[counted], np.ones(n_missed, dtype=bool))
+    retrieved = np.arange(n_counted + n_missed) < n_counted
+    order = trec_order(np.append(run_q[counted], judged_q[missed]), scores, doc_ids)
+    return JudgedRun(
+        y[order], scores[order], qid[order], doc_ids[order], judged[order], retrieved[order]
+    )

@@ -1,0 +1,265 @@
+"""SVMlight/LETOR files to one table.
+
+A small sample tells how wide and how dense the rows are. Dense rows are then written straight
+into the matrix; where the guess proves wrong (a wider row, indices not ascending), and for sparse
+data, the entries are collected as CSR first. The guess decides the time taken, never the result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.datasets.readers.letor_blocks import (
+    Layout,
+    Parsed,
+    count_rows,
+    dense_zeros,
+    file_names,
+    parse_blocks,
+)
+from rankwise.datasets.readers.letor_errors import raise_at
+from rankwise.datasets.readers.letor_text import NotUtf8Error, split_text
+from rankwise.datasets.readers.textfiles import (
+    Block,
+    ChangedError,
+    TextFile,
+    after_newline,
+    cut_into_blocks,
+)
+from rankwise.kernels import svmlight as kernel
+from rankwise.runtime.threads import available_threads
+from rankwise.typing import Float64Array, Matrix
+
+BLOCK_BYTES = 1 << 20
+DENSE_FROM = 0.25  # share of written entries from which rows are kept dense
+_SAMPLE_BLOCKS, _SAMPLE_BYTES = 8, 1 << 16
+
+
+@dataclass(frozen=True)
+class LetorOptions:
+    """What decides the result of reading, apart from the files."""
+
+    dtype: Any = np.float32
+    n_features: int | None = None
+    dense: bool | Literal["auto"] = "auto"
+    zero_based: bool | Literal["auto"] = "auto"
+
+    def collecting(self) -> Layout:
+        """The layout that takes rows of any width, in any order."""
+        base = 1 if self.zero_based is False else 0
+        if self.n_features is None:
+            return Layout(False, base, kernel.LARGEST_INDEX + 1)
+        return Layout(False, base, self.n_features + (self.zero_based == "auto"))
+
+    def base(self, states: NDArray[np.int64]) -> int:
+        """What the first column is written as."""
+        if self.zero_based == "auto":
+            return 0 if states[:, kernel.LOWEST].min() == 0 else 1
+        return 0 if self.zero_based else 1
+
+    def wants_dense(self, entries: int, rows: int, width: int) -> bool:
+        """Whether a matrix with so many written entries is to be dense."""
+        return entries >= DENSE_FROM * rows * width if self.dense == "auto" else self.dense
+
+
+@dataclass(frozen=True)
+class LetorRows:
+    """What the files hold, row by row; ``qid`` a list where query ids are text."""
+
+    X: Matrix
+    y: Float64Array
+    qid: NDArray[np.int64] | list[str]
+    comments: list[str] | None
+
+
+def parse_files(
+    files: Sequence[TextFile],
+    options: LetorOptions,
+    n_threads: int | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> LetorRows:
+    """Parse the files as one; the result does not depend on ``n_threads`` or ``block_bytes``.
+
+    Raises
+    ------
+    ValueError
+        At the first malformed line, or when there is no row at all.
+    """
+    try:
+        rows = _parse_files(files, options, n_threads or available_threads(), block_bytes)
+    except ChangedError:
+        raise
+    except ValueError:  # what is malformed may be half written
+        _check_unchanged(files)
+        raise
+    _check_unchanged(files)
+    return rows
+
+
+def _check_unchanged(files: Sequence[TextFile]) -> None:
+    for file in files:
+        file.check_unchanged()
+
+
+def _parse_files(
+    files: Sequence[TextFile], options: LetorOptions, n_threads: int, block_bytes: int
+) -> LetorRows:
+    blocks = [block for file in files for block in cut_into_blocks(file, block_bytes)]
+    n_rows = count_rows(blocks, n_threads)
+    if not n_rows.any():
+        raise ValueError(
+            f"{', '.join(str(file.path) for file in files)}: no rows. "
+            "Every row is a line 'label qid:id index:value ...'."
+        )
+
+    def parse(some: Sequence[Block], rows: NDArray[np.int64], layout: Layout) -> Parsed:
+        return parse_blocks(some, rows, layout, options.dtype, options.n_features, n_threads)
+
+    layout = options.collecting()
+    if options.dense is not False:
+        sample = _sample(blocks)
+        guessed = _guess(parse(sample, count_rows(sample, n_threads), layout), layout, options)
+        # A file that is dense has four bytes or more for every entry, one cell of four.
+        n_bytes = sum(block.stop - block.start for block in blocks)
+        if options.dense is True or int(n_rows.sum()) * guessed.width <= n_bytes:
+            layout = guessed
+    parsed = parse(blocks, n_rows, layout)
+    while (better := _better(layout, parsed, options)) != layout:
+        layout = better
+        parsed = parse(blocks, n_rows, layout)
+    _raise_first_error(parsed)
+    X = parsed.values if layout.dense else _collected(parsed, options)
+    text = b"".join(result.text for result in parsed.results)
+    text_bytes = np.maximum(parsed.sizes[:, 1], 0) + (parsed.qid if layout.text_qid else 0)
+    if b"\0" in text:
+        row = int(np.searchsorted(np.cumsum(text_bytes), text.index(b"\0"), side="right"))
+        _raise_in_row(parsed, row, rb"(\0)", "a NUL character in a query id or a comment")
+    try:
+        qid, comments = split_text(
+            text, parsed.qid if layout.text_qid else None, parsed.sizes[:, 1]
+        )
+    except NotUtf8Error as error:
+        _raise_in_row(parsed, error.row, rb"(qid:)", "the query id is not UTF-8 text")
+    return LetorRows(X, parsed.y, parsed.qid if qid is None else qid, comments)
+
+
+def _sample(blocks: Sequence[Block]) -> list[Block]:
+    """The first lines of a few blocks, evenly spread."""
+    chosen = blocks[:: max(1, len(blocks) // _SAMPLE_BLOCKS)][:_SAMPLE_BLOCKS]
+    return [
+        replace(b, stop=min(b.stop, after_newline(b.file, b.start + _SAMPLE_BYTES))) for b in chosen
+    ]
+
+
+def _guess(sample: Parsed, collecting: Layout, options: LetorOptions) -> Layout:
+    """The layout that would serve the sample."""
+    collecting = _better(collecting, sample, options)
+    states = sample.states
+    base = options.base(states)
+    width = options.n_features or int(states[:, kernel.HIGHEST].max()) - base + 1
+    entries, rows = (int(states[:, field].sum()) for field in (kernel.ENTRIES, kernel.ROWS))
+    unfit = width < 1 or states[:, kernel.UNORDERED].any()
+    if unfit or not options.wants_dense(entries, rows, width):
+        return collecting
+    return Layout(True, base, width, collecting.text_qid)
+
+
+def _better(layout: Layout, parsed: Parsed, options: LetorOptions) -> Layout:
+    """The layout itself where it served, else the one that will."""
+    status = parsed.states[:, kernel.STATUS]
+    better = layout
+    if layout.dense:
+        misfit = np.isin(status, (kernel.TOO_WIDE, kernel.NOT_ASCENDING)).any()
+        entries = int(parsed.states[:, kernel.ENTRIES].sum())
+        too_sparse = not options.wants_dense(entries, len(parsed.y), layout.width)
+        if misfit or (too_sparse and not status.any()):
+            better = replace(options.collecting(), text_qid=layout.text_qid)
+    if (status == kernel.QID_IS_TEXT).any():
+        better = replace(better, text_qid=True)
+    return better
+
+
+def _raise_first_error(parsed: Parsed) -> None:
+    """Raise for the first token that is malformed, or row whose qid is missing or unexpected."""
+    firsts, errors = [], []
+    for field, reason in (
+        (kernel.QID_AT, "this row has a qid, but earlier ones have none"),
+        (kernel.NO_QID_AT, "this row has no qid, but earlier ones have"),
+    ):
+        numbers = np.flatnonzero(parsed.states[:, field] >= 0)
+        if len(numbers):
+            number = int(numbers[0])
+            byte = parsed.blocks[number].start + int(parsed.states[number, field])
+            firsts.append((number, byte, f"{reason}; give every row one, or none"))
+    if len(firsts) == 2:
+        errors.append(max(firsts))
+    for number, result in enumerate(parsed.results):
+        if result.error is not None:
+            errors.append((number, *result.error))
+            break
+    if errors:
+        number, byte, reason = min(errors)
+        raise_at(parsed.blocks[number].file, byte, reason)
+
+
+def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
+    """CSR of the collected entries, or the dense matrix where that is wanted."""
+    base = options.base(parsed.states)
+    entries, rows = len(parsed.values), len(parsed.y)
+    highest = int(parsed.states[:, kernel.HIGHEST].max()) if entries else base - 1
+    width = highest - base + 1 if options.n_features is None else options.n_features
+    if highest - base >= width:
+        raise ValueError(
+            f"{file_names(parsed.blocks)}: indices run from 0 to {highest}, which is more than "
+            f"n_features={width} columns. Raise n_features or leave it out."
+        )
+    indices = np.concatenate([result.indices for result in parsed.results])
+    indices -= np.int32(base)
+    indptr = np.zeros(rows + 1, dtype=np.int32 if entries <= kernel.LARGEST_INDEX else np.int64)
+    np.cumsum(parsed.sizes[:, 0], out=indptr[1:])
+    X = sparse.csr_matrix((parsed.values, indices, indptr), shape=(rows, width))
+    if parsed.states[:, kernel.UNORDERED].any():
+        X.has_sorted_indices = False
+        X.sort_indices()
+        _refuse_duplicates(parsed, X, base)
+    if not options.wants_dense(entries, rows, width):
+        return X
+    dense = dense_zeros(parsed.blocks, rows, width, X.dtype)
+    dense[np.repeat(np.arange(rows), np.diff(X.indptr)), X.indices] = X.data  # keeps a -0.0
+    return dense
+
+
+def _refuse_duplicates(parsed: Parsed, X: sparse.csr_matrix, base: int) -> None:
+    """Raise for an index that occurs twice in a row, not side by side (the kernel sees those)."""
+    same = np.flatnonzero(X.indices[1:] == X.indices[:-1]) + 1
+    rows = np.searchsorted(X.indptr, same, side="right") - 1
+    within = same > X.indptr[rows]
+    if not within.any():
+        return
+    entry, row = int(same[within][0]), int(rows[within][0])
+    index = int(X.indices[entry]) + base
+    _raise_in_row(parsed, row, rb"\s(0*%d:)" % index, f"index {index} occurs twice in this row", 1)
+
+
+def _raise_in_row(parsed: Parsed, row: int, pattern: bytes, reason: str, skip: int = 0) -> NoReturn:
+    """Raise ValueError for a row where a pattern occurs, after so many others."""
+    ends = np.cumsum(parsed.states[:, kernel.ROWS])
+    number = int(np.searchsorted(ends, row, side="right"))
+    block = parsed.blocks[number]
+    row -= int(ends[number] - parsed.states[number, kernel.ROWS])
+    byte = block.start
+    for line in block.file.read(block.start, block.stop).split(b"\n"):
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            if row == 0:
+                places = [match.start(1) for match in re.finditer(pattern, line)]
+                raise_at(block.file, byte + places[skip], reason)
+            row -= 1
+        byte += len(line) + 1
+    raise ChangedError(block.file.path)

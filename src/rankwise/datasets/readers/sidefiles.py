@@ -1,0 +1,183 @@
+"""SVMlight text without query ids, beside it a file of group sizes: LightGBM's and XGBoost's way.
+
+``train.txt`` comes with ``train.txt.query`` (LightGBM) or ``train.txt.group`` (XGBoost), one
+number of consecutive rows per line, and perhaps with ``train.txt.weight``: one weight per row in
+LightGBM, one per query in XGBoost (whose release 3.2 reads side files no more). Positions and
+initial scores are not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import DTypeLike
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.side_names import SIZES, WEIGHT, side_file, side_files, stem
+from rankwise.datasets.readers.svmlight import has_no_qid, read_rows
+from rankwise.datasets.readers.text_columns import lines_of, read_columns
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, check_there
+from rankwise.datasets.writers.output import compress, replace_files
+from rankwise.datasets.writers.write import letor_text
+from rankwise.groups import QueryGroups
+from rankwise.typing import Float64Array
+
+
+def read_grouped(
+    path: str | Path,
+    *,
+    sizes: str | Path | None = None,
+    weight: str | Path | None = None,
+    dtype: DTypeLike = np.float32,
+    n_features: int | None = None,
+    dense: bool | Literal["auto"] = "auto",
+    zero_based: bool | Literal["auto"] = "auto",
+    cache: bool | Literal["beside"] = True,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> RankingData:
+    """Read SVMlight text whose queries and weights are in side files.
+
+    Parameters
+    ----------
+    path : path
+        Plain or compressed; its rows have no ``qid:``.
+    sizes : path, optional
+        Rows per query, one number a line; by default ``<path>.query`` or ``<path>.group``.
+    weight : path, optional
+        One weight a line, per row or per query; by default ``<path>.weight``, where there.
+    dtype, n_features, dense, zero_based, cache, max_decompressed_bytes
+        As for :func:`rankwise.datasets.read_letor`.
+
+    Returns
+    -------
+    RankingData
+        Query ids 0, 1, … in the order of the sizes; a weight per query is given to all its rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file, or no file of sizes.
+    ValueError
+        When rows have query ids, sizes do not sum to the number of rows, there are neither as
+        many weights as rows nor as queries, or a line is malformed.
+    """
+    path = Path(path)
+    check_there(path)
+    sizes_path = side_file(path, SIZES) if sizes is None else Path(sizes)
+    if sizes_path is None:
+        raise FileNotFoundError(
+            f"{path} has no file of group sizes beside it ({' or '.join(SIZES)} appended to the "
+            "name). Pass sizes='…', or read files with qid by read_letor."
+        )
+    data = read_rows(
+        path, dtype=dtype, n_features=n_features, dense=dense, zero_based=zero_based, cache=cache,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )  # fmt: skip
+    if not has_no_qid(data):
+        raise ValueError(f"{path} has query ids in its rows. Read it with read_letor.")
+    groups = _groups(sizes_path, data.n_samples, max_decompressed_bytes)
+    weights = None
+    weight_path = side_file(path, (WEIGHT,)) if weight is None else Path(weight)
+    if weight_path is not None:
+        weights = _row_weights(weight_path, groups, max_decompressed_bytes)
+    return RankingData(
+        data.X,
+        data.y,
+        groups.row_ids(),
+        data.doc_ids,
+        data.feature_names,
+        data.comments,
+        weights,
+        data.name,
+    )
+
+
+def write_grouped(
+    data: RankingData, path: str | Path, style: Literal["lightgbm", "xgboost"] = "lightgbm"
+) -> None:
+    """Write SVMlight text without query ids, and group sizes and weights beside it.
+
+    Rows come query by query. Indices start at 1, as in LETOR: to both programs, which count from
+    0, the first column is empty.
+
+    Side files of an old file at ``path``, compressed ones too, are deleted. The new ones take
+    their places together, the sizes last: a write that is interrupted leaves rows without sizes,
+    which are refused, never with those of other rows.
+
+    Parameters
+    ----------
+    data : RankingData
+    path : path
+        ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress the rows, and leave the suffix out of the
+        names of the side files.
+    style : {"lightgbm", "xgboost"}
+        ``.query`` and weights per row, or ``.group`` and weights per query.
+
+    Raises
+    ------
+    ValueError
+        When weights differ within a query and the style is "xgboost".
+    """
+    if style not in ("lightgbm", "xgboost"):
+        raise ValueError(f"style must be 'lightgbm' or 'xgboost', got {style!r}.")
+    path, groups = Path(path), data.groups
+    weight = None if data.sample_weight is None else groups.sort(data.sample_weight)
+    if weight is not None and style == "xgboost":
+        weight = _query_weights(weight, groups)
+    in_order = data if groups.order is None else data.take(groups.order)
+    start = stem(path)
+    sizes_path = Path(f"{start}{'.query' if style == 'lightgbm' else '.group'}")
+    texts: list[tuple[Path, Iterable[bytes | memoryview]]] = [
+        (path, letor_text(in_order, with_qid=False))
+    ]
+    if weight is not None:
+        texts.append((Path(f"{start}{WEIGHT}"), lines_of([pa.array(weight).cast(pa.string())])))
+    texts.append((sizes_path, lines_of([pa.array(groups.sizes).cast(pa.string())])))
+    paths = [place for place, _ in texts]
+    with replace_files(paths, outdated=side_files(path, (*SIZES, WEIGHT))) as files:
+        for (place, lines), file in zip(texts, files, strict=True):
+            with compress(place, file) as stream:
+                for line in lines:
+                    stream.write(line)
+
+
+def _groups(path: Path, n_rows: int, max_decompressed_bytes: int) -> QueryGroups:
+    sizes = read_columns(path, ("size",), max_decompressed_bytes).integers(0)
+    if (sizes < 0).any():
+        raise ValueError(f"{path}: sizes must be >= 0, got {sizes.min()}.")
+    total = sum(sizes.tolist())  # of Python's integers, which do not wrap around
+    if total != n_rows:
+        raise ValueError(
+            f"{path}: sizes must sum to the number of rows, {n_rows}, got {total}. "
+            "Is it the file of other data?"
+        )
+    return QueryGroups.from_sizes(sizes[sizes > 0])
+
+
+def _row_weights(path: Path, groups: QueryGroups, max_decompressed_bytes: int) -> Float64Array:
+    weight = read_columns(path, ("weight",), max_decompressed_bytes).reals(0)
+    if len(weight) == groups.n_samples:
+        return weight
+    if len(weight) == groups.n_queries:
+        return np.repeat(weight, groups.sizes)
+    raise ValueError(
+        f"{path}: there must be one weight per row ({groups.n_samples}) or per query "
+        f"({groups.n_queries}), got {len(weight)}."
+    )
+
+
+def _query_weights(weight: Float64Array, groups: QueryGroups) -> Float64Array:
+    """One weight per query, of weights per row in group order."""
+    per_query = weight[groups.indptr[:-1]]
+    differs = weight != np.repeat(per_query, groups.sizes)
+    if differs.any():
+        query = groups.ids[np.searchsorted(groups.indptr, differs.argmax(), side="right") - 1]
+        raise ValueError(
+            f"sample_weight must be the same for all rows of a query, query {query} has more than "
+            "one weight: XGBoost weighs queries. Use style='lightgbm'."
+        )
+    return per_query

@@ -1,0 +1,263 @@
+"""Read SVMlight/LETOR text, through a cache if wanted."""
+
+from __future__ import annotations
+
+import stat
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy import sparse
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.cache import CacheSlot
+from rankwise.datasets.readers.letor_parse import LetorOptions, parse_files
+from rankwise.datasets.readers.letor_text import doc_ids, pack_text, unpack_text
+from rankwise.datasets.readers.side_names import SIZES, side_file
+from rankwise.datasets.readers.textfiles import (
+    MAX_DECOMPRESSED_BYTES,
+    PathLike,
+    find_files,
+    open_text,
+)
+from rankwise.kernels.csr_bounds import is_canonical
+from rankwise.runtime.threads import thread_map
+
+
+def read_letor(
+    path: PathLike | Sequence[PathLike],
+    *,
+    dtype: DTypeLike = np.float32,
+    n_features: int | None = None,
+    dense: bool | Literal["auto"] = "auto",
+    zero_based: bool | Literal["auto"] = "auto",
+    cache: bool | Literal["beside"] = True,
+    verify: bool = False,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> RankingData:
+    r"""Read judged rows from SVMlight/LETOR text, ``label qid:id index:value # comment`` a line.
+
+    Parameters
+    ----------
+    path : str, path-like, or list of these
+        Files read as one, in the given order; a glob pattern stands for its matches, sorted.
+        Each may be plain or gzip, bzip2, xz or zstd, told by its first bytes. Compressed files
+        are held in memory as text while they are read.
+    dtype : float32 or float64
+        Of the features. Every number is the double nearest to its decimal form, bit-equal to
+        ``float``; float32 rounds that double.
+    n_features : int >= 1, optional
+        Number of columns; by default the largest index decides, so give it to read parts that
+        must fit together. A larger index is an error.
+    dense : "auto", True or False
+        An ndarray or CSR; "auto" takes an ndarray where at least a quarter of the matrix is
+        written in the file. CSR keeps zeros that are written.
+    zero_based : "auto", True or False
+        Whether index 0 is the first column; "auto" where an index 0 occurs in any of the files.
+        LETOR starts at 1.
+    cache : True, False or "beside"
+        True keeps the parsed arrays in the cache folder (``RANKWISE_CACHE``, else the platform's),
+        nothing beside the data; "beside" keeps them next to the first file, or in the cache folder
+        where that is not writable. A second read with the same options maps them into memory.
+        Changes to mapped arrays stay in this process.
+    verify : bool
+        Check a cache by full checksums of source and arrays. Without it, an edit of the source
+        goes unseen only where it keeps size, modification time and 18 sampled blocks of 64 kB;
+        see :mod:`rankwise.datasets.readers.cache`.
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB. A small file
+        can be made to decompress to any size.
+
+    Returns
+    -------
+    data : RankingData
+        ``y`` float64. ``qid`` int64; text, as written, where any query id is not an integer of
+        64 bits; zeros where no row has one. ``comments`` what follows ``#``, without the white
+        space around it, "" for rows without, None where no row has one. ``doc_ids`` what follows
+        ``docid =`` in the comments, likewise.
+
+    Raises
+    ------
+    ValueError
+        Naming file, line, column and reason of the first malformed token; for files without any
+        row, compressed data that are damaged, cut off or too large, UTF-16 text, a file that is
+        written to while it is read, a dense matrix that does not fit into memory.
+    FileNotFoundError, IsADirectoryError
+
+    Warns
+    -----
+    UserWarning
+        When no row has a qid, and a file of group sizes lies beside the text: see
+        :func:`rankwise.datasets.read_grouped`.
+
+    Notes
+    -----
+    What a line may hold. Blank lines and comment lines are skipped; CRLF ends, white space of any
+    kind between tokens, a UTF-8 byte order mark and a missing last newline are accepted. Numbers
+    are those of ``float`` in ASCII digits, without underscores: ``+1``, ``.5``, ``1e-3``, ``nan``,
+    ``inf``. NaN and infinities are kept as they are; a decimal number that is too large for
+    ``dtype`` is an error. Indices are whole numbers up to 2**31 - 1 in any order; an index that
+    occurs twice in a row is an error. A row without features is a row of zeros. Either all rows
+    have a qid or none. Query ids that are text must be UTF-8; a NUL character in one, or in a
+    comment, is an error. A file cut off inside a token is an error where the rest of the token is
+    no number; a number that has lost digits cannot be told from a shorter one.
+
+    Time O(bytes) on all cores, about a tenth of that for counting lines; memory is the result and
+    some megabytes per thread.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "judged.txt"
+    ...     _ = path.write_text("2 qid:7 1:0.5 2:1 # docid = a\n0 qid:7 2:3 # docid = b\n")
+    ...     data = read_letor(path, cache=False)
+    >>> data
+    RankingData('judged': 2 rows, 1 queries, 2 features, dense float32)
+    >>> data.doc_ids.tolist()
+    ['a', 'b']
+    """
+    data = read_rows(
+        path,
+        dtype=dtype,
+        n_features=n_features,
+        dense=dense,
+        zero_based=zero_based,
+        cache=cache,
+        verify=verify,
+        max_decompressed_bytes=max_decompressed_bytes,
+    )
+    if has_no_qid(data):
+        _warn_of_sizes(find_files(path))
+    return data
+
+
+def read_rows(
+    path: PathLike | Sequence[PathLike],
+    *,
+    dtype: DTypeLike,
+    n_features: int | None,
+    dense: bool | Literal["auto"],
+    zero_based: bool | Literal["auto"],
+    cache: bool | Literal["beside"],
+    verify: bool = False,
+    max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
+) -> RankingData:
+    """:func:`read_letor` without a look at what lies beside the files."""
+    options = _options(dtype, n_features, dense, zero_based)
+    if cache not in (True, False, "beside"):
+        raise ValueError(f"cache must be True, False or 'beside', got {cache!r}.")
+    files = find_files(path)
+    name = _name(files)
+    if not cache or not all(stat.S_ISREG(file.stat().st_mode) for file in files):
+        return _from_arrays(*_parse(files, options, max_decompressed_bytes), name)
+    slot = CacheSlot.of(
+        files,
+        {**vars(options), "dtype": options.dtype.name},
+        beside=cache == "beside",
+    )  # fmt: skip
+
+    def build(arrays: Mapping[str, NDArray[Any]], extra: Mapping[str, Any]) -> RankingData:
+        return _from_arrays(arrays, extra, name)
+
+    data = slot.load(build, verify=verify)
+    if data is None:
+        parsed = _parse(files, options, max_decompressed_bytes)
+        data = slot.load(build) if slot.store(*parsed) else None
+        if data is None:
+            data = build(*parsed)
+    return data
+
+
+def has_no_qid(data: RankingData) -> bool:
+    """Whether no row has a query id."""
+    return data.qid.dtype.kind == "i" and not data.qid.any()
+
+
+def _warn_of_sizes(files: Sequence[Path]) -> None:
+    for file in files:
+        sizes = side_file(file, SIZES)
+        if sizes is not None:
+            warnings.warn(
+                f"{file} has no query ids, so all its rows are one query, but {sizes} lies beside "
+                f"it. Read the queries with read_grouped({str(file)!r}).",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
+
+
+def _options(dtype: DTypeLike, n_features: Any, dense: Any, zero_based: Any) -> LetorOptions:
+    if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {np.dtype(dtype).name}.")
+    whole = isinstance(n_features, int | np.integer) and not isinstance(n_features, bool)
+    if n_features is not None and not (whole and n_features >= 1):
+        raise ValueError(f"n_features must be a whole number >= 1 or None, got {n_features!r}.")
+    for name, value in (("dense", dense), ("zero_based", zero_based)):
+        if value not in (True, False, "auto"):
+            raise ValueError(f"{name} must be True, False or 'auto', got {value!r}.")
+    return LetorOptions(
+        np.dtype(dtype),
+        None if n_features is None else int(n_features),
+        dense if dense == "auto" else bool(dense),
+        zero_based if zero_based == "auto" else bool(zero_based),
+    )
+
+
+def _name(files: Sequence[Path]) -> str:
+    """Stems of the files, for tables: "S1+S2+S3", or "S1 and 4 more"."""
+    stems = [file.name.partition(".")[0] for file in files]
+    return "+".join(stems) if len(stems) <= 3 else f"{stems[0]} and {len(stems) - 1} more"
+
+
+def _parse(
+    files: Sequence[Path], options: LetorOptions, max_decompressed_bytes: int
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The named arrays of the cache, and the shape of X."""
+    texts = thread_map(lambda file: open_text(file, max_decompressed_bytes), files)
+    rows = parse_files(texts, options)
+    arrays: dict[str, NDArray[Any]] = {}
+    if sparse.issparse(rows.X):
+        arrays |= {f"X.{part}": getattr(rows.X, part) for part in ("data", "indices", "indptr")}
+    else:
+        arrays["X"] = rows.X
+    arrays["y"] = rows.y
+    arrays |= pack_text("qid", rows.qid) if isinstance(rows.qid, list) else {"qid": rows.qid}
+    if rows.comments is not None:
+        arrays |= pack_text("comments", rows.comments)
+        arrays |= pack_text("doc_ids", doc_ids(rows.comments))
+    return arrays, {"shape": list(rows.X.shape)}
+
+
+def _from_arrays(
+    arrays: Mapping[str, NDArray[Any]], extra: Mapping[str, Any], name: str
+) -> RankingData:
+    X: Any = arrays.get("X")
+    n_rows, n_columns = shape = tuple(extra["shape"])
+    columns = [array for part, array in arrays.items() if part != "X"]
+    if arrays["y"].dtype != np.float64 or any(column.ndim != 1 for column in columns):
+        raise ValueError("a column has another shape or type than was stored")
+    if X is None:
+        data, indices, indptr = (arrays[f"X.{part}"] for part in ("data", "indices", "indptr"))
+        if not (
+            n_rows == len(indptr) - 1
+            and len(data) == len(indices)
+            and indices.dtype.kind == indptr.dtype.kind == "i"
+            and is_canonical(indptr, indices, n_columns)
+        ):
+            raise ValueError("the parts of X do not make a matrix of its shape")
+        X = sparse.csr_matrix((data, indices, indptr), shape=shape, copy=False)
+        X.has_canonical_format = True  # as the check above has found
+    if X.shape != shape or X.dtype.kind != "f":
+        raise ValueError("X has another shape or type than was stored")
+    qid = unpack_text("qid", arrays)
+    if qid is None:
+        raise KeyError("qid")
+    return RankingData(
+        X, arrays["y"], qid, doc_ids=unpack_text("doc_ids", arrays),
+        comments=unpack_text("comments", arrays), name=name,
+    )  # fmt: skip

@@ -1,0 +1,248 @@
+"""Text files, plain or compressed, as blocks of whole lines that threads can read by themselves."""
+
+from __future__ import annotations
+
+import glob
+import io
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.readers.decompression import (
+    DamagedError,
+    TooLargeError,
+    compression_of,
+    decompress,
+)
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+# Text held in memory, per file: beyond what any published set of judged data needs.
+MAX_DECOMPRESSED_BYTES = 1 << 34
+
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_SIZE = 2  # of a file's state
+
+
+class ChangedError(ValueError):
+    """A file was written to, or replaced, while it was read."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(
+            f"{path} changed while it was read. Read it again when nothing writes to it."
+        )
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """One file's text.
+
+    Attributes
+    ----------
+    path : Path
+    start : int
+        Where the text begins: after a byte order mark, if there is one.
+    stop : int
+        Where it ends.
+    data : bytes, bytearray or None
+        The text where it had to be brought into memory; None to read the file as it is.
+    state : tuple of int or None
+        Device, inode, size and times of the file when it was opened; None for a pipe.
+    """
+
+    path: Path
+    start: int
+    stop: int
+    data: bytes | bytearray | None = None
+    state: tuple[int, ...] | None = None
+
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from ``start`` to ``stop``, or to the end of the text."""
+        out = np.empty(max(min(stop, self.stop) - start, 0), dtype=np.uint8)
+        self.read_into(out, start)
+        return out.tobytes()
+
+    def read_into(self, out: NDArray[np.uint8], start: int) -> None:
+        """Fill ``out`` with the bytes from ``start``.
+
+        Raises
+        ------
+        ChangedError
+            When the file has become shorter.
+        """
+        if self.data is not None:
+            out[:] = np.frombuffer(self.data, dtype=np.uint8, count=len(out), offset=start)
+            return
+        view = out.data
+        with open(self.path, "rb", buffering=0) as file:
+            file.seek(start)
+            while len(view):
+                n = file.readinto(view)
+                if not n:
+                    raise ChangedError(self.path)
+                view = view[n:]
+
+    def check_unchanged(self) -> None:
+        """Raise ChangedError if the file is not the one that was opened, or was written to."""
+        if self.state is None:
+            return
+        try:
+            state = _state(os.stat(self.path))
+        except FileNotFoundError:
+            state = ()
+        if state != self.state:
+            raise ChangedError(self.path)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole lines of one file: bytes ``start`` to ``stop``; the last may lack its newline."""
+
+    file: TextFile
+    start: int
+    stop: int
+
+
+def find_files(path: PathLike | Sequence[PathLike]) -> list[Path]:
+    """The files meant by a path, a glob pattern or a list of these; a pattern's are sorted.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, ValueError
+        When a file is missing, is a folder, or none is named.
+    """
+    one = isinstance(path, str | os.PathLike)
+    found: list[Path] = []
+    for item in [path] if one else list(path):  # type: ignore[list-item,arg-type]
+        name = os.fspath(item)
+        matches = [name]
+        if not os.path.exists(name) and glob.has_magic(name):
+            matches = sorted(glob.glob(name))
+        if not matches or not os.path.exists(matches[0]):
+            raise FileNotFoundError(f"{name}: no such file. Check the path or the pattern.")
+        found.extend(Path(match) for match in matches)
+    if not found:
+        raise ValueError("path must name at least one file, got an empty list.")
+    for file in found:
+        if file.is_dir():
+            raise IsADirectoryError(f"{file} is a folder. Name its files, such as {file}/*.txt.")
+    return found
+
+
+def check_there(path: Path) -> None:
+    """Raise where ``path`` names nothing, or a folder."""
+    if not path.exists():
+        looked = "" if path.is_absolute() else f" in {Path.cwd()}"
+        raise FileNotFoundError(f"{path}: no such file{looked}. Check the path.")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder. Name a file in it.")
+
+
+def check_limit(max_decompressed_bytes: int) -> None:
+    """Raise where a limit on bytes is no positive whole number."""
+    if not isinstance(max_decompressed_bytes, int | np.integer) or max_decompressed_bytes < 1:
+        raise ValueError(
+            f"max_decompressed_bytes must be a whole number >= 1, got {max_decompressed_bytes!r}."
+        )
+
+
+def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> TextFile:
+    """Find out how a file is compressed (by its first bytes) and where its text begins.
+
+    A plain file is not read; anything else is, whole.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError
+        When there is no such file.
+    ValueError
+        When compressed data are damaged, cut off or decompress to more than
+        ``max_decompressed_bytes``, when the file changes meanwhile, or the text is UTF-16.
+    """
+    check_limit(max_decompressed_bytes)
+    check_there(path)
+    state, data = None, None
+    with open(path, "rb") as file:
+        if path.is_file():
+            head, state = file.read(8), _state(os.fstat(file.fileno()))
+            size = state[_SIZE]
+            file.seek(0)
+        else:  # a pipe can be read but once
+            data = file.read()
+            head, size = data[:8], len(data)
+        kind = compression_of(head)
+        if kind is not None:
+            packed = file if data is None else io.BytesIO(data)
+            data = _decompressed(path, kind, packed, max_decompressed_bytes)
+            head, size = bytes(data[:8]), len(data)
+    text = TextFile(path, len(_UTF8_MARK) if head.startswith(_UTF8_MARK) else 0, size, data, state)
+    if kind is not None:
+        text.check_unchanged()
+    if head.startswith(_UTF16_MARKS):
+        raise ValueError(f"{path} is UTF-16 text. Save it as UTF-8.")
+    return text
+
+
+def read_text(path: PathLike, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
+    """The whole text of a file, without a byte order mark.
+
+    Raises
+    ------
+    FileNotFoundError, IsADirectoryError, ValueError
+        As :func:`open_text`.
+    """
+    file = open_text(Path(path), max_decompressed_bytes)
+    text = file.read(file.start, file.stop)
+    file.check_unchanged()
+    return text
+
+
+def _decompressed(path: Path, kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
+    try:
+        return decompress(kind, file, max_bytes)
+    except DamagedError as error:
+        raise ValueError(
+            f"{path}: its {kind} data are damaged or cut off ({error}). Get the file again."
+        ) from None
+    except TooLargeError:
+        raise ValueError(
+            f"{path} holds more than {max_bytes:,} bytes of text after decompression. Raise "
+            "max_decompressed_bytes if the file is what you expect, or decompress it first."
+        ) from None
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    """What differs between two files, and before and after one is written to."""
+    return (
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    )  # fmt: skip
+
+
+def cut_into_blocks(file: TextFile, block_bytes: int) -> list[Block]:
+    """Blocks of about ``block_bytes``, cut after newlines; a longer line makes a longer block."""
+    cuts = [file.start]
+    while cuts[-1] + block_bytes < file.stop:
+        cuts.append(after_newline(file, cuts[-1] + block_bytes))
+    if cuts[-1] < file.stop:
+        cuts.append(file.stop)
+    return [Block(file, a, b) for a, b in pairwise(cuts)]
+
+
+def after_newline(file: TextFile, position: int) -> int:
+    """The first position after a newline, that newline at ``position - 1`` or later."""
+    position -= 1
+    window = 1 << 13
+    while position < file.stop:
+        found = file.read(position, position + window).find(b"\n")
+        if found >= 0:
+            return position + found + 1
+        position += window
+        window = min(2 * window, 1 << 24)
+    return file.stop

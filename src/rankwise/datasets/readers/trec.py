@@ -1,0 +1,206 @@
+"""TREC judgments (qrels) and runs: read, write, make from judged data.
+
+A qrels line is ``<query> <iteration> <document> <relevance>``, a run line is
+``<query> Q0 <document> <rank> <score> <tag>``. The rank of a run line is not used: documents are
+ordered by score. Columns are kept as arrays, one entry a line.
+
+References
+----------
+.. [1] trec_eval, https://github.com/usnistgov/trec_eval (formats and conventions).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.letor_text import text_array
+from rankwise.datasets.readers.text_columns import (
+    id_column,
+    read_columns,
+    write_columns,
+)
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
+from rankwise.datasets.readers.trec_ids import check_distinct, trec_order
+from rankwise.groups import QueryGroups
+from rankwise.typing import Float64Array, Int64Array
+
+QRELS_FIELDS = ("query", "iteration", "document", "relevance")
+RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
+
+
+@dataclass(frozen=True, eq=False)
+class Qrels:
+    """Judgments, one entry a judged document of a query.
+
+    Attributes
+    ----------
+    qid, doc_ids : ndarray of shape (n_judged,) of str
+        Of dtype object where a few long ids would make an array of one width large.
+    relevance : ndarray of shape (n_judged,), int64
+        Grade; 0 and below is not relevant.
+    """
+
+    qid: NDArray[np.str_]
+    doc_ids: NDArray[np.str_]
+    relevance: Int64Array
+
+    @classmethod
+    def from_data(cls, data: RankingData) -> Qrels:
+        """The labels of judged data; rows without document ids are called by their number.
+
+        Raises
+        ------
+        ValueError
+            When a label is not a whole number, or a query has a document twice.
+        """
+        whole = data.y == np.floor(data.y)
+        if not whole.all():
+            row = int(np.argmin(whole))
+            raise ValueError(
+                f"y must hold whole grades for qrels, got {data.y[row]} at row {row}. "
+                "Round or bin the labels."
+            )
+        qid, doc_ids = _names(data)
+        check_distinct(qid, doc_ids)
+        return cls(qid, doc_ids, data.y.astype(np.int64))
+
+    def __len__(self) -> int:
+        return len(self.qid)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Scores of one system, one entry a retrieved document of a query.
+
+    Attributes
+    ----------
+    qid, doc_ids : ndarray of shape (n_retrieved,) of str
+        Of dtype object where a few long ids would make an array of one width large.
+    scores : ndarray of shape (n_retrieved,), float64
+    tag : str
+        The system's name.
+    """
+
+    qid: NDArray[np.str_]
+    doc_ids: NDArray[np.str_]
+    scores: Float64Array
+    tag: str = "rankwise"
+
+    @classmethod
+    def from_data(cls, data: RankingData, scores: ArrayLike, tag: str = "rankwise") -> Run:
+        """Scores of the rows of ``data``; rows without document ids are called by their number.
+
+        Raises
+        ------
+        ValueError
+            When there is not one finite score per row, or a query has a document twice.
+        """
+        values = np.asarray(scores, dtype=np.float64)
+        if values.shape != (data.n_samples,):
+            raise ValueError(
+                f"scores must have n_samples={data.n_samples} entries, got shape {values.shape}. "
+                "Pass one score per row."
+            )
+        if not np.isfinite(values).all():
+            row = int(np.argmin(np.isfinite(values)))
+            raise ValueError(f"scores must be finite, got {values[row]} at row {row}.")
+        qid, doc_ids = _names(data)
+        check_distinct(qid, doc_ids)
+        return cls(qid, doc_ids, values, tag)
+
+    def __len__(self) -> int:
+        return len(self.qid)
+
+
+def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Qrels:
+    """Read judgments; gzip, bzip2, xz and Zstandard are told by the content.
+
+    Parameters
+    ----------
+    path : path
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
+
+    Raises
+    ------
+    ValueError
+        Naming file, line and reason: a line without four fields, a relevance that is not a whole
+        number, an id that is not UTF-8 text, a NUL character, a document judged twice for a query.
+    """
+    columns = read_columns(path, QRELS_FIELDS, max_decompressed_bytes)
+    qid, doc_ids, relevance = columns.texts(0), columns.texts(2), columns.integers(3)
+    check_distinct(qid, doc_ids, columns.where)
+    return Qrels(qid, doc_ids, relevance)
+
+
+def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Run:
+    """Read a run; gzip, bzip2, xz and Zstandard are told by the content.
+
+    Parameters
+    ----------
+    path : path
+    max_decompressed_bytes : int >= 1
+        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
+
+    Raises
+    ------
+    ValueError
+        Naming file, line and reason: a line without six fields, a score that is not a finite
+        number, an id that is not UTF-8 text, a NUL character, a document twice in a query.
+    """
+    columns = read_columns(path, RUN_FIELDS, max_decompressed_bytes)
+    qid, doc_ids, scores = columns.texts(0), columns.texts(2), columns.reals(4)
+    check_distinct(qid, doc_ids, columns.where)
+    tags = columns.texts(5)
+    return Run(qid, doc_ids, scores, str(tags[0]) if len(tags) else "")
+
+
+def write_qrels(qrels: Qrels, path: str | Path) -> None:
+    """Write judgments in their order; the suffix ``.gz``, ``.bz2``, ``.xz``, ``.zst`` compresses.
+
+    Raises
+    ------
+    ValueError
+        When an id is empty or holds white space.
+    """
+    relevance = pa.array(qrels.relevance).cast(pa.string())
+    write_columns(
+        path, [id_column("qid", qrels.qid), "0", id_column("doc_ids", qrels.doc_ids), relevance]
+    )
+
+
+def write_run(run: Run, path: str | Path) -> None:
+    """Write a run by query, best document first, with ranks from 1.
+
+    Documents of equal score come in trec_eval's order, descending by id.
+
+    Raises
+    ------
+    ValueError
+        When an id or the tag is empty or holds white space.
+    """
+    groups = QueryGroups.from_qid(run.qid, len(run))
+    order = trec_order(groups.codes(), run.scores, run.doc_ids)
+    ranks = np.arange(1, len(run) + 1) - np.repeat(groups.indptr[:-1], groups.sizes)
+    write_columns(
+        path,
+        [
+            id_column("qid", run.qid).take(pa.array(order)),
+            "Q0",
+            id_column("doc_ids", run.doc_ids).take(pa.array(order)),
+            pa.array(ranks).cast(pa.string()),
+            pa.array(run.scores[order]).cast(pa.string()),
+            id_column("tag", np.array([run.tag]))[0],
+        ],
+    )
+
+
+def _names(data: RankingData) -> tuple[NDArray[np.str_], NDArray[np.str_]]:
+    doc_ids = np.arange(data.n_samples) if data.doc_ids is None else data.doc_ids
+    return text_array(list(map(str, data.qid.tolist()))), text_array(list(map(str, doc_ids)))

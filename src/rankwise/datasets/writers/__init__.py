@@ -1,0 +1,1 @@
+"""Writers: files complete or not at all."""

@@ -1,0 +1,183 @@
+"""Write SVMlight/LETOR text: ``<label> qid:<query> <index>:<value> … # comment``.
+
+Numbers are the shortest decimals that read back to the same bits, in the precision of X. The text
+is made column-wise by pyarrow, a block of rows at a time: O(stored values), no loop over values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.writers.output import open_to_write
+
+# Its functions are made when it is imported: type checkers do not see them.
+pc: Any = pyarrow.compute
+
+VALUES_PER_BLOCK = 1 << 20
+
+
+def write_letor(
+    data: RankingData | Any,
+    path: str | Path,
+    *,
+    y: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+    comments: ArrayLike | None = None,
+    with_qid: bool = True,
+) -> None:
+    """Write rows, labels and queries as SVMlight text.
+
+    Parameters
+    ----------
+    data : RankingData, or array or CSR of shape (n_samples, n_features)
+        Dense rows are written whole, of CSR rows the stored entries. Indices start at 1.
+    path : path
+        ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
+    y, qid : array-like of shape (n_samples,)
+        Needed with arrays, not taken with RankingData. Query ids are integers, or strings
+        without white space.
+    comments : array-like of shape (n_samples,) of str, optional
+        What follows ``#``, which an empty one omits; by default the comments of ``data``, or
+        else ``docid = <doc id>`` where it has document ids.
+    with_qid : bool
+        False leaves the ``qid:`` out, for programs that read group sizes from a side file.
+
+    Raises
+    ------
+    TypeError
+        When labels and queries are missing, or given twice.
+    ValueError
+        When lengths differ, or an id or comment would break the line.
+    OSError
+        When the file cannot be written; an old file of this name is then as it was.
+
+    Notes
+    -----
+    Feature names and weights have no place in the format. Columns after the last stored one are
+    not seen by a reader: pass it ``n_features``.
+    """
+    blocks = letor_text(_as_data(data, y, qid), comments, with_qid)
+    with open_to_write(path) as stream:
+        for block in blocks:
+            stream.write(block)
+
+
+def letor_text(
+    data: RankingData, comments: ArrayLike | None = None, with_qid: bool = True
+) -> Iterator[memoryview]:
+    """The lines of :func:`write_letor`, some rows at a time; arguments are checked first."""
+    notes = _notes(data, comments)
+    labels = _numbers(data.y)
+    queries = _queries(data.qid) if with_qid else None
+    X = data.X.tocsr() if sparse.issparse(data.X) else np.asarray(data.X)
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"X must hold numbers, got dtype {X.dtype}. Encode it first.")
+
+    def block(rows: slice, features: pa.Array) -> memoryview:
+        columns: list[Any] = [labels[rows]]
+        if queries is not None:
+            columns += [" qid:", queries[rows]]
+        columns += [features]
+        if notes is not None:
+            columns += [notes[rows]]
+        return _bytes_of(pc.binary_join_element_wise(*columns, "\n", ""))
+
+    return (block(rows, features) for rows, features in _feature_blocks(X))
+
+
+def _as_data(data: Any, y: ArrayLike | None, qid: ArrayLike | None) -> RankingData:
+    if isinstance(data, RankingData):
+        if y is not None or qid is not None:
+            raise TypeError("y and qid are part of the RankingData. Drop the arguments.")
+        return data
+    if y is None or qid is None:
+        raise TypeError("rows as an array need y and qid. Pass both, or a RankingData.")
+    return RankingData(data, np.asarray(y), np.asarray(qid))
+
+
+def _numbers(values: Any) -> pa.Array:
+    """Shortest decimals; whole numbers come without a point."""
+    values = np.asarray(values)
+    if values.dtype.kind == "b":
+        values = values.astype(np.int8)
+    if values.dtype == np.float16:
+        values = values.astype(np.float32)
+    return pa.array(np.ascontiguousarray(values)).cast(pa.string())
+
+
+def _queries(qid: np.ndarray[Any, Any]) -> pa.Array:
+    if qid.dtype.kind in "iu":
+        return _numbers(qid)
+    ids = pa.array([str(q) for q in qid.tolist()], pa.string())
+    bad = pc.match_substring_regex(ids, r"[\s#]|^$")
+    if pc.any(bad).as_py():
+        row = bad.index(True).as_py()
+        raise ValueError(
+            f"qid must hold ids without white space or '#', got {ids[row].as_py()!r} at row {row}."
+            " Number the queries."
+        )
+    return ids
+
+
+def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
+    """The end of every line after its features."""
+    if comments is not None:
+        notes = np.asarray(comments)
+    elif data.comments is not None:
+        notes = data.comments
+    elif data.doc_ids is not None:
+        notes = np.array([f"docid = {doc_id}" for doc_id in data.doc_ids], dtype=object)
+    else:
+        return None
+    if notes.shape != (data.n_samples,):
+        raise ValueError(
+            f"comments must have n_samples={data.n_samples} entries, got shape {notes.shape}. "
+            "Pass one string per row."
+        )
+    text = pa.array([str(note) for note in notes.tolist()], pa.string())
+    bad = pc.match_substring_regex(text, r"[\r\n]")
+    if pc.any(bad).as_py():
+        row = bad.index(True).as_py()
+        raise ValueError(f"comments must not hold line breaks, got {text[row].as_py()!r}.")
+    return pc.if_else(pc.equal(text, ""), "", pc.binary_join_element_wise(" #", text, ""))
+
+
+def _feature_blocks(X: Any) -> Iterator[tuple[slice, pa.Array]]:
+    """Row slices and their features, each as one string ``" 1:0.5 2:…"``."""
+    n_rows, n_features = X.shape
+    if sparse.issparse(X):
+        X = X if X.has_sorted_indices else X.sorted_indices()
+        starts = X.indptr.astype(np.int64)
+    else:
+        starts = np.arange(n_rows + 1, dtype=np.int64) * n_features
+    prefixes = pa.array([f" {index}:" for index in range(1, n_features + 1)], pa.string())
+    first = 0
+    while first < n_rows:
+        last = int(np.searchsorted(starts, starts[first] + VALUES_PER_BLOCK, side="right")) - 1
+        last = min(max(last, first + 1), n_rows)
+        if sparse.issparse(X):
+            stored = slice(starts[first], starts[last])
+            indices, values = X.indices[stored], X.data[stored]
+        else:
+            values = X[first:last].ravel()
+            indices = np.tile(np.arange(n_features, dtype=np.int32), last - first)
+        pairs = pc.binary_join_element_wise(prefixes.take(pa.array(indices)), _numbers(values), "")
+        offsets = pa.array((starts[first : last + 1] - starts[first]).astype(np.int32))
+        yield slice(first, last), pc.binary_join(pa.ListArray.from_arrays(offsets, pairs), "")
+        first = last
+
+
+def _bytes_of(lines: pa.Array) -> memoryview:
+    """The characters of all lines, one after another, without a copy."""
+    offsets = np.frombuffer(lines.buffers()[1], dtype=np.int32)
+    start, stop = offsets[lines.offset], offsets[lines.offset + len(lines)]
+    return memoryview(lines.buffers()[2])[start:stop]

@@ -1,0 +1,1 @@
+"""Classifiers whose errors differ in cost."""

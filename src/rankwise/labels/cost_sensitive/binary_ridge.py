@@ -1,0 +1,147 @@
+"""Least squares with a ridge for many weighted yes-or-no questions about the same rows.
+
+Question p minimises ``sum_n w_np (t_np - x_n' beta - b)^2 + alpha |beta|^2`` with t = 1 or -1. As
+``w t`` is linear in the values that the contrasts compare, the right-hand sides of all questions
+are columns of one product; where weights depend on a row's class alone, so do the Gram matrices:
+one per class, whatever the number of questions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+from scipy import sparse
+
+from rankwise.labels.cost_sensitive.contrasts import Contrasts
+from rankwise.runtime.threads import single_threaded_blas, thread_map
+from rankwise.typing import Float64Array, Matrix
+
+
+def fit_binary_ridge(
+    X: Matrix, contrasts: Contrasts, alpha: float, n_threads: int
+) -> tuple[Float64Array, Float64Array]:
+    """Coefficients and intercepts of every question.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    contrasts : Contrasts
+    alpha : float > 0
+        Multiplies ``|beta|^2`` against the sum over rows; the intercept is not penalised.
+    n_threads : int
+        Questions at a time; the result has the same bits for any number.
+
+    Returns
+    -------
+    coef : ndarray of shape (n_questions, n_features), float64
+    intercept : ndarray of shape (n_questions,), float64
+        Both 0 for a question without weight.
+
+    Notes
+    -----
+    With p questions, O(N d^2 + p d^2 (K + d)) where costs depend on the class alone, else
+    O(p d^2 (N + d)). More features than rows are first rotated into the space of the rows, which
+    changes no score: d becomes N.
+    """
+    centre = centre_of(X)
+    with single_threaded_blas():
+        rows, rotation = row_space(X if centre is None else X - centre)
+        moments = QuestionMoments(rows, contrasts)
+        solved = thread_map(
+            lambda question: _solve(*moments.of(question), alpha),
+            range(contrasts.n_questions),
+            n_threads,
+        )
+    coef = np.array([beta for beta, _ in solved]).reshape(len(solved), rows.shape[1])
+    if rotation is not None:
+        coef = np.asarray((rotation @ coef.T).T)
+    intercept = np.array([intercept for _, intercept in solved])
+    return coef, intercept if centre is None else intercept - coef @ centre
+
+
+def centre_of(X: Matrix) -> Float64Array | None:
+    """Column means of dense rows, far from which moments lose digits; None for sparse ones."""
+    return None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64)
+
+
+def row_space(X: Matrix) -> tuple[Matrix, Matrix | None]:
+    """``(Z, R)`` with ``X = Z R'`` and orthonormal columns of R, for a matrix wider than long.
+
+    Any other matrix comes back as it is, in float64, with None.
+    """
+    X = X.astype(np.float64, copy=False)
+    if X.shape[1] <= X.shape[0]:
+        return X, None
+    product = X @ X.T
+    product = product.toarray() if sparse.issparse(product) else product
+    eigenvalues, vectors = scipy.linalg.eigh(product)
+    kept = eigenvalues > eigenvalues[-1] * len(eigenvalues) * np.finfo(np.float64).eps
+    roots = np.sqrt(eigenvalues[kept])
+    return vectors[:, kept] * roots, np.asarray(X.T @ (vectors[:, kept] / roots))
+
+
+class QuestionMoments:
+    """Weighted moments of the rows for every question, from those of the classes where it can be.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    contrasts : Contrasts
+    """
+
+    def __init__(self, X: Matrix, contrasts: Contrasts) -> None:
+        self.X = X
+        self.contrasts = contrasts
+        self.by_class: Float64Array | None = None
+        if contrasts.group is not None:
+            weight = np.ones(X.shape[0]) if contrasts.weight is None else contrasts.weight
+            rows_of = [contrasts.group == one for one in range(len(contrasts.values))]
+            self.by_class = np.array([weighted_moments(X[of], weight[of]) for of in rows_of])
+
+    def of(self, question: int) -> tuple[Float64Array, Float64Array]:
+        """``sum_n w_n [x_n 1] [x_n 1]'`` and ``sum_n w_n t_n [x_n 1]``."""
+        if self.by_class is None:
+            signed = self.contrasts.of_rows(question)
+            return weighted_moments(self.X, np.abs(signed)), _moments_of(self.X, signed)
+        signed = self.contrasts.of_groups(question)
+        return np.tensordot(np.abs(signed), self.by_class, axes=1), signed @ self.by_class[:, -1]
+
+
+def weighted_moments(X: Matrix, weight: Float64Array) -> Float64Array:
+    """``sum_n w_n [x_n 1] [x_n 1]'``; the last line is :func:`_moments_of`."""
+    n_features = X.shape[1]
+    moments = np.empty((n_features + 1, n_features + 1))
+    if sparse.issparse(X):
+        moments[:-1, :-1] = (X.T @ X.multiply(weight[:, None]).tocsr()).toarray()
+    else:
+        used = weight > 0
+        X, weight = (X, weight) if used.all() else (X[used], weight[used])
+        half = X * np.sqrt(weight)[:, None]
+        np.matmul(half.T, half, out=moments[:-1, :-1])
+    moments[-1] = moments[:, -1] = _moments_of(X, weight)
+    return moments
+
+
+def _moments_of(X: Matrix, signed: Float64Array) -> Float64Array:
+    """``sum_n s_n [x_n 1]``."""
+    return np.append(X.T @ signed, signed.sum())
+
+
+def _solve(gram: Float64Array, total: Float64Array, alpha: float) -> tuple[Float64Array, float]:
+    """Coefficients and the intercept, which is eliminated first."""
+    weight = gram[-1, -1]
+    if weight <= 0:
+        return np.zeros(len(total) - 1), 0.0
+    mean = gram[-1, :-1] / weight
+    centred = gram[:-1, :-1] - weight * np.outer(mean, mean)
+    centred[np.diag_indices_from(centred)] += alpha
+    beta = solve_positive(centred, total[:-1] - mean * total[-1])
+    return beta, float(total[-1] / weight - mean @ beta)
+
+
+def solve_positive(matrix: Float64Array, right: Float64Array) -> Float64Array:
+    """``matrix^-1 right`` by Cholesky; of least norm where rounding has left it singular."""
+    try:
+        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix), right)
+    except np.linalg.LinAlgError:
+        return scipy.linalg.pinvh(matrix) @ right

@@ -1,0 +1,80 @@
+"""Weighted yes-or-no questions about the costs of two classes, the same for every reduction.
+
+Question p of a row asks whether class ``second[p]`` is cheaper than ``first[p]``; the answer is the
+sign of ``values[:, first[p]] - values[:, second[p]]``, the weight its size. One-versus-one asks
+about all pairs, the ordinal reduction about neighbours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.checks.costs import CostTable
+from rankwise.losses.pair_costs import all_pairs_costs
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Contrasts:
+    """Questions of every row.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_groups, n_classes), float64
+        Of rows, or of classes where all rows of a class have the same.
+    group : ndarray of shape (n_samples,), int64, or None
+        Line of ``values`` of every row; None: its own.
+    first, second : ndarray of shape (n_questions,), int64
+    weight : ndarray of shape (n_samples,), float64, or None
+        Row weights.
+    """
+
+    values: Float64Array
+    group: Int64Array | None
+    first: Int64Array
+    second: Int64Array
+    weight: Float64Array | None
+
+    @property
+    def n_questions(self) -> int:
+        """Number of questions."""
+        return len(self.first)
+
+    def of_groups(self, question: int) -> Float64Array:
+        """Answer times weight for every line of ``values``, row weights left out."""
+        return self.values[:, self.first[question]] - self.values[:, self.second[question]]
+
+    def of_rows(self, question: int) -> Float64Array:
+        """Answer times weight for every row, shape (n_samples,)."""
+        signed = self.of_groups(question)
+        signed = signed if self.group is None else signed[self.group]
+        return signed if self.weight is None else signed * self.weight
+
+
+def pair_contrasts(
+    table: CostTable, weight: Float64Array | None, *, transformed: bool = True
+) -> Contrasts:
+    """All pairs a < b, in the order of ``numpy.triu_indices``.
+
+    Parameters
+    ----------
+    table : CostTable
+    weight : ndarray of shape (n_samples,) or None
+    transformed : bool, default=True
+        Whether costs are transformed, see :mod:`rankwise.losses.pair_costs`.
+    """
+    costs = table.by_row if table.by_class is None else table.by_class
+    values = all_pairs_costs(costs) if transformed else costs
+    first, second = np.triu_indices(len(table.classes), 1)
+    group = None if table.by_class is None else table.codes
+    return Contrasts(values, group, first.astype(np.int64), second.astype(np.int64), weight)
+
+
+def threshold_contrasts(table: CostTable, weight: Float64Array | None) -> Contrasts:
+    """The K - 1 pairs of neighbouring classes: is the class above?"""
+    values = table.by_row if table.by_class is None else table.by_class
+    first = np.arange(len(table.classes) - 1, dtype=np.int64)
+    group = None if table.by_class is None else table.codes
+    return Contrasts(values, group, first, first + 1, weight)

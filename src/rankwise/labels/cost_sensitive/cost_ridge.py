@@ -1,0 +1,134 @@
+"""Ridge regression of the costs of classes, with squared and with one-sided squared loss."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise.labels.cost_sensitive.binary_ridge import (
+    centre_of,
+    row_space,
+    solve_positive,
+    weighted_moments,
+)
+from rankwise.runtime.threads import single_threaded_blas, thread_map
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+_HALVINGS = 40
+
+
+def fit_cost_ridge(
+    X: Matrix, costs: Float64Array, alpha: float, weight: Float64Array | None
+) -> tuple[Float64Array, Float64Array]:
+    """Coefficients (n_classes, n_features) and intercepts of the squared loss.
+
+    Minimises ``sum_n w_n (r_k(x_n) - c_nk)^2 + alpha |beta_k|^2`` for all k with one factorisation.
+    """
+    weight = np.ones(len(costs)) if weight is None else weight
+    centre = centre_of(X)
+    with single_threaded_blas():
+        rows, rotation = row_space(X if centre is None else X - centre)
+        gram = weighted_moments(rows, weight)
+        total = weight @ costs
+        right = np.asarray(rows.T @ (weight[:, None] * costs))
+        mean = gram[-1, :-1] / gram[-1, -1]
+        centred = gram[:-1, :-1] - gram[-1, -1] * np.outer(mean, mean)
+        centred[np.diag_indices_from(centred)] += alpha
+        beta = solve_positive(centred, right - np.outer(mean, total))
+    return _back(beta.T, (total / gram[-1, -1] - mean @ beta), rotation, centre)
+
+
+def fit_one_sided_ridge(
+    X: Matrix,
+    costs: Float64Array,
+    alpha: float,
+    weight: Float64Array | None,
+    max_iter: int,
+    n_threads: int,
+) -> tuple[Float64Array, Float64Array, Int64Array]:
+    """Coefficients, intercepts and steps of the one-sided loss.
+
+    Minimises ``sum_n w_n max(0, z_nk (r_k(x_n) - c_nk))^2 + alpha |beta_k|^2``, z = 1 where class k
+    has the row's least cost and -1 elsewhere. Newton with step halving: the objective is piecewise
+    quadratic, and a full step that leaves the charged rows as they are has reached the minimum.
+    """
+    weight = np.ones(len(costs)) if weight is None else weight
+    side = np.where(costs == costs.min(axis=1, keepdims=True), 1.0, -1.0)
+    centre = centre_of(X)
+    with single_threaded_blas():
+        rows, rotation = row_space(X if centre is None else X - centre)
+        solved = thread_map(
+            lambda k: _one_sided(rows, costs[:, k], side[:, k], alpha, weight, max_iter),
+            range(costs.shape[1]),
+            n_threads,
+        )
+    steps = np.array([n for _, n, _ in solved], dtype=np.int64)
+    if not all(done for _, _, done in solved):
+        warnings.warn(
+            f"The one-sided loss has not reached its minimum in max_iter={max_iter} steps for "
+            f"{sum(not done for _, _, done in solved)} classes. Raise max_iter or alpha.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    theta = np.array([one for one, _, _ in solved])
+    return *_back(theta[:, :-1], theta[:, -1], rotation, centre), steps
+
+
+def _one_sided(
+    X: Matrix,
+    cost: Float64Array,
+    side: Float64Array,
+    alpha: float,
+    weight: Float64Array,
+    max_iter: int,
+) -> tuple[Float64Array, int, bool]:
+    """``[beta, b]``, the number of steps and whether the minimum is reached."""
+    penalty = np.full(X.shape[1] + 1, alpha)
+    penalty[-1] = 0.0
+    theta = np.zeros(X.shape[1] + 1)
+    theta[-1] = np.average(cost, weights=weight)
+    excess = side * (theta[-1] - cost)
+    value = _value(excess, weight, penalty, theta)
+    for step in range(1, max_iter + 1):
+        charged = np.where(excess > 0, weight, 0.0)
+        hessian = weighted_moments(X, charged)
+        right = np.append(X.T @ (charged * cost), charged @ cost)
+        if hessian[-1, -1] == 0:  # nothing is charged: only the penalty is left
+            hessian[-1, -1], right[-1] = 1.0, theta[-1]
+        hessian[np.diag_indices_from(hessian)] += penalty
+        direction = solve_positive(hessian, right) - theta
+        length = 1.0
+        for _ in range(_HALVINGS):
+            tried = theta + length * direction
+            found = side * (X @ tried[:-1] + tried[-1] - cost)
+            tried_value = _value(found, weight, penalty, tried)
+            if tried_value <= value:
+                break
+            length /= 2
+        else:  # no step improves by more than rounding
+            return theta, step, True
+        done = length == 1.0 and np.array_equal(found > 0, excess > 0)
+        theta, excess, value = tried, found, tried_value
+        if done:
+            return theta, step, True
+    return theta, max_iter, False
+
+
+def _value(
+    excess: Float64Array, weight: Float64Array, penalty: Float64Array, theta: Float64Array
+) -> float:
+    return float(weight @ np.maximum(excess, 0.0) ** 2 + penalty @ theta**2)
+
+
+def _back(
+    coef: Float64Array,
+    intercept: Float64Array,
+    rotation: Matrix | None,
+    centre: Float64Array | None,
+) -> tuple[Float64Array, Float64Array]:
+    """Coefficients of the features as they came."""
+    if rotation is not None:
+        coef = np.asarray((rotation @ coef.T).T)
+    return coef, intercept if centre is None else intercept - coef @ centre

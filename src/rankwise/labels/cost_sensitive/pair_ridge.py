@@ -1,0 +1,67 @@
+"""One least-squares machine for all pairs of classes: linear scores whose differences answer.
+
+Minimises ``sum_n sum_{a<b} w_nab (t_nab - (s_b(x_n) - s_a(x_n)))^2 + alpha sum_k |beta_k|^2`` with
+``s_k(x) = x' beta_k + b_k``. The sum over pairs is a Laplacian form in the scores of a row, so the
+normal equations have the moments of pair (a, b) as blocks and no pair of a row is ever built.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.labels.cost_sensitive.binary_ridge import (
+    QuestionMoments,
+    centre_of,
+    row_space,
+    solve_positive,
+)
+from rankwise.labels.cost_sensitive.contrasts import Contrasts
+from rankwise.runtime.threads import single_threaded_blas, thread_map
+from rankwise.typing import Float64Array, Matrix
+
+
+def fit_pair_ridge(
+    X: Matrix, contrasts: Contrasts, n_classes: int, alpha: float, n_threads: int
+) -> tuple[Float64Array, Float64Array]:
+    """Coefficients (n_classes, n_features) and intercepts (n_classes,), which sum to 0.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    contrasts : Contrasts
+        Of all pairs.
+    n_classes : int
+    alpha : float > 0
+        The intercepts are not penalised.
+    n_threads : int
+
+    Notes
+    -----
+    Memory ``8 K^2 (d + 1)^2`` bytes, time O(K^3 d^3) beside the moments of the pairs.
+    """
+    centre = centre_of(X)
+    with single_threaded_blas():
+        rows, rotation = row_space(X if centre is None else X - centre)
+        moments = QuestionMoments(rows, contrasts)
+        found = thread_map(moments.of, range(contrasts.n_questions), n_threads)
+        width = rows.shape[1] + 1
+        gram = np.zeros((n_classes, width, n_classes, width))
+        total = np.zeros((n_classes, width))
+        for (of_pair, answer), a, b in zip(found, contrasts.first, contrasts.second, strict=True):
+            gram[a, :, b] = gram[b, :, a] = -of_pair
+            gram[a, :, a] += of_pair
+            gram[b, :, b] += of_pair
+            total[a] -= answer
+            total[b] += answer
+        heaviest = max((of_pair[-1, -1] for of_pair, _ in found), default=0.0)
+        if heaviest == 0:
+            return np.zeros((n_classes, X.shape[1])), np.zeros(n_classes)
+        classes = np.arange(n_classes)
+        for column in range(width - 1):
+            gram[classes, column, classes, column] += alpha
+        gram[:, -1, :, -1] += heaviest / n_classes  # the same number on all intercepts is free
+        size = n_classes * width
+        theta = solve_positive(gram.reshape(size, size), total.ravel()).reshape(n_classes, width)
+    coef = theta[:, :-1] if rotation is None else np.asarray((rotation @ theta[:, :-1].T).T)
+    intercept = theta[:, -1] if centre is None else theta[:, -1] - coef @ centre
+    return coef, intercept

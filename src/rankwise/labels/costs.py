@@ -1,0 +1,14 @@
+"""Costs of classes: containers that cross-validation slices rightly, and builders of costs."""
+
+from rankwise.checks.costs import ClassCosts, RowCosts
+from rankwise.losses.class_costs import confusion_costs, ordinal_costs, random_costs
+from rankwise.losses.pair_costs import all_pairs_costs
+
+__all__ = [
+    "ClassCosts",
+    "RowCosts",
+    "all_pairs_costs",
+    "confusion_costs",
+    "ordinal_costs",
+    "random_costs",
+]

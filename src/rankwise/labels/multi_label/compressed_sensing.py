@@ -1,0 +1,165 @@
+"""Compressed sensing for labels [1]_: regression on random codes, decoded as sparse vectors.
+
+References
+----------
+.. [1] Hsu, Kakade, Langford & Zhang, "Multi-label prediction via compressed sensing", NIPS 22
+   (2009).
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
+from rankwise.solvers.labels.sparse_recovery import cosamp, matching_pursuit
+from rankwise.structure.rules import Number, Rule, require
+from rankwise.typing import Float64Array
+
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+
+
+class CompressedSensing(LabelSpace):
+    """Regression on random projections of the labels, decoded as a sparse vector.
+
+    Parameters
+    ----------
+    n_components : int >= 1 or None, default=None
+        Number of projections M, at most the order of the Hadamard matrix. None: all labels.
+    sparsity : int >= 1 or None, default=None
+        Number s of labels that decoding finds, at most all. None: the most labels of a training
+        row.
+    random_state : int, RandomState or None, default=None
+        Of the projections.
+    rows : {"hadamard", "gaussian"}, default="hadamard"
+        M rows and K columns of the Hadamard matrix of the next power of two, at random, or
+        independent normal entries; both divided by the square root of M.
+    decoder : {"cosamp", "omp"}, default="cosamp"
+        CoSaMP or orthogonal matching pursuit.
+    max_steps : int >= 1, default=10
+        Most steps of CoSaMP.
+    alpha : float >= 0, default=0.01
+        As in :class:`BinaryRelevance`.
+    base : regressor or None, default=None
+        As in :class:`BinaryRelevance`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+    offset_ : ndarray of shape (n_labels,), float64
+        Zeros.
+    components_ : ndarray of shape (n_codes, n_labels), float64
+        The projections.
+    sparsity_ : int
+    coef_, intercept_, regressors_
+        As in :class:`BinaryRelevance`, for the codes.
+    target_form_ : {"dense", "sparse", "classes"}
+    score_name_ : str
+
+    Notes
+    -----
+    The cost of ridge regression on M outputs; decoding takes O(K M + s^2 M + s^3) a row and step.
+    With 3 s > M the least squares of CoSaMP have many solutions, of which that of least norm is
+    taken: recovery is no longer guaranteed.
+
+    Differs from [1]_: the scale of the projections, which the ridge and both decoders ignore.
+
+    Composition: columns with a constant x squared loss on random projections of the labels x
+    Cholesky.
+
+    References
+    ----------
+    .. [1] Hsu, Kakade, Langford & Zhang, "Multi-label prediction via compressed sensing", NIPS 22
+       (2009).
+    .. [2] Needell & Tropp, "CoSaMP: iterative signal recovery from incomplete and inaccurate
+       samples", Applied and Computational Harmonic Analysis 26 (2009).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import CompressedSensing
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.eye(64)[rng.integers(0, 64, 400)]  # each kind of row has a label of its own
+    >>> model = CompressedSensing(n_components=16, random_state=0).fit(X, X.astype(int))
+    >>> model.sparsity_, model.score(X, X.astype(int))
+    (1, 0.0)
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "sparsity_": Number("i", low=1),
+    }
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LabelSpace._parameter_constraints,
+        "n_components": [AT_LEAST_ONE, None],
+        "sparsity": [AT_LEAST_ONE, None],
+        "random_state": ["random_state"],
+        "rows": [StrOptions({"hadamard", "gaussian"})],
+        "decoder": [StrOptions({"cosamp", "omp"})],
+        "max_steps": [AT_LEAST_ONE],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        sparsity: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        *,
+        rows: Literal["hadamard", "gaussian"] = "hadamard",
+        decoder: Literal["cosamp", "omp"] = "cosamp",
+        max_steps: int = 10,
+        alpha: float = 0.01,
+        base: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.sparsity = sparsity
+        self.random_state = random_state
+        self.rows = rows
+        self.decoder = decoder
+        self.max_steps = max_steps
+        self.alpha = alpha
+        self.base = base
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        n = len(self.classes_)
+        require(self.sparsity_ <= n, "sparsity_", f"be at most {n}", self.sparsity_)
+
+    def _set_code(self, source: LabelSource) -> None:
+        n_labels = source.n_labels
+        rng = check_random_state(self.random_state)
+        wanted = n_labels if self.n_components is None else int(self.n_components)
+        if self.rows == "hadamard":
+            order = 2 ** int(np.ceil(np.log2(n_labels)))
+            n_codes = checked_size("n_components", wanted, order)
+            signs = hadamard_part(
+                rng.choice(order, n_codes, replace=False),
+                rng.choice(order, n_labels, replace=False),
+            )
+            self.components_ = signs / np.sqrt(n_codes)
+        else:
+            self.components_ = rng.standard_normal((wanted, n_labels)) / np.sqrt(wanted)
+        self.offset_ = np.zeros(n_labels)
+        wanted = self.sparsity or max(1, source.largest_set)
+        self.sparsity_ = checked_size("sparsity", wanted, n_labels)
+
+    def _decode(self, codes: Float64Array) -> Float64Array:
+        if self.decoder == "cosamp":
+            return cosamp(self.components_, codes, self.sparsity_, self.max_steps)
+        return matching_pursuit(self.components_, codes, self.sparsity_)
+
+
+def hadamard_part(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Float64Array:
+    """Entries of Sylvester's Hadamard matrix in some rows and columns, -1.0 and 1.0.
+
+    Entry (i, j) is -1 where i and j share an odd number of binary ones.
+    """
+    shared = rows[:, None] & columns
+    for shift in (32, 16, 8, 4, 2, 1):
+        shared ^= shared >> shift
+    return 1.0 - 2.0 * (shared & 1)

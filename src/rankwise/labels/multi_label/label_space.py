@@ -1,0 +1,302 @@
+"""Regression on linear codes of the labels: what the multi-label estimators here have in common.
+
+The labels y of a row, less a reference point o, are encoded as ``h = P (y - o)``, a regressor
+predicts r for h, and r is decoded to scores, by default ``o + P'r``. With orthonormal rows of P the
+Hamming loss of the decisions at one half is at most
+``4 / K (|r - h|^2 + |(I - P'P)(y - o)|^2)`` [1]_.
+
+References
+----------
+.. [1] Tai & Lin, "Multilabel classification with principal label space transformation", Neural
+   Computation 24 (2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.checks.labels import check_indicator
+from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
+from rankwise.labels.outputs import fit_outputs, predict_outputs
+from rankwise.solvers.labels.label_statistics import (
+    LabelStatistics,
+    products_of_labels,
+)
+from rankwise.solvers.least_squares.shared_ridge import SharedRidge, centred_solver, from_centre
+from rankwise.structure.rules import (
+    Fitted,
+    Many,
+    Rows,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+    require_attributes,
+)
+from rankwise.typing import ArrayLike, Float64Array, Matrix
+
+# Products of features and labels that may be held: 256 MB.
+MOST_PRODUCTS = 2**25
+ALPHA = [Interval(Real, 0, None, closed="left")]
+BASE = [HasMethods(["fit", "predict"]), None]
+
+
+class LabelSource(Protocol):
+    """What codes are made from: rows, or statistics of them."""
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        ...
+
+    @property
+    def weight(self) -> float:
+        """Sum of the row weights."""
+        ...
+
+    @property
+    def means(self) -> Float64Array:
+        """Share of the rows that has each label, shape (K,)."""
+        ...
+
+    @property
+    def largest_set(self) -> int:
+        """Most labels of a row."""
+        ...
+
+    @property
+    def rows(self) -> tuple[Matrix, Float64Array | None] | None:
+        """Labels of the rows and their weights, where rows are at hand."""
+        ...
+
+    def products(self) -> Float64Array:
+        """``Y'WY``, shape (K, K)."""
+        ...
+
+    def fitted_products(self) -> Float64Array:
+        """``(Y - o)' W H (Y - o)`` with o the means and H the ridge's hat matrix, (K, K)."""
+        ...
+
+
+class LabelSpace(MultiLabel):
+    """Base of the estimators that regress codes of the labels.
+
+    A subclass has the parameters ``alpha`` and ``base`` and defines ``_set_code``, which sets
+    ``offset_`` and ``components_``.
+
+    Attributes
+    ----------
+    offset_ : ndarray of shape (n_labels,), float64
+        The reference point o.
+    components_ : ndarray or CSR of shape (n_codes, n_labels), float64
+        The rows of P.
+    coef_ : ndarray of shape (n_codes, n_features), float64
+        Where ``base`` is None.
+    intercept_ : ndarray of shape (n_codes,), float64
+        Where ``base`` is None.
+    regressors_ : list of estimators
+        Where ``base`` is given: one for all codes, or one for each.
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "offset_": floats("n_classes"),
+        "components_": Rows("n_codes", "n_classes"),
+        "coef_": Sometimes(floats("n_codes", "n_features_in_")),
+        "intercept_": Sometimes(floats("n_codes")),
+        "regressors_": Sometimes(Many(Fitted("n_features_in_"))),
+    }
+
+    alpha: float
+    base: Any
+    offset_: Float64Array
+    components_: Matrix
+    coef_: Float64Array
+    intercept_: Float64Array
+    regressors_: list[Any]
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"alpha": ALPHA, "base": BASE}
+
+    def encode_labels(self, Y: Matrix) -> Float64Array:
+        """Codes ``P (y - o)`` of label sets: what an ideal regressor would predict.
+
+        Parameters
+        ----------
+        Y : array-like or sparse matrix of shape (n_samples, n_labels)
+            0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_codes), float64
+        """
+        check_is_fitted(self)
+        n_samples = Y.shape[0] if sparse.issparse(Y) else len(np.asarray(Y))
+        codes = self._encode(check_indicator(Y, n_samples, len(self.classes_)))
+        return codes.toarray() if sparse.issparse(codes) else codes
+
+    def decode_scores(self, codes: ArrayLike) -> Float64Array:
+        """Scores of the labels from (predicted) codes.
+
+        Parameters
+        ----------
+        codes : array-like of shape (n_samples, n_codes)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels), float64
+        """
+        check_is_fitted(self)
+        codes = np.asarray(codes, dtype=np.float64)
+        if codes.ndim != 2 or codes.shape[1] != self.components_.shape[0]:
+            raise ValueError(
+                f"codes must have a column for each of the {self.components_.shape[0]} codes, got "
+                f"shape {codes.shape}. Pass what encode_labels returns, or predictions of it."
+            )
+        return self._decode(codes)
+
+    def _check_structure(self) -> None:
+        if self.base is None:
+            require_attributes(self, "coef_", "intercept_")
+            return
+        require_attributes(self, "regressors_")
+        n, n_codes = len(self.regressors_), self.components_.shape[0]
+        require(n in (1, n_codes), "regressors_", f"have 1 or {n_codes} items", n)
+
+    def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
+        self._forget_regression()
+        source = RowSource(X, Y, sample_weight, self.alpha)
+        self._set_code(source)
+        if self.base is not None:
+            codes = self._encode(Y)
+            codes = codes.toarray() if sparse.issparse(codes) else codes
+            _check_base(self.base, codes)
+            self.regressors_ = fit_outputs(self.base, X, codes, sample_weight)
+        elif sparse.issparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
+            self._set_coefficients(source.ridge.coefficients(self._encode(Y)))
+        else:  # products of sparse labels cost less than those of their dense codes
+            code = self.components_
+            self._set_coefficients(source.ridge.code_coefficients(Y, code, self.offset_))
+
+    def _fit_statistics(self, statistics: LabelStatistics, largest_set: int) -> None:
+        """Train the ridge from sums over rows; see :func:`rankwise.labels.fit_splits`."""
+        self._forget_regression()
+        source = StatisticsSource(statistics, largest_set, self.alpha)
+        self._set_code(source)
+        centred = statistics.cross - np.outer(statistics.gram[:, 0], self.offset_)
+        coefficients = source.solve(centred @ self.components_.T)
+        self._set_coefficients(from_centre(coefficients, statistics.centre))
+
+    def _label_scores(self, X: Matrix) -> Float64Array:
+        return self._decode(self._predict_codes(X))
+
+    def _predict_codes(self, X: Matrix) -> Float64Array:
+        """Predictions of the regressor, shape (n_samples, n_codes), of checked rows."""
+        if self.base is None:
+            return X @ self.coef_.T + self.intercept_
+        return predict_outputs(self.regressors_, X)
+
+    def _set_code(self, source: LabelSource) -> None:
+        """Set ``offset_`` and ``components_``."""
+        raise TypeError(f"{type(self).__name__} must define _set_code.")
+
+    def _encode(self, Y: Matrix) -> Matrix:
+        """``P (y - o)`` for a CSR of label sets; CSR where P is and o is zero."""
+        codes = Y @ self.components_.T
+        shift = self.components_ @ self.offset_
+        if not shift.any():
+            return codes
+        return (codes.toarray() if sparse.issparse(codes) else codes) - shift
+
+    def _decode(self, codes: Float64Array) -> Float64Array:
+        """``o + P'r``."""
+        return codes @ self.components_ + self.offset_
+
+    def _set_coefficients(self, coefficients: Float64Array) -> None:
+        self.intercept_ = coefficients[0].copy()
+        self.coef_ = np.ascontiguousarray(coefficients[1:].T)
+
+    def _forget_regression(self) -> None:
+        """Drop what an earlier fit with another ``base`` has left."""
+        for name in ("coef_", "intercept_", "regressors_"):
+            vars(self).pop(name, None)
+
+
+def checked_size(name: str, value: int | None, most: int) -> int:
+    """A number of codes, all that there can be where it is None."""
+    if value is not None and value > most:
+        raise ValueError(
+            f"{name} must be at most {most} for the labels that there are, got {value}. Choose "
+            "fewer, or None for all."
+        )
+    return most if value is None else int(value)
+
+
+def checked_sizes(name: str, values: Iterable[int], most: int) -> list[int]:
+    """Numbers of codes, each from 0 to all that there are."""
+    sizes = list(values)
+    for value in sizes:
+        if not isinstance(value, Integral) or not 0 <= value <= most:
+            raise ValueError(
+                f"{name} must hold integers from 0 to {most}, the number of axes, got {value!r}."
+            )
+    return sizes
+
+
+def _check_base(base: Any, codes: Float64Array) -> None:
+    """Refuse a classifier, but where the codes are labels."""
+    if is_classifier(base) and not ((codes == 0) | (codes == 1)).all():
+        raise ValueError(
+            f"base must be a regressor, for codes of the labels are real numbers, got {base!r}. "
+            "Pass a regressor, or the classifier to BinaryRelevance."
+        )
+
+
+class RowSource:
+    """Rows as a source of codes."""
+
+    def __init__(self, X: Matrix, Y: Matrix, weight: Float64Array | None, alpha: float) -> None:
+        self.X, self.alpha, self.rows = X, alpha, (Y, weight)
+        w = np.ones(Y.shape[0]) if weight is None else weight
+        self.n_labels = Y.shape[1]
+        self.weight = float(w.sum())
+        self.means = (Y.T @ w) / self.weight
+        self.largest_set = int(np.diff(Y.indptr).max(initial=0))
+
+    @cached_property
+    def ridge(self) -> SharedRidge:
+        """The rows of X, factorised."""
+        return SharedRidge(self.X, self.rows[1], self.alpha)
+
+    def products(self) -> Float64Array:
+        return products_of_labels(*self.rows)
+
+    def fitted_products(self) -> Float64Array:
+        return self.ridge.fitted_products(self.rows[0], self.means)
+
+
+class StatisticsSource:
+    """Statistics as a source of codes."""
+
+    rows = None
+
+    def __init__(self, statistics: LabelStatistics, largest_set: int, alpha: float) -> None:
+        self.statistics, self.largest_set = statistics, largest_set
+        self.n_labels = statistics.cross.shape[1]
+        self.weight, self.means = statistics.weight, statistics.means
+        self.solve = centred_solver(statistics.gram, statistics.centre, alpha)
+
+    def products(self) -> Float64Array:
+        assert self.statistics.labels is not None
+        return self.statistics.labels
+
+    def fitted_products(self) -> Float64Array:
+        gram, cross = self.statistics.gram, self.statistics.cross
+        centred = cross - np.outer(gram[:, 0], self.means)
+        return centred.T @ self.solve(centred)

@@ -1,0 +1,237 @@
+"""What every multi-label estimator shares: forms of the labels, decisions, ranks, score, saving."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.checks.classes import order_labels
+from rankwise.checks.labels import (
+    LabelData,
+    TargetForm,
+    check_indicator,
+    check_label_fit,
+    ones_of_mask,
+)
+from rankwise.checks.rows import check_rows, check_weight
+from rankwise.metrics.labels.label_sets import Hamming, count_ones
+from rankwise.runtime.finite import FiniteResults
+from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+
+# Label scores held at a time where only decisions are wanted: 128 MB.
+MOST_SCORES = 2**24
+# Scores of classes this near to the largest are ties, broken by class order.
+TIE = 1e-12
+
+
+class MultiLabel(FiniteResults, ClassifierMixin, BaseEstimator):
+    """Base of all multi-label estimators: a score for every label of every row.
+
+    A subclass defines ``_fit(X, Y, sample_weight)`` on checked rows, where Y is a CSR of ones
+    whatever the caller passed, and ``_label_scores(X)``, the scores of checked rows. A label is
+    predicted where its score exceeds one half; ``_predict_labels`` may decide otherwise. ``fit``
+    and ``score`` request ``sample_weight`` from scikit-learn's metadata routing.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Numbers of the labels; the classes where one class for every row was given.
+    target_form_ : {"dense", "sparse", "classes"}
+        How labels were given, and are predicted.
+    score_name_ : str
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        **TRAINED_ON,
+        "classes_": Labels("n_classes"),
+        "target_form_": Word(),
+        "score_name_": Word(),
+    }
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": True}
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sample_weight": True}
+
+    classes_: NDArray[Any]
+    target_form_: TargetForm
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike | Matrix,
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> Any:
+        """Train on rows with any number of labels each.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like or sparse matrix of shape (n_samples, n_labels), or (n_samples,)
+            1 where a label is relevant, 0 where it is not; or one class for every row. A dense
+            column, of shape (n_samples, 1), is one class for every row, as in scikit-learn; a
+            sparse one is a single label. Names of columns are not kept: ``classes_`` numbers them.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight means repetition of the row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        data = check_label_fit(self, X, y, sample_weight)
+        self._validate_params()
+        self._set_form(data)
+        self._fit(data.X, data.Y, data.sample_weight)
+        return self
+
+    def decision_function(self, X: FrameLike) -> Float64Array:
+        """Scores of the labels, greater for more relevant.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels), float64
+            After a fit on two classes of shape (n_samples,): the second's score less the first's.
+        """
+        X = self._check_rows(X)
+        if self.target_form_ != "classes":
+            return self._label_scores(X)
+        scores = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X: FrameLike) -> Any:
+        """Labels of every row, in the form that ``fit`` was given.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray or CSR of shape (n_samples, n_labels), int64, or ndarray of shape (n_samples,)
+            1 for predicted labels; or the class of the largest score, of the type of ``classes_``.
+        """
+        X = self._check_rows(X)
+        if self.target_form_ == "classes":
+            return self.classes_[self._class_scores(X).argmax(axis=1)]
+        if self.target_form_ == "sparse":
+            return self._predicted_ones(X)
+        labels = np.empty((X.shape[0], len(self.classes_)), dtype=np.int64)
+        for rows in self._chunks(X.shape[0]):
+            labels[rows] = self._predict_labels(X[rows])
+        return labels
+
+    def predict_ranking(self, X: FrameLike) -> Int64Array:
+        """1-based rank of every label of every row, by score; ties are broken by label order.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels), int64
+            1 for the most relevant label.
+        """
+        order = np.argsort(-self._label_scores(self._check_rows(X)), axis=1, kind="stable")
+        ranks = np.empty(order.shape, dtype=np.int64)
+        np.put_along_axis(ranks, order, np.arange(1, order.shape[1] + 1)[None, :], axis=1)
+        return ranks
+
+    def score(
+        self, X: FrameLike, y: ArrayLike | Matrix, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Minus the Hamming loss of the predicted labels; accuracy where classes were given.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like or sparse matrix of the form of ``fit``
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+            Larger is better.
+        """
+        X = self._check_rows(X)
+        n_samples = X.shape[0]
+        if self.target_form_ == "classes":
+            true = order_labels(y, n_samples)
+            right: Any = true.classes[true.codes] == self.predict(X)
+        else:
+            truth = check_indicator(y, n_samples, len(self.classes_), name="y")
+            counts = count_ones(truth, self._predicted_ones(X), axis=1)
+            right = -Hamming().by_row(counts, truth.shape[1])
+        weight = None if sample_weight is None else check_weight(sample_weight, n_samples)
+        return float(np.average(right, weights=weight))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the fitted estimator to one file that :func:`rankwise.load` reads back."""
+        from rankwise.persistence import save
+
+        return save(self, path)
+
+    def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
+        """Train on checked rows; Y of shape (n_samples, n_labels) holds ones."""
+        raise TypeError(f"{type(self).__name__} must define _fit.")
+
+    def _label_scores(self, X: Matrix) -> Float64Array:
+        """Scores of shape (n_samples, n_labels), float64, of checked rows."""
+        raise TypeError(f"{type(self).__name__} must define _label_scores.")
+
+    def _predict_labels(self, X: Matrix) -> NDArray[np.bool_]:
+        """Whether each label of checked rows is predicted, shape (n_samples, n_labels)."""
+        return self._label_scores(X) > 0.5
+
+    def _class_scores(self, X: Matrix) -> Float64Array:
+        return level_ties(self._label_scores(X))
+
+    def _set_form(self, data: LabelData) -> None:
+        self.classes_ = data.classes
+        self.target_form_ = data.form
+        self.score_name_ = "accuracy" if data.form == "classes" else "-Hamming loss"
+
+    def _check_rows(self, X: FrameLike) -> Matrix:
+        check_is_fitted(self)
+        return check_rows(self, X)
+
+    def _predicted_ones(self, X: Matrix) -> Matrix:
+        """Predicted labels of checked rows as CSR, int64."""
+        blocks = [
+            ones_of_mask(self._predict_labels(X[rows]), np.int64)
+            for rows in self._chunks(X.shape[0])
+        ]
+        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+
+    def _chunks(self, n_samples: int) -> Iterator[slice]:
+        size = max(1, MOST_SCORES // len(self.classes_))
+        yield from (slice(lo, lo + size) for lo in range(0, n_samples, size))
+
+
+def level_ties(scores: Float64Array) -> Float64Array:
+    """Scores in which those that only rounding tells from the largest of a row equal it."""
+    largest = scores.max(axis=1, keepdims=True)
+    return np.where(scores >= largest - TIE * np.maximum(np.abs(largest), 1.0), largest, scores)

@@ -1,0 +1,103 @@
+"""Partial binary relevance: regressions for some labels, the others left at a reference."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rankwise.checks.labels import one_hot
+from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
+from rankwise.structure.rules import Rule, integers
+
+
+class PartialBinaryRelevance(LabelSpace):
+    """One regression for each of some labels drawn at random; the others stay at a reference.
+
+    Parameters
+    ----------
+    n_labels : int >= 1 or None, default=None
+        Number of labels to draw. None: all.
+    reference : {"absent", "zero", "mean"}, default="absent"
+        Score of the labels that are not drawn: 0, so that they are predicted absent, or the share
+        of the training rows that has the label; with "mean" the shares are subtracted from the
+        drawn labels too before the regression. "zero" is another name of "absent".
+    alpha : float >= 0, default=0.01
+        As in :class:`BinaryRelevance`.
+    base : regressor or None, default=None
+        As in :class:`BinaryRelevance`.
+    random_state : int, RandomState or None, default=None
+        Of the draw.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+    drawn_ : ndarray of shape (n_codes,), int64
+        Positions of the labels that are regressed, ascending.
+    offset_ : ndarray of shape (n_labels,), float64
+        The reference.
+    components_ : CSR of shape (n_codes, n_labels), float64
+        Rows of the identity.
+    coef_, intercept_, regressors_
+        As in :class:`BinaryRelevance`, for the drawn labels.
+    target_form_ : {"dense", "sparse", "classes"}
+    score_name_ : str
+
+    Notes
+    -----
+    The cost of :class:`BinaryRelevance` on the drawn labels.
+
+    Composition: columns with a constant x squared loss on some labels x Cholesky.
+
+    References
+    ----------
+    .. [1] Tai & Lin, "Multilabel classification with principal label space transformation",
+       Neural Computation 24 (2012), section 3.
+
+    Examples
+    --------
+    >>> from rankwise import PartialBinaryRelevance
+    >>> X, Y = [[0.0], [1.0], [2.0]], [[1, 0], [1, 1], [1, 1]]
+    >>> model = PartialBinaryRelevance(1, reference="mean", random_state=0).fit(X, Y)
+    >>> model.drawn_
+    array([1])
+    >>> model.predict([[0.0], [2.0]])
+    array([[1, 0],
+           [1, 1]])
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "drawn_": integers("n_codes", low=0, below="n_classes"),
+    }
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **LabelSpace._parameter_constraints,
+        "n_labels": [Interval(Integral, 1, None, closed="left"), None],
+        "reference": [StrOptions({"absent", "zero", "mean"})],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_labels: int | None = None,
+        reference: Literal["absent", "zero", "mean"] = "absent",
+        alpha: float = 0.01,
+        *,
+        base: Any = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_labels = n_labels
+        self.reference = reference
+        self.alpha = alpha
+        self.base = base
+        self.random_state = random_state
+
+    def _set_code(self, source: LabelSource) -> None:
+        n_drawn = checked_size("n_labels", self.n_labels, source.n_labels)
+        rng = check_random_state(self.random_state)
+        self.drawn_ = np.sort(rng.choice(source.n_labels, n_drawn, replace=False))
+        self.offset_ = source.means if self.reference == "mean" else np.zeros(source.n_labels)
+        self.components_ = one_hot(self.drawn_, source.n_labels)

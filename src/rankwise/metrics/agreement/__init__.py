@@ -1,0 +1,1 @@
+"""Measures of agreement between labels and scores over pairs or values."""

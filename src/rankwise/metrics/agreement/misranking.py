@@ -1,0 +1,81 @@
+"""Pairwise misranking: the share of a query's preferences that the scores do not respect.
+
+``#{y_i > y_j, f_i < f_j} + ties · #{y_i > y_j, f_i = f_j}`` over ``#{y_i > y_j}``. With
+``ties=0.5`` and two grades it is 1 - AUC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics.agreement.undefined import AgreementMeasure
+from rankwise.metrics.conventions import Empty, check_choice
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+TIES = (1.0, 0.5, 0.0)
+
+
+@dataclass(frozen=True)
+class Misranking(AgreementMeasure):
+    """Pairwise misranking, smaller is better.
+
+    Parameters
+    ----------
+    ties : {1.0, 0.5, 0.0}
+        What a pair of different labels and equal scores counts: 1 (it is not in order), 0.5 (a
+        coin orders it) or 0.
+    empty : {"skip", "nan", 0, 1}
+        Value of a query whose labels are all equal.
+
+    Notes
+    -----
+    O(m log m) for a query of m rows.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import evaluate
+    >>> evaluate([2, 1, 0], [0.3, 0.7, 0.3], measures="Misranking")["Misranking"]
+    0.6666666666666666
+    """
+
+    name: ClassVar[str] = "Misranking"
+    greater_is_better: ClassVar[bool] = False
+    ties: float = 1.0
+    empty: Empty = "skip"
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, "ties", self.ties, TIES)
+        super().__post_init__()
+        object.__setattr__(self, "ties", float(self.ties))
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query; see :meth:`Measure.from_groups`."""
+        pairs = scored.pairs
+        wrong = pairs.misordered + self.ties * pairs.undecided
+        share = wrong / np.maximum(pairs.ordered, 1)
+        return self.fill_empty(share, pairs.ordered > 0)
+
+
+def pairwise_misranking_per_query(
+    y: Float64Array, scores: Float64Array, groups: QueryGroups, ties: float = 1.0
+) -> Float64Array:
+    """Pairwise misranking of every query; NaN where its labels are all equal.
+
+    Parameters
+    ----------
+    y, scores : ndarray of shape (n_samples,)
+        In input order.
+    groups : QueryGroups
+    ties : {1.0, 0.5, 0.0}
+
+    Returns
+    -------
+    ndarray of shape (n_queries,), float64
+        In [0, 1], in the order of ``groups.ids``.
+    """
+    return Misranking(ties=ties).per_query(y, scores, groups)

@@ -1,0 +1,1 @@
+"""Measures of label sets and of rankings of labels."""

@@ -1,0 +1,256 @@
+"""Measure predicted labels and rankings of labels: the door for matrices of labels.
+
+Measures of rankings are those of :func:`rankwise.metrics.evaluate`, a row of the matrix being a
+query and its labels that query's rows; measures of sets compare 0/1 predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.checks.labels import check_indicator
+from rankwise.groups import QueryGroups
+from rankwise.metrics._table import LABEL_MEASURES
+from rankwise.metrics.labels.label_sets import SetMeasure, count_ones
+from rankwise.metrics.labels.propensity import PropensityPrecision
+from rankwise.metrics.measure import Measure
+from rankwise.metrics.spec import parse
+from rankwise.typing import ArrayLike, Float64Array, Matrix
+
+MOST_CELLS = 2**22  # of a dense block: 32 MB a column
+
+
+@dataclass(frozen=True, eq=False)
+class LabelResult(Mapping[str, float]):
+    """Values by measure, with those of every row where a measure has them.
+
+    Attributes
+    ----------
+    means : dict of str to float
+        Keyed by the spec strings exactly as they were given; also ``result[spec]``.
+    per_row : dict of str to ndarray of shape (n_samples,)
+        NaN: the row does not count. Micro and macro F1 have none.
+    measures : dict of str to Measure
+        The convention that each string stood for.
+    """
+
+    means: dict[str, float]
+    per_row: dict[str, Float64Array] = field(repr=False)
+    measures: dict[str, Measure] = field(repr=False)
+
+    def __getitem__(self, spec: str) -> float:
+        if spec not in self.means:
+            raise KeyError(f"{spec!r} was not evaluated; evaluated: {list(self.means)}")
+        return self.means[spec]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some rows as queries: values of labels (relevance, or 1 / propensity) and their scores."""
+
+    values: Float64Array
+    scores: Float64Array
+    sizes: NDArray[Any]
+
+
+def evaluate_labels(
+    Y: ArrayLike | Matrix,
+    scores: ArrayLike | Matrix | None = None,
+    measures: str | Measure | Sequence[str | Measure] = ("LRAP",),
+    *,
+    predicted: ArrayLike | Matrix | None = None,
+    propensity: ArrayLike | None = None,
+    preset: str | None = None,
+) -> LabelResult:
+    """Measures of scores and of predicted labels against a 0/1 matrix of labels.
+
+    Parameters
+    ----------
+    Y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels)
+    scores : array-like or sparse matrix of shape (n_samples, n_labels), optional
+        Finite, a higher score ranks higher. Of a sparse matrix the stored entries are scored
+        labels, zeros among them, and all others rank below: enough for measures of the top.
+    measures : str, Measure, or sequence of them
+        Of sets, which read ``predicted``: Hamming, SubsetAccuracy, F1 (by row), MicroF1, MacroF1.
+        Of rankings, which read ``scores``: LRAP, RankingLoss, Coverage, OneError, PSP@k and every
+        measure of :func:`rankwise.metrics.evaluate`, such as P@3 and nDCG@5.
+    predicted : 0/1 array-like or sparse matrix of shape (n_samples, n_labels), optional
+    propensity : array-like of shape (n_labels,), optional
+        For PSP@k, see :func:`rankwise.metrics.label_propensities`.
+    preset : str, optional
+        See :func:`rankwise.metrics.parse`.
+
+    Returns
+    -------
+    LabelResult
+        A mapping from the strings as given to the values; ``per_row`` has those of rows.
+
+    Raises
+    ------
+    ValueError
+        When shapes differ, Y or predicted is not 0/1, a score is not finite, or a measure needs
+        what was not passed.
+
+    Notes
+    -----
+    As in scikit-learn: Hamming, SubsetAccuracy, MicroF1, MacroF1 and F1 ("samples", with zero for
+    0 / 0), LRAP, RankingLoss, Coverage. ``nDCG(ties=mean,empty=0)@k`` is its ``ndcg_score``; by
+    default ties rank in label order.
+
+    O(n_labels) per row and measure for the first k, times the relevant labels of the row for
+    LRAP, RankingLoss and Coverage; O(stored entries) for sparse scores and predictions. Blocks of
+    rows keep the memory bounded.
+
+    Examples
+    --------
+    >>> Y, scores = [[1, 0, 1], [0, 1, 0]], [[0.9, 0.1, 0.4], [0.8, 0.7, 0.1]]
+    >>> predicted = [[1, 0, 0], [1, 1, 0]]
+    >>> result = evaluate_labels(Y, scores, ["Hamming", "P@1"], predicted=predicted)
+    >>> round(result["Hamming"], 4), result["P@1"]
+    (0.3333, 0.5)
+    >>> result.per_row["P@1"].tolist()
+    [1.0, 0.0]
+    """
+    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    parsed = {
+        spec if isinstance(spec, str) else str(spec): parse(spec, preset, also=LABEL_MEASURES)
+        for spec in given
+    }
+    truth = check_indicator(Y, _n_rows(Y))
+    means: dict[str, float] = {}
+    per_row: dict[str, Float64Array] = {}
+    sets = {spec: of for spec, of in parsed.items() if isinstance(of, SetMeasure)}
+    ranks = {spec: of for spec, of in parsed.items() if not isinstance(of, SetMeasure)}
+    if sets:
+        _measure_sets(truth, predicted, sets, means, per_row)
+    weighted = {s: of for s, of in ranks.items() if isinstance(of, PropensityPrecision)}
+    plain = {s: of for s, of in ranks.items() if s not in weighted}
+    checked = _check_scores(truth, scores, ranks) if ranks else None
+    if plain:
+        values = _by_row(truth, checked, list(plain.values()))
+        for (spec, measure), of_rows in zip(plain.items(), values, strict=True):
+            per_row[spec], means[spec] = of_rows, measure.aggregate(of_rows)
+    if weighted:
+        worth = truth.copy()
+        worth.data = 1 / _check_propensity(propensity, truth.shape[1])[truth.indices]
+        values = _by_row(worth, checked, list(weighted.values()))
+        best = _by_row(worth, worth, list(weighted.values()))
+        for (spec, measure), of_rows, most in zip(weighted.items(), values, best, strict=True):
+            scale = measure.aggregate(most) if measure.normalised and most.any() else 1.0
+            per_row[spec], means[spec] = of_rows, measure.aggregate(of_rows) / scale
+    return LabelResult({spec: means[spec] for spec in parsed}, per_row, parsed)
+
+
+def _measure_sets(
+    truth: Matrix,
+    predicted: Any,
+    measures: Mapping[str, SetMeasure],
+    means: dict[str, float],
+    per_row: dict[str, Float64Array],
+) -> None:
+    if predicted is None:
+        raise ValueError(f"predicted must be passed for {next(iter(measures))!r}: 0/1 labels.")
+    ones = check_indicator(predicted, truth.shape[0], name="predicted")
+    _check_shape("predicted", ones.shape, truth.shape)
+    rows, labels = count_ones(truth, ones, 1), count_ones(truth, ones, 0)
+    for spec, measure in measures.items():
+        values = measure.by_row(rows, truth.shape[1])
+        if values is not None:
+            per_row[spec] = values
+        means[spec] = measure.of_labels(labels) if values is None else measure.aggregate(values)
+
+
+def _by_row(values: Matrix, scores: Any, measures: Sequence[Measure]) -> list[Float64Array]:
+    """Values per row of every measure."""
+    from rankwise.metrics.scored import compute  # loads numba
+
+    is_sparse = sparse.issparse(scores)
+    blocks = _union_blocks(values, scores) if is_sparse else _dense_blocks(values, scores)
+    parts = [
+        compute(
+            measures, of.values, of.scores, QueryGroups.from_sizes(of.sizes), may_miss=is_sparse
+        )
+        for of in blocks
+    ]
+    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+
+
+def _dense_blocks(values: Matrix, scores: Float64Array) -> Iterator[Block]:
+    n_samples, n_labels = values.shape
+    step = max(1, MOST_CELLS // n_labels)
+    for lo in range(0, max(n_samples, 1), step):
+        rows = values[lo : lo + step].toarray()
+        yield Block(rows.ravel(), scores[lo : lo + step].ravel(), np.full(len(rows), n_labels))
+
+
+def _union_blocks(values: Matrix, scores: Any) -> Iterator[Block]:
+    """Labels that are relevant or scored; minus infinity where they are not scored."""
+    n_labels = values.shape[1]
+    of_values, of_scores = _cells(values), _cells(scores)
+    cells = np.union1d(of_values, of_scores)
+    filled, scored = np.zeros(len(cells)), np.full(len(cells), -np.inf)
+    filled[np.searchsorted(cells, of_values)] = values.data
+    scored[np.searchsorted(cells, of_scores)] = scores.data
+    yield Block(filled, scored, np.bincount(cells // n_labels, minlength=values.shape[0]))
+
+
+def _cells(matrix: Any) -> NDArray[np.int64]:
+    """Number of every stored entry in the matrix, row by row."""
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=np.int64), np.diff(matrix.indptr))
+    return rows * matrix.shape[1] + matrix.indices
+
+
+def _n_rows(Y: Any) -> int:
+    return int(Y.shape[0]) if hasattr(Y, "shape") and len(Y.shape) else len(Y)
+
+
+def _check_scores(truth: Matrix, scores: Any, measures: Mapping[str, Measure]) -> Any:
+    if scores is None:
+        raise ValueError(f"scores must be passed for {next(iter(measures))!r}: one a label.")
+    if not sparse.issparse(scores):
+        dense = np.asarray(scores, dtype=np.float64)
+        _check_shape("scores", dense.shape, truth.shape)
+        return dense
+    _check_shape("scores", scores.shape, truth.shape)
+    for spec, measure in measures.items():
+        if not measure.reads_from_top:
+            raise ValueError(
+                f"measure {spec!r} compares the scores of all labels, and sparse scores have those "
+                "of some. Pass a dense array, or take a measure of the top, such as P@3."
+            )
+    stored = sparse.csr_array(scores, dtype=np.float64, copy=True)
+    if not np.isfinite(stored.data).all():
+        raise ValueError("scores must be finite. Check the model's predictions.")
+    stored.sort_indices()
+    return stored
+
+
+def _check_propensity(propensity: ArrayLike | None, n_labels: int) -> Float64Array:
+    if propensity is None:
+        raise ValueError(
+            "propensity must be passed for PSP: label_propensities(Y) of the training labels."
+        )
+    values = np.asarray(propensity, dtype=np.float64)
+    if values.shape != (n_labels,) or not ((values > 0) & (values <= 1)).all():
+        raise ValueError(
+            f"propensity must hold a number in (0, 1] for each of the {n_labels} labels, got shape "
+            f"{values.shape}. Take label_propensities of the training labels."
+        )
+    return values
+
+
+def _check_shape(name: str, shape: tuple[int, ...], wanted: tuple[int, ...]) -> None:
+    if shape != wanted:
+        raise ValueError(f"{name} must have the shape of Y, {wanted}, got {shape}.")

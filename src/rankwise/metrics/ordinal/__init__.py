@@ -1,0 +1,1 @@
+"""Measures of predicted classes that have an order or costs."""

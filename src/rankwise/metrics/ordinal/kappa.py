@@ -1,0 +1,142 @@
+"""Weighted kappa: agreement of predicted ranks with the labels beyond that of chance.
+
+``1 - Σ_i d(y_i, f_i) / ((1/m) Σ_ij d(y_i, f_j))`` with the distance d = [y ≠ f], ``|y - f|`` or
+``(y - f)²`` (Cohen 1968, Psychological Bulletin 70:213-220). The table of all pairs of classes is
+not formed: the denominators follow from sorted rows and from moments, O(m log m) for any number
+of classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.metrics.agreement.query_sums import (
+    centre_by_query,
+    from_first_by_query,
+    largest_by_query,
+    mean_by_query,
+    sum_by_query,
+)
+from rankwise.metrics.agreement.undefined import AgreementMeasure
+from rankwise.metrics.conventions import Empty, check_choice
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array, Int64Array
+
+WEIGHTS = ("linear", "quadratic", "none")
+
+
+@dataclass(frozen=True)
+class Kappa(AgreementMeasure):
+    """Weighted kappa, 1 for full agreement, 0 for that of chance, below 0 for less.
+
+    Parameters
+    ----------
+    weights : {"linear", "quadratic", "none"}
+        Distance of two ranks: ``|y - f|``, its square, or 1 for any two that differ.
+    empty : {"skip", "nan", 0, 1}
+        Value of a query whose labels are all equal.
+
+    Notes
+    -----
+    Equal to ``sklearn.metrics.cohen_kappa_score`` with ``labels`` the range of the ranks:
+    distances are those of the labels as numbers, also where a rank between them is absent, which
+    scikit-learn's default leaves out of the count. Where all labels are equal scikit-learn gives
+    0 or NaN, as the predictions are; here which queries count depends on the labels alone.
+    Quadratic kappa is Lin's concordance coefficient (1989) and takes real-valued scores too.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import evaluate
+    >>> result = evaluate([1, 2, 3, 3], [1, 3, 3, 2], None, ["Kappa", "Kappa(weights=quadratic)"])
+    >>> [round(value, 4) for value in result.values()]
+    [0.4286, 0.6364]
+    """
+
+    name: ClassVar[str] = "Kappa"
+    reads_labels: ClassVar[bool] = True
+    weights: str = "linear"
+    empty: Empty = "skip"
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, "weights", self.weights, WEIGHTS)
+        super().__post_init__()
+
+    @property
+    def nanoseconds_per_row(self) -> float:
+        """Sorting takes most of it; see :attr:`Measure.nanoseconds_per_row`."""
+        return 10.0 if self.weights == "quadratic" else 150.0
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query; see :meth:`Measure.from_groups`."""
+        indptr = scored.indptr
+        y, f = _scaled(scored)
+        varies = largest_by_query(y, indptr) > -largest_by_query(-y, indptr)
+        if self.weights == "quadratic":
+            observed, expected = _squares(y, f, indptr)
+        elif self.weights == "linear":
+            observed = mean_by_query(np.abs(y - f), indptr)
+            expected = _absolute_of_chance(y, f, indptr)
+        else:
+            observed = mean_by_query((y != f).astype(np.float64), indptr)
+            expected = _difference_of_chance(y, f, indptr)
+        return self.fill_empty(1.0 - observed / np.where(varies, expected, 1.0), varies)
+
+
+def _scaled(scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
+    """Labels and scores over a power of two, which cancels, so that no square overflows."""
+    both = np.maximum(np.abs(scored.y), np.abs(scored.scores))
+    exponent = np.frexp(largest_by_query(both, scored.indptr))[1]
+    scale = np.repeat(np.exp2(-np.maximum(exponent, 0).astype(np.float64)), scored.sizes)
+    return scored.y * scale, scored.scores * scale
+
+
+def _squares(y: Float64Array, f: Float64Array, indptr: Int64Array) -> tuple[Float64Array, ...]:
+    """Mean of ``(y_i - f_i)²`` and of ``(y_i - f_j)²``: variances and the squared offset."""
+    residual = y - f
+    spread = np.square(centre_by_query(y, indptr)) + np.square(centre_by_query(f, indptr))
+    offset = mean_by_query(residual, indptr)
+    return mean_by_query(residual**2, indptr), mean_by_query(spread, indptr) + offset**2
+
+
+def _absolute_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) -> Float64Array:
+    """``(1/m²) Σ_ij |y_i - f_j|``: every gap between neighbours counts the pairs across it."""
+    values, is_label, both = _merged(y, f, indptr)
+    labels = _running_count(is_label, both)
+    scores = _running_count(~is_label, both)
+    m = np.repeat(np.diff(indptr), 2 * np.diff(indptr)).astype(np.float64)
+    gaps = np.diff(from_first_by_query(values, both), append=0.0)
+    # The last value of a query has as many rows below it as there are: its gap counts nothing.
+    across = labels * (m - scores) + scores * (m - labels)
+    return sum_by_query(gaps * across / m**2, both)
+
+
+def _difference_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) -> Float64Array:
+    """Share of the pairs (i, j) with ``y_i ≠ f_j``, from the counts of every value."""
+    values, is_label, both = _merged(y, f, indptr)
+    new = np.ones(len(values), dtype=bool)
+    np.not_equal(values[1:], values[:-1], out=new[1:])
+    new[both[:-1][np.diff(both) > 0]] = True
+    starts = np.flatnonzero(new)
+    labels = np.add.reduceat(is_label.astype(np.float64), starts)
+    same = labels * (np.diff(starts, append=len(values)) - labels)
+    sizes = np.maximum(np.diff(indptr), 1).astype(np.float64)
+    return 1.0 - sum_by_query(same, np.searchsorted(starts, both)) / sizes**2
+
+
+def _merged(
+    y: Float64Array, f: Float64Array, indptr: Int64Array
+) -> tuple[Float64Array, np.ndarray, Int64Array]:
+    """Labels and scores of each query in one ascending row, which are labels, where queries lie."""
+    query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    values = np.concatenate([y, f])
+    order = np.lexsort((values, np.concatenate([query, query])))
+    return values[order], order < len(y), 2 * indptr
+
+
+def _running_count(kept: np.ndarray, indptr: Int64Array) -> Float64Array:
+    """How many of a query's rows up to each one are kept, shape of ``kept``."""
+    total = np.concatenate([[0], np.cumsum(kept)])
+    return (total[1:] - np.repeat(total[indptr[:-1]], np.diff(indptr))).astype(np.float64)

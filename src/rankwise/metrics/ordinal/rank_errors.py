@@ -1,0 +1,152 @@
+"""Losses of predicted ranks: how far, and how often, a prediction misses the label.
+
+The scores are read as predicted labels, as ordinal rankers give them. With query ids the loss is
+averaged within each query first; over all rows alike it is the value without query ids, where all
+rows are one query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.metrics.agreement.query_sums import mean_by_query
+from rankwise.metrics.agreement.undefined import AgreementMeasure
+from rankwise.metrics.conventions import Empty, check_number
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+
+@dataclass(frozen=True)
+class MAE(AgreementMeasure):
+    """Mean absolute rank loss, the mean of ``|y - f|``; smaller is better.
+
+    Parameters
+    ----------
+    empty : {"skip", "nan", 0, 1}
+        Value of a query without rows.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import evaluate
+    >>> y, ranks, qid = [3, 1, 2, 2], [1, 1, 2, 3], ["a", "b", "b", "b"]
+    >>> round(evaluate(y, ranks, qid, "MAE")["MAE"], 4)  # (2 + 1/3) / 2
+    1.1667
+    >>> evaluate(y, ranks, measures="MAE")["MAE"]  # pooled over all rows
+    0.75
+    """
+
+    name: ClassVar[str] = "MAE"
+    greater_is_better: ClassVar[bool] = False
+    reads_labels: ClassVar[bool] = True
+    empty: Empty = "skip"
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query; see :meth:`Measure.from_groups`."""
+        loss = mean_by_query(np.abs(scored.y - scored.scores), scored.indptr)
+        return self.fill_empty(loss, scored.sizes > 0)
+
+
+@dataclass(frozen=True)
+class ZeroOne(AgreementMeasure):
+    """Zero-one loss, the share of rows whose predicted rank is not the label; smaller is better.
+
+    Parameters
+    ----------
+    empty : {"skip", "nan", 0, 1}
+        Value of a query without rows.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import evaluate
+    >>> evaluate([3, 1, 2, 2], [1, 1, 2, 3], measures="ZeroOne")["ZeroOne"]
+    0.5
+    """
+
+    name: ClassVar[str] = "ZeroOne"
+    greater_is_better: ClassVar[bool] = False
+    reads_labels: ClassVar[bool] = True
+    empty: Empty = "skip"
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query; see :meth:`Measure.from_groups`."""
+        missed = (scored.y != scored.scores).astype(np.float64)
+        loss = mean_by_query(missed, scored.indptr)
+        return self.fill_empty(loss, scored.sizes > 0)
+
+
+@dataclass(frozen=True)
+class MacroMAE(AgreementMeasure):
+    """Macro-averaged MAE: the mean over the classes of the class's own ``|y - f|``.
+
+    Every class counts the same, however few rows it has (Baccianella, Esuli & Sebastiani 2009,
+    ISDA, p. 283); smaller is better.
+
+    Parameters
+    ----------
+    empty : {"skip", "nan", 0, 1}
+        Value of a query without rows.
+
+    Notes
+    -----
+    The classes are those among the labels, of a query where there are query ids. O(m log m).
+
+    Examples
+    --------
+    >>> from rankwise.metrics import evaluate
+    >>> evaluate([1, 1, 1, 2], [1, 1, 1, 1], None, ["MAE", "MacroMAE"]).means
+    {'MAE': 0.25, 'MacroMAE': 0.5}
+    """
+
+    name: ClassVar[str] = "MacroMAE"
+    greater_is_better: ClassVar[bool] = False
+    reads_labels: ClassVar[bool] = True
+    empty: Empty = "skip"
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query; see :meth:`Measure.from_groups`."""
+        query = np.repeat(np.arange(scored.n_queries), scored.sizes)
+        order = np.lexsort((scored.y, query))
+        y = scored.y[order]
+        new = np.ones(len(y), dtype=bool)
+        np.not_equal(y[1:], y[:-1], out=new[1:])
+        new[scored.indptr[:-1][scored.sizes > 0]] = True
+        starts = np.flatnonzero(new)
+        by_class = mean_by_query(np.abs(y - scored.scores[order]), np.append(starts, len(y)))
+        loss = mean_by_query(by_class, np.searchsorted(starts, scored.indptr))
+        return self.fill_empty(loss, scored.sizes > 0)
+
+
+@dataclass(frozen=True)
+class Within(AgreementMeasure):
+    """Share of rows whose predicted rank is at most some ranks off; larger is better.
+
+    Parameters
+    ----------
+    ranks : float >= 0
+        0: accuracy, which is 1 less the zero-one loss.
+    empty : {"skip", "nan", 0, 1}
+        Value of a query without rows.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import evaluate
+    >>> evaluate([3, 1, 2, 2], [1, 1, 2, 3], measures="Within(ranks=1)")["Within(ranks=1)"]
+    0.75
+    """
+
+    name: ClassVar[str] = "Within"
+    reads_labels: ClassVar[bool] = True
+    ranks: float = 1
+    empty: Empty = "skip"
+
+    def __post_init__(self) -> None:
+        check_number(self.name, "ranks", self.ranks, 0, np.inf)
+        super().__post_init__()
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query; see :meth:`Measure.from_groups`."""
+        near = (np.abs(scored.y - scored.scores) <= self.ranks).astype(np.float64)
+        return self.fill_empty(mean_by_query(near, scored.indptr), scored.sizes > 0)

@@ -1,0 +1,1 @@
+"""Measures of a ranked list: gains by rank, discounts, cut-offs."""

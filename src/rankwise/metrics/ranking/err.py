@@ -1,0 +1,85 @@
+"""Expected reciprocal rank: a reader goes down the list and stops where satisfied.
+
+ERR@k = Σ_{r ≤ k} (1/r) R_r Π_{s<r} (1 − R_s), with R = (2^y − 1) / 2^G for the highest grade G
+that the scale has (not: that the data show). O(k) per query after ranking.
+
+Reference: Chapelle, Metzler, Zhang and Grinspan 2009.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.kernels.topk import discounted_sums
+from rankwise.metrics.conventions import (
+    GAINS,
+    LARGEST_GRADE,
+    Empty,
+    check_choice,
+    check_number,
+    discounts,
+)
+from rankwise.metrics.ranking.gains import NO_TABLE, check_grades
+from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+
+@dataclass(frozen=True)
+class ExpectedReciprocalRank(TopMeasure):
+    """Expected reciprocal rank.
+
+    Parameters
+    ----------
+    gain : {"exp2", "linear"}
+        Probability to stop at grade y: (2**y - 1) / 2**max_grade, or y / max_grade.
+    max_grade : float > 0
+        Highest grade of the scale; 4 for five-level judgements. Larger grades are an error.
+    empty : {0, 1, "skip", "nan"}
+        Value of a query without a grade above 0.
+    ties : {"stable", "docid", "worst", "best"}
+    cutoff : int >= 1, optional
+    """
+
+    name: ClassVar[str] = "ERR"
+
+    gain: str = "exp2"
+    max_grade: float = 4
+    empty: Empty = 0
+    ties: str = "stable"
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.name, "gain", self.gain, GAINS)
+        check_number(self.name, "max_grade", self.max_grade, 0, LARGEST_GRADE, open_ends=True)
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        check_grades(str(self), self.gain, scored)
+        if scored.highest_grade > self.max_grade:
+            raise ValueError(
+                f"y must be <= max_grade={self.max_grade} for {self}, got "
+                f"{scored.highest_grade:g}. Set the scale's highest grade: ERR(max_grade=...)."
+            )
+        if scored.integral:
+            table = self._probability(np.arange(scored.highest_grade + 1.0))
+            ranked, top = scored.ranked(self.ties)
+        else:
+            table = NO_TABLE
+            ranked, top = scored.rank(self._probability(scored.y), self.ties, self.depth)
+        n_ranks = min(self.depth, scored.largest) if self.depth else scored.largest
+        weights = discounts("reciprocal", n_ranks)
+        values = np.empty(scored.n_queries)
+        discounted_sums(ranked, top, table, weights, True, self.depth, values)
+        if self.empty == 0:
+            return values
+        return self.fill_empty(values, scored.count(SMALLEST_GRADE))
+
+    def _probability(self, grades: Float64Array) -> Float64Array:
+        """Probability to stop at a row of each grade."""
+        if self.gain == "linear":
+            return grades / self.max_grade
+        return (np.exp2(grades) - 1.0) / np.exp2(self.max_grade)

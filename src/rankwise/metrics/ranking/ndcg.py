@@ -1,0 +1,159 @@
+"""Discounted cumulative gain, as it is and normalised by the best ordering's.
+
+DCG@k = Σ_{r ≤ k} gain(y_r) · d(r), with gain 2^y − 1 or y and d(r) = 1 / log2(1 + r), or LETOR's
+d(1) = d(2) = 1, d(r) = 1 / log2(r). nDCG@k = DCG@k / (DCG@k of the rows by descending grade).
+O(m) per query of m rows.
+
+References: Järvelin and Kekäläinen 2002; Burges et al. 2005 (exponential gain); Qin et al. 2010
+(LETOR's scripts); McSherry and Najork 2008 (``ties="mean"``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.kernels.topk import normalised_means
+from rankwise.metrics.conventions import (
+    DISCOUNTS,
+    TIES,
+    Empty,
+    Gain,
+    check_choice,
+    check_gain,
+    discounts,
+)
+from rankwise.metrics.ranking.gains import check_grades, discounted, ideal_gains, ranked_gains
+from rankwise.metrics.ranking.top import SMALLEST_GRADE, TopMeasure
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+
+class GainMeasure(TopMeasure):
+    """Base of the three: the fields ``gain`` and ``discount``."""
+
+    tie_rules: ClassVar[tuple[str, ...]] = (*TIES, "mean")
+
+    gain: Gain
+    discount: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_gain(self.name, self.gain)
+        check_choice(self.name, "discount", self.discount, DISCOUNTS)
+
+
+@dataclass(frozen=True)
+class DCG(GainMeasure):
+    """Discounted cumulative gain.
+
+    Parameters
+    ----------
+    gain : {"exp2", "linear"} or tuple of floats
+        2**y - 1, y, or the gains of the grades 0, 1, …; gains must not be negative.
+    discount : {"log2", "letor"}
+    empty : {0, 1, "skip", "nan"}
+        Value of a query without gain.
+    ties : {"stable", "docid", "worst", "best", "mean"}
+        Order of rows of equal score.
+    cutoff : int >= 1, optional
+        Number of ranks that count.
+    """
+
+    name: ClassVar[str] = "DCG"
+
+    gain: Gain = "exp2"
+    discount: str = "log2"
+    empty: Empty = 0
+    ties: str = "stable"
+    cutoff: int | None = None
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        check_grades(str(self), self.gain, scored)
+        gains = ranked_gains(scored, self.gain, self.ties, self.depth)
+        values = discounted(scored, gains, self.discount, self.depth)
+        if self.empty == 0:
+            return values
+        return self.fill_empty(values, scored.count(SMALLEST_GRADE))
+
+
+@dataclass(frozen=True)
+class NDCG(GainMeasure):
+    """Normalised discounted cumulative gain.
+
+    Parameters
+    ----------
+    gain, discount, ties, cutoff
+        See :class:`DCG`.
+    empty : {0, 1, "skip", "nan"}
+        Value of a query without gain, whose ideal DCG is 0.
+    short : {"pad", "zero"}
+        A query of fewer rows than the cut-off is measured as it is, or scores 0 (LETOR's scripts).
+    """
+
+    name: ClassVar[str] = "nDCG"
+
+    gain: Gain = "exp2"
+    discount: str = "log2"
+    empty: Empty = "skip"
+    ties: str = "stable"
+    short: str = "pad"
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.name, "short", self.short, ("pad", "zero"))
+
+    def prepare(self, scored: ScoredGroups) -> None:
+        super().prepare(scored)
+        scored.need("ideal", self.cutoff)
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        check_grades(str(self), self.gain, scored)
+        gains = ranked_gains(scored, self.gain, self.ties, self.depth)
+        best = ideal_gains(scored, self.gain, self.depth)
+        ideal = discounted(scored, best, self.discount, self.depth)
+        values = discounted(scored, gains, self.discount, self.depth)
+        np.divide(values, ideal, out=values, where=ideal > 0)
+        if self.short == "zero":
+            values[scored.sizes < self.depth] = 0.0
+        return self.fill_empty(values, ideal)
+
+
+@dataclass(frozen=True)
+class MeanNDCG(GainMeasure):
+    """Mean of nDCG@j over all ranks j of a query, as LETOR 4's scripts print it.
+
+    Parameters
+    ----------
+    gain, discount, ties
+        See :class:`DCG`.
+    empty : {0, 1, "skip", "nan"}
+        Value of a query without gain.
+    """
+
+    name: ClassVar[str] = "MeanNDCG"
+    cutoff = None
+
+    gain: Gain = "exp2"
+    discount: str = "log2"
+    empty: Empty = "skip"
+    ties: str = "stable"
+
+    def prepare(self, scored: ScoredGroups) -> None:
+        super().prepare(scored)
+        scored.need("ideal", None)
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        check_grades(str(self), self.gain, scored)
+        gains = ranked_gains(scored, self.gain, self.ties, 0)
+        best = ideal_gains(scored, self.gain, 0)
+        table, ideal = gains.table, best.rows.values
+        if len(best.table) and not len(table):  # averaged gains have no table
+            ideal = best.table[ideal.astype(np.int64)]
+        values = np.empty(scored.n_queries)
+        weights = discounts(self.discount, scored.largest)
+        normalised_means(gains.rows.values, ideal, scored.indptr, table, weights, values)
+        return self.fill_empty(values, np.where(np.isnan(values), 0.0, 1.0))

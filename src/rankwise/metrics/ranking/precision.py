@@ -1,0 +1,151 @@
+"""Precision, recall, R-precision and success: counts of relevant rows at the top.
+
+With h relevant rows among the first k, R relevant rows and m rows in the query: P@k = h / k,
+R@k = h / R, Success@k = [h > 0]; Rprec is P@R. O(m) per query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.metrics.conventions import TIES, Empty, check_choice
+from rankwise.metrics.ranking.top import BinaryMeasure
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+
+class HitMeasure(BinaryMeasure):
+    """Base of measures that are linear in the hits, so that ties can be averaged over."""
+
+    tie_rules: ClassVar[tuple[str, ...]] = (*TIES, "mean")
+
+    def counts(self, scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
+        """Relevant rows of each query, and those of them within the cut-off."""
+        if self.ties != "mean":
+            sums = self.sums(scored)
+            return sums[:, 0], sums[:, 1]
+        relevant = (scored.ranked("stable").values >= self.rel).astype(np.float64)
+        down_to = np.concatenate([[0.0], np.cumsum(scored.tie_means(relevant))])
+        start, stop = scored.indptr[:-1], scored.indptr[1:]
+        end = stop if self.cutoff is None else np.minimum(stop, start + self.cutoff)
+        n_relevant = np.concatenate([[0.0], np.cumsum(relevant)])
+        return n_relevant[stop] - n_relevant[start], down_to[end] - down_to[start]
+
+
+@dataclass(frozen=True)
+class Precision(HitMeasure):
+    """Share of relevant rows among the first k.
+
+    Parameters
+    ----------
+    rel : float
+        Rows of at least this grade are relevant.
+    empty : {0, 1, "skip", "nan"}
+        Value of a query without relevant rows.
+    ties : {"stable", "docid", "worst", "best", "mean"}
+    short : {"pad", "zero", "cut"}
+        A query of m < k rows: divide by k all the same, score 0 (LETOR 3), or divide by m
+        (XGBoost, CatBoost).
+    cutoff : int >= 1, optional
+        None: all rows of the query.
+    """
+
+    name: ClassVar[str] = "P"
+
+    rel: float = 1
+    empty: Empty = 0
+    ties: str = "stable"
+    short: str = "pad"
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.name, "short", self.short, ("pad", "zero", "cut"))
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        n_relevant, hits = self.counts(scored)
+        sizes = np.maximum(scored.sizes, 1)
+        if self.cutoff is None:
+            values = hits / sizes
+        elif self.short == "cut":
+            values = hits / np.minimum(sizes, self.cutoff)
+        else:
+            values = hits / self.cutoff
+            if self.short == "zero":
+                values[scored.sizes < self.cutoff] = 0.0
+        return self.fill_empty(values, n_relevant)
+
+
+@dataclass(frozen=True)
+class Recall(HitMeasure):
+    """Share of the relevant rows that are among the first k.
+
+    Parameters
+    ----------
+    rel, empty, ties, cutoff
+        See :class:`Precision`.
+    """
+
+    name: ClassVar[str] = "R"
+
+    rel: float = 1
+    empty: Empty = "skip"
+    ties: str = "stable"
+    cutoff: int | None = None
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        n_relevant, hits = self.counts(scored)
+        return self.fill_empty(hits / np.maximum(n_relevant, 1.0), n_relevant)
+
+
+@dataclass(frozen=True)
+class RPrecision(BinaryMeasure):
+    """Precision at rank R, the number of relevant rows of the query.
+
+    Parameters
+    ----------
+    rel, empty
+        See :class:`Precision`.
+    ties : {"stable", "docid", "worst", "best"}
+    """
+
+    name: ClassVar[str] = "Rprec"
+    cutoff = None
+
+    rel: float = 1
+    empty: Empty = "skip"
+    ties: str = "stable"
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        n_relevant = self.sums(scored)[:, 0].astype(np.int64)
+        relevant = scored.ranked(self.ties).values >= self.rel
+        down_to = np.concatenate([[0], np.cumsum(relevant)])
+        start = scored.indptr[:-1]
+        hits = down_to[start + n_relevant] - down_to[start]
+        return self.fill_empty(hits / np.maximum(n_relevant, 1), n_relevant)
+
+
+@dataclass(frozen=True)
+class Success(BinaryMeasure):
+    """Whether any of the first k rows is relevant.
+
+    Parameters
+    ----------
+    rel, empty, cutoff
+        See :class:`Precision`.
+    ties : {"stable", "docid", "worst", "best"}
+    """
+
+    name: ClassVar[str] = "Success"
+
+    rel: float = 1
+    empty: Empty = 0
+    ties: str = "stable"
+    cutoff: int | None = None
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        sums = self.sums(scored)
+        return self.fill_empty((sums[:, 1] > 0).astype(np.float64), sums[:, 0])

@@ -1,0 +1,41 @@
+"""Reciprocal rank: 1 / rank of the first relevant row; its mean over queries is MRR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.metrics.conventions import Empty
+from rankwise.metrics.ranking.top import BinaryMeasure
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.typing import Float64Array
+
+
+@dataclass(frozen=True)
+class ReciprocalRank(BinaryMeasure):
+    """Reciprocal of the first relevant row's rank, 0 where it lies beyond the cut-off.
+
+    Parameters
+    ----------
+    rel : float
+        Rows of at least this grade are relevant.
+    empty : {0, 1, "skip", "nan"}
+        Value of a query without relevant rows.
+    ties : {"stable", "docid", "worst", "best"}
+    cutoff : int >= 1, optional
+    """
+
+    name: ClassVar[str] = "RR"
+
+    rel: float = 1
+    empty: Empty = 0
+    ties: str = "stable"
+    cutoff: int | None = None
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        sums = self.sums(scored)
+        first = sums[:, 3]
+        values = np.where(first > 0, 1.0 / np.maximum(first, 1.0), 0.0)
+        return self.fill_empty(values, sums[:, 0])

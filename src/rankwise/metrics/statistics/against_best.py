@@ -1,0 +1,235 @@
+"""A table of systems, each tested against the best one, with p-values corrected for all pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.metrics.statistics.effects import cohens_d
+from rankwise.metrics.statistics.intervals import bootstrap_intervals
+from rankwise.metrics.statistics.max_t import max_t, pair_differences
+from rankwise.metrics.statistics.multiplicity import benjamini_hochberg, bonferroni, holm
+from rankwise.metrics.statistics.paired import METHODS, check_choice, paired_test
+from rankwise.metrics.statistics.randomisation import sign_flip_p_values
+from rankwise.metrics.statistics.stratified import (
+    StratifiedMeans,
+    stratified_means,
+    t_intervals,
+    t_p_values,
+    t_quantile,
+)
+from rankwise.typing import ArrayLike, Float64Array
+
+_OF_P_VALUES = {
+    "holm": holm,
+    "benjamini-hochberg": benjamini_hochberg,
+    "bonferroni": bonferroni,
+}
+CORRECTIONS = ("max-t", *_OF_P_VALUES)
+INTERVALS = ("t", "bca", "percentile")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One system of a table against the best one.
+
+    Attributes
+    ----------
+    name : str
+    mean, low, high : float
+        Mean over queries (over folds, if there are any) and its interval.
+    difference, difference_low, difference_high : float
+        Mean difference to the best system on the queries that count for both, and its joint
+        interval over all pairs of systems: of the max-t test, or Bonferroni's t interval with the
+        other corrections. The ends are NaN in the best system's own row.
+    p_value, p_corrected : float
+        Test against the best system, plain and corrected for all pairs; NaN in the best system's
+        own row.
+    effect : float
+        Cohen's d of the paired differences (system minus best).
+    wins, ties, losses : int
+        Queries on which the system is better than, level with and worse than the best.
+    """
+
+    name: str
+    mean: float
+    low: float
+    high: float
+    difference: float
+    difference_low: float
+    difference_high: float
+    p_value: float
+    p_corrected: float
+    effect: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def compare_to_best(
+    per_query: Mapping[str, ArrayLike],
+    *,
+    greater_is_better: bool = True,
+    method: str = "t",
+    correction: str | None = None,
+    strata: ArrayLike | None = None,
+    level: float = 0.95,
+    interval: str = "t",
+    n_resamples: int = 9999,
+    random_state: int = 0,
+) -> list[Comparison]:
+    """Table of systems, best first, each tested against the best.
+
+    Parameters
+    ----------
+    per_query : mapping of str to array-like of shape (n_queries,)
+        Values per query of each system, queries in the same order; NaN: does not count.
+    greater_is_better : bool
+    method : {"t", "wilcoxon", "randomisation"}
+        Test of a pair of systems, two-sided. "t" takes the differences within folds; the others
+        are those of :func:`paired_test`, on the queries of all folds.
+    correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
+        Correction over all pairs of systems, which accounts for the selection of the best by the
+        same queries. "max-t": sign-flip test of the largest t statistic of a pair (method "t"
+        only); "holm", "bonferroni": any dependence; "benjamini-hochberg": the false discovery
+        rate instead of the chance of any false rejection. None: "max-t" with method "t", "holm"
+        with the others.
+    strata : array-like of shape (n_queries,), optional
+        Fold of each query: means are then means of fold means.
+    level : float in (0, 1)
+        Of the intervals.
+    interval : {"t", "bca", "percentile"}
+        Interval of a mean: :func:`t_intervals`, or :func:`bootstrap_interval` with this method.
+    n_resamples : int >= 1
+        Draws of signs and bootstrap samples.
+    random_state : int
+        Seed of the draws of signs and bootstrap samples.
+
+    Returns
+    -------
+    list of Comparison
+        Ordered by the mean; systems without any value come last.
+
+    Raises
+    ------
+    ValueError
+        When the arrays differ in length, or a parameter is not one of its choices.
+
+    Notes
+    -----
+    The interval of a difference excludes 0 exactly if the p-value of "max-t" is below
+    ``1 - level``. With the other corrections the interval is Bonferroni's, and contains 0 for
+    every difference that the corrected t test does not reject.
+
+    Examples
+    --------
+    >>> table = compare_to_best({"a": [0.1, 0.2, 0.4, 0.3], "b": [0.3, 0.5, 0.5, 0.4]})
+    >>> [(row.name, round(row.difference, 3), row.wins, row.losses) for row in table]
+    [('b', 0.0, 0, 0), ('a', -0.175, 0, 4)]
+    """
+    correction = check_correction(method, correction)
+    check_choice("interval", interval, INTERVALS)
+    if not per_query:
+        return []
+    values = {name: np.asarray(column, dtype=np.float64) for name, column in per_query.items()}
+    shapes = {name: column.shape for name, column in values.items()}
+    if len(set(shapes.values())) > 1 or len(next(iter(shapes.values()))) != 1:
+        raise ValueError(
+            f"per_query must hold 1-d arrays of equal length, got shapes {shapes}. "
+            "Pass one value per query for every system."
+        )
+    given = np.column_stack(list(values.values()))
+    means = dict(zip(values, stratified_means(given, strata).mean.tolist(), strict=True))
+    sign = -1.0 if greater_is_better else 1.0
+    names = sorted(means, key=lambda name: (math.isnan(means[name]), sign * means[name]))
+    columns = np.column_stack([values[name] for name in names])
+    sampled = {"n_resamples": n_resamples, "random_state": random_state}
+    ends = (
+        t_intervals(columns, strata=strata, level=level)
+        if interval == "t"
+        else bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
+    )
+    pairs = pair_differences(columns, strata)
+    if correction == "max-t":
+        plain = t_p_values(pairs)[0]
+        adjusted, critical = max_t(columns, pairs, strata=strata, level=level, **sampled)
+        corrected = adjusted[0]
+    else:
+        p_values = _pair_p_values(columns, pairs, method, n_resamples, random_state)
+        plain = p_values[0].copy()
+        upper = np.triu_indices(len(names), 1)
+        p_values[upper] = _OF_P_VALUES[correction](p_values[upper])
+        corrected = p_values[0]
+        critical = t_quantile(pairs.freedom[0], 1 - (1 - level) / max(1, len(upper[0])))
+    differences = pairs.mean[:, 0]
+    half = critical * pairs.error[0]
+    plain[0] = corrected[0] = half[0] = math.nan
+    better = -sign * (columns - columns[:, :1])
+    return [
+        Comparison(
+            name=name,
+            mean=means[name],
+            low=float(ends[i, 0]),
+            high=float(ends[i, 1]),
+            difference=float(differences[i]),
+            difference_low=float(differences[i] - half[i]),
+            difference_high=float(differences[i] + half[i]),
+            p_value=float(plain[i]),
+            p_corrected=float(corrected[i]),
+            effect=cohens_d(columns[:, i], columns[:, 0]),
+            wins=int((better[:, i] > 0).sum()),
+            ties=int((better[:, i] == 0).sum()),
+            losses=int((better[:, i] < 0).sum()),
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def check_correction(method: str, correction: str | None, name: str = "method") -> str:
+    """The correction, with None resolved; ValueError if it does not suit the test.
+
+    Parameters
+    ----------
+    name : str
+        What the caller calls ``method``.
+    """
+    check_choice(name, method, METHODS)
+    if correction is None:
+        return "max-t" if method == "t" else "holm"
+    check_choice("correction", correction, CORRECTIONS)
+    if correction == "max-t" and method != "t":
+        raise ValueError(
+            f"correction='max-t' takes t statistics, got {name}={method!r}. "
+            f"Use {name}='t', or correction='holm'."
+        )
+    return correction
+
+
+def _pair_p_values(
+    columns: Float64Array,
+    pairs: StratifiedMeans,
+    method: str,
+    n_resamples: int,
+    random_state: int,
+) -> Float64Array:
+    """p-values of all pairs, above the diagonal; NaN elsewhere."""
+    k = columns.shape[1]
+    p_values = np.full((k, k), math.nan)
+    if method == "t":
+        upper = np.triu_indices(k, 1)
+        p_values[upper] = t_p_values(pairs)[upper]
+        return p_values
+    for i in range(k - 1):
+        if method == "randomisation":
+            p_values[i, i + 1 :] = sign_flip_p_values(
+                columns[:, i + 1 :] - columns[:, i : i + 1],
+                n_resamples=n_resamples,
+                random_state=random_state,
+            )
+        else:
+            for j in range(i + 1, k):
+                p_values[i, j] = paired_test(columns[:, j], columns[:, i], method).p_value
+    return p_values

@@ -1,0 +1,144 @@
+"""Paired tests of two systems on the same queries: t, Wilcoxon's signed ranks, randomisation.
+
+Queries that do not count for a measure (NaN) are dropped pairwise. A test that needs more pairs
+than there are gives NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtr
+from scipy.stats import wilcoxon
+
+from rankwise.metrics.statistics.effects import cohens_d, paired_differences
+from rankwise.metrics.statistics.randomisation import sign_flip_p_values
+from rankwise.typing import ArrayLike, Float64Array
+
+METHODS = ("t", "wilcoxon", "randomisation")
+ALTERNATIVES = ("two-sided", "greater", "less")
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """Outcome of a paired test of ``a`` against ``b``.
+
+    Attributes
+    ----------
+    statistic : float
+        Student's t; the smaller rank sum (that of the positive differences in a one-sided test);
+        the mean difference for randomisation.
+    p_value : float
+    n_pairs : int
+        Queries that count for both.
+    mean_difference : float
+        Mean of ``a - b``.
+    """
+
+    statistic: float
+    p_value: float
+    n_pairs: int
+    mean_difference: float
+
+
+def paired_test(
+    a: ArrayLike,
+    b: ArrayLike,
+    method: str = "t",
+    *,
+    alternative: str = "two-sided",
+    n_resamples: int = 9999,
+    random_state: int | np.random.Generator | None = 0,
+) -> PairedTest:
+    """Test whether two systems differ on the same queries.
+
+    Parameters
+    ----------
+    a, b : array-like of shape (n_queries,)
+        Values per query in the same order; pairs with a NaN are dropped.
+    method : {"t", "wilcoxon", "randomisation"}
+        "t": Student's paired t. "wilcoxon": signed ranks, zero differences left out, exact null
+        distribution up to 50 pairs without ties. "randomisation": signs of the differences
+        flipped, exact up to 32 non-zero differences, drawn beyond.
+    alternative : {"two-sided", "greater", "less"}
+        "greater": ``a`` tends to larger values than ``b``.
+    n_resamples : int >= 1
+        Draws of "randomisation".
+    random_state : int, Generator or None
+        For the draws.
+
+    Returns
+    -------
+    PairedTest
+        Where all differences are 0, p is 1. Where they are equal and not 0, t is ±inf and its p
+        is 0 (or 1 in the other direction). t needs two pairs, the others one: NaN below that.
+
+    Raises
+    ------
+    ValueError
+        When lengths differ, values are infinite, or a parameter is not one of its choices.
+
+    Notes
+    -----
+    Equal to ``scipy.stats.ttest_rel``, ``wilcoxon`` (of the non-zero differences) and
+    ``permutation_test``. On IR data the three agree in nearly all cases (Smucker, Allan &
+    Carterette 2007, CIKM).
+
+    Examples
+    --------
+    >>> result = paired_test([0.5, 0.6, 0.9, 0.4], [0.4, 0.4, 0.6, 0.5])
+    >>> round(result.p_value, 4)
+    0.2394
+    """
+    check_choice("method", method, METHODS)
+    check_choice("alternative", alternative, ALTERNATIVES)
+    if n_resamples < 1:
+        raise ValueError(f"n_resamples must be >= 1, got {n_resamples}.")
+    differences = paired_differences(a, b)
+    counted = differences[~np.isnan(differences)]
+    mean = float(counted.mean()) if len(counted) else math.nan
+    if method == "t":
+        statistic, p_value = _student(counted, alternative)
+    elif method == "wilcoxon":
+        statistic, p_value = _signed_ranks(counted, alternative)
+    else:
+        statistic = mean
+        p_value = sign_flip_p_values(
+            differences[:, None],
+            alternative=alternative,
+            n_resamples=n_resamples,
+            random_state=random_state,
+        )[0]
+    return PairedTest(float(statistic), float(p_value), len(counted), mean)
+
+
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    """Raise ValueError where ``value`` is not one of ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
+
+
+def _student(differences: Float64Array, alternative: str) -> tuple[float, float]:
+    n = len(differences)
+    if n < 2:
+        return math.nan, math.nan
+    if not differences.any():
+        return 0.0, 1.0
+    t = cohens_d(differences, np.zeros(n)) * math.sqrt(n)
+    p_less = float(stdtr(n - 1, -abs(t)))  # the smaller tail
+    if alternative == "two-sided":
+        return t, 2 * p_less
+    return t, p_less if (t > 0) == (alternative == "greater") else 1 - p_less
+
+
+def _signed_ranks(differences: Float64Array, alternative: str) -> tuple[float, float]:
+    if len(differences) == 0:
+        return math.nan, math.nan
+    differences = differences[differences != 0]
+    if len(differences) == 0:
+        return 0.0, 1.0
+    result: Any = wilcoxon(differences, alternative=alternative)
+    return float(result.statistic), float(result.pvalue)

@@ -1,0 +1,9 @@
+from .boosting.orboost import ORBoost as ORBoost
+from .online.aggregate_prank import AggregatePRank as AggregatePRank
+from .online.prank import PRank as PRank
+from .online.voted_prank import VotedPRank as VotedPRank
+from .online.widrow_hoff import WidrowHoff as WidrowHoff
+from .svm.ordinal_svm import OrdinalSVM as OrdinalSVM
+from .svm.poly_ordinal_svm import PolyOrdinalSVM as PolyOrdinalSVM
+from .trees.ranking_forest import RankingForest as RankingForest
+from .trees.ranking_tree import RankingTree as RankingTree

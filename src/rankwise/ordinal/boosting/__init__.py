@@ -1,0 +1,1 @@
+"""Boosting of ordinal margins."""

@@ -1,0 +1,109 @@
+"""Training rows of ORBoost in the form that its base learners take."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.checks.row_hash import row_hashes
+from rankwise.checks.rows import FitData
+from rankwise.groups import QueryGroups
+from rankwise.ordinal.boosting.perceptron_ensemble import PerceptronEnsemble
+from rankwise.solvers.boosting.margin_boosting import class_order
+from rankwise.solvers.boosting.perceptron_search import PerceptronSearch
+from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
+from rankwise.solvers.boosting.stump_search import StumpSearch
+from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+ROW_WEIGHTS = ("rank", "query", "rank_query", "gain")
+BY_QUERY = ("query", "rank_query")  # these need a qid
+Ensemble = StumpEnsemble | PerceptronEnsemble
+MOST_ROUNDS = 1000
+ROUNDS_PER_ROOT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedRows:
+    """Rows in order of their class, the search for base learners, and the ensemble so far.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+    rows : ndarray of shape (n_rows,), int64
+        Row of ``X`` of every weight.
+    class_ptr : ndarray of shape (n_classes + 1,), int64
+    weight : ndarray of shape (n_rows,), float64
+    search : StumpSearch or PerceptronSearch
+    ensemble : StumpEnsemble or PerceptronEnsemble
+    """
+
+    X: Matrix
+    rows: Int64Array
+    class_ptr: Int64Array
+    weight: Float64Array
+    search: Any
+    ensemble: Ensemble
+
+
+def rounds_for(data: FitData) -> int:
+    """Rounds by default: grow with the distinct rows, so that repetition changes nothing."""
+    distinct = len(np.unique(row_hashes(data.X, data.y)))
+    return min(math.ceil(ROUNDS_PER_ROOT * math.sqrt(distinct)), MOST_ROUNDS)
+
+
+def row_weights(data: FitData, scheme: str | None) -> Float64Array:
+    """Weight of every row: its repetitions, times what the scheme gives to its rank and query.
+
+    "rank": the class number plus one; "query": 1 / the rows of its query; "rank_query": both;
+    "gain": ``2^k`` for class number k, the gain of nDCG and ERR plus one.
+    """
+    repeats = np.ones(len(data.y)) if data.sample_weight is None else data.sample_weight
+    weight = repeats.copy()
+    if scheme in ("rank", "rank_query"):
+        weight *= data.y + 1.0
+    if scheme in BY_QUERY:
+        query = data.groups.codes()
+        weight /= np.bincount(query, repeats, minlength=data.groups.n_queries)[query]
+    if scheme == "gain":
+        weight *= 2.0**data.y
+    return weight
+
+
+def stump_rows(
+    data: FitData, weight: Float64Array, earlier: StumpEnsemble | None, max_bins: int | None
+) -> BoostedRows:
+    """Rows prepared for stumps."""
+    assert data.classes is not None
+    rows, class_ptr = class_order(data.y, len(data.classes))
+    search = StumpSearch(data.X, rows, max_bins, data.sample_weight, ties_above=True)
+    ensemble = StumpEnsemble.empty() if earlier is None else earlier
+    return BoostedRows(data.X, rows, class_ptr, weight[rows], search, ensemble)
+
+
+def perceptron_rows(
+    data: FitData,
+    weight: Float64Array,
+    earlier: PerceptronEnsemble | None,
+    *,
+    pocket: bool,
+    n_iter: int,
+    seed: int,
+) -> BoostedRows:
+    """Rows prepared for perceptrons: equal ones merged, in an order that their content decides.
+
+    Draws of rows, and sums of numbers that are no integers, would depend on the order otherwise.
+    """
+    assert data.classes is not None
+    merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), weight)
+    X, y = data.X[merged.rows], data.y[merged.rows]
+    order, class_ptr = class_order(y, len(data.classes))
+    X, weight = X[order], merged.weight[order]
+    ensemble = PerceptronEnsemble.empty(X, weight) if earlier is None else earlier
+    search = PerceptronSearch(
+        ensemble.prepare(X), pocket=pocket, n_iter=n_iter, seed=seed, first_round=len(ensemble)
+    )
+    return BoostedRows(X, np.arange(len(y)), class_ptr, weight, search, ensemble)

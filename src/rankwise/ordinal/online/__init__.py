@@ -1,0 +1,1 @@
+"""Online learners of ordered classes, row by row."""

@@ -1,0 +1,64 @@
+"""What online ordinal learners know: hypotheses of weights and thresholds side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankwise.kernels.perceptron_ranking import LOSS, MISTAKES, SURVIVAL
+from rankwise.structure.rules import Rule, floats, integers
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Hypotheses:
+    """P hypotheses that learn from the same rows.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_columns, P) or (n_support, P), float64
+        Of the columns, or coefficients of the support rows of a kernel.
+    thresholds : ndarray of shape (P, n_classes - 1), float64
+        Ascending; on scores.
+    tallies : ndarray of shape (P, 3), int64
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "weights": floats("n_weights", "n_hypotheses"),
+        "thresholds": floats("n_hypotheses", "n_classes - 1"),
+        "tallies": integers("n_hypotheses", 3, low=0),
+    }
+
+    weights: Float64Array
+    thresholds: Float64Array
+    tallies: Int64Array
+
+    @classmethod
+    def zeros(cls, n_rows: int, n_hypotheses: int, n_classes: int) -> Hypotheses:
+        """Hypotheses that have seen nothing."""
+        return cls(
+            np.zeros((n_rows, n_hypotheses)),
+            np.zeros((n_hypotheses, n_classes - 1)),
+            np.zeros((n_hypotheses, 3), dtype=np.int64),
+        )
+
+    def copy(self) -> Hypotheses:
+        """The same in arrays of its own."""
+        return Hypotheses(self.weights.copy(), self.thresholds.copy(), self.tallies.copy())
+
+    @property
+    def survival(self) -> Int64Array:
+        """Rows that each has seen since its last mistake, that one counted."""
+        return self.tallies[:, SURVIVAL]
+
+    @property
+    def n_mistakes(self) -> Int64Array:
+        """Rows that each has put into a wrong class when it first saw them."""
+        return self.tallies[:, MISTAKES]
+
+    @property
+    def total_loss(self) -> Int64Array:
+        """Sum over the rows of how many ranks the class was off when first seen."""
+        return self.tallies[:, LOSS]

@@ -1,0 +1,393 @@
+"""What online ordinal learners share: rows one after the other, by ``fit`` or by ``partial_fit``.
+
+A learner keeps hypotheses on explicit features, or on the rows it keeps of a kernel. Every row is
+treated alike whatever the block it comes in, so any cut of the rows into calls of ``partial_fit``
+gives the bits of one ``fit`` with ``shuffle=False``.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
+
+from rankwise._dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
+from rankwise.checks.rows import check_fit, check_rows
+from rankwise.features.affine_powers import AffinePowers
+from rankwise.features.kernel import Kernel
+from rankwise.features.kernels import KERNELS, resolve_kernel
+from rankwise.groups import QueryGroups
+from rankwise.ordinal.online.declared_labels import declare, numbers_of
+from rankwise.ordinal.online.hypotheses import Hypotheses
+from rankwise.ordinal.online.support_rows import SupportRows
+from rankwise.ordinal.ordinal_ranker import SCORE_NAME, OrdinalRanker, as_before_on_error
+from rankwise.structure.rules import (
+    Number,
+    Optional,
+    Part,
+    Plain,
+    Rows,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+    require_attributes,
+)
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+
+BLOCK_VALUES, BLOCK_ROWS = 2**19, 8192  # features at a time
+SUPPORT_BLOCK = 1024
+MAX_WEIGHTS = 2**27  # 1 GiB
+# Kernels without numbers that the rows of the fit must give.
+_FROM_ROWS = {"rbf": "gamma", "laplacian": "gamma", "perceptron": "delta", "stump": "delta"}
+
+
+class OnlineRanker(OrdinalRanker):
+    """Base of learners that see one row at a time; the order of the rows is their data."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "X_fit_": Optional(Rows("n_support", "n_features_in_")),
+        "kernel_": Sometimes(Part((Kernel,))),
+        "hypotheses_": Part((Hypotheses,)),
+        "n_seen_": Number("i", low=0),
+        "began_with_": Plain(),
+        "coef_": Sometimes(floats("n_coefficients")),
+        "dual_coef_": Sometimes(floats("n_support")),
+        "n_mistakes_": Sometimes(Number("i", low=0)),
+        "total_loss_": Sometimes(Number("i", low=0)),
+    }
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    __metadata_request__partial_fit: ClassVar[dict[str, Any]] = {"qid": True, "classes": UNUSED}
+
+    degree: int
+    kernel: Any
+    gamma: float | None
+    kernel_params: dict[str, Any] | None
+    n_epochs: int
+    shuffle: bool
+    random_state: Any
+    n_features_in_: int
+    hypotheses_: Hypotheses
+    X_fit_: Matrix
+    n_seen_: int
+    began_with_: dict[str, Any]
+    _shaping: ClassVar[tuple[str, ...]] = ("degree", "kernel", "gamma", "kernel_params")
+    _constant: ClassVar[bool] = False  # whether degree 1 has a column of ones
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "degree": [Options(Integral, {1, 2})],
+        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, None],
+        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "kernel_params": [dict, None],
+        "n_epochs": [Interval(Integral, 1, None, closed="left")],
+        "shuffle": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def fit(
+        self, X: FrameLike, y: ArrayLike, *, qid: ArrayLike | QueryGroups | None = None
+    ) -> Self:
+        """Start anew and read every row ``n_epochs`` times, in random order or as given.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Ordered classes: labels as they sort, or an ordered categorical as declared.
+        qid : array-like of shape (n_samples,), optional
+            Checked, and without effect.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it, and where scores would leave the range of float64; the
+            model is then as it was before the call.
+        """
+        self._validate_params()
+        with as_before_on_error(self):
+            data = self._check_fit(X, y, qid)
+            rng = check_random_state(self.random_state)
+            self._start(data.X, rng, streams=False)
+            codes = data.y.astype(np.int64)
+            for _ in range(self.n_epochs):
+                order = rng.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
+                self._see(data.X, codes[order], order)
+            self._publish()
+        return self
+
+    def partial_fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> Self:
+        """See more rows, once and in their order; ``n_epochs`` and ``shuffle`` do not matter.
+
+        Parameters
+        ----------
+        X, y, qid
+            As in ``fit``; y may lack classes.
+        classes : array-like of shape (n_classes,), optional
+            All classes in ascending order, as given. Needed in the first call unless y is an
+            ordered categorical; later it may only repeat them.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            When classes are not declared, or y holds another one; where a parameter that shapes
+            the model (``began_with_``) has changed since its first rows; where scores would leave
+            the range of float64. The model is then as it was before the call.
+        """
+        self._validate_params()
+        with as_before_on_error(self):
+            self._add(X, y, classes, qid)
+        return self
+
+    def _check_structure(self) -> None:
+        self._check_unchanged()
+        known = self.hypotheses_
+        if self.kernel is None:
+            n_weights = self._features().n_features_out
+        else:
+            require_attributes(self, "kernel_")
+            require(self.X_fit_ is not None, "X_fit_", "hold rows", None)
+            n_weights = self.X_fit_.shape[0]
+        expected = (n_weights, self._n_hypotheses)
+        require(known.weights.shape == expected, "hypotheses_.weights", f"have shape {expected}",
+                known.weights.shape)  # fmt: skip
+        n_coefficients = len(getattr(self, "coef_", known.weights))
+        require(n_coefficients == n_weights, "coef_", f"have {n_weights} entries", n_coefficients)
+
+    def _add(self, X: FrameLike, y: ArrayLike, classes: ArrayLike | None, qid: Any) -> None:
+        first = not hasattr(self, "hypotheses_")
+        if not first:
+            self._check_unchanged()
+        data = check_fit(self, X, y, qid, reset=first, ordered=True)
+        known = None if first else self.classes_
+        self.classes_ = declare(classes, y, known)
+        self.score_name_ = SCORE_NAME
+        codes = numbers_of(data, self.classes_)
+        if first:
+            self._start(data.X, check_random_state(self.random_state), streams=True)
+        else:
+            self.hypotheses_ = self.hypotheses_.copy()
+        self._see(data.X, codes, np.arange(len(codes)))
+        self._publish()
+
+    def _check_unchanged(self) -> None:
+        """Raise where a parameter that shapes the model is not what the model was begun with."""
+        for name, value in self.began_with_.items():
+            if not _same(value, getattr(self, name)):
+                raise ValueError(
+                    f"{name} must stay what the model was begun with, {value!r}, got "
+                    f"{getattr(self, name)!r}. Set it back, or call fit to begin anew."
+                )
+
+    # What a learner adds --------------------------------------------------------------------------
+
+    def _publish(self) -> None:
+        """Set the fitted attributes that are for reading."""
+
+    def _set_coef(self, weights: Float64Array) -> None:
+        """Weights of the one score, as ``coef_`` or, of a kernel, as ``dual_coef_``."""
+        names = ["coef_", "dual_coef_"]
+        if self.kernel is not None:
+            names.reverse()
+        setattr(self, names[0], weights)
+        vars(self).pop(names[1], None)
+
+    def _learn_rows(self, features: Matrix, codes: Int64Array) -> NDArray[np.int32]:
+        """Change ``hypotheses_`` by rows of explicit features.
+
+        Returns how many thresholds each row lowered and raised, (n_rows, P, 2).
+        """
+        raise NotImplementedError
+
+    def _learn_value(
+        self,
+        values: Float64Array,
+        code: int,
+        coins: NDArray[np.bool_],
+        weights: Float64Array,
+        moves: NDArray[np.int32],
+    ) -> bool:
+        """As the kernels ``prank_value`` and ``lms_value``."""
+        raise NotImplementedError
+
+    @property
+    def _n_hypotheses(self) -> int:
+        return 1
+
+    def _coins(self, n_rows: int) -> NDArray[np.bool_]:
+        """Which hypothesis sees which of the next rows, (n_rows, P)."""
+        return np.ones((n_rows, self._n_hypotheses), dtype=np.bool_)
+
+    # Rows -----------------------------------------------------------------------------------------
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return PRODUCTS if self.kernel is None else kernel_limit(self.kernel)
+
+    def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
+        """Hypotheses that have seen nothing."""
+        n_columns = 0
+        if self.kernel is None:
+            self._check_no_kernel_params()
+            n_columns = self._features().n_features_out
+            if n_columns * self._n_hypotheses > MAX_WEIGHTS:
+                fix = 'kernel="linear"'
+                if self.degree == 2:
+                    fix = 'kernel="polynomial", gamma=1.0, kernel_params={"degree": 2}'
+                raise ValueError(
+                    f"degree={self.degree} of {X.shape[1]} columns needs {n_columns} weights for "
+                    f"each of {self._n_hypotheses} hypotheses, more than {MAX_WEIGHTS} in all. "
+                    f"Use {fix}, which keeps rows and no weights of columns."
+                )
+            self.X_fit_ = None
+        else:
+            self.kernel_ = self._resolve(X, streams)
+            shape = (0, X.shape[1])
+            self.X_fit_ = sparse.csr_array(shape) if sparse.issparse(X) else np.empty(shape)
+        self.hypotheses_ = Hypotheses.zeros(n_columns, self._n_hypotheses, len(self.classes_))
+        self.n_seen_ = 0
+        values = {name: getattr(self, name) for name in self._shaping}
+        keywords = None if self.kernel_params is None else dict(self.kernel_params)
+        self.began_with_ = {**values, "kernel_params": keywords}
+
+    def _features(self) -> AffinePowers:
+        return AffinePowers(self.n_features_in_, self.degree, self._constant)
+
+    def _check_no_kernel_params(self) -> None:
+        for name in ("gamma", "kernel_params"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name} needs a kernel, got {name}={getattr(self, name)!r} with kernel=None. "
+                    "Drop it, or name a kernel."
+                )
+
+    def _resolve(self, X: Matrix, streams: bool) -> Kernel:
+        if self.degree != 1:
+            raise ValueError(
+                f"degree is that of explicit features, got degree={self.degree} with "
+                f'kernel={self.kernel!r}. Use kernel="polynomial" and kernel_params={{"degree": '
+                f"{self.degree}}}."
+            )
+        name = _FROM_ROWS.get(self.kernel) if isinstance(self.kernel, str) else None
+        params = self.kernel_params or {}
+        if streams and name and (params.get(name) if name == "delta" else self.gamma) is None:
+            fix = "gamma=..." if name == "gamma" else 'kernel_params={"delta": ...}'
+            raise ValueError(
+                f"{name} of the {self.kernel} kernel must be a number in partial_fit, which does "
+                f"not know the rows to come, got None. Pass {fix}."
+            )
+        return resolve_kernel(self.kernel, X, self.gamma, params)
+
+    def _see(self, X: Matrix, codes: Int64Array, order: Int64Array) -> None:
+        """One pass over rows ``X[order]``, which have these classes."""
+        deque(self._learn(X, codes, order), maxlen=0)
+
+    def _learn(
+        self, X: Matrix, codes: Int64Array, order: Int64Array
+    ) -> Iterator[NDArray[np.int32]]:
+        """As ``_see``; the thresholds lowered and raised, block by block: X is never copied."""
+        if self.kernel is not None:
+            for rows in _slices(len(codes), SUPPORT_BLOCK):
+                yield self._learn_by_values(X[order[rows]], codes[rows])
+                self.n_seen_ += len(codes[rows])
+            return
+        phi = self._features()
+        size = min(max(BLOCK_VALUES // phi.n_features_out, 1), BLOCK_ROWS)
+        weight, entry = largest(self.hypotheses_.weights), 0.0
+        for rows in _slices(len(codes), size):
+            features = phi(X[order[rows]])
+            # A step of a PRank is at most n_classes - 1 times a row; many steps stay in range too.
+            entry = max(entry, largest(features))
+            weight += len(codes[rows]) * len(self.classes_) * entry
+            check_range(phi.n_features_out * weight * entry, X)
+            yield self._learn_rows(features, codes[rows])
+            self.n_seen_ += len(codes[rows])
+        # Steps of least mean squares have another bound.
+        check_range(phi.n_features_out * largest(self.hypotheses_.weights) * entry, X)
+
+    def _learn_by_values(self, X: Matrix, codes: Int64Array) -> NDArray[np.int32]:
+        """Rows by their kernel values with those kept so far, evaluated row by row."""
+        support, known = SupportRows.start(self.X_fit_, X), self.hypotheses_.weights
+        weights = np.zeros((support.n_kept + len(codes), self._n_hypotheses))
+        weights[: support.n_kept] = known
+        moves = np.zeros((len(codes), self._n_hypotheses, 2), dtype=np.int32)
+        coins = self._coins(len(codes))
+        value = 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            for row, code in enumerate(codes):
+                offered = support.offer(row)
+                values = np.asarray(self.kernel_(offered[-1:], offered), dtype=np.float64)[0]
+                value = max(value, largest(values))
+                if self._learn_value(values, code, coins[row], weights, moves[row]):
+                    support.keep()
+        self.X_fit_ = support.kept()
+        self.hypotheses_ = replace(self.hypotheses_, weights=weights[: support.n_kept].copy())
+        check_range(value * largest(np.abs(weights).sum(axis=0)), X)
+        return moves
+
+    def _scores(self, X: FrameLike, weights: Float64Array) -> Float64Array:
+        """Scores under weights of shape (n_columns or n_support, P), (n_samples, P)."""
+        X = check_rows(self, X)
+        self._check_unchanged()
+        scores = np.zeros((X.shape[0], weights.shape[1]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.kernel is None:
+                phi = self._features()
+                for rows in _slices(X.shape[0], max(BLOCK_VALUES // phi.n_features_out, 1)):
+                    scores[rows] = phi(X[rows]) @ weights
+            elif len(weights):
+                for rows in _slices(X.shape[0], max(BLOCK_VALUES // len(weights), 1)):
+                    block = X[rows].astype(np.float64, copy=False)
+                    scores[rows] = self.kernel_(block, self.X_fit_) @ weights
+        check_range(largest(scores), X)
+        return scores
+
+
+def largest(values: Matrix) -> float:
+    """Largest absolute value, infinite where one is NaN."""
+    entries = values.data if sparse.issparse(values) else values
+    most = float(np.maximum(entries.max(initial=0.0), -entries.min(initial=0.0)))
+    return most if most < np.inf else np.inf
+
+
+def check_range(bound: float, X: Matrix) -> None:
+    """Raise where a bound of the scores of rows X is infinite or NaN."""
+    if not bound < np.inf:
+        raise ValueError(
+            "X must hold numbers whose products with the weights, and so the scores, are far "
+            f"within float64, got an entry of {largest(X):.3g}. Scale the columns."
+        )
+
+
+def _same(old: Any, new: Any) -> bool:
+    """Whether two values of a parameter are equal, arrays in ``kernel_params`` entry by entry."""
+    if isinstance(old, dict):
+        known = isinstance(new, dict) and old.keys() == new.keys()
+        return known and all(_same(old[key], new[key]) for key in old)
+    return old is new or bool(np.array_equal(old, new))
+
+
+def _slices(n: int, size: int) -> list[slice]:
+    return [slice(lo, min(lo + size, n)) for lo in range(0, n, size)]

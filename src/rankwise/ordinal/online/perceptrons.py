@@ -1,0 +1,53 @@
+"""The family of PRank: perceptrons with ordered thresholds, one or many on the same rows."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.kernels.perceptron_ranking import prank_csr, prank_rows, prank_value
+from rankwise.ordinal.online.online_ranker import OnlineRanker
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+# Below so many products of weights and entries, one thread is quicker.
+SMALL_WORK = 1e6
+LEAST_PRANKS = 16  # of a thread
+
+
+class PerceptronRanker(OnlineRanker):
+    """Base of learners whose hypotheses are PRanks."""
+
+    def _learn_rows(self, features: Matrix, codes: Int64Array) -> NDArray[np.int32]:
+        known = self.hypotheses_
+        coins = self._coins(len(codes))
+        moves = np.zeros((*coins.shape, 2), dtype=np.int32)
+        state = (coins, known.weights, known.thresholds, known.tallies, moves)
+
+        def learn(span: tuple[int, int]) -> None:
+            if sparse.issparse(features):
+                arrays = (features.data, features.indices, features.indptr)
+                prank_csr(*arrays, codes, *state, span)
+            else:
+                prank_rows(features, codes, *state, *span)
+
+        n_entries = features.nnz if sparse.issparse(features) else features.size
+        n_threads = available_threads() if n_entries * coins.shape[1] > SMALL_WORK else 1
+        n_spans = max(1, min(n_threads, coins.shape[1] // LEAST_PRANKS))
+        ends = np.linspace(0, coins.shape[1], n_spans + 1).astype(int).tolist()
+        thread_map(learn, list(pairwise(ends)), n_threads)
+        return moves
+
+    def _learn_value(
+        self,
+        values: Float64Array,
+        code: int,
+        coins: NDArray[np.bool_],
+        weights: Float64Array,
+        moves: NDArray[np.int32],
+    ) -> bool:
+        known = self.hypotheses_
+        return prank_value(values, code, coins, weights, known.thresholds, known.tallies, moves)

@@ -1,0 +1,163 @@
+"""Widrow-Hoff: least mean squares on the class numbers, rounded to a class.
+
+``w += eta (r - w.x) x`` for a row x of rank r in 1, ..., K; the class is the rank nearest to w.x.
+
+Composition: columns with a constant, their products, or a kernel x least mean squares.
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.kernels.perceptron_ranking import lms_csr, lms_rows, lms_value
+from rankwise.ordinal.online.online_ranker import OnlineRanker
+from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
+
+
+class WidrowHoff(OnlineRanker):
+    """Online least squares on class numbers, then rounding.
+
+    Parameters
+    ----------
+    eta : float > 0, default=0.1
+        Step. On a row x it is 1 / ``|x|^2`` where that is less, with which the score of the row
+        becomes its class number: from 2 / ``|x|^2`` on, the error would grow.
+    degree : {1, 2}, default=1
+        1: the columns and a constant. 2: their products too, as the kernel ``(x.z + 1)^2`` has
+        them: ``x_i^2``, ``sqrt(2) x_i x_j``, ``sqrt(2) x_i``, 1.
+    kernel : str, callable or None, default=None
+        In place of explicit columns a kernel of :func:`rankwise.features.kernels.resolve_kernel`
+        (but "precomputed"). It keeps every row, and has a constant only where the kernel has one.
+    gamma : float > 0, optional
+    kernel_params : dict, optional
+    n_epochs : int >= 1, default=1
+        Passes of ``fit`` over the rows.
+    shuffle : bool, default=True
+        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
+        order given, see :class:`PRank`.
+    random_state : int, RandomState or None, default=None
+        Seed of ``shuffle``; pass an int for the same result in every fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    thresholds_ : ndarray of shape (n_classes - 1,), float64
+        1.5, 2.5, ..., n_classes - 0.5: scores are estimates of ranks from 1.
+    coef_ : ndarray of shape (n_columns,), float64
+        Of the columns that ``degree`` names, in that order.
+    X_fit_ : ndarray or CSR of shape (n_support, n_features_in_), or None
+    dual_coef_ : ndarray of shape (n_support,), float64
+        In place of ``coef_`` with a kernel: the score is ``sum_i dual_coef_[i] K(x, X_fit_[i])``.
+    kernel_ : Kernel
+    n_mistakes_, total_loss_ : int
+        As in :class:`PRank`.
+    n_seen_ : int
+        Rows seen, each pass counted.
+    hypotheses_ : Hypotheses
+    began_with_ : dict
+        Parameters that shape the model, as they were when it began: ``partial_fit`` and
+        predictions need them unchanged.
+    score_name_ : str
+
+    Notes
+    -----
+    O(n_columns) for each row; with a kernel O(n_support n_features). ``partial_fit`` on any cut of
+    the rows gives the bits of one ``fit`` with ``shuffle=False``.
+
+    Differs from plain least mean squares: the step is at most 1 / ``|x|^2``.
+
+    References
+    ----------
+    .. [1] Widrow & Hoff, "Adaptive switching circuits", IRE WESCON Convention Record 4 (1960).
+    .. [2] Harrington, "Online ranking/collaborative filtering using the perceptron algorithm",
+       ICML (2003).
+
+    Examples
+    --------
+    >>> from rankwise import WidrowHoff
+    >>> from rankwise.datasets import make_ordinal_square
+    >>> X, y = make_ordinal_square(5000, random_state=0)
+    >>> ranker = WidrowHoff(eta=0.1, degree=2, random_state=0).fit(X[:4000], y[:4000])
+    >>> round(ranker.score(X[4000:], y[4000:]), 3)
+    -0.289
+    """
+
+    _constant: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **OnlineRanker._parameter_constraints,
+        "eta": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        eta: float = 0.1,
+        degree: int = 1,
+        *,
+        kernel: Any = None,
+        gamma: float | None = None,
+        kernel_params: dict[str, Any] | None = None,
+        n_epochs: int = 1,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.eta = eta
+        self.degree = degree
+        self.kernel = kernel
+        self.gamma = gamma
+        self.kernel_params = kernel_params
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def rank_score(self, X: FrameLike) -> Float64Array:
+        """Estimate of the rank, from 1 for the lowest class, unrounded.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        check_is_fitted(self)
+        return self._scores(X, self.hypotheses_.weights)[:, 0]
+
+    def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
+        super()._start(X, rng, streams=streams)
+        self.hypotheses_.thresholds[0] = np.arange(len(self.classes_) - 1) + 1.5
+
+    def _learn_rows(self, features: Matrix, codes: Int64Array) -> NDArray[np.int32]:
+        known = self.hypotheses_
+        weights = known.weights[:, 0]
+        state = (float(self.eta), weights, known.thresholds[0], known.tallies[0])
+        if sparse.issparse(features):
+            lms_csr(features.data, features.indices, features.indptr, codes, *state)
+        else:
+            lms_rows(features, codes, *state)
+        return np.zeros((len(codes), 1, 2), dtype=np.int32)
+
+    def _learn_value(
+        self,
+        values: Float64Array,
+        code: int,
+        coins: NDArray[np.bool_],
+        weights: Float64Array,
+        moves: NDArray[np.int32],
+    ) -> bool:
+        known = self.hypotheses_
+        state = (known.thresholds[0], known.tallies[0])
+        return lms_value(values, code, float(self.eta), weights[:, 0], *state)
+
+    def _publish(self) -> None:
+        known = self.hypotheses_
+        self._set_coef(known.weights[:, 0])
+        self.thresholds_ = known.thresholds[0]
+        self.n_mistakes_, self.total_loss_ = int(known.n_mistakes[0]), int(known.total_loss[0])

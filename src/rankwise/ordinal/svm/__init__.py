@@ -1,0 +1,1 @@
+"""Support vector machines for ordered classes."""

@@ -1,0 +1,454 @@
+"""Support vector machine for ordered classes (ORSVM, REDSVM) [1]_.
+
+Minimises ``|f|_K^2 / 2 + |theta|^2 / 2 + C sum_nk w_nk max(0, 1 - s_nk (f(x_n) + b + theta_k))``
+with ``s_nk = 1`` where the class of row n is above threshold k and -1 where it is not, an
+unpenalised intercept b, and weights w from the costs of errors.
+
+Composition: kernel x hinge of ordinal margins with costs x SMO over (row, threshold) pairs.
+
+References
+----------
+.. [1] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise._dominant_columns import CENTRED_PRODUCTS, ColumnLimit, kernel_limit
+from rankwise.checks.column_ranges import far_means
+from rankwise.checks.rows import FitData, check_rows, check_validation
+from rankwise.features.kernel import Kernel
+from rankwise.features.kernel_expansion import KernelExpansion
+from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit
+from rankwise.groups import QueryGroups
+from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
+from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.solvers.svm.kernel_rows import kernel_rows
+from rankwise.solvers.svm.ordinal_path import KernelFit, OrdinalPath, OrdinalRows, measure_scores
+from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
+from rankwise.structure.rules import (
+    Number,
+    Optional,
+    Part,
+    Plain,
+    Rows,
+    Rule,
+    Sometimes,
+    floats,
+    integers,
+    require,
+    require_attributes,
+)
+from rankwise.tuning.folds import cv_splits
+from rankwise.tuning.held_out import search_results
+from rankwise.tuning.penalty import grid_of_C
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
+
+# 10^-3, 10^-2, ..., 10^2.
+GRID = 10.0 ** np.arange(-3, 3)
+# 8 GiB: all kernel values of 32,000 rows in float64, of 46,000 in float32.
+DEFAULT_MAX_BYTES = 2**33
+POSITIVE = Interval(Real, 0, None, closed="neither")
+
+
+class OrdinalSVM(OrdinalRanker):
+    """Support vector machine for ordered classes, with a kernel (ORSVM).
+
+    Parameters
+    ----------
+    kernel : str or callable, default='perceptron'
+        "perceptron", "stump", "laplacian", "rbf", "polynomial", "linear", "sigmoid",
+        "precomputed", or ``K(X, Z)`` that returns an array (n_x, n_z) and is called once with the
+        two matrices, see :func:`rankwise.features.kernels.resolve_kernel`. Features are not
+        scaled. A linear kernel of many rows is for :class:`PolyOrdinalSVM`.
+    gamma : float > 0, list of floats, "grid" or None, default=None
+        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
+        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
+        the median width, is searched together with C.
+    C : float > 0, list of floats, "cv" or "val", default=1.0
+        Multiplies the SUM of the losses over rows and thresholds against half the squared norm. A
+        grid is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv"
+        and "val" search 10^-3, 10^-2, ..., 10^2.
+    costs : {"absolute", "squared", "zero_one", "err"} or array, default="absolute"
+        What an error costs, see :func:`rankwise.losses.ordinal_costs.row_costs`: by ranks off,
+        by their square, the same for any error, by what the row's query would lose in expected
+        reciprocal rank, or an array (n_classes, n_classes) by true and predicted class or
+        (n_samples, n_classes) by row and predicted class. Costs must not fall with the distance
+        from the true class. "err" needs ``qid`` in ``fit`` and a larger C: its costs are far below
+        1, see the notes.
+    fit_intercept : bool, default=True
+        Whether b is free. Without it, the kernel must be positive definite by itself (not
+        perceptron and stump), and steps move all variables of one row.
+    kernel_params : dict, optional
+        "degree" and "coef0" of the polynomial, "coef0" of the sigmoid, "delta" of perceptron and
+        stump (without effect), or keyword arguments of a callable.
+    max_bytes : int, default=2**33
+        Most memory for kernel values, in bytes: all of them in float64 where they fit, else in
+        float32, else the rows read last in float32. ``8 n^2`` for n distinct rows are quickest.
+    measure : str, default="MAE"
+        What the search optimises, see :func:`rankwise.metrics.parse`. Measures of predicted
+        labels get class numbers, the others the scores.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
+    tol : float > 0, default=1e-3
+        LIBSVM's: largest violation of the optimality conditions, in units of the margin. It does
+        not bound ``dual_gap_``: with a large C on rows that can be separated, small violations
+        times C leave a gap near 1 without a warning. Lower it where the objective itself counts.
+    max_iter : int, optional
+        Steps for each C. None: 10^7, or 100 for each variable where these are more.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    thresholds_ : ndarray of shape (n_classes - 1,), float64
+        ``-theta``, ascending.
+    intercept_ : float
+        b, part of ``rank_score``.
+    C_ : float
+    dual_objective_ : float
+        ``(1/2) alpha' Q alpha - sum alpha`` at the end, <= 0; the least value is the minimum of
+        the problem with its sign changed.
+    objective_ : float
+        The minimised sum at the end.
+    dual_gap_ : float
+        ``(objective_ + dual_objective_) / objective_``: the share by which it may be too large.
+    n_iter_ : int
+        Steps for ``C_`` (after those for smaller values of a grid).
+    dual_coef_ : ndarray of shape (n_support,)
+        Coefficients a of ``rank_score(x) = sum_i a_i K(x, x_i) + intercept_``; of a precomputed
+        kernel of all rows, (n_samples,).
+    X_fit_ : ndarray of shape (n_support, n_features_in_), float64 (CSR beyond 1/8 of ``max_bytes``)
+        Rows with a coefficient, each once (not of precomputed and linear kernels).
+    coef_ : ndarray of shape (n_features_in_,)
+        In place of the two above for the linear kernel.
+    support_ : ndarray of shape (n_support,), int64
+        Rows of the fit with a coefficient, of equal ones one.
+    kernel_, gamma_ : Kernel, float or None
+    path_ : dict with "C" of shape (n_C,), "coef", "intercept" and "thresholds"
+        For the chosen gamma; "coef" has the coefficients of the training rows, (n_C, n_samples),
+        those of equal rows shared.
+    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        And "gamma" where it is searched.
+    score_name_ : str
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the steps run out, with the violation that is left.
+
+    Notes
+    -----
+    The binary problem over all N (K - 1) pairs of row and threshold is never built: variables of
+    one row share its kernel row, ``8 N^2`` bytes in all where LIBSVM on the expanded kernel needs
+    ``(K - 1)^2`` times that. A step costs O(N + K^2), and O(N K) more where it
+    changes the order of the thresholds; there are some multiple of N of them, more for large C and
+    many classes. Time grows with N^2 at least: tens of thousands of rows are a limit;
+    :class:`PolyOrdinalSVM` takes more. Hundreds of classes cost by their number: 300 rows of as
+    many classes take tens of seconds.
+
+    With an intercept the coefficients sum to 0, so that a constant in the kernel (``delta``)
+    changes nothing. Costs that are convex in the predicted class ("absolute", "squared") order the
+    thresholds by themselves [1]_, up to ``tol``; others need not, and are sorted, which changes no
+    class: it is the number of thresholds that a score reaches. A weight multiplies C, which is
+    repetition; equal rows are merged, and the order of the rows changes no bit. With
+    ``costs="err"`` a query's costs come from all its rows that ``fit`` receives; they are far below
+    1 (of five classes in queries of 5 to 20 rows, 1/30 of absolute costs), so that C must be larger
+    by an order of magnitude or two. Whether a callable or precomputed kernel is semidefinite is not
+    checked.
+
+    Differs from the authors' program, a changed LIBSVM: it holds one kernel row for all
+    thresholds of a row, reports the duality gap, and takes costs by row.
+
+    References
+    ----------
+    .. [1] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
+    .. [2] Lin & Li, "Support vector machinery for infinite ensemble learning", JMLR 9 (2008), the
+       perceptron and stump kernels.
+    .. [3] Fan, Chen & Lin, "Working set selection using second order information for training
+       support vector machines", JMLR 6 (2005).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import OrdinalSVM
+    >>> X = np.arange(9.0).reshape(-1, 1) / 4
+    >>> y = ["bad"] * 3 + ["fair"] * 3 + ["good"] * 3
+    >>> machine = OrdinalSVM(C=10.0).fit(X, y)
+    >>> machine.predict([[0.1], [1.0], [1.9]]).tolist()
+    ['bad', 'fair', 'good']
+    >>> round(machine.dual_objective_, 3)
+    -9.0
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "kernel_": Part((Kernel,)),
+        "gamma_": Optional(Number(low=0)),
+        "C_": Number(low=0),
+        "intercept_": Number(),
+        "coef_": Sometimes(floats("n_features_in_")),
+        "dual_coef_": Sometimes(floats("n_dual")),
+        "X_fit_": Sometimes(Rows("n_dual", "n_features_in_")),
+        "support_": integers("n_support", low=0),
+        "n_iter_": Number("i", low=0),
+        "objective_": Number(finite=False),
+        "dual_objective_": Number(finite=False),
+        "dual_gap_": Number(finite=False),
+        "path_": Plain(),
+        "cv_results_": Sometimes(Plain()),
+    }
+
+    C_: float
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [POSITIVE, "array-like", StrOptions({"grid"}), None],
+        "C": [POSITIVE, "array-like", StrOptions({"cv", "val"})],
+        "costs": [StrOptions(set(COSTS)), "array-like"],
+        "fit_intercept": ["boolean"],
+        "kernel_params": [dict, None],
+        "max_bytes": [Interval(Integral, 1, None, closed="left")],
+        "measure": [str],
+        "cv": ["cv_object"],
+        "tol": [POSITIVE],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "perceptron",
+        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
+        costs: str | ArrayLike = "absolute",
+        *,
+        fit_intercept: bool = True,
+        kernel_params: dict[str, Any] | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+        measure: str = "MAE",
+        cv: Any = 5,
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.C = C
+        self.costs = costs
+        self.fit_intercept = fit_intercept
+        self.kernel_params = kernel_params
+        self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> OrdinalSVM:
+        """Train on rows of ordered classes.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            Of a precomputed kernel the values between the rows, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Ordered classes.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, for folds and measures; ``costs="err"`` needs it.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight means repetition of the row.
+        X_val, y_val, qid_val : optional
+            Validation rows for the search over a list or "val".
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        self._validate_params()
+        measure = parse(self.measure)
+        by_query = 'costs="err"' if isinstance(self.costs, str) and self.costs == "err" else None
+        data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
+        vali = check_validation(self, data, X_val, y_val, qid_val)
+        way, grid = self._search_way(has_validation=vali is not None)
+        weights = fit_threshold_weights(self.costs, data)
+        rows = OrdinalRows.of(data.X, data.y, weights, data.sample_weight)
+        best: KernelFit | None = None
+        value, chosen = -np.inf, 0
+        searched: list[tuple[float | None, Float64Array]] = []
+        for gamma in gamma_candidates(data.X, self.kernel, self.gamma):
+            kernel = self._resolve(data, gamma)
+            with single_threaded_blas():
+                fit = self._fit_kernel(kernel, data, vali, rows, grid, way, measure)
+            number, found = 0, 0.0
+            if fit.scores is not None:
+                searched.append((kernel.gamma, fit.scores))
+                number, found = PathFit([], fit.scores, None).best(measure)
+            if best is None or found > value:
+                best, value, chosen = fit, found, number
+        assert best is not None
+        self._set_fitted(data, rows, best, chosen, grid)
+        if searched:
+            self.cv_results_ = search_results(grid, [scores for _, scores in searched])
+            if self.gamma is not None:
+                gammas = np.array([gamma for gamma, _ in searched], dtype=np.float64)
+                self.cv_results_["gamma"] = np.repeat(gammas, len(grid))
+        return self
+
+    def rank_score(self, X: FrameLike) -> Float64Array:
+        """The score that the thresholds cut, shape (n_samples,), float64; higher ranks higher."""
+        check_is_fitted(self)
+        X = check_rows(self, X)
+        if hasattr(self, "coef_"):
+            return np.asarray(X @ self.coef_, dtype=np.float64) + self.intercept_
+        columns = np.arange(X.shape[1])  # those of a precomputed kernel
+        expansion = KernelExpansion(self.kernel_, getattr(self, "X_fit_", None), columns)
+        return expansion.scores(X, self.dual_coef_[:, None])[:, 0] + self.intercept_
+
+    def _check_structure(self) -> None:
+        if hasattr(self, "coef_"):
+            return
+        require_attributes(self, "dual_coef_")
+        name = self.kernel_.name
+        require((name == "precomputed") != hasattr(self, "X_fit_"), "X_fit_",
+                "be there but for a precomputed kernel", name)  # fmt: skip
+        if name == "precomputed":
+            n = self.n_features_in_
+            require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
+                    len(self.dual_coef_))  # fmt: skip
+
+    def _column_limit(self) -> ColumnLimit | None:
+        is_centred = self.kernel == "linear" and self.fit_intercept
+        return CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel)
+
+    def _search_way(self, *, has_validation: bool) -> tuple[str, Float64Array]:
+        """How C and gamma are chosen ("fixed", "cv" or "val") and the grid of C, ascending."""
+        way, grid = grid_of_C(self.C, GRID, has_validation=has_validation)
+        gamma: Any = self.gamma
+        if way == "fixed" and (np.ndim(gamma) or isinstance(gamma, str)):
+            way = "val" if has_validation else "cv"
+        return way, grid
+
+    def _resolve(self, data: FitData, gamma: float | None) -> Kernel:
+        kernel = resolve_kernel_of_fit(self.kernel, data, gamma, self.kernel_params)
+        if self.fit_intercept:  # coefficients sum to 0
+            return replace(kernel, delta=0.0)
+        if kernel.definite == "conditional":
+            raise ValueError(
+                "fit_intercept=False needs a kernel that is positive definite by itself, got "
+                f"kernel={self.kernel!r}, which is so on coefficients that sum to 0. Set "
+                "fit_intercept=True."
+            )
+        return kernel
+
+    def _fit_kernel(
+        self,
+        kernel: Kernel,
+        data: FitData,
+        vali: FitData | None,
+        rows: OrdinalRows,
+        grid: Float64Array,
+        way: str,
+        measure: Measure,
+    ) -> KernelFit:
+        """Solutions with one kernel, and what they reach on held-out rows."""
+        known = rows.merged.rows
+        columns = known if data.kept is None else np.flatnonzero(data.kept)[known]
+        X = data.X[known].astype(np.float64, copy=False)
+        if sparse.issparse(X) and 8 * X.shape[0] * X.shape[1] <= self.max_bytes // 8:
+            X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
+        shift = np.zeros(X.shape[1])
+        if kernel.name == "linear" and self.fit_intercept:
+            # The intercept takes a shift; products of columns far from zero lose their digits.
+            shift = far_means(X)
+            X = X - shift if shift.any() else X
+        expansion = KernelExpansion(kernel, X, columns)
+        values = kernel_rows(kernel, expansion.X, self.max_bytes, columns)
+        if not self.fit_intercept and (values.diagonal < 0).any():
+            raise ValueError(
+                f"fit_intercept=False needs a positive definite kernel, got kernel={self.kernel!r} "
+                "with K(x, x) < 0. Set fit_intercept=True."
+            )
+        solver = OrdinalSMO(self.tol, self.fit_intercept, self.max_iter)
+        path = OrdinalPath(values, rows, data.sample_weight, grid, solver)
+        fit, scores = path.fit(), None
+        if way == "cv":
+            splits = cv_splits(self.cv, data)
+            scores = path.split_scores(measure, data.y, data.groups, splits)
+        elif way == "val":
+            assert vali is not None
+            held = expansion.scores(vali.X - shift if shift.any() else vali.X, fit.coefs.T)
+            held += fit.intercepts
+            scores = measure_scores(measure, vali.y, held, fit.thresholds, vali.groups)[None]
+        return KernelFit(expansion, fit, scores, shift)
+
+    def _set_fitted(
+        self, data: FitData, rows: OrdinalRows, best: KernelFit, chosen: int, grid: Float64Array
+    ) -> None:
+        for name in ("coef_", "X_fit_", "dual_coef_", "cv_results_"):
+            vars(self).pop(name, None)
+        expansion, fit, merged = best.expansion, best.path, rows.merged
+        result = fit.results[chosen]
+        solution: OrdinalSolution = result.x
+        self.kernel_, self.gamma_ = expansion.kernel, expansion.kernel.gamma
+        self.C_, self.n_iter_ = float(grid[chosen]), result.n_iter
+        intercepts = fit.intercepts
+        if best.shift.any():
+            intercepts = intercepts - fit.coefs @ (expansion.X @ best.shift)
+        self.thresholds_, self.intercept_ = fit.thresholds[chosen], float(intercepts[chosen])
+        self.dual_objective_, self.objective_ = solution.dual_objective, solution.objective
+        self.dual_gap_ = solution.gap
+        support = np.flatnonzero(solution.coef)
+        self.support_ = expansion.columns[support]
+        self.path_ = {
+            "C": grid,
+            "coef": fit.coefs[:, merged.position] * merged.share,
+            "intercept": intercepts,
+            "thresholds": fit.thresholds,
+        }
+        if self.kernel_.name == "precomputed":
+            self.dual_coef_ = np.zeros(data.X.shape[1])
+            self.dual_coef_[self.support_] = solution.coef[support]
+        elif self.kernel_.name == "linear":
+            self.coef_ = np.asarray(expansion.X.T @ solution.coef)
+        else:
+            self.dual_coef_ = solution.coef[support]
+            self.X_fit_ = expansion.X[support]
+        if not result.converged:
+            warnings.warn(
+                f"OrdinalSVM stopped after {result.n_iter} steps at C={self.C_:g} with a violation "
+                f"of {result.stop_value:.2g}, above tol={self.tol:g}. Raise max_iter or tol, lower "
+                "C, or scale X.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,402 @@
+"""Linear support vector machine for ordered classes on powers of the features (Poly-ORSVM) [1]_.
+
+Minimises ``(|w|^2 + |theta|^2) / 2 + C sum_nk w_nk max(0, 1 - s_nk (w.z_n + theta_k))`` with
+``s_nk = 1`` where the class of row n is above threshold k and -1 where it is not, z the features
+and their powers, and weights ``w_nk`` from the costs of errors: a linear SVM without bias on the
+N (K - 1) rows ``(z_n, e_k)`` of the reduction [2]_.
+
+Composition: powers of the features x hinge of ordinal margins with costs x dual coordinate descent,
+then Newton steps, along C.
+
+References
+----------
+.. [1] Tsai, Chen, Chen, Ferng, Wang, Wen & Lin, "An ensemble ranking solution to the Yahoo!
+   Learning to Rank Challenge", technical report, National Taiwan University (2010), section 3.
+.. [2] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.checks.rows import FitData, check_rows, check_validation
+from rankwise.features.polynomial_terms import (
+    DEFAULT_MAX_BYTES,
+    TERMS,
+    TermMap,
+    check_room,
+    draw_terms,
+)
+from rankwise.groups import QueryGroups
+from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
+from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.solvers.svm.ordinal_path import measure_scores
+from rankwise.solvers.svm.power_rows import PowerRows
+from rankwise.solvers.svm.threshold_path import SOLVERS, Solver, ThresholdFit, ThresholdPath
+from rankwise.structure.rules import Number, Optional, Part, Plain, Rule, Sometimes, floats, require
+from rankwise.tuning.folds import cv_splits
+from rankwise.tuning.held_out import search_results
+from rankwise.tuning.penalty import grid_of_C
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+
+# 10^-3, 10^-2, ..., 10^2.
+GRID = 10.0 ** np.arange(-3, 3)
+LOSSES = ("hinge", "squared_hinge")
+
+
+class PolyOrdinalSVM(OrdinalRanker):
+    """Linear support vector machine for ordered classes, on powers of the features (Poly-ORSVM).
+
+    Parameters
+    ----------
+    degree : int, default=4
+        >= 1: a feature t has the columns ``t, t^2, ..., t^degree``. 1 is a linear machine, for
+        rows from a feature map (then with ``scale=False``).
+    C : float > 0, list of floats, "cv" or "val", default=1.0
+        Multiplies the SUM of the losses over rows and thresholds against half the squared norm. A
+        grid is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv"
+        and "val" search 10^-3, 10^-2, ..., 10^2.
+    costs : {"absolute", "squared", "zero_one", "err"} or array, default="absolute"
+        What an error costs, see :func:`rankwise.losses.ordinal_costs.row_costs`: by ranks off,
+        by their square, the same for any error, by what the row's query would lose in expected
+        reciprocal rank, or an array (n_classes, n_classes) by true and predicted class or
+        (n_samples, n_classes) by row and predicted class. Costs must not fall with the distance
+        from the true class. "err" needs ``qid`` in ``fit`` and a larger C: its costs are far below
+        1, see the notes.
+    terms : {"powers", "random", "cross"}, default="powers"
+        Columns beside the features: their powers, none of which is stored; or, stored, as many
+        products of different features drawn at random, or all products, see
+        :class:`PolynomialTerms`.
+    loss : {"hinge", "squared_hinge"}, default="hinge"
+    scale : bool, default=True
+        Divide every feature by its largest absolute value in the training rows. Powers of
+        unscaled features differ by orders of magnitude, and so would the weights that one C
+        penalises.
+    solver : {"auto", "descent", "newton"}, default="auto"
+        Dual coordinate descent; proximal Newton steps, O(D^3) and 8 D^2 bytes for D columns;
+        "auto": descent for 30 passes, then Newton steps where there are at most 2,000 columns.
+    measure : str, default="MAE"
+        What the search optimises, see :func:`rankwise.metrics.parse`. Measures of predicted
+        labels get class numbers, the others the scores.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
+    tol : float > 0, default=1e-4
+        Duality gap to reach, as a share of the minimised sum.
+    max_iter : int, default=1000
+        >= 1, passes of descent, and Newton steps, for each value of C and each one on the way.
+    random_state : int, RandomState or None, default=None
+        For ``terms="random"``.
+    max_bytes : int, default=2**33
+        Most memory for the products of "random" and "cross" and the list of them (those of sparse
+        rows are not counted), in bytes; more raises before any is listed.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    thresholds_ : ndarray of shape (n_classes - 1,), float64
+        ``-theta``, ascending.
+    coef_ : ndarray of shape (n_columns,), float64
+        ``rank_score`` is the sum of coefficients times columns of ``X / scale_``: the features,
+        then their second powers, and so on; the terms of ``terms_``.
+    scale_ : ndarray of shape (n_features_in_,), float64
+        Largest absolute values, 1 for a feature of zeros (or of numbers below 2.3e-308 alone, whose
+        inverse overflows) and without ``scale``.
+    terms_ : TermMap or None
+        Products of features; None for powers.
+    C_ : float
+    objective_ : float
+        The minimised sum at the end.
+    dual_objective_ : float
+        That of the dual, minimised form: at most 0, at the optimum minus the objective.
+    dual_gap_ : float
+        ``(objective_ + dual_objective_) / objective_``: the share by which it may be too large.
+    n_iter_ : int
+        Passes and Newton steps for ``C_`` (after those for smaller values of a grid).
+    path_ : dict with "C" of shape (n_C,), "coef" (n_C, n_columns), "thresholds"
+    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+    score_name_ : str
+
+    Warns
+    -----
+    ConvergenceWarning
+        When the passes run out, with the gap that is left.
+
+    Notes
+    -----
+    A pass over N rows costs 4 N D operations for D columns, and a handful of passes is enough for
+    a small C. A larger C is approached from smaller ones, each of which starts from the dual
+    values before. Rows of the binary problem share their score, so it is never built, and all
+    K - 1 dual values of a row are solved at once, exactly.
+
+    Thresholds are part of what C penalises, as in the reduction to LIBLINEAR; with many rows that
+    is next to nothing, and :class:`OrdinalSVM` has an unpenalised intercept besides. They come
+    sorted, which leaves predictions as they are: the class is the number of thresholds that the
+    score reaches. One that no row counts for takes the place of its neighbour.
+
+    Equal rows are merged, their weights added: a weight is a repetition, and the order of the rows
+    does not matter. With ``costs="err"`` a query's costs come from all its rows that ``fit``
+    receives; they are far below 1, so C must be larger: on drawn rows of five classes in queries of
+    5 to 20 their mean was 1/30 of that of absolute costs, C of 100 to 1000 did best, and C = 1 left
+    up to three of the classes out. Powers grow fast beyond the features of the training rows. A
+    hinge may prefer the majority class for all rows, whatever their scores, where C is small; a
+    squared hinge does not.
+
+    Between this and :class:`OrdinalSVM` are pipelines of features that approximate a kernel,
+    ``make_pipeline(Nystroem("perceptron"), PolyOrdinalSVM(1, scale=False))``, or with
+    :class:`RandomPerceptrons` in the first place.
+
+    References
+    ----------
+    .. [1] Tsai, Chen, Chen, Ferng, Wang, Wen & Lin, "An ensemble ranking solution to the Yahoo!
+       Learning to Rank Challenge", technical report, National Taiwan University (2010), section 3.
+    .. [2] Li & Lin, "Ordinal regression by extended binary classification", NIPS 19 (2007).
+    .. [3] Hsieh, Chang, Lin, Keerthi & Sundararajan, "A dual coordinate descent method for
+       large-scale linear SVM", ICML 25 (2008).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import PolyOrdinalSVM
+    >>> X = np.linspace(-1, 1, 9).reshape(-1, 1)
+    >>> y = [1, 1, 2, 2, 3, 2, 2, 1, 1]
+    >>> PolyOrdinalSVM(degree=2, C=1e4).fit(X, y).predict([[-0.9], [0.05], [0.4]])
+    array([1, 3, 2])
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "scale_": floats("n_features_in_"),
+        "terms_": Optional(Part((TermMap,))),
+        "coef_": floats("n_coefficients"),
+        "C_": Number(low=0),
+        "n_iter_": Number("i", low=0),
+        "objective_": Number(finite=False),
+        "dual_objective_": Number(finite=False),
+        "dual_gap_": Number(finite=False),
+        "path_": Plain(),
+        "cv_results_": Sometimes(Plain()),
+    }
+
+    C_: float
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "degree": [Interval(Integral, 1, None, closed="left")],
+        "C": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"cv", "val"})],
+        "costs": [StrOptions(set(COSTS)), "array-like"],
+        "terms": [StrOptions(set(TERMS))],
+        "loss": [StrOptions(set(LOSSES))],
+        "scale": ["boolean"],
+        "solver": [StrOptions(set(SOLVERS))],
+        "measure": [str],
+        "cv": ["cv_object"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "max_bytes": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        degree: int = 4,
+        C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
+        costs: str | ArrayLike = "absolute",
+        *,
+        terms: Literal["powers", "random", "cross"] = "powers",
+        loss: Literal["hinge", "squared_hinge"] = "hinge",
+        scale: bool = True,
+        solver: Solver = "auto",
+        measure: str = "MAE",
+        cv: Any = 5,
+        tol: float = 1e-4,
+        max_iter: int = 1000,
+        random_state: int | np.random.RandomState | None = None,
+        max_bytes: int = DEFAULT_MAX_BYTES,
+    ) -> None:
+        self.degree = degree
+        self.C = C
+        self.costs = costs
+        self.terms = terms
+        self.loss = loss
+        self.scale = scale
+        self.solver = solver
+        self.measure = measure
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.max_bytes = max_bytes
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> PolyOrdinalSVM:
+        """Train on rows of ordered classes.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Ordered classes.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, for folds and measures; ``costs="err"`` needs it.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight means repetition of the row.
+        X_val, y_val, qid_val : optional
+            Validation rows for the search over a list or "val".
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        self._validate_params()
+        measure = parse(self.measure)
+        by_query = 'costs="err"' if isinstance(self.costs, str) and self.costs == "err" else None
+        data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
+        vali = check_validation(self, data, X_val, y_val, qid_val)
+        way, grid = grid_of_C(self.C, GRID, has_validation=vali is not None)
+        self._set_columns(data)
+        path = self._path(data, grid)
+        fit = path.fit()
+        held_out = self._held_out(way, measure, data, vali, path, fit)
+        vars(self).pop("cv_results_", None)
+        chosen = 0
+        if held_out is not None:
+            chosen, _ = PathFit([], held_out, None).best(measure)
+            self.cv_results_ = search_results(grid, [held_out])
+        self._set_fitted(fit, grid, chosen)
+        return self
+
+    def rank_score(self, X: FrameLike) -> Float64Array:
+        """The score that the thresholds cut, shape (n_samples,), float64; higher ranks higher."""
+        check_is_fitted(self)
+        return self._rows(check_rows(self, X)).scores(self.coef_)
+
+    @property
+    def additive_scores(self) -> bool:
+        """Whether scores are sums of functions of single features: without products of them."""
+        return self.terms == "powers"
+
+    def _check_structure(self) -> None:
+        require((self.scale_ > 0).all(), "scale_", "be > 0", self.scale_)
+        n = self.degree * self.n_features_in_ if self.terms_ is None else len(self.terms_.factors)
+        require(len(self.coef_) == n, "coef_", f"have {n} entries", len(self.coef_))
+
+    def _set_columns(self, data: FitData) -> None:
+        """Set the scale and the terms."""
+        self.scale_ = largest_magnitudes(data.X) if self.scale else np.ones(data.X.shape[1])
+        self.terms_ = None
+        if self.terms != "powers":
+            n_samples, n_features = data.X.shape
+            column_bytes = 0 if sparse.issparse(data.X) else 8 * n_samples
+            check_room(n_features, self.degree, self.terms, None, column_bytes, self.max_bytes)
+            random = check_random_state(self.random_state)
+            self.terms_ = draw_terms(n_features, self.degree, self.terms, None, random)
+
+    def _columns(self, X: Matrix) -> tuple[Matrix, int, Float64Array]:
+        """Columns, the degree to which their powers are taken, and what they are multiplied by."""
+        inverse = 1.0 / self.scale_
+        if self.terms_ is None:
+            return X, self.degree, inverse
+        scaled = X.multiply(inverse).tocsr() if sparse.issparse(X) else X * inverse
+        return self.terms_(scaled), 1, np.ones(len(self.terms_.factors))
+
+    def _rows(self, X: Matrix) -> PowerRows:
+        return PowerRows(*self._columns(X))
+
+    def _path(self, data: FitData, grid: Float64Array) -> ThresholdPath:
+        weight = fit_threshold_weights(self.costs, data)
+        if data.sample_weight is not None:
+            weight *= data.sample_weight[:, None]
+        merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
+        values, degree, inverse = self._columns(data.X)
+        return ThresholdPath(
+            merged=merged,
+            y=data.y,
+            weight=weight,
+            values=values,
+            degree=degree,
+            inverse=inverse,
+            squared=self.loss == "squared_hinge",
+            C=grid,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+
+    def _held_out(
+        self,
+        way: str,
+        measure: Measure,
+        data: FitData,
+        vali: FitData | None,
+        path: ThresholdPath,
+        fit: ThresholdFit,
+    ) -> Float64Array | None:
+        """What every C reaches on held-out rows, (n_splits, n_C); None where none is chosen."""
+        if way == "fixed":
+            return None
+        if way == "cv":
+            return path.split_scores(measure, data.groups, cv_splits(self.cv, data))
+        assert vali is not None
+        scores = fit.scores(self._rows(vali.X))
+        return measure_scores(measure, vali.y, scores, fit.thresholds, vali.groups)[None]
+
+    def _set_fitted(self, fit: ThresholdFit, grid: Float64Array, chosen: int) -> None:
+        solution = fit.solutions[chosen]
+        self.C_, self.n_iter_ = float(grid[chosen]), solution.n_iter
+        self.coef_, self.thresholds_ = solution.x, fit.thresholds[chosen]
+        self.objective_ = solution.objective
+        self.dual_objective_ = solution.gap - solution.objective
+        self.dual_gap_ = solution.stop_value
+        self.path_ = {
+            "C": grid,
+            "coef": np.stack([each.x for each in fit.solutions]),
+            "thresholds": fit.thresholds,
+        }
+        if not solution.converged:
+            warnings.warn(
+                f"PolyOrdinalSVM stopped after {solution.n_iter} passes at C={self.C_:g} with a "
+                f"duality gap of {solution.stop_value:.2g} of the objective, above "
+                f"tol={self.tol:g}. Raise max_iter or tol, lower C, or set solver='newton'.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def largest_magnitudes(X: Matrix) -> Float64Array:
+    """Largest absolute value of every column, shape (n_features,), float64.
+
+    1 for a column of zeros, and of subnormal numbers, whose inverse may be infinite.
+    """
+    ends = [X.max(axis=0), X.min(axis=0)]
+    high, low = (
+        np.asarray(end.toarray() if sparse.issparse(end) else end, dtype=np.float64).ravel()
+        for end in ends
+    )
+    largest = np.maximum(high, -low)
+    return np.where(largest >= np.finfo(np.float64).tiny, largest, 1.0)

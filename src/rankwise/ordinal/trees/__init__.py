@@ -1,0 +1,1 @@
+"""Ranking trees and forests of them."""

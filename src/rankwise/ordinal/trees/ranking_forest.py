@@ -1,0 +1,302 @@
+"""Ranking forest: the mean of many ranking trees, each grown on a bag of rows or queries.
+
+Composition: columns x rank impurity x grower on bags, with few columns for each node; then the
+mean of the leaves' class shares and a leaf rule.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData
+from rankwise.groups import QueryGroups
+from rankwise.ordinal.trees.tree_ranker import (
+    AT_LEAST_ONE,
+    TREE_CONSTRAINTS,
+    RankDistance,
+    TreeRanker,
+    importances,
+    take_rows,
+)
+from rankwise.runtime.threads import thread_map, threads_asked
+from rankwise.structure.rules import Many, Number, Part, Plain, Rule, Sometimes, floats, require
+from rankwise.trees.columns import FROM_DTYPE
+from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
+from rankwise.trees.pruning import prune
+from rankwise.trees.tree import Tree
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
+
+LARGEST_SEED = 2**63 - 1
+
+
+class RankingForest(TreeRanker):
+    """Mean of ranking trees grown on bags of the rows, or of the queries.
+
+    Parameters
+    ----------
+    n_estimators : int >= 1, default=100
+        Number of trees.
+    criterion : {"rank", "gini", "entropy", "absolute_error"}, default="rank"
+        See :class:`~rankwise.RankingTree`, also for the parameters below.
+    leaf : {"median", "mode", "mean", "probabilities"}, default="median"
+        Rule that names a class from the mean of the leaves' class shares.
+    max_features : {"sqrt", "log2"}, int >= 1, float in (0, 1] or None, default="sqrt"
+        Columns drawn for each node: square root or logarithm to base 2 of their number, a number, a
+        share, or all. Where no drawn column has a split that gains, the others are tried.
+    bootstrap : bool, default=True
+        Grow each tree on as many rows, drawn with replacement, as there are; where fit gets the
+        queries of rows, on as many whole queries. False: on all rows.
+    oob_score : bool, default=False
+        Measure each row by the trees whose bag is without it.
+    max_depth : int >= 1 or None, default=None
+    rank_distance : None, {"absolute", "squared", "zero_one"}, array or callable, default=None
+    method : {"exact", "histogram", "auto"}, default="auto"
+    max_bins : int from 2 to 255, default=255
+    min_samples_leaf : int >= 1, default=1
+    min_samples_split : int >= 2, default=2
+    max_leaf_nodes : int >= 2, optional
+    min_gain : float >= 0, default=0.0
+    ccp_alpha : float >= 0, default=0.0
+    categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
+    n_jobs : int, optional
+        Trees grown at a time; None: one for each CPU, -2: one less, and so on. The result has the
+        same bits for any number.
+    random_state : int, RandomState or None, default=None
+        Of the bags and the columns drawn.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    trees_ : list of Tree
+        See :class:`rankwise.trees.tree.Tree`.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Mean over the trees of each column's share in the gains, summing to 1 (0 without splits).
+    oob_score_ : float
+        Minus the mean absolute rank loss of rows by the trees that have not seen them (with
+        ``oob_score``).
+    oob_proba_ : ndarray of shape (n_samples, n_classes)
+        Their mean class shares; NaN for a row that is in every bag.
+    thresholds_ : ndarray of shape (n_classes - 1,)
+        0.5, 1.5, ...: the classes nearest to ``rank_score``. ``predict`` follows the leaf rule.
+    columns_, has_missing_, distance_
+        As in :class:`~rankwise.RankingTree`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X has column names.
+    score_name_ : str
+
+    Notes
+    -----
+    Columns are sorted or binned once for all trees: O(n d log n) for n rows and d columns. A level
+    of a tree costs O(n d) where columns are sorted (each stays sorted within the nodes), and O(n m)
+    for m drawn columns where they are binned. Bags are drawn over rows in an order of their
+    content, so the order of the rows changes nothing. ``sample_weight`` is not accepted: a bag
+    draws rows, and a row of weight 2 is not drawn as two rows are.
+
+    ``rank_score`` is the mean class number, missing values and sparse rows are those of
+    :class:`~rankwise.RankingTree`.
+
+    References
+    ----------
+    .. [1] Liu, Pan & Wang, "New rank learning algorithm", Journal of Southeast University (English
+       Edition) 23 (2007).
+    .. [2] Breiman, "Random forests", Machine Learning 45 (2001).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankingForest
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = np.digitize(X[:, 0] + X[:, 1], [-1, 0, 1])
+    >>> forest = RankingForest(n_estimators=20, oob_score=True, random_state=0).fit(X, y)
+    >>> forest.oob_score_ > -0.3
+    True
+    >>> forest.feature_importances_.argmin()
+    np.int64(2)
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "trees_": Many(Part((Tree,))),
+        "feature_importances_": floats("n_features_in_"),
+        "oob_score_": Sometimes(Number(finite=False)),
+        "oob_proba_": Sometimes(Plain()),
+    }
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TREE_CONSTRAINTS,
+        "n_estimators": [AT_LEAST_ONE],
+        "max_depth": [AT_LEAST_ONE, None],
+        "max_features": [
+            StrOptions({"sqrt", "log2"}),
+            AT_LEAST_ONE,
+            Interval(Real, 0, 1, closed="right"),
+            None,
+        ],
+        "bootstrap": ["boolean"],
+        "oob_score": ["boolean"],
+        "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        criterion: Literal["rank", "gini", "entropy", "absolute_error"] = "rank",
+        leaf: LeafRule = "median",
+        *,
+        max_features: Literal["sqrt", "log2"] | int | float | None = "sqrt",
+        bootstrap: bool = True,
+        oob_score: bool = False,
+        max_depth: int | None = None,
+        rank_distance: RankDistance = None,
+        method: Literal["exact", "histogram", "auto"] = "auto",
+        max_bins: int = 255,
+        min_samples_leaf: int = 1,
+        min_samples_split: int = 2,
+        max_leaf_nodes: int | None = None,
+        min_gain: float = 0.0,
+        ccp_alpha: float = 0.0,
+        categorical_features: Any = FROM_DTYPE,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.criterion = criterion
+        self.leaf = leaf
+        self.max_features = max_features
+        self.bootstrap = bootstrap
+        self.oob_score = oob_score
+        self.max_depth = max_depth
+        self.rank_distance = rank_distance
+        self.method = method
+        self.max_bins = max_bins
+        self.min_samples_leaf = min_samples_leaf
+        self.min_samples_split = min_samples_split
+        self.max_leaf_nodes = max_leaf_nodes
+        self.min_gain = min_gain
+        self.ccp_alpha = ccp_alpha
+        self.categorical_features = categorical_features
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> RankingForest:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+            Numbers and categories; missing values allowed.
+        y : array-like of shape (n_samples,)
+            Classes, ordered as they sort or as an ordered categorical declares.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row: bags are of whole queries, where there are two or more.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        self._validate_params()
+        if self.oob_score and not self.bootstrap:
+            raise ValueError(
+                "oob_score=True needs bootstrap=True: no tree has rows out of its bag."
+            )
+        data = self._read(X, y, qid)
+        order, sizes = canonical_order(data.X, data.y, data.groups)
+        data = take_rows(data, order)
+        rng = check_random_state(self.random_state)
+        bags = self._bags(rng, sizes)
+        seeds = rng.randint(LARGEST_SEED, size=self.n_estimators, dtype=np.int64)
+        prepared, max_features = self._prepare(data), self._drawn_features()
+
+        def grow(number: int) -> Tree:
+            weight = bags[number].astype(np.float64) if self.bootstrap else None
+            tree = self._grow(
+                prepared, data, self.max_depth, weight,
+                max_features=max_features, seed=int(seeds[number]),
+            )  # fmt: skip
+            return prune(tree, self.ccp_alpha)
+
+        self.trees_ = thread_map(grow, range(self.n_estimators), threads_asked(self.n_jobs))
+        shares = np.mean([importances(tree, self.n_features_in_) for tree in self.trees_], axis=0)
+        self.feature_importances_ = shares / (shares.sum() or 1.0)
+        for state in ("oob_score_", "oob_proba_"):
+            vars(self).pop(state, None)
+        if self.oob_score:
+            self._set_out_of_bag(data, bags, order)
+        return self
+
+    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
+        """The trees and the mean class number of each of their nodes, divided by their number."""
+        check_is_fitted(self)
+        return [(tree, mean_ranks(tree.counts) / len(self.trees_)) for tree in self.trees_]
+
+    def _check_structure(self) -> None:
+        super()._check_structure()
+        require(self.trees_, "trees_", "have an item", "none")
+
+    def _class_weights(self, X: FloatArray) -> Float64Array:
+        shares = np.zeros((len(X), len(self.classes_)))
+        for tree in self.trees_:
+            shares += _node_shares(tree)[tree.apply(X)]
+        return shares / len(self.trees_)
+
+    def _bags(self, rng: np.random.RandomState, sizes: Int64Array) -> Int64Array:
+        """How often each tree has each row, shape (n_estimators, n_samples); rows by query."""
+        if not self.bootstrap:
+            return np.ones((self.n_estimators, 0), dtype=np.int64)
+        n = int(sizes.sum())
+        of_row = np.arange(n) if len(sizes) == 1 else np.repeat(np.arange(len(sizes)), sizes)
+        n_units = int(of_row[-1]) + 1
+        drawn = rng.randint(n_units, size=(self.n_estimators, n_units))
+        return np.stack([np.bincount(units, minlength=n_units)[of_row] for units in drawn])
+
+    def _drawn_features(self) -> int:
+        n = self.n_features_in_
+        if self.max_features is None:
+            return n
+        if self.max_features == "sqrt":
+            return max(1, round(math.sqrt(n)))
+        if self.max_features == "log2":
+            return max(1, round(math.log2(n)))
+        if isinstance(self.max_features, float):
+            return max(1, round(self.max_features * n))
+        return int(self.max_features)
+
+    def _set_out_of_bag(self, data: FitData, bags: Int64Array, order: Int64Array) -> None:
+        """Class shares and score of each row by the trees that have not seen it."""
+        shares, n_trees = np.zeros((len(data.y), len(self.classes_))), np.zeros(len(data.y))
+        for tree, bag in zip(self.trees_, bags, strict=True):
+            out = np.flatnonzero(bag == 0)
+            shares[out] += _node_shares(tree)[tree.apply(data.X[out])]
+            n_trees[out] += 1
+        known = n_trees > 0
+        predicted = leaf_classes(shares[known], self.leaf, self.distance_)
+        loss = np.abs(predicted - data.y[known])
+        self.oob_score_ = -float(loss.mean()) if known.any() else math.nan
+        self.oob_proba_ = np.full(shares.shape, np.nan)
+        self.oob_proba_[order[known]] = shares[known] / n_trees[known, None]
+
+
+def _node_shares(tree: Tree) -> Float64Array:
+    return tree.counts / tree.counts.sum(axis=1, keepdims=True)

@@ -1,0 +1,281 @@
+"""What the ranking tree and the forest of them share: columns, rules of growing, leaf rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.checks.row_hash import row_hashes
+from rankwise.checks.rows import FitData, check_rows
+from rankwise.groups import QueryGroups
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.structure.rules import Part, Rule, booleans, floats, require
+from rankwise.trees.binned_columns import BinnedColumns
+from rankwise.trees.columns import FROM_DTYPE, ColumnTable, as_dense, encode_rows
+from rankwise.trees.growth import Limits, grow_from, prepare
+from rankwise.trees.leaves import LEAF_RULES, class_margins, distance_matrix, mean_ranks
+from rankwise.trees.sorted_columns import SortedColumns
+from rankwise.trees.tree import Tree
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
+
+RankDistance = str | ArrayLike | Callable[[int, int], float] | None
+
+BINNED_FROM = 2_000_000  # values, for method="auto"
+MOST_BINS = 255
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+TREE_CONSTRAINTS: dict[str, list[Any]] = {
+    "criterion": [StrOptions({"rank", "gini", "entropy", "absolute_error"})],
+    "leaf": [StrOptions(set(LEAF_RULES))],
+    "rank_distance": [str, "array-like", callable, None],
+    "method": [StrOptions({"exact", "histogram", "auto"})],
+    "max_bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
+    "min_samples_leaf": [AT_LEAST_ONE],
+    "min_samples_split": [Interval(Integral, 2, None, closed="left")],
+    "max_leaf_nodes": [Interval(Integral, 2, None, closed="left"), None],
+    "min_gain": [NOT_NEGATIVE],
+    "ccp_alpha": [NOT_NEGATIVE],
+    "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
+}
+
+
+class TreeRanker(OrdinalRanker):
+    """Base of trees: rows of any kind of column in, weights of the classes in a leaf out.
+
+    A subclass has the parameters of ``TREE_CONSTRAINTS`` and defines ``_class_weights(X)``.
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "columns_": Part((ColumnTable,)),
+        "distance_": floats("n_classes", "n_classes"),
+        "has_missing_": booleans("n_features_in_"),
+    }
+
+    _parameter_constraints: ClassVar[dict[str, Any]]
+    criterion: str
+    leaf: Any
+    rank_distance: RankDistance
+    method: Literal["exact", "histogram", "auto"]
+    max_bins: int
+    min_samples_leaf: int
+    min_samples_split: int
+    max_leaf_nodes: int | None
+    min_gain: float
+    categorical_features: Any
+    n_features_in_: int
+    columns_: ColumnTable
+    distance_: Float64Array
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def _check_structure(self) -> None:
+        for name in ("nominal", "ordered"):
+            last = max(getattr(self.columns_, name), default=0)
+            require(last < self.n_features_in_, f"columns_.{name}",
+                    f"name columns below {self.n_features_in_}", last)  # fmt: skip
+
+    def _class_weights(self, X: FloatArray) -> Float64Array:
+        """Weights of the classes where each row ends up, shape (n_samples, n_classes)."""
+        raise TypeError(f"{type(self).__name__} must define _class_weights.")
+
+    def rank_score(self, X: FrameLike) -> Float64Array:
+        """Mean class number of every row's leaf, from 0 to n_classes - 1.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        return mean_ranks(self._class_weights(self._check_rows(X)))
+
+    def predict(self, X: FrameLike) -> NDArray[Any]:
+        """Class of every row by the leaf rule; of ``rank_score`` and thresholds for "mean" alone.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), of the type of ``classes_``
+        """
+        if self.leaf == "mean":
+            return super().predict(X)
+        margins = self._margins(X)
+        return self.classes_[margins.argmax(axis=1)]
+
+    def predict_proba(self, X: FrameLike) -> Float64Array:
+        """Shares of the classes in every row's leaf.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+        """
+        weights = self._class_weights(self._check_rows(X))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def decision_function(self, X: FrameLike) -> Float64Array:
+        """How well each class fits by the leaf rule, in scikit-learn's shape.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
+            "median", "probabilities": minus the mean distance from each class; "mode": shares;
+            "mean": distance of the score from the thresholds. The first of the largest is the
+            predicted class. Two classes: that of the upper less that of the lower one.
+        """
+        if self.leaf == "mean":
+            return super().decision_function(X)
+        margins = self._margins(X)
+        return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins
+
+    def score_trees(self) -> list[tuple[Tree, Float64Array]]:
+        """Trees, and scores of their nodes whose sums over a row's leaves are its ``rank_score``.
+
+        Returns
+        -------
+        list of (Tree, ndarray of shape (n_nodes,))
+        """
+        raise TypeError(f"{type(self).__name__} must define score_trees.")
+
+    def encoded_rows(self, X: FrameLike) -> FloatArray:
+        """Rows as the trees take them: codes for categories, NaN where missing.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float32 or float64
+        """
+        return self._check_rows(X)
+
+    def _prepare(self, data: FitData) -> SortedColumns | BinnedColumns:
+        """Sorted or binned columns to grow from."""
+        n_categories = self.columns_.n_categories(self.n_features_in_)
+        return prepare(
+            data.X,
+            n_categories=n_categories,
+            method=self._method(data, int(n_categories.max(initial=0))),
+            max_bins=self.max_bins,
+            weight=data.sample_weight,
+        )
+
+    def _criterion_or_distances(self) -> str | Float64Array:
+        has_distance = self.criterion == "rank" and self.rank_distance is not None
+        return self.distance_ if has_distance else self.criterion
+
+    def _method(self, data: FitData, most_categories: int) -> Literal["exact", "histogram"]:
+        if self.method != "auto":
+            return self.method
+        n_rows = float(len(data.y))
+        if data.sample_weight is not None and not (data.sample_weight % 1).any():
+            n_rows = data.sample_weight.sum()  # of rows repeated so often
+        is_large = n_rows * data.X.shape[1] >= BINNED_FROM and most_categories <= MOST_BINS
+        return "histogram" if is_large else "exact"
+
+    def _grow(
+        self,
+        prepared: SortedColumns | BinnedColumns,
+        data: FitData,
+        max_depth: int | None,
+        weight: Float64Array | None,
+        *,
+        max_features: int | None = None,
+        seed: int = 0,
+    ) -> Tree:
+        """One tree over prepared columns."""
+        limits = Limits(
+            max_depth=max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            min_samples_split=self.min_samples_split,
+            min_gain=self.min_gain,
+            max_leaf_nodes=self.max_leaf_nodes,
+            max_features=max_features,
+            seed=seed,
+        )
+        return grow_from(
+            prepared,
+            data.y.astype(np.int64),
+            len(self.classes_),
+            weight,
+            self._criterion_or_distances(),
+            limits,
+        )
+
+    def _margins(self, X: FrameLike) -> Float64Array:
+        weights = self._class_weights(self._check_rows(X))
+        return class_margins(weights, self.leaf, self.distance_)
+
+    def _read(
+        self,
+        X: FrameLike,
+        y: ArrayLike | None,
+        qid: ArrayLike | QueryGroups | None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FitData:
+        """Checked training rows; sets what later rows are read by."""
+        X = as_dense(X)
+        self.columns_ = ColumnTable.of(X, self.categorical_features)
+        data = self._check_fit(
+            self.columns_.encode(X), y, qid, sample_weight, accept_sparse=False, allow_nan=True
+        )
+        n_classes = len(self.classes_)
+        self.thresholds_ = np.arange(n_classes - 1) + 0.5
+        self.distance_ = distance_matrix(self.rank_distance, n_classes)
+        self.has_missing_ = np.isnan(data.X).any(axis=0)
+        return data
+
+    def _check_rows(self, X: FrameLike) -> FloatArray:
+        """Rows as the grower wants them."""
+        check_is_fitted(self)
+        rows = encode_rows(self, self.columns_, X)
+        return check_rows(self, rows, accept_sparse=False, allow_nan=True)
+
+
+def take_rows(data: FitData, rows: Int64Array) -> FitData:
+    """Some of the checked rows, in the order given."""
+    weight = None if data.sample_weight is None else data.sample_weight[rows]
+    return FitData(data.X[rows], data.y[rows], data.groups.take(rows), weight, classes=data.classes)
+
+
+def row_weights(data: FitData) -> Float64Array:
+    """Weights of the rows, 1 where they have none."""
+    return np.ones(len(data.y)) if data.sample_weight is None else data.sample_weight
+
+
+def importances(tree: Tree, n_features: int) -> Float64Array:
+    """Share of each column in the gains of all splits; all 0 without splits."""
+    inner = ~tree.is_leaf
+    gains = np.bincount(tree.feature[inner], weights=tree.gain[inner], minlength=n_features)
+    return gains / (gains.sum() or 1.0)
+
+
+def in_any_order(data: FitData) -> FitData:
+    """The same rows in an order of their own where sums would depend on it: for broken weights."""
+    weight = data.sample_weight
+    if weight is None or not (weight % 1).any():
+        return data
+    return take_rows(data, np.lexsort((weight, row_hashes(data.X, data.y))))

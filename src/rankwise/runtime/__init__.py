@@ -1,0 +1,1 @@
+"""How code runs: threads, compilation, metadata routing, results that stay finite."""

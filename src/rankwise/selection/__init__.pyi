@@ -1,0 +1,11 @@
+from .cell import Cell as Cell
+from .comparison import compare as compare
+from .leaderboard import Leaderboard as Leaderboard
+from .provenance import FoldInfo as FoldInfo
+from .provenance import Settings as Settings
+from .splits import QueryKFold as QueryKFold
+from .splits import letor_folds as letor_folds
+from .splits import query_folds as query_folds
+from .store import ResultStore as ResultStore
+from .tuning import Tuned as Tuned
+from .tuning import tune as tune

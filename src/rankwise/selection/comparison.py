@@ -1,0 +1,325 @@
+"""Compare rankers on the same query folds, tuned on validation parts, measured query by query."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.metrics import Measure, evaluate, parse
+from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.runtime.threads import available_threads
+from rankwise.selection.candidates import Candidate, as_candidates
+from rankwise.selection.cell import Cell
+from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
+from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.origin import changes, wrapped_versions
+from rankwise.selection.parcel import Parcel, Parcels
+from rankwise.selection.provenance import FoldInfo, Settings, library_versions
+from rankwise.selection.running import Task, lost, run
+from rankwise.selection.splits import as_folds
+from rankwise.selection.store import ResultStore
+from rankwise.selection.workers import on_cluster, run_all
+
+_UNRECORDED = "kept by a version of rankwise that did not record versions and sources"
+CURVE_CUTOFFS = range(1, 11)
+Progress = Callable[[int, int, Cell], None]
+
+
+def compare(
+    rankers: Any,
+    data: RankingData | Fold | FoldedData | Sequence[Fold],
+    *,
+    cv: Any = None,
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    preset: str | None = None,
+    select_by: str | Measure | None = None,
+    store: str | Path | None = None,
+    n_jobs: int | None = 1,
+    time_limit: float | None = None,
+    isolate: bool = True,
+    random_state: int = 0,
+    progress: Progress | None = None,
+    test: str = "t",
+    correction: str | None = None,
+    confidence: float = 0.95,
+) -> Leaderboard:
+    """Tune, fit and measure every ranker on every fold.
+
+    Parameters
+    ----------
+    rankers : registry key or estimator, sequence of them, or mapping from name to either
+        ``rankwise list`` shows the keys. A key runs with the registry's parameters, tuned along
+        its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a plain
+        regressor, which sees no queries) runs as it is; where its ``fit`` takes ``X_val`` it
+        gets the validation part.
+    data : RankingData, Fold, FoldedData or sequence of Fold
+        One table is split by query: fold i tests, fold i + 1 validates, the rest trains. Folds
+        are taken as they are (LETOR's own, for instance).
+    cv : int or splitter, optional
+        For one table only; None: 5 folds of shuffled queries.
+    measures : str, Measure or sequence of them
+        The first one orders the table. The first with a cut-off is taken at 1 ... 10 as well; the
+        cells hold these values for the curves of the report.
+    preset : str, optional
+        Convention of what the measures leave open, e.g. "letor3".
+    select_by : str or Measure, optional
+        What parameters are chosen by on the validation part; None: the first of ``measures``.
+    store : path-like, optional
+        Folder in which every finished cell is kept at once. The same call with the same store
+        computes only what is missing, even if the previous run was killed. A finished cell is used
+        again if its parameters, its data, the versions of the libraries that compute it and the
+        source of the user's own classes and functions are the same.
+    n_jobs : int
+        Number of parallel worker processes; -1: one per CPU. Each gets an equal share of the
+        threads. The numbers are the same for any value; times and memory are not. Within
+        ``joblib.parallel_config("dask")`` cells run on the cluster's workers, which must reach
+        the ``store``; the share of threads is that of this machine.
+    time_limit : float > 0, optional
+        Seconds for one cell (tuning, fit, predict and measures), after which it is stopped and
+        recorded as failed. Not on a Dask cluster.
+    isolate : bool, default=True
+        Run cells in a worker process also if ``n_jobs=1``, so that a ranker that crashes or exits
+        fails alone. False: run them in this process, where debuggers and profilers see them; a
+        crash ends the comparison.
+    random_state : int
+        Seed for folds, for unset random states and for resampling tests.
+    progress : callable, optional
+        ``progress(done, total, cell)`` after each cell, in this process.
+    test : {"t", "wilcoxon", "randomisation"}
+        Paired test of the per-query values of two rankers.
+    correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
+        Correction of the p-values over all pairs of rankers, which accounts for the selection of
+        the best ranker by the same queries. "max-t": sign-flip test of the largest t statistic,
+        with ``test="t"`` only. None: "max-t" with ``test="t"``, "holm" with the others.
+    confidence : float in (0, 1)
+        Level of the intervals. A ranker is called not separable from the best if its corrected
+        p-value is at least ``1 - confidence``.
+
+    Returns
+    -------
+    Leaderboard
+
+    Raises
+    ------
+    ValueError, TypeError
+        When an argument is wrong. A ranker that fails or whose extra is missing does not raise:
+        its cells say so.
+    OSError
+        When a finished cell cannot be kept in the store; the message names the file.
+
+    Warns
+    -----
+    UserWarning
+        When finished cells of the store run again since code or library versions have changed.
+
+    Notes
+    -----
+    Measures of rankings take an ordinal estimator's ``rank_score``; those of predicted ranks (MAE,
+    ZeroOne, MacroMAE, Within, Kappa) take its classes, and the scores of a ranker that predicts
+    none, which its notes then say.
+
+    The test part is seen by ``predict`` and the measures only. Seconds are wall time, a fit's
+    include its whole search; a class's first fit in a process may compile or load kernels, so
+    tables show medians over folds. BLAS runs on one thread in every cell, since another number
+    of threads gives other last bits. Memory: see
+    :class:`rankwise.selection.resources.PeakMemory`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.dummy import DummyRegressor
+    >>> from rankwise import RankingData, compare
+    >>> X = np.random.default_rng(0).standard_normal((200, 3))
+    >>> data = RankingData(X, (X[:, 0] > 0.5).astype(float), qid=np.arange(200) % 20)
+    >>> board = compare(["linear_regression", DummyRegressor()], data, measures=["AP"])
+    >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
+    [('linear_regression', 0.99), ('DummyRegressor', 0.51)]
+    """
+    correction = check_correction(test, correction, name="test")
+    _check_limits(time_limit, isolate, n_jobs)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    candidates = as_candidates(rankers, random_state=random_state)
+    folds = as_folds(data, cv, random_state=random_state)
+    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    if not given:
+        raise ValueError("measures must name at least one measure, got none.")
+    parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
+    select = next(iter(parsed.values())) if select_by is None else parse(select_by, preset)
+    measured = _with_curve(list(parsed.values()))
+    kept = None if store is None else ResultStore(store)
+
+    infos = []
+    for name, fold in zip(folds.fold_names, folds, strict=True):
+        _check_measurable(fold, measured, select)
+        infos.append(_describe(fold, name))
+    versions = library_versions() | wrapped_versions(c.origin for c in candidates)
+    common = [str(select), sorted(map(str, measured)), random_state]
+    keys = _keys(candidates, infos, common, named=kept is not None)
+    cells = {} if kept is None else _finished(kept, keys, {c.name: c.origin for c in candidates})
+    total = len(keys)
+
+    def note(cell: Cell) -> None:
+        cells[cell.ranker, cell.fold] = cell
+        if progress is not None:
+            progress(len(cells), total, cell)
+
+    if progress is not None:
+        for number, cell in enumerate(cells.values(), start=1):
+            progress(number, total, cell)
+    n_jobs = max(1, min(effective_n_jobs(n_jobs or 1), total - len(cells)))
+    n_threads = max(1, available_threads() // n_jobs)
+
+    in_workers = (n_jobs > 1 and not on_cluster()) or (n_jobs == 1 and isolate)
+    sent: dict[str, Parcel] = {}
+    sources: dict[str, str] = {}
+    if in_workers:
+        for candidate in candidates:
+            sources |= candidate.origin
+
+    def due(parcels: Parcels) -> Iterator[Task]:
+        """Missing cells, fold by fold; a fold is made when its first missing cell is due."""
+        for i, name in enumerate(folds.fold_names):
+            absent = [c for c in candidates if (c.name, name) not in cells]
+            if not absent:
+                continue
+            whole = folds[i]
+            fold: Fold | Parcel = whole
+            if in_workers:
+                fold = sent[name] = parcels.pack(whole)
+            for candidate in absent:
+                yield Task(
+                    candidate,
+                    fold,
+                    name,
+                    select,
+                    measured,
+                    random_state,
+                    n_threads,
+                    keys[candidate.name, name],
+                    kept,
+                )
+
+    with Parcels() as parcels:
+        work = run_all(
+            run,
+            lambda: due(parcels),
+            n_jobs,
+            lost,
+            isolate=isolate,
+            time_limit=time_limit,
+            sources=sources,
+        )
+        with closing(work):
+            for cell in work:
+                note(cell)
+                if cell.fold in sent and all((c.name, cell.fold) in cells for c in candidates):
+                    sent.pop(cell.fold).remove()
+    return Leaderboard(
+        measures={name: str(measure) for name, measure in parsed.items()},
+        rankers={c.name: c.describe() for c in candidates},
+        fold_infos=infos,
+        cells=[cells[where] for where in keys],
+        settings=Settings(
+            data=folds.name,
+            select_by=str(select),
+            test=test,
+            correction=correction,
+            confidence=confidence,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            n_threads=n_threads,
+            versions=versions,
+        ),
+    )
+
+
+def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -> None:
+    if time_limit is not None and not 0 < time_limit < float("inf"):
+        raise ValueError(
+            f"time_limit must be a positive number of seconds, got {time_limit}. "
+            "Leave it out for no limit."
+        )
+    if not isolate and (time_limit is not None or n_jobs not in (None, 1)):
+        given = f"n_jobs={n_jobs}" if time_limit is None else f"time_limit={time_limit:g}"
+        raise ValueError(
+            f"isolate=False runs cells in this process, got {given}. Use isolate=True with it."
+        )
+
+
+def _with_curve(measures: list[Measure]) -> tuple[Measure, ...]:
+    """The measures, and the first that has a cut-off at 1 ... 10 as well, for the report."""
+    first = next((m for m in measures if getattr(m, "cutoff", None) is not None), None)
+    curve = [] if first is None else [replace(first, **{"cutoff": k}) for k in CURVE_CUTOFFS]
+    return tuple(dict.fromkeys([*measures, *curve]))
+
+
+def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure) -> None:
+    """Raise now, before any fit, where a measure does not suit the labels."""
+    evaluate(fold.test.y, np.zeros(fold.test.n_samples), fold.test.groups, measures)
+    if fold.vali is not None:
+        select.mean(fold.vali.y, np.zeros(fold.vali.n_samples), fold.vali.groups)
+
+
+def _describe(fold: Fold, name: str) -> FoldInfo:
+    return FoldInfo(
+        name=name,
+        qids=fold.test.groups.ids.tolist(),
+        n_rows=fold.test.n_samples,
+        n_train=fold.train.n_samples,
+        n_train_queries=fold.train.n_queries,
+        n_features=fold.train.n_features,
+        has_validation=fold.vali is not None,
+        fingerprint=fold_fingerprint(fold),
+    )
+
+
+def _keys(
+    candidates: list[Candidate], infos: list[FoldInfo], common: list[Any], *, named: bool
+) -> dict[tuple[str, str], str]:
+    """Fingerprint of every cell; empty ones where nothing is kept and no key is needed."""
+    keys = {}
+    for candidate in candidates:
+        identity = candidate.identity() if named and not candidate.missing else None
+        for info in infos:
+            key = fingerprint([identity, info.fingerprint, common]) if identity else ""
+            keys[candidate.name, info.name] = key
+    return keys
+
+
+def _finished(
+    store: ResultStore, keys: dict[tuple[str, str], str], origins: dict[str, dict[str, str]]
+) -> dict[tuple[str, str], Cell]:
+    """Cells of an earlier run, under the names of this one; warns of those of other code."""
+    records = store.records()
+    by_place = {(r["ranker"], r["fold"]): r for r in records.values()}
+    cells = {}
+    outdated: dict[str, int] = {}
+    for (ranker, fold), key in keys.items():
+        if key in records:
+            cell = store.load({**records[key], "ranker": ranker, "fold": fold})
+            if cell is not None:
+                cells[ranker, fold] = cell
+        elif (ranker, fold) in by_place:
+            before = by_place[ranker, fold].get("origin")
+            told = changes(before, origins[ranker]) if before else [_UNRECORDED]
+            if told:
+                line = f"{ranker} ({'; '.join(told)})"
+                outdated[line] = outdated.get(line, 0) + 1
+    if outdated:
+        n_cells = sum(outdated.values())
+        warnings.warn(
+            f"{n_cells} finished cell{'s' if n_cells > 1 else ''} of {store.path} "
+            f"{'run' if n_cells > 1 else 'runs'} again: {', '.join(outdated)}.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return cells

@@ -1,0 +1,1 @@
+"""Rounds of boosting: searches for weak learners and their exact steps."""

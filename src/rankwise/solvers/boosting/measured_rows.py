@@ -1,0 +1,121 @@
+"""Training rows and a measure: what learners that optimise a measure itself look at.
+
+Rows are in an order of their content, so that neither the order of the input nor the grades decide
+how equal scores are ranked. What labels alone decide (the ideal ranking) is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData
+from rankwise.metrics.measure import Measure
+from rankwise.metrics.scored import ScoredGroups
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.typing import Float64Array, Matrix
+
+LARGEST_GRADE = 30  # gain 2^30
+LABEL_SPAN = 4.0  # other labels are spread over the usual range of grades
+SMALL = 4000  # rows, up to which one thread is quicker
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class LabelScale:
+    """Labels as measures of a ranked list take them: grades as they are, others from 0 to 4.
+
+    Attributes
+    ----------
+    low, half_span : float or None
+        Of the training labels; None where they are grades, or the measure takes any numbers.
+    """
+
+    low: float | None = None
+    half_span: float | None = None
+
+    @classmethod
+    def of(cls, y: Float64Array, measure: Measure) -> LabelScale:
+        """The scale of training labels: whole numbers from 0 to 30 are grades."""
+        is_grade = bool((y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE)
+        if is_grade or not measure.reads_from_top:
+            return cls()
+        return cls(float(y.min()), float(0.5 * y.max() - 0.5 * y.min()))
+
+    def __call__(self, y: Float64Array) -> Float64Array:
+        """Grades of labels, those beyond the training labels at the ends."""
+        if self.low is None or self.half_span is None:
+            return y
+        if not self.half_span > 0:
+            return np.zeros(len(y))
+        return LABEL_SPAN * np.clip((0.5 * y - 0.5 * self.low) / self.half_span, 0.0, 1.0)
+
+
+class MeasuredRows:
+    """Rows of training data, their columns, and the measure of any scores of them.
+
+    Parameters
+    ----------
+    data : FitData
+    measure : Measure
+
+    Attributes
+    ----------
+    labels : LabelScale
+    n_columns : int
+    spread : ndarray of shape (n_columns,)
+        Standard deviation of each column, 0 where it is constant.
+    """
+
+    def __init__(self, data: FitData, measure: Measure) -> None:
+        order, sizes = canonical_order(data.X, data.y, data.groups)
+        rows = data.X[order]
+        self._columns: Matrix = rows.tocsc() if sparse.issparse(rows) else np.asfortranarray(rows)
+        self._measure, self.labels = measure, LabelScale.of(data.y, measure)
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        y = np.ascontiguousarray(self.labels(data.y[order]))
+        self._scored = ScoredGroups(y, np.arange(len(y), dtype=np.float64), indptr)
+        measure.prepare(self._scored)
+        self._n_threads = 1 if len(y) <= SMALL else available_threads()
+        self.counted = ~np.isnan(measure.from_groups(self._scored))
+        self.n_columns = rows.shape[1]
+        self.spread = np.array([_spread(self.column(j)) for j in range(self.n_columns)])
+
+    def column(self, j: int) -> Float64Array:
+        """Values of a column."""
+        column = self._columns[:, [j]]
+        dense = column.toarray() if sparse.issparse(column) else column
+        return dense.ravel().astype(np.float64)
+
+    def scores(self, coef: Float64Array) -> Float64Array:
+        """Sum of the columns, each times its coefficient, in the order of the columns."""
+        total = np.zeros(len(self._scored.y))
+        for j in np.flatnonzero(coef).tolist():
+            total += coef[j] * self.column(j)
+        return total
+
+    def per_query(self, scores: Float64Array) -> Float64Array:
+        """The measure of every query; NaN where it does not count."""
+        return self._measure.from_groups(self._scored.with_scores(scores))
+
+    def mean(self, scores: Float64Array) -> float:
+        """Mean over the queries, larger is better; minus infinity where none counts."""
+        value = self._measure.aggregate(self.per_query(scores))
+        value = value if self._measure.greater_is_better else -value
+        return -np.inf if np.isnan(value) else float(value)
+
+    def map(self, func: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """``[func(item) for item in items]``, on threads where there are many rows."""
+        return thread_map(func, items, self._n_threads)
+
+
+def _spread(column: Float64Array) -> float:
+    low, high = column.min(initial=np.inf), column.max(initial=-np.inf)
+    return float(column.std()) if high > low else 0.0

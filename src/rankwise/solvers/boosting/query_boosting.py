@@ -1,0 +1,116 @@
+"""Boosting over queries by their measure, with single features as weak rankers (AdaRank [1]_).
+
+Queries weigh ``exp(-E(q, f))``, E the measure of query q under the scores f so far. A round takes
+the weak ranker h with the largest weighted mean of its own measure and adds
+``log(sum P (1 + E(q, h)) / sum P (1 - E(q, h))) / 2`` times h.
+
+References
+----------
+.. [1] Xu & Li, "AdaRank: a boosting algorithm for information retrieval", SIGIR 2007.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.solvers.boosting.measured_rows import MeasuredRows
+from rankwise.typing import Float64Array
+
+SLACK = 2.0**-40  # of a weight of 1: a ranker without losses has a finite step
+TRIALS = 8  # at a time
+
+
+@dataclass(frozen=True)
+class QueryStage:
+    """One round: a feature, its coefficient, and the mean measure of the scores after it."""
+
+    feature: int
+    coef: float
+    value: float
+
+
+class QueryBoosting:
+    """The state of boosting on measured rows.
+
+    Parameters
+    ----------
+    rows : MeasuredRows
+    greater_is_better : bool
+        Whether E is the measure, or 1 less the measure.
+    tol : float >= 0
+        Least gain of the mean measure in a round.
+
+    Attributes
+    ----------
+    performance : ndarray of shape (n_features, 2, n_counted)
+        E of every query under each feature, ascending values ranked low, and descending.
+    value : float
+        Mean of E under the scores so far; minus infinity before the first round.
+    """
+
+    def __init__(self, rows: MeasuredRows, greater_is_better: bool, tol: float) -> None:
+        self._rows, self._greater, self._tol = rows, greater_is_better, tol
+        self._scores = rows.scores(np.zeros(rows.n_columns))
+        n_counted = int(rows.counted.sum())
+        self._weight = np.full(n_counted, 1.0 / max(n_counted, 1))
+        self.value = -np.inf
+
+        def both(j: int) -> Float64Array:
+            column = rows.column(j)
+            return np.stack([self._values(column), self._values(-column)])
+
+        every = np.stack(rows.map(both, range(rows.n_columns)))
+        self._check(every)
+        self.performance = every
+
+    def run_round(self) -> QueryStage | None:
+        """Add the first weak ranker, by weighted performance, that brings a gain; None: no one."""
+        if not len(self._weight):
+            return None
+        order = self.by_weighted_performance()
+        for start in range(0, len(order), TRIALS):
+            trials = order[start : start + TRIALS]
+            found = self._rows.map(self._try, trials)
+            for (feature, _), (coef, scores, values) in zip(trials, found, strict=True):
+                value = float(values.mean())
+                if value > self.value + self._tol:
+                    self.value, self._scores = value, scores
+                    weight = np.exp(-values)
+                    self._weight = weight / weight.sum()
+                    return QueryStage(feature, coef, value)
+        return None
+
+    def by_weighted_performance(self) -> list[tuple[int, int]]:
+        """Feature and sign (0: as it is, 1: turned) of the weak rankers that vary, best first."""
+        weighted = self.performance @ self._weight
+        order = np.argsort(-weighted, axis=None, kind="stable")
+        features, signs = np.unravel_index(order, weighted.shape)
+        varies = self._rows.spread[features] > 0
+        return list(zip(features[varies].tolist(), signs[varies].tolist(), strict=True))
+
+    def _try(self, weak: tuple[int, int]) -> tuple[float, Float64Array, Float64Array]:
+        """Coefficient of a weak ranker, the scores with it, and their E."""
+        feature, sign = weak
+        performance = self.performance[feature, sign]
+        gained = float(self._weight @ (1.0 + performance))
+        lost = max(float(self._weight @ (1.0 - performance)), SLACK)
+        step = 0.5 * math.log(gained / lost)
+        coef = (-step if sign else step) / float(self._rows.spread[feature])
+        scores = self._scores + coef * self._rows.column(feature)
+        return coef, scores, self._values(scores)
+
+    def _values(self, scores: Float64Array) -> Float64Array:
+        """E of the queries that count; 0 where the measure says nothing about the scores."""
+        values = self._rows.per_query(scores)[self._rows.counted]
+        return np.nan_to_num(values if self._greater else 1.0 - values, nan=0.0)
+
+    def _check(self, performance: Float64Array) -> None:
+        low, high = float(performance.min(initial=0.0)), float(performance.max(initial=1.0))
+        if low < 0 or high > 1 + 1e-12:
+            raise ValueError(
+                f"measure must lie between 0 and 1 on every query, got {min(low, 0.0) or high:g}. "
+                "Use 'nDCG@10', 'AP' or 'ERR', for example."
+            )

@@ -1,0 +1,157 @@
+"""Weighted decision stumps: their sum, quickly, and stage by stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankwise.kernels.stump_search import add_stumps
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.solvers.boosting.stump_search import Stump
+from rankwise.structure.rules import Array, Rule, floats, integers
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+ROWS_AT_ONCE = 4096
+SMALL = 20_000  # rows times columns, up to which one thread is quicker
+
+
+@dataclass(frozen=True, eq=False)
+class StumpEnsemble:
+    """Stumps in the order in which they were found.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_rounds,), int64
+    thresholds : ndarray of shape (n_rounds,), float64
+    directions : ndarray of shape (n_rounds,), int8
+        1: rows whose value is above the threshold go up, -1: down.
+    steps : ndarray of shape (n_rounds,), float64
+        How far rows go up or down, > 0.
+    missing : ndarray of shape (n_rounds,), int8
+        1: rows without a value go up, -1: down, 0: neither.
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "features": integers("n_rounds", low=0, below="n_features_in_"),
+        "thresholds": Array(("n_rounds",), numbers="not NaN"),
+        "directions": integers("n_rounds", low=-1, high=1),
+        "steps": floats("n_rounds"),
+        "missing": integers("n_rounds", low=-1, high=1),
+    }
+
+    features: Int64Array
+    thresholds: Float64Array
+    directions: NDArray[np.int8]
+    steps: Float64Array
+    missing: NDArray[np.int8]
+
+    @classmethod
+    def empty(cls) -> StumpEnsemble:
+        """No stumps."""
+        none = np.empty(0)
+        return cls(none.astype(np.int64), none, none.astype(np.int8), none, none.astype(np.int8))
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def part(self, start: int, stop: int) -> StumpEnsemble:
+        """The stumps of some rounds."""
+        rounds = slice(start, stop)
+        return StumpEnsemble(
+            self.features[rounds],
+            self.thresholds[rounds],
+            self.directions[rounds],
+            self.steps[rounds],
+            self.missing[rounds],
+        )
+
+    def score(self, X: Matrix) -> Float64Array:
+        """Sum over all stumps, ``step`` where a row goes up and ``-step`` where down.
+
+        The stumps of a column add up to a piecewise constant function: O(log n_rounds) a row and
+        column, where the sum over stages takes O(n_rounds) a row.
+        """
+        used, indptr, thresholds, values, missing = self.pieces()
+        out = np.zeros(X.shape[0])
+
+        def add(start: int) -> None:
+            rows = slice(start, start + ROWS_AT_ONCE)
+            block = X[rows].toarray() if sparse.issparse(X) else X[rows]
+            add_stumps(block, used, indptr, thresholds, values, missing, out[rows])
+
+        n_threads = 1 if X.shape[0] * len(used) < SMALL else available_threads()
+        thread_map(add, range(0, X.shape[0], ROWS_AT_ONCE), n_threads)
+        return out
+
+    def extended(self, stumps: Sequence[Stump], steps: Sequence[float]) -> StumpEnsemble:
+        """The ensemble with more stumps at its end."""
+        return StumpEnsemble(
+            np.append(self.features, np.array([s.feature for s in stumps], dtype=np.int64)),
+            np.append(self.thresholds, [s.threshold for s in stumps]),
+            np.append(self.directions, np.array([s.direction for s in stumps], dtype=np.int8)),
+            np.append(self.steps, steps),
+            np.append(self.missing, np.array([s.missing for s in stumps], dtype=np.int8)),
+        )
+
+    def prepare(self, X: Matrix) -> Matrix:
+        """Rows as ``sides`` takes them."""
+        return X.tocsc() if sparse.issparse(X) else X
+
+    def sides(self, prepared: Matrix) -> Iterator[NDArray[np.bool_]]:
+        """Rows that go up, stump by stump; values may be missing where they were in training."""
+        for change in self._directions(prepared):
+            yield change > 0
+
+    def changes(self, prepared: Matrix) -> Iterator[Float64Array]:
+        """What every stump adds to the score of the rows."""
+        for direction, step in zip(self._directions(prepared), self.steps.tolist(), strict=True):
+            yield step * direction
+
+    def _directions(self, prepared: Matrix) -> Iterator[NDArray[np.int8]]:
+        """1 for rows that go up, -1 for those that go down, stump by stump."""
+        used, place = np.unique(self.features, return_inverse=True)
+        table = prepared[:, used]
+        columns = np.ascontiguousarray((table.toarray() if sparse.issparse(table) else table).T)
+        holes = [np.flatnonzero(np.isnan(column)) for column in columns]
+        for m, threshold, up, missing in zip(
+            place, self.thresholds, self.directions, self.missing, strict=True
+        ):
+            direction = np.where(columns[m] > threshold, up, -up)
+            direction[holes[m]] = missing
+            yield direction
+
+    def importances(self, n_features: int) -> Float64Array:
+        """Share of each feature in the sum of all steps; 0 without stumps."""
+        totals = np.bincount(self.features, self.steps, minlength=n_features)
+        return totals / (totals.sum() or 1.0)
+
+    def pieces(self) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array, Float64Array]:
+        """The piecewise constant functions of single features that the stumps add up to.
+
+        Returns
+        -------
+        features : ndarray of shape (n_used,), int64
+            Those that a stump asks for, ascending.
+        indptr : ndarray of shape (n_used + 1,), int64
+        thresholds : ndarray of shape (indptr[-1],), float64
+            Ascending within a feature: ``thresholds[indptr[m]:indptr[m + 1]]`` of feature m.
+        values : ndarray of shape (indptr[-1] + n_used,), float64
+            From ``indptr[m] + m`` on those of feature m; value k where k thresholds are below.
+        missing : ndarray of shape (n_used,), float64
+            Value where there is none in the row.
+        """
+        order = np.lexsort((self.thresholds, self.features))
+        used, place, counts = np.unique(self.features, return_inverse=True, return_counts=True)
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        thresholds, steps = self.thresholds[order], (self.directions * self.steps)[order]
+        pieces = [
+            np.concatenate([[0.0], 2.0 * np.cumsum(mine)]) - mine.sum()
+            for mine in np.split(steps, indptr[1:-1])
+        ]
+        missing = np.bincount(place, self.missing * self.steps, minlength=len(used))
+        return used, indptr, thresholds, np.concatenate([np.empty(0), *pieces]), missing

@@ -1,0 +1,132 @@
+"""The decision stump that agrees most with signed weights, over all columns at once.
+
+A search is one pass over the prepared columns, on threads over columns; its result has the same
+bits for any number of threads and any order of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.solvers.boosting.stump_columns import bin_columns, sort_columns
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+GROUP = 4  # columns that the kernel takes together
+SMALL = 400_000  # values, up to which one thread is quicker
+SHARES = 3  # parts of the columns per thread, for balance
+
+
+@dataclass(frozen=True, eq=False)
+class Stump:
+    """A column, a cut, and the side that goes up.
+
+    Attributes
+    ----------
+    feature : int
+    threshold : float
+    direction : int
+        1: values above the threshold go up, -1: down.
+    gain : int
+        Weight that agrees less weight that does not, in units of the weights, > 0.
+    side : ndarray of shape (n_rows,), bool
+        Rows that go up.
+    missing : int, default=0
+        1 where rows without a value go up, -1: down, 0: there are none.
+    """
+
+    feature: int
+    threshold: float
+    direction: int
+    gain: int
+    side: NDArray[np.bool_]
+    missing: int = 0
+
+
+class StumpSearch:
+    """Training rows, prepared for one search after the other.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+        NaN where missing.
+    rows : ndarray of shape (n_rows,), int64
+        Rows of ``X`` in the order of the weights and sides.
+    max_bins : int in [2, 255] or None
+        None: cuts between all values.
+    weight : ndarray of shape (n_rows,), optional
+        Repetitions of the rows of ``X``, for the bins.
+    ties_above : bool, default=False
+        Whether a value in the very middle of two training values, where a cut is, lies above it.
+
+    Notes
+    -----
+    A search reads every value of X once, as a byte where the column is in bins: O(n_rows
+    n_features).
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        rows: Int64Array,
+        max_bins: int | None,
+        weight: Float64Array | None,
+        *,
+        ties_above: bool = False,
+    ) -> None:
+        if max_bins is None:
+            self._columns = sort_columns(X, rows, ties_above=ties_above)
+        else:
+            self._columns = bin_columns(X, rows, max_bins, weight, ties_above=ties_above)
+        self._gains = [np.zeros(len(columns.features), np.int64) for columns in self._columns]
+        self._n_threads = 1 if X.shape[0] * X.shape[1] < SMALL else available_threads()
+        self._parts = [
+            (k, first, min(first + step, len(columns.features)))
+            for k, columns in enumerate(self._columns)
+            for step in [self._step(len(columns.features))]
+            for first in range(0, len(columns.features), step)
+        ]
+
+    def best(self, u: Int64Array, total: int, slack: int) -> Stump | None:
+        """Stump of largest gain; None where no gain exceeds ``slack``.
+
+        Parameters
+        ----------
+        u : ndarray of shape (n_rows,), int64
+            Positive where a row should go up.
+        total : int
+            Sum of ``u``.
+        slack : int
+            Gains that differ by no more are equal: of these, the first feature and its lowest cut.
+        """
+
+        def search(part: tuple[int, int, int]) -> None:
+            k, first, last = part
+            self._columns[k].search(u, total, first, last, self._gains[k])
+
+        thread_map(search, self._parts, self._n_threads)
+        best = max((int(gains.max()) for gains in self._gains), default=0)
+        if best <= slack:
+            return None
+        floor = best - slack
+        feature, k, m = min(
+            (int(columns.features[m]), k, m)
+            for k, (columns, gains) in enumerate(zip(self._columns, self._gains, strict=True))
+            for m in np.flatnonzero(gains >= floor)[:1].tolist()
+        )
+        cut = self._columns[k].choose(m, u, total, floor)
+        side = cut.above if cut.gain > 0 else ~cut.above
+        direction, missing = 1 if cut.gain > 0 else -1, 0
+        if cut.missing is not None:
+            missing = 1 if cut.missing_gain > 0 else -1
+            side = np.where(cut.missing, missing > 0, side)
+        gain = abs(cut.gain) + abs(cut.missing_gain)
+        return Stump(feature, cut.threshold, direction, gain, side, missing)
+
+    def _step(self, n_columns: int) -> int:
+        """Columns of a part: a multiple of what the kernel takes together."""
+        groups = -(-n_columns // GROUP)
+        return max(1, -(-groups // (SHARES * self._n_threads))) * GROUP

@@ -1,0 +1,1 @@
+"""Many labels at once: principal axes, additive statistics, sparse codes."""

@@ -1,0 +1,207 @@
+"""What least squares needs to know of rows with many labels, in sums that add and subtract.
+
+With ``Z = [1 X]`` and row weights W they are ``Z'WZ``, ``Z'WY`` and, where asked for, ``Y'WY``.
+The statistics of a training part are those of all rows less those of the rows held out, so that
+many splits of the same rows cost one pass and a small one each.
+
+Complexity: for N rows with p features and K labels, of which a row has b, O(N p^2 + N p b) on
+dense rows; O(N (a^2 + a b)) where a row has a features other than zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.kernels.label_products import add_labelled_rows, add_row_products
+from rankwise.runtime.threads import thread_imap
+from rankwise.typing import Float64Array, Matrix
+
+# Rows of a matrix product; see benchmarks/bench_closed_form.py.
+CHUNK_ROWS = 3000
+# Share of entries up to which rows are multiplied entry by entry, and beyond which as dense ones.
+SPARSE_SHARE = 0.2
+# Standard deviations from zero beyond which columns are centred: 4 of 16 digits.
+FAR = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStatistics:
+    """Sums over weighted rows; all float64.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (p + 1, p + 1)
+        ``Z'WZ``; the first column belongs to the constant.
+    cross : ndarray of shape (p + 1, K)
+        ``Z'WY``.
+    labels : ndarray of shape (K, K), or None
+        ``Y'WY``.
+    centre : ndarray of shape (p,), or None
+        What was taken off X before: near the means, so that a large offset costs no digits.
+    """
+
+    gram: Float64Array
+    cross: Float64Array
+    labels: Float64Array | None
+    centre: Float64Array | None = None
+
+    @property
+    def weight(self) -> float:
+        """Sum of the row weights."""
+        return float(self.gram[0, 0])
+
+    @property
+    def means(self) -> Float64Array:
+        """Share of the rows that has each label, shape (K,)."""
+        return self.cross[0] / self.gram[0, 0]
+
+    def __add__(self, other: LabelStatistics) -> LabelStatistics:
+        labels = None
+        if self.labels is not None and other.labels is not None:
+            labels = self.labels + other.labels
+        return LabelStatistics(
+            self.gram + other.gram, self.cross + other.cross, labels, self.centre
+        )
+
+    def __sub__(self, other: LabelStatistics) -> LabelStatistics:
+        labels = None
+        if self.labels is not None and other.labels is not None:
+            labels = self.labels - other.labels
+        return LabelStatistics(
+            self.gram - other.gram, self.cross - other.cross, labels, self.centre
+        )
+
+
+def label_statistics(
+    X: Matrix,
+    Y: Matrix,
+    weight: Float64Array | None = None,
+    *,
+    label_gram: bool = False,
+    centre: Float64Array | Literal["auto"] | None = None,
+) -> LabelStatistics:
+    """Statistics of rows; those that are added or subtracted must have one centre.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (N, p)
+    Y : CSR or ndarray of shape (N, K), float64
+    weight : ndarray of shape (N,), float64, optional
+    label_gram : bool
+        Whether ``Y'WY`` is wanted.
+    centre : ndarray of shape (p,), float64, or "auto", optional
+        Taken off dense X first; "auto": see :func:`centred_gram`.
+    """
+    if isinstance(centre, str):
+        gram, centre = centred_gram(X, weight)
+    else:
+        gram = feature_gram(X, weight, centre)
+    cross = feature_products(X, Y, weight, centre)
+    labels = products_of_labels(Y, weight) if label_gram else None
+    return LabelStatistics(gram, cross, labels, centre)
+
+
+def centred_gram(
+    X: Matrix, weight: Float64Array | None
+) -> tuple[Float64Array, Float64Array | None]:
+    """:func:`feature_gram`, and its centre where a dense column is far from zero for its spread.
+
+    Sparse X is never centred: it would not stay sparse.
+    """
+    gram = feature_gram(X, weight)
+    means = gram[0, 1:] / gram[0, 0]
+    spread = gram.diagonal()[1:] / gram[0, 0] - means**2
+    if sparse.issparse(X) or not (spread < (means / FAR) ** 2).any():
+        return gram, None
+    return feature_gram(X, weight, means), means
+
+
+def feature_gram(
+    X: Matrix, weight: Float64Array | None, centre: Float64Array | None = None
+) -> Float64Array:
+    """``[1 X]'W[1 X]``, shape (p + 1, p + 1); of dense X less a centre where there is one."""
+    n_samples, p = X.shape
+    w = np.ones(n_samples) if weight is None else weight
+    gram = np.zeros((p + 1, p + 1))
+    gram[0, 0] = w.sum()
+    if _stays_sparse(X):
+        gram[0, 1:] = gram[1:, 0] = np.asarray(X.T @ w, dtype=np.float64)
+        product = np.zeros((p, p))
+        parts = _csr_parts(X)
+        add_row_products(*parts, *parts, w, product)
+        gram[1:, 1:] = product
+        return gram
+
+    def work(lo: int) -> tuple[Float64Array, Float64Array]:
+        rows, part = dense_rows(X, lo, centre), w[lo : lo + CHUNK_ROWS]
+        return (rows if weight is None else part[:, None] * rows).T @ rows, part @ rows
+
+    n_threads = None if n_samples * p > 1e6 else 1
+    sums = np.zeros(p)
+    for products, part in thread_imap(work, range(0, n_samples, CHUNK_ROWS), n_threads):
+        gram[1:, 1:] += products
+        sums += part
+    gram[0, 1:] = gram[1:, 0] = sums
+    return gram
+
+
+def feature_products(
+    X: Matrix, Y: Matrix, weight: Float64Array | None, centre: Float64Array | None = None
+) -> Float64Array:
+    """``[1 X]'WY``, shape (p + 1, K), of dense X less a centre where there is one; Y any form."""
+    n_samples, p = X.shape
+    w = np.ones(n_samples) if weight is None else weight
+    cross = np.empty((p + 1, Y.shape[1]))
+    cross[0] = Y.T @ w
+    if not sparse.issparse(Y):
+        weighted = Y if weight is None else weight[:, None] * Y
+        if sparse.issparse(X):
+            cross[1:] = X.T @ weighted
+            return cross
+        cross[1:] = 0
+        for lo in range(0, n_samples, CHUNK_ROWS):
+            cross[1:] += dense_rows(X, lo, centre).T @ weighted[lo : lo + CHUNK_ROWS]
+        return cross
+    if _stays_sparse(X):
+        product = np.zeros((p, Y.shape[1]))
+        add_row_products(*_csr_parts(X), *_csr_parts(Y), w, product)
+        cross[1:] = product
+        return cross
+    by_label = np.zeros((Y.shape[1], p))
+    for lo in range(0, n_samples, CHUNK_ROWS):
+        rows, labels = dense_rows(X, lo, centre), Y[lo : lo + CHUNK_ROWS]
+        if _stays_sparse(Y):
+            part = w[lo : lo + CHUNK_ROWS]
+            add_labelled_rows(*_csr_parts(labels), rows, part, by_label)
+        else:
+            by_label += (labels.toarray() * w[lo : lo + CHUNK_ROWS, None]).T @ rows
+    cross[1:] = by_label.T
+    return cross
+
+
+def products_of_labels(Y: Matrix, weight: Float64Array | None) -> Float64Array:
+    """``Y'WY``, shape (K, K), of a CSR Y."""
+    w = np.ones(Y.shape[0]) if weight is None else weight
+    product = np.zeros((Y.shape[1], Y.shape[1]))
+    add_row_products(*_csr_parts(Y), *_csr_parts(Y), w, product)
+    return product
+
+
+def dense_rows(X: Matrix, lo: int, centre: Float64Array | None = None) -> Float64Array:
+    """``CHUNK_ROWS`` rows from ``lo`` on in float64, less a centre; else a view where it can be."""
+    rows = X[lo : lo + CHUNK_ROWS]
+    rows = rows.toarray() if sparse.issparse(rows) else rows
+    rows = rows.astype(np.float64, copy=False)
+    return rows if centre is None else rows - centre
+
+
+def _stays_sparse(rows: Matrix) -> bool:
+    return sparse.issparse(rows) and rows.nnz <= SPARSE_SHARE * rows.shape[0] * rows.shape[1]
+
+
+def _csr_parts(rows: Matrix) -> tuple[Float64Array, Float64Array, Float64Array]:
+    return rows.indptr, rows.indices, rows.data.astype(np.float64, copy=False)

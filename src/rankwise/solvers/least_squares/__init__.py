@@ -1,0 +1,1 @@
+"""Squared losses: additive statistics, decompositions, whole paths, exact leave-out."""

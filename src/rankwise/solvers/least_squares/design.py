@@ -1,0 +1,248 @@
+"""What the columns of a closed-form ranker are, and how solutions become scores.
+
+A design knows its independent draws: each gives a least-squares problem of its own, and the scores
+of the draws are averaged. Linear designs share one Gram matrix of the raw columns between all
+draws; a draw of ``n`` linear nodes ``H = [X 1] A`` is the metric ``A A'`` on it, which needs only
+a basis ``B`` with ``B B' = A A'`` of at most d + 1 columns (the same predictions at (n/d)^2 less
+work).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.features.nystroem_map import NystroemMap
+from rankwise.features.random_nodes import SLICE_ROWS, NodeMap
+from rankwise.solvers.least_squares.dual_path import DualPath, dual_path
+from rankwise.solvers.least_squares.gram import BlockMap, Gram, Problem, fold_grams
+from rankwise.structure.rules import (
+    Array,
+    Many,
+    Number,
+    Optional,
+    Part,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+)
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
+
+Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
+
+
+class ColumnMap(BlockMap, Protocol):
+    """A block map in a precision of its own: :class:`NodeMap`, or a Nystroem or Fourier map."""
+
+    def astype(self, dtype: Any) -> Any: ...
+
+
+class Design(Protocol):
+    """Columns, draws and read-out of a closed-form ranker."""
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def maps(self) -> Sequence[BlockMap]:
+        """Block maps whose Gram statistics hold everything."""
+        ...
+
+    def draws(self, gram: Gram) -> Iterator[Gram]:
+        """Statistics of the draws that share the statistics of one block map."""
+        ...
+
+    def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
+        """For each draw, the path of the dual system."""
+        ...
+
+    def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Any:
+        """Solutions of all draws in the form that :meth:`scores` takes."""
+        ...
+
+    def scores(self, X: Matrix, read_out: Any) -> Float64Array:
+        """Scores averaged over draws, shape (n_rows, n_C)."""
+        ...
+
+    def block(self, X: Matrix, draw: int) -> FloatArray:
+        """The columns of one draw for the given rows."""
+        ...
+
+
+def draw_grams(
+    design: Design, problem: Problem, query_folds: Sequence[Int64Array] | None
+) -> Iterator[list[Gram]]:
+    """For each draw, the Gram statistics of each fold; one pass over the rows per block map."""
+    for phi in design.maps:
+        folds = fold_grams(problem, phi, query_folds)
+        yield from (list(draw) for draw in zip(*map(design.draws, folds), strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedColumns:
+    """``(X - shift) / scale`` in float64, with a column of ones behind it where asked for.
+
+    ``scale`` holds powers of two, None for 1.
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "shift": floats("n_features_in_"),
+        "ones": Number("b"),
+        "scale": Sometimes(Optional(floats("n_features_in_"))),
+    }
+
+    shift: Float64Array
+    ones: bool
+    scale: Float64Array | None = None
+
+    @property
+    def n_features_out(self) -> int:
+        return len(self.shift) + self.ones
+
+    def __call__(self, X: Matrix) -> Float64Array:
+        out = np.empty((X.shape[0], self.n_features_out))
+        columns = out[:, : len(self.shift)]
+        columns[:] = X.toarray() if sparse.issparse(X) else X
+        if self.scale is None:
+            columns -= self.shift
+        else:
+            columns /= self.scale
+            columns -= self.shift / self.scale
+        out[:, len(self.shift) :] = 1.0
+        return out
+
+    def rows(self, X: Matrix) -> Any:
+        """Columns for the dual: sparse rows stay sparse where nothing is added to them."""
+        if sparse.issparse(X) and not self.ones and not self.shift.any() and self.scale is None:
+            return X.astype(np.float64)
+        return self(X)
+
+    def on_rows(self, coefs: Float64Array) -> Float64Array:
+        """Weights on the columns of X from those on these columns, shape (..., n_features)."""
+        coefs = coefs[..., : len(self.shift)]
+        return coefs if self.scale is None else coefs / self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class LinearDesign:
+    """Columns of X; a draw is a basis, None for the columns themselves.
+
+    Attributes
+    ----------
+    columns : ShiftedColumns
+    bases : sequence of ndarray of shape (n_raw, r), or (None,)
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "columns": Part((ShiftedColumns,)),
+        "bases": Many(Optional(Array(None))),
+    }
+
+    columns: ShiftedColumns
+    bases: Sequence[Float64Array | None] = (None,)
+
+    @property
+    def n_columns(self) -> int:
+        return self.columns.n_features_out
+
+    @property
+    def maps(self) -> Sequence[BlockMap]:
+        return [self.columns]
+
+    def draws(self, gram: Gram) -> Iterator[Gram]:
+        for basis in self.bases:
+            yield gram if basis is None else gram.transformed(basis)
+
+    def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
+        for basis in self.bases:
+            yield dual_path(problem, _Projected(self.columns, basis))
+
+    def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Float64Array:
+        """Weights on the raw columns, averaged over draws, shape (n_C, n_raw)."""
+        raw = [
+            coef if basis is None else coef @ basis.T
+            for coef, basis in zip(coefs, self.bases, strict=True)
+        ]
+        return np.mean(raw, axis=0).astype(dtype, copy=False)
+
+    def scores(self, X: Matrix, read_out: Float64Array) -> Float64Array:
+        weights = self.columns.on_rows(read_out)
+        constant = -self.columns.shift @ weights.T
+        if self.columns.ones:
+            constant = constant + read_out[:, len(self.columns.shift)]
+        return np.asarray(X @ weights.T, dtype=np.float64) + constant
+
+    def block(self, X: Matrix, draw: int) -> FloatArray:
+        basis = self.bases[draw]
+        return self.columns(X) if basis is None else self.columns(X) @ basis
+
+    def _check_structure(self) -> None:
+        n = self.columns.n_features_out
+        for number, basis in enumerate(self.bases):
+            shape = (n, 0) if basis is None else basis.shape
+            require(len(shape) == 2 and shape[0] == n, f"bases[{number}]", f"have {n} rows", shape)
+
+
+@dataclass(frozen=True, eq=False)
+class _Projected:
+    columns: ShiftedColumns
+    basis: Float64Array | None
+
+    @property
+    def n_features_out(self) -> int:
+        return self.columns.n_features_out if self.basis is None else self.basis.shape[1]
+
+    def __call__(self, X: Matrix) -> Float64Array:
+        return self.rows(X)
+
+    def rows(self, X: Matrix) -> Any:
+        if self.basis is None:
+            return self.columns.rows(X)
+        return self.columns(X) @ self.basis
+
+
+@dataclass(frozen=True, eq=False)
+class NodeDesign:
+    """Columns that a map computes from blocks of rows, one map per draw."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "maps": Many(Part((NodeMap, NystroemMap))),
+    }
+
+    maps: Sequence[ColumnMap]
+
+    @property
+    def n_columns(self) -> int:
+        return self.maps[0].n_features_out
+
+    def draws(self, gram: Gram) -> Iterator[Gram]:
+        yield gram
+
+    def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
+        for nodes in self.maps:
+            yield dual_path(problem, nodes)
+
+    def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> list[FloatArray]:
+        """Output weights of each draw divided by the number of draws, shape (n_nodes, n_C)."""
+        return [np.ascontiguousarray(coef.T / len(self.maps), dtype=dtype) for coef in coefs]
+
+    def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
+        # Slices of node outputs are used while they are in the cache. Large opposite weights
+        # cancel: the sum is taken in the precision of the weights, whatever the nodes have.
+        total = np.zeros((X.shape[0], read_out[0].shape[1]))
+        for lo in range(0, X.shape[0], SLICE_ROWS):
+            rows = X[lo : lo + SLICE_ROWS]
+            for nodes, weights in zip(self.maps, read_out, strict=True):
+                total[lo : lo + SLICE_ROWS] += nodes(rows).astype(weights.dtype) @ weights
+        return total
+
+    def block(self, X: Matrix, draw: int) -> FloatArray:
+        return self.maps[draw].rows(X)
+
+    def _check_structure(self) -> None:
+        require(self.maps, "maps", "have an item", "none")

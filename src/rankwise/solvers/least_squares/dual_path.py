@@ -1,0 +1,137 @@
+"""The same path from the N x N side, for fewer rows than columns.
+
+With ``Omega = Phi Phi'`` and ``L = R'R`` the minimiser of
+``(y - Phi b)' L (y - Phi b) + |b|^2 / C`` is ``b = Phi' R' (R Omega R' + I/C)^-1 R y``: a symmetric
+positive semidefinite system, whose eigendecomposition gives every C.
+
+Complexity: O(N^2 p + N^3) time, N^2 numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.groups import QueryGroups
+from rankwise.losses.laplacian import LaplacianFactor
+from rankwise.solvers.least_squares.eigen_path import check_semidefinite, inverse_shifted
+from rankwise.solvers.least_squares.gram import BlockMap, Problem
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class DualDecomposition:
+    """Eigendecomposition of ``R Omega R' = U diag(values) U'``; rows in group order.
+
+    Attributes
+    ----------
+    values : ndarray of shape (r,)
+        Eigenvalues above rounding.
+    combination : ndarray of shape (N, r)
+        ``R' U``.
+    projected_target : ndarray of shape (r,)
+        ``U' R y``.
+    null : ndarray of shape (N,)
+        ``R' U U' R y`` of the other eigenvectors, which no score of a training row feels.
+    """
+
+    values: Float64Array
+    combination: Float64Array
+    projected_target: Float64Array
+    null: Float64Array
+
+    def weights(self, C: Float64Array) -> Float64Array:
+        """``R' (R Omega R' + I/C)^-1 R y`` in the span of Omega, for every C, shape (N, n_C)."""
+        return self.combination @ (self.projected_target * inverse_shifted(self.values, C)).T
+
+    def all_weights(self, C: Float64Array) -> Float64Array:
+        """``R' (R Omega R' + I/C)^-1 R y`` for every C (0 times infinity is 0), (N, n_C)."""
+        finite = np.where(np.isinf(C), 0.0, C)
+        return self.weights(C) + self.null[:, None] * finite
+
+    @property
+    def projected_rhs(self) -> Float64Array:
+        """``V' Phi' L y`` in the primal eigenbasis V, shape (r,)."""
+        return np.sqrt(self.values) * self.projected_target
+
+
+@dataclass(frozen=True, eq=False)
+class DualPath:
+    """A decomposed dual system with the columns it leads back to.
+
+    Attributes
+    ----------
+    dual : DualDecomposition
+    rows : ndarray or CSR of shape (N, p)
+        ``Phi``: column ``v_j`` of the primal eigenbasis is ``Phi' (R' u_j) / sqrt(lambda_j)``.
+    """
+
+    dual: DualDecomposition
+    rows: Any
+
+    def coef(self, C: Float64Array) -> Float64Array:
+        """Solutions for every C, shape (n_C, p)."""
+        return np.asarray(self.rows.T @ self.dual.weights(C)).T
+
+    @property
+    def values(self) -> Float64Array:
+        """Eigenvalues of ``Phi' L Phi`` that are not 0, shape (r,)."""
+        return self.dual.values
+
+    @property
+    def projected_rhs(self) -> Float64Array:
+        """``V' Phi' L y``, shape (r,)."""
+        return self.dual.projected_rhs
+
+    @property
+    def vectors(self) -> Float64Array:
+        """Eigenvectors of ``Phi' L Phi``, shape (p, r)."""
+        return np.asarray(self.rows.T @ (self.dual.combination / np.sqrt(self.values)))
+
+
+def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
+    """Decompose the dual system of ``problem``."""
+    order = problem.groups.rows(np.arange(problem.groups.n_queries))
+    columns = phi.rows(problem.X[order])
+    omega = columns @ columns.T
+    omega = omega.toarray() if sparse.issparse(omega) else omega
+    return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)
+
+
+def cancelled(diagonal: Float64Array, factor: LaplacianFactor) -> float:
+    """Eigenvalues that rounding leaves of ``R Omega R'`` where all rows of a query are equal.
+
+    ``diagonal`` is that of Omega, before the rows are centred.
+    """
+    largest = float(np.abs(diagonal).max(initial=0.0))
+    scale = float(factor.row_scale.max(initial=0.0))
+    return len(diagonal) * float(np.finfo(np.float64).eps) * largest * scale * scale
+
+
+def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualDecomposition:
+    """Decompose ``R Omega R'``; ``omega`` in group order, which ``order`` gives; overwritten.
+
+    Raises
+    ------
+    NotSemidefiniteError
+        When an eigenvalue is negative beyond rounding.
+    """
+    groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
+    factor = problem.factor(order, groups)
+    noise = cancelled(omega.diagonal(), factor)
+    half = factor.apply(omega, 0, groups.n_queries)
+    system = factor.apply(np.ascontiguousarray(half.T), 0, groups.n_queries)
+    target = factor.apply(problem.y[order][:, None], 0, groups.n_queries)[:, 0]
+    values, vectors = np.linalg.eigh(system)
+    check_semidefinite(values, noise)
+    largest = float(values.max(initial=0.0))
+    cut = len(values) * np.finfo(np.float64).eps * largest
+    null = values <= (largest if largest <= noise else cut)
+    projected = vectors.T @ target
+    unfelt = factor.apply_transposed(vectors[:, null] @ projected[null][:, None])[:, 0]
+    vectors = vectors[:, ~null]
+    combination = factor.apply_transposed(vectors)
+    return DualDecomposition(values[~null], combination, projected[~null], unfelt)

@@ -1,0 +1,1 @@
+"""Convex losses of scores: truncated and proximal Newton steps, linear or with a kernel."""

@@ -1,0 +1,174 @@
+"""RankLR's two solvers: Newton steps on all pairs, or stochastic steps on pairs that are drawn."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.kernels.pair_logistic import descend_pairs
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.pair_weights import PairWeight, label_codes, query_scale, table_of_few
+from rankwise.losses.pairwise_logistic import PairwiseLogistic
+from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton, ScoreResult
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+BLOCK = 65536  # pairs drawn at a time
+
+
+@dataclass(frozen=True)
+class LogisticProblem:
+    """Pairs of distinct grades and the logistic loss of their score difference.
+
+    Attributes
+    ----------
+    pair_weight : see :func:`rankwise.losses.pair_weights.pair_weights`
+    query_weight : {"pair", "document", "query"}
+    tol, max_iter
+        As in :class:`ScoreNewton`.
+    """
+
+    pair_weight: PairWeight
+    query_weight: QueryWeight
+    tol: float
+    max_iter: int
+
+    def loss(
+        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
+    ) -> PairwiseLogistic:
+        """The loss of whole queries."""
+        table = table_of_few(self.pair_weight, np.unique(y))
+        codes = label_codes(y, indptr, table)
+        scale = query_scale(indptr, weight, self.query_weight)
+        # One entry for all pairs, where labels are too many for a table.
+        table = np.ones((1, 1)) if table is None else table
+        return PairwiseLogistic(indptr, codes, weight, scale, table)
+
+    def path(
+        self,
+        loss: PairwiseLogistic,
+        rows: LinearRows,
+        queries: Sequence[tuple[int, int]],
+        Cs: Float64Array,
+    ) -> list[ScoreResult]:
+        """Solutions for every C, each from that of the next smaller one."""
+        return ScoreNewton(self.tol, self.max_iter).path(rows, Cs)
+
+
+@dataclass(frozen=True)
+class DrawnPairs(LogisticProblem):
+    """The same minimised by stochastic gradient steps, one drawn pair a step.
+
+    Attributes
+    ----------
+    n_steps : int
+        Pairs drawn for each C.
+    seed : int
+    """
+
+    n_steps: int = 1_000_000
+    seed: int = 0
+
+    def path(
+        self,
+        loss: PairwiseLogistic,
+        rows: LinearRows,
+        queries: Sequence[tuple[int, int]],
+        Cs: Float64Array,
+    ) -> list[ScoreResult]:
+        """Mean of the iterates of the second half of the steps, for every C."""
+        pairs = PairDraw.of(loss)
+        results = []
+        for C in Cs.tolist():
+            w = np.zeros(rows.n_features)
+            if pairs.total > 0:
+                w = self._descend(pairs, rows, 1.0 / (C * pairs.total))
+            scores = rows.scores(w)
+            value, slopes = rows.value_grad(scores)
+            objective = 0.5 * float(w @ w) + C * value
+            gradient = w + C * rows.transposed(slopes)
+            gap = 0.5 * float(gradient @ gradient) / objective if objective > 0 else 0.0
+            results.append(ScoreResult(w, self.n_steps, True, gap, [gap], -C * slopes, objective))
+        return results
+
+    def _descend(self, pairs: PairDraw, rows: LinearRows, decay: float) -> Float64Array:
+        draw = np.random.RandomState(self.seed)
+        w, mean = np.zeros(rows.n_features), np.zeros(rows.n_features)
+        averaged = 0
+        for start in range(0, self.n_steps, BLOCK):
+            n = min(BLOCK, self.n_steps - start)
+            if start * 2 < self.n_steps:  # the mean begins anew until half of the steps are done
+                mean[:], averaged = 0.0, 0
+            upper, lower = pairs.draw(draw, n)
+            descend_pairs(rows.X, upper, lower, start + 1, decay, w, mean)
+            averaged += n
+        return mean / averaged
+
+
+@dataclass(frozen=True, eq=False)
+class PairDraw:
+    """Pairs of distinct grades by weight, in O(log) each: first two grades of a query, then rows.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_samples,)
+        Rows by query and grade.
+    mass : ndarray of shape (n_samples + 1,)
+        Sums of the weights in that order.
+    upper, lower : ndarray of shape (n_couples, 2)
+        First place and end of the rows of both grades.
+    couples : ndarray of shape (n_couples,)
+        Sums of the couples' weights.
+    """
+
+    order: Int64Array
+    mass: Float64Array
+    upper: Int64Array
+    lower: Int64Array
+    couples: Float64Array
+
+    @property
+    def total(self) -> float:
+        """Weight of all pairs."""
+        return float(self.couples[-1]) if len(self.couples) else 0.0
+
+    @classmethod
+    def of(cls, loss: PairwiseLogistic) -> PairDraw:
+        """The pairs of a loss with their weights in it."""
+        query = np.repeat(np.arange(len(loss.scale)), np.diff(loss.indptr))
+        order = np.lexsort((loss.grades, query))
+        mass = np.concatenate([[0.0], np.cumsum(loss.weight[order])])
+        grades, query = loss.grades[order], query[order]
+        new = np.flatnonzero((np.diff(grades) != 0) | (np.diff(query) != 0)) + 1
+        bounds = np.concatenate([[0], new, [len(order)]])
+        first, end = bounds[:-1], bounds[1:]
+        sums = mass[end] - mass[first]
+        upper, lower, weights = [], [], []
+        by_query = np.searchsorted(query[first], np.arange(len(loss.scale) + 1))
+        for number, (lo, hi) in enumerate(itertools.pairwise(by_query)):
+            above, below = np.tril_indices(hi - lo, -1)
+            above, below = above + lo, below + lo
+            last = len(loss.table) - 1
+            pair = loss.table[
+                np.minimum(grades[first[above]], last), np.minimum(grades[first[below]], last)
+            ]
+            upper.append(np.stack([first[above], end[above]], axis=1))
+            lower.append(np.stack([first[below], end[below]], axis=1))
+            weights.append(loss.scale[number] * pair * sums[above] * sums[below])
+        couples = np.cumsum(np.concatenate(weights))
+        return cls(order, mass, np.concatenate(upper), np.concatenate(lower), couples)
+
+    def draw(self, random: np.random.RandomState, n: int) -> tuple[Int64Array, Int64Array]:
+        """Upper and lower rows of ``n`` pairs, with replacement."""
+        uniform = random.random_sample((3, n))
+        couple = np.searchsorted(self.couples, uniform[0] * self.total, side="right")
+        couple = np.minimum(couple, len(self.couples) - 1)
+        return self._row(self.upper[couple], uniform[1]), self._row(self.lower[couple], uniform[2])
+
+    def _row(self, places: Int64Array, uniform: Float64Array) -> Int64Array:
+        first, end = places.T
+        wanted = self.mass[first] + uniform * (self.mass[end] - self.mass[first])
+        found = np.searchsorted(self.mass, wanted, side="right") - 1
+        return self.order[np.clip(found, first, end - 1)]

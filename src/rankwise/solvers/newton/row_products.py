@@ -1,0 +1,160 @@
+"""Inner products between rows, from a kernel matrix or from columns, with their Newton systems.
+
+Only score differences within a query count and dual values sum to zero there, so a kernel matrix
+may be centred by query on both sides: that leaves scores (up to constants), norms and solutions as
+they are and makes conditionally definite kernels definite.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import get_lapack_funcs
+
+from rankwise.kernels.pairwise_absolute import expand_blocks, reduce_blocks
+from rankwise.runtime.threads import query_chunks
+from rankwise.solvers.least_squares.eigen_path import NEGATIVE_CUT
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS
+from rankwise.solvers.newton.proximal_newton import NewtonSystem
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+_potrf: Any = get_lapack_funcs("potrf", dtype=np.float64)
+_posv: Any = get_lapack_funcs("posv", dtype=np.float64)
+EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelProducts:
+    """A symmetric kernel matrix, positive semidefinite where dual values sum to zero.
+
+    Attributes
+    ----------
+    K : ndarray of shape (n_samples, n_samples), float64
+    """
+
+    K: Float64Array
+
+    def mean_diagonal(self) -> float:
+        return float(self.K.trace()) / len(self.K)
+
+    def apply(self, beta: Float64Array) -> Float64Array:
+        return self.K @ beta
+
+    def step(self, system: NewtonSystem) -> tuple[Float64Array, Float64Array]:
+        """Solve ``(K_AA + 2 lam tau / weight) xi = K (u - beta)`` with sum 0 in each block."""
+        rows, block_ptr = system.block_rows, system.point.block_ptr
+        n = len(rows) - len(block_ptr) + 1
+        matrix, vector = np.empty((n, n)), np.empty(n)
+        two_lam = 2.0 * system.lam
+        diagonal = (two_lam * system.tau) / system.block_weight
+        target = two_lam * system.score_residual
+        reduce_blocks(self.K, rows, diagonal, block_ptr, target, matrix, vector)
+        reduced = _solve_definite(matrix, vector)
+        xi = np.empty(len(rows))
+        expand_blocks(reduced, np.arange(len(rows)), block_ptr, xi)
+        per_row = np.bincount(rows, weights=xi, minlength=len(self.K))
+        return xi, system.score_residual - (self.K @ per_row) / two_lam
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnProducts:
+    """Rows of columns, ``K = X X'``; the step solves a system in the columns.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    """
+
+    X: Matrix
+
+    def mean_diagonal(self) -> float:
+        X = self.X
+        squares = X.multiply(X).sum() if sparse.issparse(X) else np.vdot(X, X)
+        return float(squares) / X.shape[0]
+
+    def apply(self, beta: Float64Array) -> Float64Array:
+        return np.asarray(self.X @ (self.X.T @ beta))
+
+    def step(self, system: NewtonSystem) -> tuple[Float64Array, Float64Array]:
+        """Solve ``(2 lam + X' H X) e = X' (u - beta)``; the scores change by ``X e``."""
+        block_ptr = system.point.block_ptr
+        d = self.X.shape[1]
+        matrix = np.zeros((d, d))
+        scale = system.block_weight / system.tau
+        for first, last in query_chunks(block_ptr, CHUNK_ROWS):
+            lo, hi = block_ptr[first], block_ptr[last]
+            rows = self.X[system.block_rows[lo:hi]]
+            block = rows.toarray() if sparse.issparse(rows) else rows
+            root = np.sqrt(scale[lo:hi])[:, None]
+            block = _centre(block, scale[lo:hi], block_ptr[first : last + 1] - lo) * root
+            matrix += block.T @ block
+        matrix.flat[:: d + 1] += 2.0 * system.lam
+        e = _solve_definite(matrix, np.asarray(self.X.T @ system.residual))
+        score_step = np.asarray(self.X @ e)
+        moved = score_step[system.block_rows][:, None]
+        return scale * _centre(moved, scale, block_ptr)[:, 0], score_step
+
+
+def kernel_products(
+    K: Float64Array, indptr: Int64Array, rows: Int64Array | None = None
+) -> KernelProducts:
+    """A kernel matrix, centred by query on both sides; K is not changed.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+    indptr : ndarray of shape (n_queries + 1,), int64
+        Queries of consecutive ``rows``.
+    rows : ndarray of int, optional
+        Rows and columns of K to take, in group order; None: all as they are.
+    """
+    K = np.array(K if rows is None else K[np.ix_(rows, rows)], dtype=np.float64, order="C")
+    for lo, hi in itertools.pairwise(indptr.tolist()):
+        if hi > lo:
+            K[lo:hi] -= K[lo:hi].mean(axis=0)
+    for lo, hi in itertools.pairwise(indptr.tolist()):
+        if hi > lo:
+            K[:, lo:hi] -= K[:, lo:hi].mean(axis=1)[:, None]
+    return KernelProducts(K)
+
+
+def column_products(X: Matrix, indptr: Int64Array, rows: Int64Array) -> ColumnProducts:
+    """Columns of ``X[rows]`` in float64; dense ones are centred by query. X is not changed."""
+    columns = X[rows].astype(np.float64, copy=False)
+    if sparse.issparse(columns):
+        return ColumnProducts(columns)
+    for lo, hi in itertools.pairwise(indptr.tolist()):
+        if hi > lo:
+            columns[lo:hi] -= columns[lo:hi].mean(axis=0)
+    return ColumnProducts(columns)
+
+
+def is_semidefinite(K: Float64Array) -> bool:
+    """Whether no eigenvalue of a symmetric matrix is below zero by more than ``NEGATIVE_CUT`` of
+    its largest entry; one Cholesky factorisation."""
+    shift = NEGATIVE_CUT * float(np.abs(K).max(initial=0.0)) + np.finfo(np.float64).tiny
+    _, info = _potrf((K + shift * np.eye(len(K))).T, lower=1, overwrite_a=1)
+    return info == 0
+
+
+def _centre(block: Float64Array, weight: Float64Array, block_ptr: Int64Array) -> Float64Array:
+    """Rows minus the weighted mean of their block."""
+    starts = block_ptr[:-1]
+    sums = np.add.reduceat(block * weight[:, None], starts, axis=0)
+    means = sums / np.add.reduceat(weight, starts)[:, None]
+    return block - np.repeat(means, np.diff(block_ptr), axis=0)
+
+
+def _solve_definite(matrix: Float64Array, vector: Float64Array) -> Float64Array:
+    """Cholesky on the lower triangle; a shift of rounding size where it breaks down."""
+    shift, size = 0.0, len(vector) * EPS * float(np.abs(matrix.diagonal()).max(initial=0.0))
+    while True:
+        shifted = matrix if shift == 0.0 else matrix + shift * np.eye(len(matrix))
+        _, solution, info = _posv(shifted.T, vector, lower=0)
+        if info == 0:
+            return solution
+        shift = max(100.0 * shift, size)

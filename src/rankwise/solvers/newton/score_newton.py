@@ -1,0 +1,351 @@
+"""Truncated Newton method for losses of linear scores plus a squared norm.
+
+Minimises ``P(w) = |w|^2 / 2 + C L(X w)`` where L is convex, adds over queries and is known by its
+value, gradient and curvature at scores. Newton steps are solved by conjugate gradients up to a
+share of the gradient [1]_; a line search on the scores alone, which cost no products with X,
+makes every step a descent. P is 1-strongly convex, so ``|P'(w)|^2 / 2`` bounds how far its value
+is above the minimum: the share of it in P is what is compared with the tolerance. Columns of large
+values magnify the gradient's rounding beyond that bound; where a step's gain is below the rounding
+of P and no longer shrinks the gradient, half the Newton decrement stands for the bound.
+
+Rows come in parts of whole queries that fit the cache: a part is read once for ``X v``, the
+curvature and ``X' h``. Parts are dealt to a fixed number of lanes whose sums are added in order,
+for the same bits on any number of threads.
+
+Complexity: a product of the second derivative with a vector is 4 N d operations and one pass over
+X; a handful of products a step, five to twenty steps.
+
+References
+----------
+.. [1] Lin, Weng & Keerthi, "Trust region Newton method for logistic regression", Journal of
+   Machine Learning Research 9 (2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.kernels.row_products import add_moments, add_transposed, times_vector
+from rankwise.runtime.threads import single_threaded_blas, thread_map
+from rankwise.solvers.result import SolveResult
+from rankwise.typing import Float64Array, Matrix
+
+N_LANES = 10
+FORCING = 0.1  # of the gradient's norm that conjugate gradients leave at most
+SUFFICIENT = 1e-4  # share of the slope that a step must gain
+HALVINGS = 40
+MOST_PRODUCTS = 500  # of conjugate gradients in one step
+# Gains below this share of P are judged by the slope at their end, which rounding blurs less: P is
+# convex, and its slope must have become flatter by this share.
+FINE, FLATTER = 1e-8, 0.8
+# Where even the gain of a full step is below this share of P, and does not halve the gradient, the
+# minimum is as near as numbers of this size allow.
+ROUNDING, SHRUNK = 1e-12, 0.25
+# Diagonals of the second derivative farther apart than this are from columns of different scale.
+UNEVEN = 1e6
+# From so many parts on, a share of them is solved first, roughly, for the start.
+MANY_PARTS, STRIDE, START_STEPS = 32, 8, 4
+# Below so many numbers in X, one thread is quicker.
+_SMALL = 2e5
+
+
+@dataclass(frozen=True)
+class ScoreResult(SolveResult):
+    """The solution w, and what it says of the scores.
+
+    Attributes
+    ----------
+    dual : ndarray of shape (n_samples,)
+        Coefficients a of the rows, ``w = X' a`` up to the gradient: minus C times the slopes.
+    objective : float
+    """
+
+    dual: Float64Array = field(default_factory=lambda: np.zeros(0))
+    objective: float = 0.0
+
+
+class ScoreLoss(Protocol):
+    """A loss of the scores of a part of the rows."""
+
+    def value_grad(self, scores: Float64Array, out: Float64Array) -> float: ...
+
+    def curvature(self, step: Float64Array, out: Float64Array) -> None: ...
+
+    def total_curvature(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class ScoreNewton:
+    """Solver of ``|w|^2 / 2 + C L(X w)``.
+
+    Attributes
+    ----------
+    tol : float
+        Largest ``|P'|^2 / 2`` as a share of P.
+    max_iter : int
+        Newton steps for each C.
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 200
+
+    def path(self, rows: LinearRows, Cs: Float64Array) -> list[ScoreResult]:
+        """Solutions for every C in the order given; each starts from the next smaller one.
+
+        Returns
+        -------
+        list of ScoreResult
+            ``x`` has shape (n_features,); ``history`` holds the relative gap at every step.
+        """
+        results: dict[int, ScoreResult] = {}
+        with single_threaded_blas():
+            w = self._start(rows, float(np.min(Cs)))
+            for index in np.argsort(Cs, kind="stable"):
+                results[int(index)] = self.solve(rows, float(Cs[index]), w)
+                w = results[int(index)].x
+        return [results[index] for index in range(len(Cs))]
+
+    def _start(self, rows: LinearRows, C: float) -> Float64Array:
+        """Near the solution: that of a share of many parts, whose loss counts as often."""
+        if rows.n_parts < MANY_PARTS:
+            return np.zeros(rows.n_features)
+        sample = rows.every(STRIDE)
+        C *= rows.n_samples / sample.n_samples
+        few = ScoreNewton(self.tol, min(START_STEPS, self.max_iter))
+        return few.solve(sample, C, np.zeros(rows.n_features)).x
+
+    def solve(self, rows: LinearRows, C: float, w: Float64Array) -> ScoreResult:
+        """Solution for one C from the start ``w``."""
+        scores = rows.scores(w)
+        loss, slopes = rows.value_grad(scores)
+        value = 0.5 * float(w @ w) + C * loss
+        gradient = w + C * rows.transposed(slopes)
+        history: list[float] = []
+        stalled, exhausted, slope = False, False, 0.0
+        while True:
+            history.append(0.5 * float(gradient @ gradient) / value if value > 0 else 0.0)
+            if exhausted:
+                history[-1] = min(history[-1], -0.5 * slope / value)
+            converged = exhausted or history[-1] <= self.tol
+            if converged or stalled or len(history) > self.max_iter:
+                n_iter, dual = len(history) - 1, -C * slopes
+                return ScoreResult(w, n_iter, converged, history[-1], history, dual, value)
+            diagonal = 1.0 + C * rows.diagonal()
+            step, score_step, solved = _direction(rows, C, gradient, diagonal)
+            slope = float(gradient @ step)
+            by_slope = -slope <= FINE * value
+            length, stalled = 1.0, True
+            for _ in range(HALVINGS):
+                next_w, next_scores = w + length * step, scores + length * score_step
+                loss, slopes = rows.value_grad(next_scores)
+                next_value = 0.5 * float(next_w @ next_w) + C * loss
+                if by_slope:
+                    ahead = float(next_w @ step) + C * float(slopes @ score_step)
+                    enough = ahead <= -FLATTER * slope
+                else:
+                    enough = next_value <= value + SUFFICIENT * length * slope
+                if enough:
+                    stalled = False
+                    break
+                length *= 0.5
+            if stalled:  # rounding: no step of the line gains any more
+                loss, slopes = rows.value_grad(scores)
+                continue
+            last = float(gradient @ gradient)
+            w, scores, value = next_w, next_scores, next_value
+            gradient = w + C * rows.transposed(slopes)
+            least = solved and -slope <= ROUNDING * value
+            exhausted = least and float(gradient @ gradient) > SHRUNK * last
+
+
+def _direction(
+    rows: LinearRows, C: float, gradient: Float64Array, diagonal: Float64Array
+) -> tuple[Float64Array, Float64Array, bool]:
+    """Newton step by preconditioned conjugate gradients, and the change of the scores.
+
+    The flag tells whether the step is as exact as asked for. Columns of very different scale are
+    measured in the norm of the preconditioner: the gradient's own norm is that of the largest.
+    """
+    uneven = float(diagonal.max(initial=1.0)) > UNEVEN * float(diagonal.min(initial=1.0))
+    step, score_step = np.zeros(len(gradient)), np.zeros(rows.n_samples)
+    residual = -gradient
+    enough = FORCING * float(np.linalg.norm(gradient))
+    conditioned = residual / diagonal
+    direction, energy = conditioned.copy(), float(residual @ conditioned)
+    little = FORCING**2 * energy
+    for _ in range(MOST_PRODUCTS):
+        curved, along = rows.curvature(direction)
+        curved = direction + C * curved
+        length = energy / float(direction @ curved)
+        step += length * direction
+        score_step += length * along
+        residual -= length * curved
+        if not uneven and float(np.linalg.norm(residual)) <= enough:
+            return step, score_step, True
+        conditioned = residual / diagonal
+        last, energy = energy, float(residual @ conditioned)
+        if uneven and energy <= little:
+            return step, score_step, True
+        direction = conditioned + (energy / last) * direction
+    return step, score_step, False
+
+
+class LinearRows:
+    """Rows of linear scores in parts, each with its loss.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+        Rows in group order.
+    bounds : sequence of (first row, row after the last)
+    losses : sequence of ScoreLoss
+        One for each part.
+    """
+
+    def __init__(
+        self, X: Matrix, bounds: Sequence[tuple[int, int]], losses: Sequence[ScoreLoss]
+    ) -> None:
+        self.n_samples, self.n_features = X.shape
+        self.X, self.bounds = X, bounds
+        self._parts = [
+            (slice(lo, hi), X[lo:hi], loss) for (lo, hi), loss in zip(bounds, losses, strict=True)
+        ]
+        size = X.nnz if sparse.issparse(X) else X.size
+        lanes = N_LANES if size > _SMALL else 1
+        self._lanes = [self._parts[lane::lanes] for lane in range(min(lanes, len(self._parts)))]
+        self._n_threads = None if lanes > 1 else 1
+
+    @property
+    def n_parts(self) -> int:
+        return len(self._parts)
+
+    def every(self, stride: int) -> LinearRows:
+        """The first of every ``stride`` parts, as rows of their own."""
+        parts = self._parts[::stride]
+        ends = np.cumsum([X.shape[0] for _, X, _ in parts])
+        other = copy(self)
+        vars(other).pop("_spread", None)  # of all rows, where it is known
+        other.n_samples = int(ends[-1])
+        other.bounds = [
+            (int(end) - X.shape[0], int(end)) for end, (_, X, _) in zip(ends, parts, strict=True)
+        ]
+        other._parts = [
+            (slice(lo, hi), X, loss)
+            for (lo, hi), (_, X, loss) in zip(other.bounds, parts, strict=True)
+        ]
+        other._lanes = [other._parts[lane :: len(self._lanes)] for lane in range(len(self._lanes))]
+        return other
+
+    def with_losses(self, losses: Sequence[ScoreLoss]) -> LinearRows:
+        """The same rows with other losses of the same parts."""
+        other = copy(self)
+        other._parts = [
+            (place, X, loss) for (place, X, _), loss in zip(self._parts, losses, strict=True)
+        ]
+        lanes = len(self._lanes)
+        other._lanes = [other._parts[lane::lanes] for lane in range(lanes)]
+        return other
+
+    def scores(self, w: Float64Array) -> Float64Array:
+        """``X w``, shape (n_samples,)."""
+        out = np.empty(self.n_samples)
+
+        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> None:
+            for place, X, _ in lane:
+                _times_vector(X, w, out[place])
+
+        thread_map(run, self._lanes, self._n_threads)
+        return out
+
+    def value_grad(self, scores: Float64Array) -> tuple[float, Float64Array]:
+        """Value of the loss and its gradient with respect to the scores."""
+        out = np.empty(self.n_samples)
+
+        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> float:
+            return sum(loss.value_grad(scores[place], out[place]) for place, _, loss in lane)
+
+        return sum(thread_map(run, self._lanes, self._n_threads)), out
+
+    def transposed(self, slopes: Float64Array) -> Float64Array:
+        """``X' slopes``, shape (n_features,)."""
+
+        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> Float64Array:
+            total = np.zeros(self.n_features)
+            for place, X, _ in lane:
+                _add_transposed(X, slopes[place], total)
+            return total
+
+        return np.sum(thread_map(run, self._lanes, self._n_threads), axis=0)
+
+    def curvature(self, v: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """``X' H X v`` for the curvature H at the point last visited, and ``X v``."""
+        along = np.empty(self.n_samples)
+
+        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> Float64Array:
+            total = np.zeros(self.n_features)
+            for place, X, loss in lane:
+                step = along[place]
+                _times_vector(X, v, step)
+                curved = np.empty(len(step))
+                loss.curvature(step, curved)
+                _add_transposed(X, curved, total)
+            return total
+
+        return np.sum(thread_map(run, self._lanes, self._n_threads), axis=0), along
+
+    def diagonal(self) -> Float64Array:
+        """Near the diagonal of ``X' H X``: mean curvature of a row times the column's spread."""
+        total = sum(loss.total_curvature() for _, _, loss in self._parts)
+        return total / max(self.n_samples, 1) * self._spread
+
+    @cached_property
+    def _spread(self) -> Float64Array:
+        """Sum of squares of every column around its mean within each part, of many by a share."""
+        if self.n_parts >= MANY_PARTS:
+            sample = self.every(STRIDE)
+            return sample._spread * (self.n_samples / sample.n_samples)
+
+        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> Float64Array:
+            total = np.zeros(self.n_features)
+            for _, X, _ in lane:
+                sums, squares = _moments(X)
+                total += squares - sums**2 / max(1, X.shape[0])
+            return total
+
+        sums = np.sum(thread_map(run, self._lanes, self._n_threads), axis=0)
+        return np.maximum(sums, 0.0)
+
+
+def _times_vector(X: Matrix, w: Float64Array, out: Float64Array) -> None:
+    if sparse.issparse(X):
+        out[:] = X @ w
+    else:
+        times_vector(X, w, out)
+
+
+def _add_transposed(X: Matrix, h: Float64Array, out: Float64Array) -> None:
+    if sparse.issparse(X):
+        out += X.T @ h
+    else:
+        add_transposed(X, h, out)
+
+
+def _moments(X: Matrix) -> tuple[Float64Array, Float64Array]:
+    if sparse.issparse(X):
+        squares = np.bincount(
+            X.indices, weights=np.square(X.data, dtype=float), minlength=X.shape[1]
+        )
+        return np.asarray(X.sum(axis=0, dtype=float)).ravel(), squares
+    sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    add_moments(X, sums, squares)
+    if not np.isfinite(squares).all():  # float32 squares overflow long before float64 ones
+        sums[:], squares[:] = 0.0, 0.0
+        add_moments(X.astype(np.float64), sums, squares)
+    return sums, squares

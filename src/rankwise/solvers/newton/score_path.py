@@ -1,0 +1,212 @@
+"""The path of a ranker whose loss is of scores: on columns or on a kernel, for rows or folds."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import get_lapack_funcs
+
+from rankwise.groups import QueryGroups
+from rankwise.kernels.row_products import add_within
+from rankwise.metrics.measure import Measure
+from rankwise.runtime.threads import query_chunks, thread_imap
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS
+from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.solvers.newton.pairwise_absolute_path import SolvedPath
+from rankwise.solvers.newton.row_products import kernel_products
+from rankwise.solvers.newton.score_newton import LinearRows, ScoreLoss, ScoreResult
+from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+_pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
+# Rows are merged and put in an order of their own below so many numbers: the result then has the
+# same bits for any order of the input. Beyond, rounding depends on it.
+LARGEST_MERGED = 5e6
+# A column whose values are so many times as large as its spread within queries, and so large at
+# all, is centred: a Unix time, say.
+FAR = 1e3
+# Differences within queries beyond it have squares that overflow.
+LARGEST_DIFFERENCE = 2.0**512
+
+
+class Loss(Protocol):
+    """A loss of the scores of whole queries, rows in group order."""
+
+    def part(self, first: int, last: int) -> ScoreLoss: ...
+
+
+class ScoreProblem(Protocol):
+    """A loss before the rows are known, and its solver."""
+
+    def loss(
+        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
+    ) -> Any: ...
+
+    def path(
+        self, loss: Any, rows: LinearRows, queries: Sequence[tuple[int, int]], Cs: Float64Array
+    ) -> list[ScoreResult]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreFit(SolvedPath):
+    """Solutions on all rows, and the loss that they minimise."""
+
+    loss: Loss
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePath:
+    """``|f|^2 / 2 + C L(f)`` for a grid of C.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+        Rows as the user gave them: which of them are equal.
+    y : ndarray of shape (n_samples,)
+    groups : QueryGroups
+    sample_weight : ndarray of shape (n_samples,) or None
+    values : ndarray or CSR
+        Columns of every row, (n_samples, n_columns), or kernel values, (n_samples, n_samples).
+    is_kernel : bool
+    Cs : ndarray of shape (n_C,)
+    problem : ScoreProblem
+    """
+
+    X: Matrix
+    y: Float64Array
+    groups: QueryGroups
+    sample_weight: Float64Array | None
+    values: Matrix
+    is_kernel: bool
+    Cs: Float64Array
+    problem: ScoreProblem
+
+    def fit(self) -> ScoreFit:
+        """Coefficients of the columns (or of the rows) for every C, from all rows."""
+        if not self.is_kernel:
+            check_squares(self.values, self.groups)
+        coefs, results, loss = self._solve(np.arange(len(self.y)))
+        return ScoreFit([coefs], None, None, results, loss)
+
+    def split_scores(
+        self, measure: Measure, splits: Sequence[tuple[Int64Array, Int64Array]]
+    ) -> Float64Array:
+        """Mean of the measure on each split's test rows, shape (n_splits, n_C)."""
+
+        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
+            train, test = split
+            scores = np.asarray(self.values[test] @ self._solve(train)[0].T)
+            groups = self.groups.take(test)
+            return mean_defined(per_query(measure, self.y[test], scores, groups))
+
+        n_threads = None if len(self.y) > 500 else 1
+        return np.stack(list(thread_imap(held_out, splits, n_threads)))
+
+    def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[ScoreResult], Loss]:
+        taken = self._take(rows)
+        if self.is_kernel:
+            values = kernel_factor(kernel_products(self.values, taken.indptr, taken.rows).K)
+        elif len(taken.rows) == len(self.y) and (np.diff(taken.rows) == 1).all():
+            values = self.values
+        else:
+            values = self.values[taken.rows]
+        if not self.is_kernel:
+            values = centre_far_columns(values, taken.indptr)
+        loss: Loss = self.problem.loss(values, taken.indptr, self.y[taken.rows], taken.weight)
+        chunks = query_chunks(taken.indptr, CHUNK_ROWS)
+        bounds = [(int(taken.indptr[a]), int(taken.indptr[b])) for a, b in chunks]
+        linear = LinearRows(values, bounds, [loss.part(a, b) for a, b in chunks])
+        results = self.problem.path(loss, linear, chunks, self.Cs)
+        if not self.is_kernel:
+            return np.stack([result.x for result in results]), results, loss
+        coefs = np.zeros((len(self.Cs), len(self.y)))
+        dual = np.stack([result.dual for result in results])
+        coefs[:, rows] = dual[:, taken.position] * taken.share
+        return coefs, results, loss
+
+    def _take(self, rows: Int64Array) -> Taken:
+        groups = self.groups if len(rows) == len(self.y) else self.groups.take(rows)
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        size = self.X.nnz if sparse.issparse(self.X) else self.X.size
+        if size * (len(rows) / max(1, len(self.y))) <= LARGEST_MERGED or self.is_kernel:
+            merged = merge_rows(self.X[rows], self.y[rows], groups, weight)
+            return Taken(
+                rows[merged.rows], merged.indptr, merged.weight, merged.position, merged.share
+            )
+        order = groups.rows(np.arange(groups.n_queries))
+        weight = np.ones(len(rows)) if weight is None else weight[order]
+        return Taken(rows[order], groups.indptr, weight, np.argsort(order), np.ones(len(rows)))
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """Rows to solve for in group order, see :mod:`rankwise.solvers.newton.merged_rows`."""
+
+    rows: Int64Array
+    indptr: Int64Array
+    weight: Float64Array
+    position: Int64Array
+    share: Float64Array
+
+
+def check_squares(values: Matrix, groups: QueryGroups) -> None:
+    """Raise FloatingPointError where squares of centred columns overflow.
+
+    The solvers would find out, but only after their kernels have been compiled.
+    """
+    if sparse.issparse(values):
+        overflows = float(np.abs(values.data).max(initial=0.0)) >= LARGEST_DIFFERENCE
+    else:
+        half = 0.5 * LARGEST_DIFFERENCE
+        largest = np.maximum(values.max(axis=0), -values.min(axis=0)).astype(np.float64)
+        large = np.flatnonzero(largest >= half)
+        order = groups.rows(np.arange(groups.n_queries))
+        rows = 0.5 * values[np.ix_(order, large)].astype(np.float64)
+        highest, lowest = (
+            part.reduceat(rows, groups.indptr[:-1]) for part in (np.maximum, np.minimum)
+        )
+        overflows = (highest - lowest >= half).any()
+    if overflows:
+        raise FloatingPointError("squares of the columns overflow")
+
+
+def centre_far_columns(values: Matrix, indptr: Int64Array) -> Matrix:
+    """The rows with columns that are far from zero centred within each query.
+
+    Losses of score differences within queries do not feel the shift. Products of such columns
+    otherwise lose the digits of the differences, and Newton steps go astray. Sparse rows stay as
+    they are, and so do rows without such a column.
+    """
+    if sparse.issparse(values):
+        return values
+    squares, largest = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    add_within(values, indptr, squares, largest)
+    spread = np.sqrt(squares / max(1, len(values)))
+    far = np.flatnonzero((largest > FAR) & (largest > FAR * spread))
+    if not len(far):
+        return values
+    centred = values.copy()
+    for lo, hi in itertools.pairwise(indptr.tolist()):
+        if hi > lo:
+            rows = values[lo:hi, far] - values[lo, far].astype(np.float64)
+            centred[lo:hi, far] = rows - rows.mean(axis=0)
+    return centred
+
+
+def kernel_factor(K: Float64Array) -> Float64Array:
+    """U of as few columns as the rank with ``U U' = K``, by pivoted Cholesky; O(N r^2).
+
+    K must be positive semidefinite; what is below rounding of its largest entry is left out.
+    """
+    if not len(K):
+        return np.zeros((0, 0))
+    tol = len(K) * np.finfo(np.float64).eps * max(float(K.diagonal().max()), 0.0)
+    factor, pivots, rank, _ = _pstrf(K, tol=tol, lower=1)
+    U = np.empty((len(K), rank))
+    U[pivots - 1] = np.tril(factor)[:, :rank]
+    return U

@@ -1,0 +1,201 @@
+"""The path of epsilon-SVR for a ranker: LIBSVM on kernels, proximal Newton steps on columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.svm import SVR
+
+from rankwise.features.kernel import Kernel, check_symmetric
+from rankwise.groups import QueryGroups
+from rankwise.losses.pointwise_absolute import PointwiseAbsolute
+from rankwise.metrics.measure import Measure
+from rankwise.runtime.finite import foreign_range
+from rankwise.runtime.threads import thread_imap
+from rankwise.solvers.least_squares.gram import Problem
+from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
+from rankwise.solvers.newton.pairwise_absolute_path import SolvedPath
+from rankwise.solvers.newton.proximal_newton import ProximalNewton
+from rankwise.solvers.newton.row_products import column_products
+from rankwise.solvers.result import SolveResult
+from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+# LIBSVM's own kernels, which it evaluates as it needs them, and what they are called there.
+BUILT_IN = {"linear": "linear", "rbf": "rbf", "polynomial": "poly", "sigmoid": "sigmoid"}
+CACHE_MEGABYTES = 500
+SLICE_ROWS = 512
+
+
+@dataclass(frozen=True, eq=False)
+class SupportVectorFit(SolvedPath):
+    """Solutions for every C.
+
+    Attributes
+    ----------
+    coefs : list of one ndarray
+        Weights of the columns, (n_C, n_features) (linear kernel), or of the rows, (n_C, n_samples).
+    intercepts : ndarray of shape (n_C,)
+    supports : list of n_C int64 arrays
+        Rows whose weight is not zero, in an order that depends on their content alone.
+    """
+
+    intercepts: Float64Array
+    supports: Sequence[Int64Array]
+
+
+@dataclass(frozen=True, eq=False)
+class SupportVectorPath:
+    """Absolute residuals beyond epsilon, plus half a squared norm, for a grid of C.
+
+    Attributes
+    ----------
+    problem : Problem
+        Rows, targets and weights; queries only say what is measured together.
+    kernel : Kernel
+    kept : ndarray of bool, or None
+        Rows passed to ``fit`` that have a weight; None: all. They are columns of what a
+        precomputed kernel gets.
+    C : ndarray of shape (n_C,)
+    epsilon, tol : float
+    max_iter : int or None
+    max_bytes : int
+    """
+
+    problem: Problem
+    kernel: Kernel
+    kept: Any
+    C: Float64Array
+    epsilon: float
+    tol: float
+    max_iter: int | None
+    max_bytes: int
+
+    def fit(self) -> SupportVectorFit:
+        """Solutions for every C, from all rows."""
+        return self._solve(np.arange(len(self.problem.y)))
+
+    def split_scores(
+        self, measure: Measure, splits: Sequence[tuple[Int64Array, Int64Array]]
+    ) -> Float64Array:
+        """Mean of the measure on each split's test rows, shape (n_splits, n_C)."""
+        problem = self.problem
+
+        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
+            train, test = split
+            scores = self.scores(problem.X[test], self._solve(train))
+            groups = problem.groups.take(test)
+            return mean_defined(per_query(measure, problem.y[test], scores, groups))
+
+        n_threads = None if len(problem.y) > 500 else 1
+        return np.stack(list(thread_imap(held_out, splits, n_threads)))
+
+    def scores(self, X: Matrix, fit: SupportVectorFit) -> Float64Array:
+        """Scores of new rows under every solution, shape (n_rows, n_C)."""
+        coefs = fit.coefs[0]
+        if self.kernel.name == "linear":
+            return np.asarray(X @ coefs.T) + fit.intercepts
+        X = X.astype(np.float64, copy=False)
+        if self.kernel.name == "precomputed":
+            columns = X if self.kept is None else X[:, self.kept]
+            return np.asarray(columns @ coefs.T) + fit.intercepts
+        used = np.flatnonzero(coefs.any(axis=0))
+        rows = self.problem.X[used].astype(np.float64, copy=False)
+        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
+        parts = [
+            np.asarray(self.kernel(X[lo : lo + size], rows)) @ coefs[:, used].T
+            for lo in range(0, X.shape[0], size)
+        ]
+        return np.concatenate(parts) + fit.intercepts
+
+    def _solve(self, rows: Int64Array) -> SupportVectorFit:
+        problem = self.problem
+        weight = None if problem.sample_weight is None else problem.sample_weight[rows]
+        X, y = problem.X[rows], problem.y[rows]
+        merged = merge_rows(X, y, QueryGroups.single(len(rows)), weight)
+        if self.kernel.name == "linear" and len(merged.rows) >= X.shape[1]:
+            return self._on_columns(X, y, merged)
+        given = self._given(X[merged.rows].astype(np.float64), rows[merged.rows])
+        with foreign_range():
+            machines = [
+                self._machine(float(C)).fit(given, y[merged.rows], sample_weight=merged.weight)
+                for C in self.C
+            ]
+        n_coefs = X.shape[1] if self.kernel.name == "linear" else len(problem.y)
+        coefs, supports = np.zeros((len(machines), n_coefs)), []
+        for coef, machine in zip(coefs, machines, strict=True):
+            support, dual = np.asarray(machine.support_), _dense(machine.dual_coef_).ravel()
+            supports.append(rows[merged.rows[support]])
+            if self.kernel.name == "linear":
+                coef[:] = np.asarray(X[merged.rows[support]].T @ dual)
+            elif self.kernel.name == "precomputed":
+                full = np.zeros(len(merged.rows))
+                full[support] = dual
+                coef[rows] = full[merged.position] * merged.share
+            else:
+                coef[supports[-1]] = dual
+        results = [
+            SolveResult(coef, max(1, int(machine.n_iter_)), machine.fit_status_ == 0, np.nan)
+            for coef, machine in zip(coefs, machines, strict=True)
+        ]
+        intercepts = np.array([float(machine.intercept_[0]) for machine in machines])
+        return SupportVectorFit([coefs], None, None, results, intercepts, supports)
+
+    def _on_columns(self, X: Matrix, y: Float64Array, merged: MergedRows) -> SupportVectorFit:
+        """The linear kernel on the columns of X."""
+        y = y[merged.rows]
+        loss = PointwiseAbsolute(merged.weight, self.epsilon)
+        columns = column_products(X, merged.indptr, merged.rows)
+        solver = ProximalNewton(1e-2 * self.tol, self.max_iter or 1000)
+        results = solver.path(loss, y, columns, 0.5 / self.C)
+        coefs = np.stack([np.asarray(columns.X.T @ result.x) for result in results])
+        scores = np.asarray(X @ coefs.T)[merged.rows]
+        intercepts = np.array([loss.intercept(y - column) for column in scores.T])
+        return SupportVectorFit([coefs], None, None, results, intercepts, [])
+
+    def _given(self, X: Matrix, columns: Int64Array) -> Any:
+        """What LIBSVM gets: rows, or the kernel between them."""
+        if self.kernel.name == "precomputed":
+            K = X[:, columns if self.kept is None else np.flatnonzero(self.kept)[columns]]
+            check_symmetric(K, "precomputed")
+            return K
+        return self._filled(X) if self.kernel.name in BUILT_IN else self._matrix(X)
+
+    def _machine(self, C: float) -> SVR:
+        gamma: Any = self.kernel.gamma or 1.0
+        return SVR(
+            kernel=BUILT_IN.get(self.kernel.name, "precomputed"),
+            gamma=gamma,
+            degree=self.kernel.degree,
+            coef0=self.kernel.coef0,
+            C=C,
+            epsilon=self.epsilon,
+            tol=self.tol,
+            max_iter=self.max_iter or -1,
+            cache_size=CACHE_MEGABYTES,
+        )
+
+    def _filled(self, X: Matrix) -> Matrix:
+        """Sparse rows as an array where it fits: LIBSVM rounds its sparse products otherwise."""
+        return _dense(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
+
+    def _matrix(self, X: Matrix) -> Float64Array:
+        needed = 8 * X.shape[0] ** 2
+        if needed > self.max_bytes:
+            raise ValueError(
+                f"max_bytes={self.max_bytes} is less than the {needed} bytes of the kernel matrix "
+                f"of {X.shape[0]} distinct rows. Raise max_bytes, or use one of the kernels that "
+                f"need none: {', '.join(BUILT_IN)}."
+            )
+        K = np.asarray(self.kernel(X, X), dtype=np.float64)
+        if self.kernel.function is not None:  # the named ones are symmetric
+            check_symmetric(K, self.kernel.function)
+        return K
+
+
+def _dense(values: Any) -> Any:
+    return values.toarray() if sparse.issparse(values) else values

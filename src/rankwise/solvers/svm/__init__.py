@@ -1,0 +1,1 @@
+"""Support vector machines with ordered thresholds: dual descent, minimal optimisation."""

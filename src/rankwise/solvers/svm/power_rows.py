@@ -1,0 +1,146 @@
+"""Rows whose columns are the powers of their features, none of which is stored.
+
+With t the features divided by a scale, the columns are ``t, t^2, ..., t^degree``, power by power.
+Products with the rows read the features once; only a few rows at a time are ever written out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.kernels import ordinal_descent as kernels
+from rankwise.runtime.threads import thread_map
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+CHUNK_ROWS = 4096
+# Below so many numbers in X, one thread is quicker.
+_SMALL = 1e6
+
+
+class PowerRows:
+    """Some rows of a matrix, in an order, with the powers of their features.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+        float32 or float64.
+    degree : int >= 1
+    inverse : ndarray of shape (n_features,), optional
+        What features are multiplied with before; None: ones.
+    rows : ndarray of int64 of shape (n_samples,), optional
+        None: all, in their order.
+
+    Attributes
+    ----------
+    n_samples, n_columns : int
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        degree: int,
+        inverse: Float64Array | None = None,
+        rows: Int64Array | None = None,
+    ) -> None:
+        self._rows = np.arange(X.shape[0]) if rows is None else rows
+        self.degree, self.n_features = degree, X.shape[1]
+        self.n_samples, self.n_columns = len(self._rows), degree * X.shape[1]
+        self._inverse = np.ones(X.shape[1]) if inverse is None else inverse
+        self._sparse = sparse.issparse(X)
+        self._given = X
+        self._X: Any = (X.data, X.indices, X.indptr) if self._sparse else np.ascontiguousarray(X)
+        size = X.nnz if self._sparse else X.size
+        self._n_threads = None if size > _SMALL else 1
+
+    @cached_property
+    def norms(self) -> Float64Array:
+        """Squared norms of the rows, shape (n_samples,)."""
+        out = np.empty(self.n_samples)
+        of_norms = kernels.norms_csr if self._sparse else kernels.norms_rows
+        self._by_chunk(lambda at: of_norms(self._X, *self._of(at), self.degree, out[at]))
+        return out
+
+    def scores(self, w: Float64Array) -> Float64Array:
+        """Products of all rows with weights of shape (n_columns,); shape (n_samples,)."""
+        out, table = np.empty(self.n_samples), self.table(w)
+        times = kernels.scores_csr if self._sparse else kernels.scores_rows
+        self._by_chunk(lambda at: times(self._X, *self._of(at), table, out[at]))
+        return out
+
+    def transposed(self, factors: Float64Array) -> Float64Array:
+        """Sum of the rows, each times its factor, shape (n_columns,)."""
+        add = kernels.add_csr if self._sparse else kernels.add_rows
+
+        def part(at: slice) -> Float64Array:
+            table = np.zeros_like(self.table(np.zeros(self.n_columns)))
+            add(self._X, *self._of(at), factors[at], table)
+            return table
+
+        # Few sums at a time: one for each chunk would not fit with many columns.
+        total = np.zeros(self.n_columns)
+        chunks = self._chunks()
+        for first in range(0, len(chunks), 16):
+            for table in thread_map(part, chunks[first : first + 16], self._n_threads):
+                total += self.weights(table)
+        return total
+
+    def expanded(self, which: Int64Array) -> Float64Array:
+        """Columns of some rows, numbered as here, shape (n_which, n_columns), float64."""
+        block = self._given[self._rows[which]]
+        t = block.toarray() if self._sparse else block
+        t = t.astype(np.float64) * self._inverse
+        out = np.empty((len(which), self.n_columns))
+        power = out[:, : self.n_features]
+        power[:] = t
+        for p in range(1, self.degree):
+            following = out[:, p * self.n_features : (p + 1) * self.n_features]
+            np.multiply(power, t, out=following)
+            power = following
+        return out
+
+    def descend(
+        self,
+        order: Int64Array,
+        codes: Int64Array,
+        weight: Float64Array,
+        state: tuple[Float64Array, Float64Array, Float64Array],
+        squared: bool,
+        slack: float,
+    ) -> tuple[int, float, float]:
+        """One pass of coordinate descent; ``state`` begins with a :meth:`table` of weights."""
+        descend = kernels.descend_csr if self._sparse else kernels.descend_rows
+        return descend(
+            self._X,
+            self._inverse,
+            self._rows,
+            order,
+            codes,
+            weight,
+            self.norms,
+            state,
+            squared,
+            slack,
+        )
+
+    def table(self, w: Float64Array) -> Float64Array:
+        """Weights (n_columns,) in the shape that the kernels take; a copy."""
+        table = w.reshape(self.degree, self.n_features)
+        return np.array(table.T if self._sparse else table, order="C")
+
+    def weights(self, table: Float64Array) -> Float64Array:
+        """Back from :meth:`table`."""
+        return (table.T if self._sparse else table).ravel()
+
+    def _of(self, at: slice) -> tuple[Float64Array, Int64Array]:
+        return self._inverse, self._rows[at]
+
+    def _chunks(self) -> list[slice]:
+        return [slice(lo, lo + CHUNK_ROWS) for lo in range(0, self.n_samples, CHUNK_ROWS)]
+
+    def _by_chunk(self, work: Callable[[slice], None]) -> None:
+        thread_map(work, self._chunks(), self._n_threads)

@@ -1,0 +1,272 @@
+"""A stream whose chunks are checked like the rows of ``fit``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.checks.row_hash import LeastRows
+from rankwise.checks.rows import FitData, check_fit, check_weight
+from rankwise.groups import QueryGroups
+from rankwise.metrics.default import default_score_name, is_graded
+from rankwise.streams.query_cutting import QueryNumbers, join_ids, join_rows, plain_id
+from rankwise.streams.row_stream import Chunk, RowStream
+from rankwise.typing import Int64Array, Matrix
+
+_NO_ROW = "sample_weight must not be all zero: no row is left to fit."
+
+
+@dataclass(frozen=True)
+class StreamData(FitData):
+    """The first rows of a stream of more, in the place of all rows.
+
+    Designs and problems are made from them as from all rows; what is summed comes from
+    ``stream``.
+    """
+
+    stream: CheckedStream | None = None
+
+    @property
+    def checked(self) -> CheckedStream:
+        """The stream, from its start."""
+        assert self.stream is not None
+        return self.stream
+
+
+class CheckedStream:
+    """Chunks of a stream, checked and grouped by query, on behalf of an estimator.
+
+    The first pass sets the estimator's ``n_features_in_``, ``feature_names_in_`` and
+    ``fit_fingerprint_``, chunk by chunk.
+
+    Parameters
+    ----------
+    estimator : estimator
+    rows : RowStream
+    like : matrix without rows, optional
+        The stream is a part (maybe empty) of what the estimator knows already, of this type.
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows of positive weight, once a pass is over.
+    graded : bool
+        Whether all labels so far are relevance grades.
+    has_qid : bool or None
+        Whether chunks have query ids; None before the first one.
+    """
+
+    def __init__(self, estimator: Any, rows: RowStream, *, like: Matrix | None = None) -> None:
+        self.n_samples = 0
+        self.graded = True
+        self.has_qid: bool | None = None
+        self._estimator, self._rows, self._like = estimator, rows, like
+        self._first: Iterator[FitData] | None = self._pass(first=True)
+        self._head: list[FitData] = []
+        self._exhausted = False
+
+    def head(self, n_rows: int) -> FitData:
+        """The first ``n_rows`` rows as :class:`StreamData`; all rows where there are no more."""
+        assert self._first is not None
+        while not self._exhausted and sum(len(data.y) for data in self._head) < n_rows:
+            data = next(self._first, None)
+            if data is None:
+                self._exhausted = True
+            else:
+                self._head.append(data)
+        if self._exhausted:
+            return _join(self._head)
+        head = _join(self._head, n_rows)
+        return StreamData(head.X, head.y, head.groups, head.sample_weight, None, stream=self)
+
+    @property
+    def n_known(self) -> int | None:
+        """Number of rows where it is known: rows without weight do not count."""
+        head_is_weighted = any(data.sample_weight is not None for data in self._head)
+        return self.n_samples or (None if head_is_weighted else self._rows.n_samples)
+
+    def all_rows(self, n_rows: int) -> FitData | None:
+        """All rows where there are fewer than ``n_rows``, asked before the first pass."""
+        if self._first is None:
+            return None
+        data = self.head(n_rows)
+        return None if isinstance(data, StreamData) else data
+
+    @property
+    def score_name(self) -> str:
+        """Name of the default measure of all labels so far."""
+        return default_score_name(np.zeros(1) if self.graded else np.array([-1.0]))
+
+    def chunks(self) -> Iterator[FitData]:
+        """All chunks, grouped by query; the first call goes on behind the head."""
+        if self._first is None:
+            yield from self._pass(first=False)
+            return
+        rest, self._first = self._first, None
+        head, self._head = self._head, []
+        while head:
+            yield head.pop(0)
+        yield from rest
+
+    def queries(self) -> tuple[np.ndarray[Any, Any], int]:
+        """Ids of all queries in order of appearance, and the number of rows; a pass of its own.
+
+        Raises
+        ------
+        ValueError
+            When the rows of a query are apart, or the stream can be read but once.
+        """
+        numbers, n_rows, row = QueryNumbers(), 0, 0
+        for chunk in self._rows.keys():  # noqa: SIM118 (a stream's keys are chunks)
+            if not chunk.n_rows:
+                continue
+            try:
+                kept = _kept(chunk)
+                groups = _groups(chunk, self._note_qid(chunk))
+                if kept is not None:
+                    groups = groups.take(kept)
+                if groups.n_samples:
+                    numbers.add(groups.ids[_order_of_queries(groups, numbers.last)])
+            except (ValueError, TypeError) as error:
+                raise _placed(error, row) from None
+            n_rows += groups.n_samples
+            row += chunk.n_rows
+        if not n_rows and self._like is None:
+            raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
+        return numbers.ids(), n_rows
+
+    def sample(self, draws: Sequence[LeastRows]) -> Matrix:
+        """The rows that each of the draws keeps, one below the other; a pass of its own."""
+        for data in self._pass(first=False):
+            for draw in draws:
+                draw.add(data.X)
+        return join_rows([draw.rows() for draw in draws])
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the rows of the first pass."""
+        known = getattr(self._estimator, "fit_fingerprint_", None)
+        return "" if known is None else known["sha256"]
+
+    def _pass(self, *, first: bool) -> Iterator[FitData]:
+        estimator, row, kept_rows, last = self._estimator, 0, 0, None
+        known = None if first else estimator.fit_fingerprint_
+        like = self._like
+        for chunk in self._rows:
+            if not chunk.n_rows:
+                continue
+            self._note_qid(chunk)
+            try:
+                data = check_fit(
+                    estimator,
+                    chunk.X,
+                    chunk.y,
+                    chunk.qid,
+                    chunk.sample_weight,
+                    reset=first and row == 0 and self._like is None,
+                    names=chunk.feature_names,
+                    part=True,
+                )
+            except (ValueError, TypeError) as error:
+                raise _placed(error, row) from None
+            if known is not None:
+                estimator.fit_fingerprint_ = known
+            elif last is not None and len(data.y) and last in set(data.groups.ids.tolist()):
+                estimator.fit_fingerprint_["n_queries"] -= 1
+            data = replace(data, X=_as_type(data.X, like, row))
+            like = data.X[:1].copy() if like is None else like
+            row += chunk.n_rows
+            if not len(data.y):
+                continue
+            kept_rows += len(data.y)
+            self.graded = self.graded and is_graded(data.y)
+            data = grouped(data, last)
+            last = plain_id(data.groups.ids[-1])
+            yield data
+        if not kept_rows and self._like is None:
+            raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
+        self.n_samples = kept_rows
+
+    def _note_qid(self, chunk: Chunk) -> bool:
+        """Whether there is a qid, which all chunks must have or none."""
+        has_qid = chunk.qid is not None
+        if self.has_qid is None:
+            self.has_qid = has_qid
+        elif self.has_qid != has_qid:
+            raise ValueError(
+                "qid must be given in every chunk or in none. Without it all rows are one query."
+            )
+        return has_qid
+
+
+def _join(parts: list[FitData], most: int | None = None) -> FitData:
+    """One table of all parts, or of their first ``most`` rows."""
+    weight = None
+    if any(part.sample_weight is not None for part in parts):
+        weights = [
+            np.ones(len(part.y)) if part.sample_weight is None else part.sample_weight
+            for part in parts
+        ]
+        weight = np.concatenate(weights)[:most]
+    y = np.concatenate([part.y for part in parts])[:most]
+    ids = join_ids([part.groups.row_ids() for part in parts])[:most]
+    X, left = [], len(y)
+    for part in parts:
+        X.append(part.X[:left])
+        left -= X[-1].shape[0]
+    return FitData(join_rows(X), y, QueryGroups.from_qid(ids, len(y)), weight)
+
+
+def grouped(data: FitData, last: Any) -> FitData:
+    """The rows query by query: first the one that goes on, at the end that of the last row."""
+    groups = data.groups
+    queries = _order_of_queries(groups, last)
+    if groups.order is None and (np.diff(queries) == 1).all():
+        return data
+    rows, grouped = groups.subset(queries)
+    weight = None if data.sample_weight is None else data.sample_weight[rows]
+    return FitData(data.X[rows], data.y[rows], grouped, weight)
+
+
+def _order_of_queries(groups: QueryGroups, last: Any) -> Int64Array:
+    queries = list(range(groups.n_queries))
+    if groups.order is not None:
+        of_last_row = int(np.flatnonzero(groups.order == groups.n_samples - 1)[0])
+        end = int(np.searchsorted(groups.indptr, of_last_row, side="right")) - 1
+        queries.append(queries.pop(end))
+    goes_on = [query for query in queries if plain_id(groups.ids[query]) == last]
+    return np.array([*goes_on, *(q for q in queries if q not in goes_on)], dtype=np.int64)
+
+
+def _groups(chunk: Chunk, has_qid: bool) -> QueryGroups:
+    return QueryGroups.from_qid(chunk.qid if has_qid else None, chunk.n_rows)
+
+
+def _kept(chunk: Chunk) -> np.ndarray[Any, Any] | None:
+    """Which rows have a positive weight; None: all."""
+    if chunk.sample_weight is None:
+        return None
+    return check_weight(chunk.sample_weight, chunk.n_rows, part=True) > 0
+
+
+def _as_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:
+    """X like the first chunk: what concatenating all chunks would give."""
+    if first is None or (X.dtype == first.dtype and sparse.issparse(X) == sparse.issparse(first)):
+        return X
+    if sparse.issparse(X) == sparse.issparse(first) and first.dtype == np.float64:
+        return X.astype(np.float64)
+    kinds = ["sparse" if sparse.issparse(part) else "dense" for part in (first, X)]
+    raise ValueError(
+        f"X must be of one kind in all chunks, got {kinds[0]} {first.dtype} first and {kinds[1]} "
+        f"{X.dtype} at row {row}. Convert the chunks."
+    )
+
+
+def _placed(error: Exception, row: int) -> Exception:
+    """The error with its place in the stream."""
+    kind = TypeError if isinstance(error, TypeError) else ValueError
+    return kind(f"In the chunk that starts at row {row} of the stream: {error}")

@@ -1,0 +1,262 @@
+"""What streams read from: rows in memory, Parquet files, iterables of chunks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import DTypeLike
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.table import (
+    PARQUET,
+    Columns,
+    Role,
+    check_row_groups,
+    column_names,
+    open_parquet,
+)
+from rankwise.datasets.readers.textfiles import find_files
+from rankwise.streams.row_stream import Chunk
+
+
+@dataclass(frozen=True, eq=False)
+class InMemory:
+    """Rows in memory, or mapped from a file, query by query."""
+
+    data: RankingData
+    chunk_rows: int
+    reiterable = True
+
+    @property
+    def n_samples(self) -> int:
+        return self.data.n_samples
+
+    def chunks(self) -> Iterator[Chunk]:
+        return self._chunks(self.data.X)
+
+    def keys(self) -> Iterator[Chunk]:
+        return self._chunks(np.empty((self.n_samples, 0)))
+
+    def _chunks(self, X: Any) -> Iterator[Chunk]:
+        data, order = self.data, self.data.groups.order
+        weight = data.sample_weight
+        for lo in range(0, self.n_samples, self.chunk_rows):
+            rows: Any = slice(lo, lo + self.chunk_rows)
+            rows = rows if order is None else order[rows]
+            yield Chunk(
+                X[rows],
+                data.y[rows],
+                data.qid[rows],
+                None if weight is None else weight[rows],
+                data.feature_names,
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetFiles:
+    """Parquet files with the same columns, one after the other.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    columns : Columns
+    dtype : float32 or float64
+    chunk_rows, n_samples : int
+    """
+
+    paths: tuple[Path, ...]
+    columns: Columns
+    dtype: DTypeLike
+    chunk_rows: int
+    n_samples: int
+    reiterable = True
+
+    @classmethod
+    def find(
+        cls,
+        source: Any,
+        label: Role,
+        qid: Role,
+        sample_weight: Role,
+        features: Sequence[str] | None,
+        dtype: DTypeLike,
+        chunk_rows: int,
+        max_decompressed_bytes: int,
+    ) -> ParquetFiles:
+        """Look for the files, and check their columns.
+
+        Raises
+        ------
+        FileNotFoundError, ValueError
+            When there is no file, a file is no Parquet file, a column is missing in one, or a row
+            group of one is too large.
+        """
+        paths = _parquet_paths(source)
+        columns: Columns | None = None
+        n_samples = 0
+        for path in paths:
+            with open_parquet(path) as file:
+                check_row_groups(path, file.metadata, max_decompressed_bytes)
+                names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
+            try:
+                if columns is None:
+                    columns = Columns.of(names, label, qid, False, sample_weight, features)
+                missing = sorted({*columns.names()} - {*names})
+                if missing:
+                    raise ValueError(
+                        f"columns {missing} are missing, which {paths[0].name} has. Write all "
+                        "files with the same columns."
+                    )
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from None
+            n_samples += n_rows
+        assert columns is not None
+        return cls(tuple(paths), columns, dtype, chunk_rows, n_samples)
+
+    def chunks(self) -> Iterator[Chunk]:
+        return self._chunks(self.columns)
+
+    def keys(self) -> Iterator[Chunk]:
+        roles = self.columns
+        return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
+
+    def _chunks(self, columns: Columns) -> Iterator[Chunk]:
+        names = columns.names()
+        for path in self.paths:
+            with open_parquet(path) as file:
+                row = 0
+                # Without a column to read there is nothing but the number of rows.
+                batches = file.iter_batches(self.chunk_rows, columns=names or None)
+                for batch in batches:
+                    try:
+                        table = nw.from_native(batch_table(batch), eager_only=True)
+                        X, y, qid, weight = columns.read(table, self.dtype)
+                    except ValueError as error:
+                        raise ValueError(f"{path}, from row {row}: {error}") from None
+                    row += len(X)
+                    yield Chunk(X, y, qid, weight, columns.features)
+
+
+def batch_table(batch: Any) -> Any:
+    """A pyarrow table of one record batch."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([batch])
+
+
+def _parquet_paths(source: Any) -> list[Path]:
+    sources = source if isinstance(source, list) else [source]
+    paths: list[Path] = []
+    for item in sources:
+        folder = Path(item)
+        if not folder.is_dir():
+            paths += find_files(item)
+            continue
+        found = [
+            path
+            for path in folder.rglob("*")
+            if path.suffix.lower() in PARQUET
+            and not any(part[0] in "._" for part in path.relative_to(folder).parts)
+        ]
+        if not found:
+            raise FileNotFoundError(f"{folder} holds no file that ends in {' or '.join(PARQUET)}.")
+        paths += sorted(found, key=lambda path: path.relative_to(folder).parts)
+    other = [path for path in paths if path.suffix.lower() not in PARQUET]
+    if other:
+        raise ValueError(
+            f"{os.fspath(other[0])} does not end in {' or '.join(PARQUET)}. SVMlight text is read "
+            "with read_letor, whose cache is mapped from the disk: stream(read_letor(path)); CSV "
+            "with pandas.read_csv(path, chunksize=…), whose chunks a stream takes."
+        )
+    return [path.absolute() for path in paths]  # workers have a folder of their own
+
+
+@dataclass(frozen=True, eq=False)
+class Repeated:
+    """Chunks of a callable that gives an iterable each time."""
+
+    make: Callable[[], Iterable[Any]]
+    label: Role
+    qid: Role
+    sample_weight: Role
+    features: Sequence[str] | None
+    dtype: DTypeLike
+    n_samples: int | None = None
+    reiterable = True
+
+    def chunks(self) -> Iterator[Chunk]:
+        columns: Columns | None = None
+        for number, item in enumerate(self.make()):
+            if not _is_frame(item):
+                yield _as_chunk(item, number)
+                continue
+            table = nw.from_native(item, eager_only=True)
+            if columns is None:
+                names = [str(column) for column in table.columns]
+                columns = Columns.of(
+                    names, self.label, self.qid, False, self.sample_weight, self.features
+                )
+            try:
+                yield Chunk(*columns.read(table, self.dtype), columns.features)
+            except ValueError as error:
+                raise ValueError(f"chunk {number} of the stream: {error}") from None
+
+    def keys(self) -> Iterator[Chunk]:
+        return self.chunks()
+
+
+@dataclass(frozen=True, eq=False)
+class Once:
+    """Chunks of an iterator, which can be read once."""
+
+    iterator: Iterator[Any]
+    label: Role
+    qid: Role
+    sample_weight: Role
+    features: Sequence[str] | None
+    dtype: DTypeLike
+    n_samples: int | None = None
+    used: list[bool] = field(default_factory=list)
+    reiterable = False
+
+    def chunks(self) -> Iterator[Chunk]:
+        if self.used:
+            raise ValueError(
+                "the stream's iterator has been read already. Pass a callable that returns a new "
+                "iterator each time: stream(make_chunks)."
+            )
+        self.used.append(True)
+        roles = (self.label, self.qid, self.sample_weight, self.features, self.dtype)
+        return Repeated(lambda: self.iterator, *roles).chunks()
+
+    def keys(self) -> Iterator[Chunk]:
+        return self.chunks()
+
+
+def _is_frame(item: Any) -> bool:
+    return hasattr(item, "columns") or hasattr(item, "column_names")
+
+
+def _as_chunk(item: Any, number: int) -> Chunk:
+    """A chunk from what an iterable may give."""
+    if isinstance(item, tuple):
+        if not 1 <= len(item) <= 4:
+            raise ValueError(
+                f"chunk {number} of the stream must be (X, y), (X, y, qid) or (X, y, qid, "
+                f"sample_weight), got a tuple of {len(item)}."
+            )
+        return Chunk(*item)
+    if hasattr(item, "X") and hasattr(item, "y"):
+        return Chunk(item.X, item.y, item.qid, item.sample_weight, item.feature_names)
+    if hasattr(item, "shape"):
+        return Chunk(item)
+    raise TypeError(
+        f"chunk {number} of the stream must be a tuple (X, y[, qid[, sample_weight]]), a "
+        f"RankingData, a frame or X alone, got {type(item).__name__}."
+    )

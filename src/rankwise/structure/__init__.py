@@ -1,0 +1,1 @@
+"""What fitted objects look like: rules that classes declare, and their check."""

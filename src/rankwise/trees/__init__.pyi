@@ -1,0 +1,1 @@
+from .text import export_text as export_text

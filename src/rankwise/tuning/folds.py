@@ -1,0 +1,99 @@
+"""Cross-validation folds that depend on what the rows are, not on their order."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from rankwise.checks.row_hash import row_hashes
+from rankwise.checks.rows import FitData
+from rankwise.groups import QueryGroups
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix
+
+DEFAULT_FOLDS = 5
+_SEED = 0  # folds are part of the method: the same for every random_state
+
+
+def query_folds(groups: QueryGroups, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
+    """Query numbers of each fold: queries sorted by id, shuffled with the seed, dealt out."""
+    order = np.random.RandomState(seed).permutation(_sorted_by_id(groups.ids))
+    return [np.sort(order[fold::n_folds]) for fold in range(n_folds)]
+
+
+def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
+    """Row numbers of each fold, equal rows in one fold: a weight is the same as a repetition.
+
+    Rows sorted by a hash of their content, shuffled with the seed, dealt out.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer distinct rows than folds.
+    """
+    distinct, codes = np.unique(row_hashes(X, y), return_inverse=True)
+    if len(distinct) < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs at least as many distinct rows, got {len(distinct)} of "
+            f"n_samples={len(y)}. Lower cv."
+        )
+    fold = np.empty(len(distinct), dtype=np.int64)
+    fold[np.random.RandomState(seed).permutation(len(distinct))] = (
+        np.arange(len(distinct)) % n_folds
+    )
+    return [np.flatnonzero(fold[codes] == number) for number in range(n_folds)]
+
+
+def fold_splits(
+    X: Matrix, y: Float64Array, groups: QueryGroups, n_folds: int
+) -> list[tuple[Int64Array, Int64Array]]:
+    """(train rows, test rows) of folds of queries, or of rows where there are fewer queries.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer queries and fewer distinct rows than folds.
+    """
+    if groups.n_queries < n_folds:
+        folds = content_folds(X, y, n_folds)
+    else:
+        folds = [groups.rows(fold) for fold in query_folds(groups, n_folds)]
+    every = np.arange(len(y))
+    return [(np.setdiff1d(every, fold), np.sort(fold)) for fold in folds]
+
+
+def cv_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+    """(train rows, test rows) of a number of folds (None: 5), see :func:`fold_splits`, or of a
+    splitter or index pairs, see :func:`row_splits`.
+    """
+    if cv is None or isinstance(cv, Integral):
+        return fold_splits(data.X, data.y, data.groups, int(cv or DEFAULT_FOLDS))
+    return row_splits(cv, data)
+
+
+def row_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
+    """(train rows, test rows) of a scikit-learn splitter or an iterable of index pairs.
+
+    A splitter gets the queries as ``groups``. Indices of an iterable count the rows passed to
+    ``fit``; those of zero weight are left out.
+    """
+    if hasattr(cv, "split"):
+        return list(cv.split(data.X, data.y, groups=data.groups.codes()))
+    kept = data.kept
+    if kept is None:
+        return [(np.asarray(train), np.asarray(test)) for train, test in cv]
+    position = np.cumsum(kept) - 1
+
+    def left(rows: ArrayLike) -> Int64Array:
+        rows = np.asarray(rows)
+        return position[rows[kept[rows]]]
+
+    return [(left(train), left(test)) for train, test in cv]
+
+
+def _sorted_by_id(ids: np.ndarray[Any, Any]) -> Int64Array:
+    if ids.dtype != object:
+        return np.argsort(ids, kind="stable").astype(np.int64)
+    keys = [(type(value).__name__, repr(value)) for value in ids]
+    return np.array(sorted(range(len(ids)), key=keys.__getitem__), dtype=np.int64)

@@ -1,0 +1,37 @@
+"""Models that version 0.1.0 saved still load, and predict what they predicted then.
+
+``models/0.1.0.zip`` holds one small model of every estimator, and what it made of twelve rows.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+
+from rankwise import load
+from rankwise._registry import REGISTRY
+from tests.common.estimators import row_scores
+
+ARCHIVE = Path(__file__).parent / "models" / "0.1.0.zip"
+with ZipFile(ARCHIVE) as _archive:
+    KEYS = [name for name in _archive.namelist() if name != "scores.npz"]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_models_of_0_1_0_predict_as_then(key, tmp_path):
+    if REGISTRY[key].extra == "neural":
+        pytest.importorskip("torch", reason="needs rankwise[neural]")
+    with ZipFile(ARCHIVE) as archive:
+        (tmp_path / "model").write_bytes(archive.read(key))
+        stored = np.load(io.BytesIO(archive.read("scores.npz")))
+    model, rows = load(tmp_path / "model"), stored["at"]
+    if REGISTRY[key].kind == "transformer":
+        found = model.transform(rows)
+        found = found.toarray() if hasattr(found, "toarray") else found
+    else:
+        found = row_scores(model, rows)
+    np.testing.assert_allclose(found, stored[key], rtol=1e-9, atol=1e-12)

@@ -253,9 +253,12 @@ def test_a_pipe_is_written_directly(tmp_path):
 
 
 def test_standard_output_that_is_a_pipe_is_written_directly():
-    code = "from rankwise.datasets.writers.output import write_file\nwrite_file('/dev/stdout',
-    b'content')" done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-    check=True) assert done.stdout == "content"
+    code = (
+        "from rankwise.datasets.writers.output import write_file\n"
+        "write_file('/dev/stdout', b'content')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "content"
 
 
 @pytest.mark.parametrize("name", ["n" * 250, "漢" * 80, "file.txt"])

@@ -10,7 +10,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
-from rankwise._dominant_columns import (
+from rankwise._registry import REGISTRY
+from rankwise.checks.dominant_columns import (
     CENTRED_PRODUCTS,
     DISTANCES,
     PRODUCTS,
@@ -18,7 +19,6 @@ from rankwise._dominant_columns import (
     SQUARES,
     dominant_columns,
 )
-from rankwise._registry import REGISTRY
 from tests.common.estimators import accepts, row_scores, small
 
 LIMITS = [SATURATED_NODES, PRODUCTS, CENTRED_PRODUCTS, DISTANCES, SQUARES]

@@ -199,11 +199,10 @@ def test_a_module_with_a_name_of_the_standard_library_is_the_users(tmp_path, mon
 def test_line_endings_of_a_checkout_do_not_matter(tmp_path, monkeypatch):
     hashes = []
     for name, end in [("unix", b"\n"), ("windows", b"\r\n")]:
-        (tmp_path / name).mkdir()
+        (tmp_path / name / "selection").mkdir(parents=True)
         (tmp_path / name / "__init__.py").write_bytes(b"a = 1" + end)
-        monkeypatch.setattr(
-            origin_module.rankwise, "__file__", str(tmp_path / name / "__init__.py")
-        )
+        place = tmp_path / name / "selection" / "origin.py"
+        monkeypatch.setattr(origin_module, "__file__", str(place))
         hashes.append(origin_module._package_hash.__wrapped__())
     assert hashes[0] == hashes[1] != ""
 

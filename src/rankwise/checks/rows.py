@@ -19,8 +19,8 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
-from rankwise._dominant_columns import warn_of_dominant_columns
 from rankwise.checks.classes import class_positions, order_labels
+from rankwise.checks.dominant_columns import warn_of_dominant_columns
 from rankwise.checks.fingerprint import fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
@@ -72,7 +72,7 @@ def check_fit(
     -----
     UserWarning
         When columns of X are beyond the limit of the estimator, see
-        :mod:`rankwise._dominant_columns`.
+        :mod:`rankwise.checks.dominant_columns`.
     """
     X = check_rows(
         estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names

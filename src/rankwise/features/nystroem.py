@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._dominant_columns import ColumnLimit, kernel_limit, warn_of_dominant_columns
+from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
 from rankwise.features.kernels import KERNELS, resolve_kernel
 from rankwise.features.landmarks import METHODS, draw_landmarks, draw_nystroem_map

@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._dominant_columns import ColumnLimit, node_limit, warn_of_dominant_columns
+from rankwise.checks.dominant_columns import ColumnLimit, node_limit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Number, Rule, Word, floats

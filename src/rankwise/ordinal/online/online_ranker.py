@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
+from rankwise.checks.dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.features.kernel import Kernel

@@ -25,8 +25,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._dominant_columns import CENTRED_PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.column_ranges import far_means
+from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.rows import FitData, check_rows, check_validation
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion

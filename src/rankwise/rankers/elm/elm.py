@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise._dominant_columns import ColumnLimit, node_limit
+from rankwise.checks.dominant_columns import ColumnLimit, node_limit
 from rankwise.checks.rows import FitData
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.rankers.closed_form import PENALTY_CONSTRAINT

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._dominant_columns import ColumnLimit, node_limit
+from rankwise.checks.dominant_columns import ColumnLimit, node_limit
 from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.features.random_nodes import (
     ACTIVATIONS,

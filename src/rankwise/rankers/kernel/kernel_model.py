@@ -15,8 +15,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 
-from rankwise._dominant_columns import SQUARES, ColumnLimit, kernel_limit
 from rankwise.checks.column_ranges import far_means
+from rankwise.checks.dominant_columns import SQUARES, ColumnLimit, kernel_limit
 from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit

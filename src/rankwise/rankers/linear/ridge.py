@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy import sparse
 
-from rankwise._dominant_columns import SQUARES, ColumnLimit
 from rankwise.checks.column_ranges import column_means
+from rankwise.checks.dominant_columns import SQUARES, ColumnLimit
 from rankwise.checks.rows import FitData
 from rankwise.rankers.closed_form import ALPHA_CONSTRAINT, SELECTION_CONSTRAINTS, LinearModel
 from rankwise.solvers.least_squares.design import Design, LinearDesign, ShiftedColumns

@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._dominant_columns import SATURATED_NETWORK, ColumnLimit
 from rankwise.base import Ranker
+from rankwise.checks.dominant_columns import SATURATED_NETWORK, ColumnLimit
 from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups

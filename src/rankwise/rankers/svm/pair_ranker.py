@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise._dominant_columns import ColumnLimit, kernel_limit
+from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit
 from rankwise.checks.rows import FitData
 from rankwise.rankers.kernel.kernel_model import KernelDesign
 from rankwise.rankers.kernel.kernel_ranker import KernelRanker

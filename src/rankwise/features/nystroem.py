@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -120,7 +120,7 @@ default="rbf"
     def _column_limit(self) -> ColumnLimit | None:
         return kernel_limit(self.kernel)
 
-    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Nystroem:
+    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Draw the landmarks from the rows of ``X``; ``y`` is not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)

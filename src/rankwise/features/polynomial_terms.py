@@ -9,7 +9,7 @@ import itertools
 from dataclasses import dataclass
 from math import comb
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,7 +232,7 @@ class PolynomialTerms(FiniteResults, TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> PolynomialTerms:
+    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Choose the terms for the width of ``X``; its values and ``y`` are not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)

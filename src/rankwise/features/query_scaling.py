@@ -11,7 +11,7 @@ References
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -94,7 +94,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         y: ArrayLike | None = None,
         *,
         qid: ArrayLike | QueryGroups | None = None,
-    ) -> QueryScaler:
+    ) -> Self:
         """Learn how rows without ids are scaled; ids are checked."""
         self._validate_params()
         X = check_rows(self, X, accept_sparse=False, reset=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -168,7 +168,7 @@ class RandomFourier(
     def _column_limit(self) -> ColumnLimit:
         return DISTANCES
 
-    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> RandomFourier:
+    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Draw the frequencies for the width of ``X``; ``y`` is not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)

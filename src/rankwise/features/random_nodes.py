@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -222,7 +222,7 @@ class RandomNodes(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMix
     def _column_limit(self) -> ColumnLimit:
         return node_limit(self.activation)
 
-    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> RandomNodes:
+    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Draw the nodes for the width of ``X``; its values and ``y`` are not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -172,7 +172,7 @@ class RandomPerceptrons(
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> RandomPerceptrons:
+    def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Draw the nodes within the rows of ``X``; ``y`` is not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)

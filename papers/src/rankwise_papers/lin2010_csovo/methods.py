@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -58,7 +58,7 @@ class LeastExpectedCost:
     def __init__(self, C: float) -> None:
         self.model = LogisticRegression(C=C, max_iter=500, tol=1e-3)
 
-    def fit(self, X: Float64Array, y: Int64Array, *, costs: ClassCosts) -> LeastExpectedCost:
+    def fit(self, X: Float64Array, y: Int64Array, *, costs: ClassCosts) -> Self:
         self.model.fit(X, y)
         self.costs = costs.costs[self.model.classes_]
         return self
@@ -73,7 +73,7 @@ class OneVsAll:
     def __init__(self, base: SVC) -> None:
         self.base = base
 
-    def fit(self, X: Float64Array, y: Int64Array) -> OneVsAll:
+    def fit(self, X: Float64Array, y: Int64Array) -> Self:
         self.model = OneVsRestClassifier(self.base).fit(X, y)
         return self
 
@@ -87,7 +87,7 @@ class KernelThresholds:
     def __init__(self, C: float) -> None:
         self.C = C
 
-    def fit(self, X: Float64Array, y: Int64Array, *, costs: ClassCosts) -> KernelThresholds:
+    def fit(self, X: Float64Array, y: Int64Array, *, costs: ClassCosts) -> Self:
         seen = np.unique(y)
         of_seen = costs.costs[np.ix_(seen, seen)]
         self.model = OrdinalSVM(kernel="perceptron", C=self.C, costs=of_seen, tol=1e-2)

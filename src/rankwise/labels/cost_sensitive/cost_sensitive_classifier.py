@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ class CostSensitiveClassifier(FiniteResults, ClassifierMixin, BaseEstimator):
         *,
         costs: Any = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Any:
+    ) -> Self:
         """Train on rows and what each class would cost them.
 
         Parameters

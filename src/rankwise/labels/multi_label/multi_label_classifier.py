@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,7 @@ class MultiLabel(FiniteResults, ClassifierMixin, BaseEstimator):
         y: ArrayLike | Matrix,
         *,
         sample_weight: ArrayLike | None = None,
-    ) -> Any:
+    ) -> Self:
         """Train on rows with any number of labels each.
 
         Parameters

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,7 +229,7 @@ class ORBoost(OrdinalRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
-    ) -> Any:
+    ) -> Self:
         """Train on rows of ordered classes.
 
         Parameters

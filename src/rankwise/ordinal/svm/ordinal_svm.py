@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -270,7 +270,7 @@ class OrdinalSVM(OrdinalRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
-    ) -> OrdinalSVM:
+    ) -> Self:
         """Train on rows of ordered classes.
 
         Parameters

@@ -20,7 +20,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -249,7 +249,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
-    ) -> PolyOrdinalSVM:
+    ) -> Self:
         """Train on rows of ordered classes.
 
         Parameters

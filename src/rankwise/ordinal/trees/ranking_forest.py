@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -195,7 +195,7 @@ class RankingForest(TreeRanker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
-    ) -> RankingForest:
+    ) -> Self:
         """Grow the trees.
 
         Parameters

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -190,7 +190,7 @@ class ELMRank(StreamRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
-    ) -> ELMRank:
+    ) -> Self:
         """Draw the nodes, solve the grid and choose from it for each draw.
 
         Parameters

@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -161,7 +161,7 @@ class PairwiseELM(ELM):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
-    ) -> PairwiseELM:
+    ) -> Self:
         """Draw the nodes, fit the path and choose from it.
 
         Parameters

@@ -14,7 +14,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -137,7 +137,7 @@ class PointwiseELM(ELM):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
-    ) -> PointwiseELM:
+    ) -> Self:
         """Draw the nodes, fit the path and choose from it.
 
         Parameters

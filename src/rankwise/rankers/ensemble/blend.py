@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Blend(EnsembleRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
-    ) -> Blend:
+    ) -> Self:
         """Fit every ranker.
 
         Parameters

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -157,7 +157,7 @@ class StackingRanker(EnsembleRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
-    ) -> StackingRanker:
+    ) -> Self:
         """Fit the rankers without each part, the final one on their scores, and all rankers again.
 
         Parameters

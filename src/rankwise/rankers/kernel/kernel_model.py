@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -145,7 +145,7 @@ class KernelModel(ClosedFormRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
-    ) -> Any:
+    ) -> Self:
         """Fit the path and choose from it.
 
         Parameters
@@ -212,7 +212,7 @@ class KernelModel(ClosedFormRanker):
         super()._check_stream(rows, has_validation)
 
     @available_if(_streams)
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; the model is that of one ``fit`` on all batches (linear kernel).
 
         Parameters

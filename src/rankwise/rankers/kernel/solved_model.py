@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -94,5 +94,6 @@ class SolvedModel(KernelModel):
         )
 
     @available_if(_adds_batches)
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Not available: these losses have no statistics that add up."""
+        return self

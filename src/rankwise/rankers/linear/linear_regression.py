@@ -7,7 +7,7 @@ Composition: columns of X x pointwise squared loss x eigendecomposition, no pena
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from rankwise.checks.column_ranges import column_scales
 from rankwise.rankers.linear.ridge import PointwiseLinearRanker
@@ -63,7 +63,7 @@ class LinearRegressionRanker(PointwiseLinearRanker):
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> LinearRegressionRanker:
+    ) -> Self:
         """Fit the coefficients.
 
         Parameters

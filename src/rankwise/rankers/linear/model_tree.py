@@ -9,7 +9,7 @@ References
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
@@ -115,7 +115,7 @@ class ModelTree(Ranker):
         *,
         qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> ModelTree:
+    ) -> Self:
         """Grow the tree.
 
         Parameters

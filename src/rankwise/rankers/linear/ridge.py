@@ -8,7 +8,7 @@ Composition: columns of X x pointwise squared loss x eigendecomposition of the G
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
@@ -156,7 +156,7 @@ class RidgeRanker(PointwiseLinearRanker):
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
-    ) -> RidgeRanker:
+    ) -> Self:
         """Fit the path and choose from it.
 
         Parameters

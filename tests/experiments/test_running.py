@@ -158,9 +158,11 @@ def test_the_code_of_a_cell_is_the_package_and_what_the_folder_needs(tmp_path, m
     assert key_after(shared / "rows.py", "c = 1\n") == first
     second = key_after(own / "cells.py", "from tests.shared.rows import c\n")
     third = key_after(shared / "rows.py", "c = 2\n")
-    assert len({first, second, third}) == 3
+    fourth = key_after(shared / "rows.py", "from tests.sources import d\n")
+    fifth = key_after(tmp_path / "sources.py", "d = 1\n")
+    assert len({first, second, third, fourth, fifth}) == 5
     monkeypatch.setattr(identity, "_package_key", lambda: "edited")
-    assert identity.code_key(toy) != third
+    assert identity.code_key(toy) != fifth
 
 
 @pytest.mark.parametrize("change", [{"name": "b"}, {"params": {"seed": 1}}, {"data": "other"}])

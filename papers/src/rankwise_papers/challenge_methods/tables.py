@@ -15,6 +15,7 @@ from rankwise_papers.lin2010_challenge.value_tables import (
     Published,
     on_sets,
     paper_only,
+    published_rows,
     yahoo,
 )
 
@@ -25,11 +26,7 @@ Sets = dict[str, Methods]
 
 def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[Table]:
     """All tables; a quick run has the MSLR slices only."""
-    published: Published = {
-        (row["source_table"], row["setting"] if row["source_table"] != "online" else row["method"],
-         row["split"]): row
-        for row in experiment.published("published.csv")
-    }  # fmt: skip
+    published = published_rows(experiment)
     sets = sets_of(results, quick)
     return [
         _online(sets, published),

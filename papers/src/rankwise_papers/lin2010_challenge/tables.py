@@ -19,6 +19,7 @@ from rankwise_papers.lin2010_challenge.value_tables import (
     Published,
     on_sets,
     paper_only,
+    published_rows,
     yahoo,
 )
 from rankwise_papers.shared_tables import ABSENT
@@ -30,11 +31,7 @@ _NEAREST = "mslr-slices"
 
 def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[Table]:
     """All tables; a quick run has the MSLR slices only."""
-    published: Published = {
-        (row["source_table"], row["setting"] if row["setting"] != "best" else row["method"],
-         row["split"]): row
-        for row in experiment.published("published.csv")
-    }  # fmt: skip
+    published = published_rows(experiment)
     of = extent(quick)
     sets = {data: Chosen(results, data, of) for data in of.folds}
     return [

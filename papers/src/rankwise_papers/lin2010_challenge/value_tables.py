@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankwise.experiments import Value
+from rankwise.experiments import Experiment, Value
 from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
 from rankwise_papers.shared_tables import ABSENT
 
@@ -31,6 +31,16 @@ SCHEMES = {
     "rank_query": "by both, (y + 1) / m_q",
     "gain": "by gain, 2^y",
 }
+
+
+def published_rows(experiment: Experiment) -> Published:
+    """Rows of the report by table, setting (of the online results: method) and split."""
+    found: Published = {}
+    for row in experiment.published("published.csv"):
+        table = row["source_table"]
+        setting = row["method"] if table == "online" else row["setting"]
+        found[table, setting, row["split"]] = row
+    return found
 
 
 def on_sets(

@@ -1,0 +1,14 @@
+from .base import Cell as Cell
+from .base import Experiment as Experiment
+from .base import Figure as Figure
+from .base import FindFiles as FindFiles
+from .base import Results as Results
+from .base import Series as Series
+from .base import Table as Table
+from .base import Value as Value
+from .base import Verdict as Verdict
+from .registry import Entry as Entry
+from .reproduction import Outcome as Outcome
+from .reproduction import Reproduction as Reproduction
+from .running import reproduce as reproduce
+from .text import as_text as as_text

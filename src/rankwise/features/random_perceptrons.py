@@ -130,7 +130,7 @@ class RandomPerceptrons(
     >>> X = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
     >>> perceptrons = RandomPerceptrons(n_nodes=100_000, random_state=0)
     >>> F = perceptrons.fit_transform(X)
-    >>> (perceptrons.delta_ - F @ F.T).round(1)
+    >>> abs(perceptrons.delta_ - F @ F.T).round(1)
     array([[0. , 5. , 1. ],
            [5. , 0. , 4.2],
            [1. , 4.2, 0. ]])

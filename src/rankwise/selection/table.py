@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
 
 from rankwise.metrics.statistics.against_best import check_correction
-
-if TYPE_CHECKING:
-    from rankwise.selection.leaderboard import Leaderboard
-    from rankwise.selection.provenance import Settings
+from rankwise.selection.cell import Cell
+from rankwise.selection.provenance import Settings
 
 _NONE = "–"
 _MEGABYTE = 1e6
 
 
-def leaderboard_text(board: Leaderboard) -> str:
+class Results(Protocol):
+    """What the text is made from: a :class:`rankwise.selection.Leaderboard`."""
+
+    settings: Settings
+    measures: list[str]
+    specs: dict[str, str]
+    folds: list[str]
+    cells: list[Cell]
+    qids: cached_property[np.ndarray[Any, Any]]
+
+    def rows(self) -> list[dict[str, Any]]: ...
+
+    def n_counted(self, measure: str) -> int: ...
+
+
+def leaderboard_text(board: Results) -> str:
     """The table, what its columns mean, and what failed or was noted."""
     rows = board.rows()
     first, settings = board.measures[0], board.settings
@@ -60,7 +76,7 @@ def joint_interval(settings: Settings) -> str:
     return f"joint {_level(settings)} {'interval' if is_max_t else 't interval by Bonferroni'}"
 
 
-def queries_that_count(board: Leaderboard) -> str:
+def queries_that_count(board: Results) -> str:
     """Number of queries for every measure for which some do not count, in parentheses."""
     counts = {name: board.n_counted(name) for name in board.measures}
     fewer = [f"{n} for {name}" for name, n in counts.items() if n < len(board.qids)]

@@ -46,11 +46,11 @@ class Workplace:
         return outputs
 
     def add_to_table(self, path, table, text):
-        """Insert text after the line that opens the table or block; append it to a file."""
+        """Insert text after the line that opens the table; append it to a file."""
         source = path.read_text("utf-8")
         place = len(source)
         if table is not None:
-            start = re.search(rf"^(if )?{table}\b.*([\[{{:])\n", source, re.MULTILINE)
+            start = re.search(rf"^{table}\b.*[\[{{]\n", source, re.MULTILINE)
             assert start, f"{path} has no table {table}"
             place = start.end()
         path.write_text(source[:place] + text + source[place:], encoding="utf-8")

@@ -1,0 +1,313 @@
+"""The search for a penalty: a number, a list, or the name of a way to choose from a default grid.
+
+An estimator declares its :class:`Penalty` once. Its ``fit`` makes a :class:`PenaltySearch` from the
+parameter's value, and lets it choose among paths: one path for each kernel width, say, and each
+with solutions for every value of the grid. The search knows the grid, the measure, the folds and
+the validation rows; a path knows how its problem is solved and measured.
+
+Ways: "cv" (folds of queries), "val" (validation data), "loqo" (exact leave-one-query-out) and
+"lpo" (exact leave-pair-out). A list is searched on validation data where there are any, and else
+by folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rankwise.checks.rows import FitData
+from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
+from rankwise.tuning.held_out import mean_defined
+from rankwise.tuning.penalty import Penalties, Scale
+from rankwise.typing import Float64Array
+
+Fit = TypeVar("Fit")
+FitOut = TypeVar("FitOut", covariant=True)
+Way = Literal["fixed", "cv", "val", "loqo", "lpo"]
+
+
+class Path(Protocol[FitOut]):
+    """One problem and its solutions for every value of a grid.
+
+    Every method returns the solutions on all training rows. Those that measure add an array
+    (n_parts, n_values): the mean of the measure on each held-out part, NaN where no query of it
+    counts. A path has the methods of the ways that its estimator's :class:`Penalty` names.
+    """
+
+    def solve(self) -> FitOut: ...
+
+    def validate(self, measure: Measure, rows: FitData) -> tuple[FitOut, Float64Array]: ...
+
+    def cross_validate(self, measure: Measure, cv: Any) -> tuple[FitOut, Float64Array]: ...
+
+
+class LeaveOutPath(Path[FitOut], Protocol[FitOut]):
+    """A path that has exact leave-one-query-out and leave-pair-out."""
+
+    def leave_query_out(self, measure: Measure) -> tuple[FitOut, Float64Array]: ...
+
+    def leave_pair_out(self) -> tuple[FitOut, Float64Array]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Penalty:
+    """What a penalty parameter may be.
+
+    Attributes
+    ----------
+    name : str
+        Of the parameter; the chosen value is the attribute ``{name}_``.
+    scale : {"C", "alpha", "lam", "mean"}
+        What a value multiplies, see :class:`Penalties`. A larger "C" or "mean" fits the training
+        rows more closely, a larger "alpha" or "lam" less.
+    default : ndarray
+        Grid of the named ways.
+    ways : tuple of str
+        Named ways that the estimator's paths offer.
+    smallest, largest : float
+    unpenalised : bool
+        Whether the limit without a penalty (infinity for "C", 0 for "alpha") is a value.
+    """
+
+    name: str
+    scale: Scale
+    default: Float64Array
+    ways: tuple[str, ...] = ("cv", "val")
+    smallest: float = 1e-300  # penalties beyond these overflow when they are inverted
+    largest: float = 1e300
+    unpenalised: bool = False
+
+    @property
+    def is_rising(self) -> bool:
+        """Whether a larger value fits the training rows more closely."""
+        return self.scale in ("C", "mean")
+
+    @property
+    def constraint(self) -> list[Any]:
+        """What scikit-learn's parameter validation lets pass."""
+        closed = self.unpenalised and ("right" if self.is_rising else "left")
+        high = np.inf if closed == "right" else None
+        number = Interval(Real, 0, high, closed=closed or "neither")
+        return [number, "array-like", StrOptions(set(self.ways))]
+
+    def grid(self, value: Any) -> Penalties:
+        """The values that ``value`` stands for, the weakest model first.
+
+        Raises
+        ------
+        ValueError
+            For values out of range.
+        """
+        if isinstance(value, str):
+            return Penalties(self.default, self.scale)
+        grid = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        limit, named = (np.inf, "infinity") if self.is_rising else (0.0, "0")
+        usable = (grid >= self.smallest) & (grid <= self.largest)
+        usable |= self.unpenalised & (grid == limit)
+        if grid.ndim != 1 or not grid.size or not usable.all():
+            limits = f"{self.smallest:g} to {self.largest:g}"
+            limits += f" (or {named})" if self.unpenalised else ""
+            raise ValueError(
+                f"{self.name} must be a number or a list of numbers from {limits}, or one of "
+                f"{', '.join(self.ways)}; got {value!r}."
+            )
+        ordered = np.sort(grid)
+        return Penalties(ordered if self.is_rising else ordered[::-1], self.scale)
+
+
+def search_way(
+    values: Mapping[str, Any], *, has_validation: bool, beside: Sequence[Any] = ()
+) -> Way:
+    """How parameters that are searched together are chosen; "fixed": they are numbers.
+
+    Parameters
+    ----------
+    values : mapping from names to numbers, lists or named ways
+    has_validation : bool
+    beside : sequence
+        Further parameters (a kernel width), of which lists and names are searched too.
+
+    Raises
+    ------
+    ValueError
+        Where "val" has no validation data, or two parameters name different ways.
+    """
+    ways = {name: value for name, value in values.items() if isinstance(value, str)}
+    if len(set(ways.values())) > 1:
+        given = " and ".join(f"{name}={value!r}" for name, value in values.items())
+        raise ValueError(
+            f"{' and '.join(values)} must be searched in one way, got {given}. "
+            'Use "cv" or "val" for both, or numbers and lists.'
+        )
+    for name, value in ways.items():
+        if value == "val" and not has_validation:
+            raise ValueError(
+                f'{name}="val" needs validation data, got X_val=None. Pass X_val, y_val and '
+                f'qid_val to fit, or use {name}="cv".'
+            )
+        way: Any = value
+        return way
+    if any(isinstance(value, str) or np.ndim(value) for value in (*values.values(), *beside)):
+        return "val" if has_validation else "cv"
+    return "fixed"
+
+
+@dataclass(frozen=True, eq=False)
+class Choice(Generic[Fit]):
+    """The best solution of a search.
+
+    Attributes
+    ----------
+    fit : the path's
+        Solutions of the best path for every value.
+    index : int
+        Place of the best value in the grid.
+    value : float
+        The best value.
+    results : dict, or None
+        ``cv_results_``: one entry per value and path; None where nothing was searched.
+    """
+
+    fit: Fit
+    index: int
+    value: float
+    results: dict[str, Float64Array] | None
+
+
+@dataclass(frozen=True, eq=False)
+class PenaltySearch:
+    """How one fit chooses its penalty; made by :meth:`of`.
+
+    Attributes
+    ----------
+    penalty : Penalty
+    way : {"fixed", "cv", "val", "loqo", "lpo"}
+    penalties : Penalties
+        The grid, the weakest model first.
+    measure : Measure
+        What the best value maximises (or minimises).
+    measure_name : str
+        What the user calls it.
+    cv : int, splitter or iterable of (train rows, test rows)
+    validation : FitData, or None
+    """
+
+    penalty: Penalty
+    way: Way
+    penalties: Penalties
+    measure: Measure
+    measure_name: str = ""
+    cv: Any = None
+    validation: FitData | None = None
+
+    @classmethod
+    def of(
+        cls,
+        penalty: Penalty,
+        value: Any,
+        *,
+        measure: str,
+        cv: Any,
+        validation: FitData | None = None,
+        beside: Sequence[Any] = (),
+    ) -> PenaltySearch:
+        """The search that the value of the penalty's parameter asks for.
+
+        Raises
+        ------
+        ValueError
+            For values out of range, an unknown measure, or "val" without validation data.
+        """
+        parsed = parse(measure)
+        has_validation = validation is not None
+        way = search_way({penalty.name: value}, has_validation=has_validation, beside=beside)
+        penalties = penalty.grid(value)
+        parsed = parse("Misranking") if way == "lpo" else parsed
+        return cls(penalty, way, penalties, parsed, measure, cv, validation)
+
+    def check_measure(self, rows: FitData) -> None:
+        """Raise, before anything is fitted, where the measure does not take the targets."""
+        if self.way in ("fixed", "lpo"):
+            return
+        if self.way == "val" and self.validation is not None:
+            rows = self.validation
+        try:
+            self.measure.per_query(rows.y, np.zeros(len(rows.y)), rows.groups)
+        except ValueError as error:
+            raise ValueError(
+                f"measure={self.measure_name!r}, which chooses {self.penalty.name}, does not take "
+                f'these targets: {error} Such are measure="MSD" and measure="Misranking".'
+            ) from None
+
+    def choose(self, paths: Iterable[tuple[Mapping[str, Any], Path[Fit]]]) -> Choice[Fit]:
+        """The best value of the best path, the first of equals.
+
+        Parameters
+        ----------
+        paths : iterable of (parameters, path)
+            ``parameters`` (a kernel width) tell paths apart that are searched together, and become
+            columns of the results. A path is let go before the next one is made.
+
+        Raises
+        ------
+        ValueError
+            Where the measure is defined for no held-out query.
+        """
+        best: tuple[float, Fit, int] | None = None
+        searched: list[Mapping[str, Any]] = []
+        parts: list[Float64Array] = []
+        for parameters, path in paths:
+            fit, scores = self._fit(path)
+            del path  # its kernel matrix makes room for that of the next
+            index, reached = (0, 0.0) if scores is None else self._best(scores)
+            if scores is not None:
+                searched.append(parameters)
+                parts.append(scores)
+            if best is None or reached > best[0]:
+                best = reached, fit, index
+        assert best is not None, "a search needs a path"
+        _, fit, index = best
+        results = self._results(searched, parts) if parts else None
+        return Choice(fit, index, float(self.penalties.values[index]), results)
+
+    def _fit(self, path: Any) -> tuple[Any, Float64Array | None]:
+        if self.way == "fixed":
+            return path.solve(), None
+        if self.way == "val":
+            return path.validate(self.measure, self.validation)
+        if self.way == "cv":
+            return path.cross_validate(self.measure, self.cv)
+        if self.way == "loqo":
+            return path.leave_query_out(self.measure)
+        return path.leave_pair_out()
+
+    def _best(self, scores: Float64Array) -> tuple[int, float]:
+        """Place of the best value, and what it reaches, larger is better."""
+        means = mean_defined(scores)
+        signed = means if self.measure.greater_is_better else -means
+        if np.isnan(signed).all():
+            raise ValueError(
+                f"measure={str(self.measure)!r} is defined for no held-out query, so it cannot "
+                "choose. Use another measure, or give a number."
+            )
+        best = int(np.nanargmax(signed))
+        return best, float(signed[best])
+
+    def _results(
+        self, searched: Sequence[Mapping[str, Any]], parts: Sequence[Float64Array]
+    ) -> dict[str, Float64Array]:
+        results = {
+            self.penalty.name: np.tile(self.penalties.values, len(parts)),
+            "fold_test_scores": np.concatenate(parts, axis=1),
+            "mean_test_score": np.concatenate([mean_defined(part) for part in parts]),
+        }
+        for name in searched[0]:
+            values = np.array([parameters[name] for parameters in searched])
+            results[name] = np.repeat(values, len(self.penalties))
+        return results

@@ -1,0 +1,149 @@
+"""The search for a penalty on a path whose held-out scores are given."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+from rankwise.checks.rows import FitData
+from rankwise.groups import QueryGroups
+from rankwise.tuning.penalty_search import Penalty, PenaltySearch, search_way
+
+C = Penalty("C", "C", np.array([0.1, 1.0, 10.0]), ("cv", "val", "loqo", "lpo"), unpenalised=True)
+ALPHA = Penalty("alpha", "alpha", np.array([10.0, 1.0, 0.1]))
+ROWS = FitData(np.zeros((4, 1)), np.array([0.0, 1.0, 0.0, 1.0]), QueryGroups.single(4), None)
+
+
+class Known:
+    """A path with known scores, and a note of how it was asked."""
+
+    def __init__(self, scores, asked=None):
+        self.scores, self.asked = np.atleast_2d(scores), [] if asked is None else asked
+
+    def solve(self):
+        self.asked.append("solve")
+        return self.asked
+
+    def validate(self, measure, rows):
+        assert rows is ROWS
+        return self.solve(), self.scores
+
+    def cross_validate(self, measure, cv):
+        self.asked.append(cv)
+        return self.solve(), self.scores
+
+    def leave_query_out(self, measure):
+        assert not measure.greater_is_better
+        self.asked.append("loqo")
+        return self.solve(), self.scores
+
+    def leave_pair_out(self):
+        return self.solve(), self.scores
+
+
+def search(penalty, value, measure="MSD", cv=7, **options):
+    return PenaltySearch.of(penalty, value, measure=measure, cv=cv, **options)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "value", "way", "grid"),
+    [
+        (C, 2, "fixed", [2.0]),
+        (C, np.inf, "fixed", [np.inf]),
+        (C, [3, 1.0, 2], "cv", [1.0, 2.0, 3.0]),
+        (ALPHA, [3, 1.0, 2], "cv", [3.0, 2.0, 1.0]),
+        (C, "loqo", "loqo", C.default),
+        (ALPHA, "cv", "cv", ALPHA.default),
+    ],
+)
+def test_way_and_grid(penalty, value, way, grid):
+    found = search(penalty, value)
+    assert found.way == way
+    np.testing.assert_array_equal(found.penalties.values, grid)
+
+
+@pytest.mark.parametrize("value", [[], [[1.0]], [1.0, -1.0], np.nan, 0.0, [1e-305], [1e301]])
+@pytest.mark.parametrize("penalty", [C, ALPHA])
+def test_values_out_of_range(penalty, value):
+    with pytest.raises(ValueError, match=rf"^{penalty.name} must be a number or a list of numbers"):
+        search(penalty, value)
+
+
+def test_validation_data_come_before_folds():
+    assert search(C, [1.0, 2.0], validation=ROWS).way == "val"
+    assert search(C, "cv", validation=ROWS).way == "cv"
+    with pytest.raises(ValueError, match=r'^C="val" needs validation data, got X_val=None'):
+        search(C, "val")
+
+
+def test_what_is_searched_beside_the_penalty():
+    assert search(C, 1.0, beside=[0.5, None]).way == "fixed"
+    assert search(C, 1.0, beside=[[0.5, 1.0]]).way == "cv"
+    assert search(C, 1.0, beside=["grid"], validation=ROWS).way == "val"
+
+
+def test_two_penalties_are_searched_in_one_way():
+    assert search_way({"lam": 1.0, "C": "cv"}, has_validation=False) == "cv"
+    assert search_way({"lam": [1.0], "C": 2.0}, has_validation=True) == "val"
+    with pytest.raises(ValueError, match="lam and C must be searched in one way"):
+        search_way({"lam": "val", "C": "cv"}, has_validation=True)
+
+
+def test_each_way_is_a_method_of_the_path():
+    asked = {}
+    for value in (1.0, "cv", "loqo", "lpo"):
+        asked[value] = search(C, value).choose([({}, Known(np.zeros(3)))]).fit
+    assert asked == {
+        1.0: ["solve"],
+        "cv": [7, "solve"],
+        "loqo": ["loqo", "solve"],
+        "lpo": ["solve"],
+    }
+    assert search(C, 1.0).choose([({}, Known([0.0]))]).results is None
+
+
+def test_the_first_best_value_of_the_first_best_path_is_chosen():
+    better, equal = Known([3.0, 1.0, 1.0]), Known([1.0, 5.0, 5.0])
+    paths = [({"gamma": 0.5}, better), ({"gamma": 2.0}, equal)]
+    choice = search(C, "cv").choose(iter(paths))  # MSD: less is better
+    assert (choice.index, choice.value) == (1, 1.0)
+    assert choice.fit is better.asked
+    np.testing.assert_array_equal(choice.results["C"], np.tile(C.default, 2))
+    np.testing.assert_array_equal(choice.results["gamma"], [0.5] * 3 + [2.0] * 3)
+    np.testing.assert_array_equal(choice.results["mean_test_score"], [3, 1, 1, 1, 5, 5])
+    assert search(C, "cv", measure="nDCG@10").choose(iter(paths)).value == 1.0
+
+
+def test_parts_in_which_no_query_counts_are_left_out():
+    choice = search(C, "cv").choose([({}, Known([[np.nan, 2.0, 1.0], [4.0, np.nan, 5.0]]))])
+    np.testing.assert_array_equal(choice.results["mean_test_score"], [4.0, 2.0, 3.0])
+    assert choice.index == 1
+    with pytest.raises(ValueError, match="defined for no held-out query"):
+        search(C, "cv").choose([({}, Known([np.nan] * 3))])
+
+
+def test_a_path_is_let_go_before_the_next_is_made():
+    alive = []
+
+    def paths():
+        for _ in range(3):
+            gc.collect()
+            assert not any(reference() for reference in alive)
+            path = Known(np.zeros(3), asked=[])
+            alive.append(weakref.ref(path))
+            found = {}, path
+            del path
+            yield found
+            del found
+
+    search(C, "cv").choose(paths())
+
+
+def test_the_measure_is_checked_against_what_it_measures():
+    negative = FitData(ROWS.X, ROWS.y - 1.0, ROWS.groups, None)
+    with pytest.raises(ValueError, match="measure='nDCG@10', which chooses C, does not take"):
+        search(C, "cv", measure="nDCG@10").check_measure(negative)
+    search(C, 1.0, measure="nDCG@10").check_measure(negative)
+    search(C, "lpo", measure="nDCG@10").check_measure(negative)
+    search(C, "val", measure="nDCG@10", validation=ROWS).check_measure(negative)

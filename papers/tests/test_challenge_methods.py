@@ -7,7 +7,7 @@ import importlib.machinery
 
 import numpy as np
 import pytest
-from tests.datasets.yahoo import QUERIES, write_yahoo
+from tests.datasets.catalog.yahoo import QUERIES, write_yahoo
 
 from rankwise import LinearRegressionRanker, ORBoost, RankSVM, RidgeRanker, StackingRanker
 from rankwise.datasets import Fold, RankingData

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.datasets.gov import write_gov
+from tests.datasets.catalog.gov import write_gov
 
 from rankwise import QueryScaler, RankSVM
 from rankwise._registry import REGISTRY

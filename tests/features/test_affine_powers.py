@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from rankwise.features.affine_powers import AffinePowers
-from tests.ordinal.oracles_online import products
+from tests.ordinal.online.oracles_online import products
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])

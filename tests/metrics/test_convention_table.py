@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
-from tests import oracles_metrics as naive
-from tests.metrics import _peers as peers
 
 from rankwise.metrics import evaluate
+from tests import oracles_metrics as naive
+from tests.metrics import _peers as peers
 
 # Grades in file order, scores, query ids, cut-off.
 CASES = {

@@ -8,10 +8,10 @@ import io
 import numpy as np
 import pytest
 from sklearn.datasets import load_svmlight_file
-from tests import oracles_metrics as naive
-from tests.metrics._cases import by_query, ragged
 
 from rankwise.metrics import evaluate
+from tests import oracles_metrics as naive
+from tests.metrics._cases import by_query, ragged
 
 KS = (1, 2, 3, 5, 10, 40)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.metrics import _peers as peers
-from tests.metrics._cases import ragged
 
 from rankwise.metrics import evaluate
+from tests.metrics import _peers as peers
+from tests.metrics._cases import ragged
 
 LEVELS = (None, 6, 1)  # distinct scores, ties, all tied
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, dcg_score, ndcg_score
-from tests.metrics._cases import by_query, ragged
 
 from rankwise.metrics import evaluate
+from tests.metrics._cases import by_query, ragged
 
 LEVELS = (None, 6, 1)  # distinct scores, ties, all tied
 

@@ -2,7 +2,7 @@
 
 Each entry names only what differs from the library's own defaults; a measure that the program
 does not have keeps the program's order of ties where it has one, and our defaults otherwise.
-Measured on the programs themselves: ``tests/metrics/test_presets.py`` runs them.
+Measured on the programs themselves: ``tests/metrics/test_peers_*.py`` run them.
 """
 
 from __future__ import annotations

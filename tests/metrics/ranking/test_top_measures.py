@@ -1,0 +1,190 @@
+"""Every measure of the top of a ranking, under every convention, against plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics import evaluate, parse
+from tests import oracles_metrics as naive
+from tests.metrics._cases import by_query, ragged
+
+NAN = float("nan")
+EMPTY = {"0": 0.0, "1": 1.0, "'skip'": NAN, "'nan'": NAN}
+TABLE = (0.0, 0.5, 0.5, 4.0, 9.0)
+
+CASES = {
+    "DCG": lambda y, f: naive.dcg(y, f),
+    "DCG(gain='linear',discount='letor')@3": lambda y, f: naive.dcg(y, f, 3, "linear", "letor"),
+    "DCG(empty='skip')@2": lambda y, f: naive.dcg(y, f, 2, empty=NAN),
+    "nDCG": lambda y, f: naive.ndcg(y, f),
+    "nDCG(discount='letor',empty=0,short='zero')@7": lambda y, f: naive.ndcg(
+        y, f, 7, discount="letor", empty=0.0, short="zero"
+    ),
+    f"nDCG(gain={TABLE})@5": lambda y, f: naive.ndcg(y, f, 5, gain=TABLE),
+    "MeanNDCG": lambda y, f: naive.mean_ndcg(y, f),
+    "MeanNDCG(gain='linear',discount='letor',empty=0)": lambda y, f: naive.mean_ndcg(
+        y, f, "linear", "letor", empty=0.0
+    ),
+    "AP": lambda y, f: naive.average_precision(y, f),
+    "AP(rel=3,norm='cutoff')@4": lambda y, f: naive.average_precision(y, f, 4, 3, "cutoff"),
+    "AP(norm='all')@4": lambda y, f: naive.average_precision(y, f, 4),
+    "AP(ties='block')": lambda y, f: naive.average_precision_of_blocks(y, f),
+    "P": lambda y, f: naive.precision(y, f),
+    "P(rel=2)@5": lambda y, f: naive.precision(y, f, 5, 2),
+    "P(short='cut')@6": lambda y, f: naive.precision(y, f, 6, short="cut"),
+    "P(short='zero')@6": lambda y, f: naive.precision(y, f, 6, short="zero"),
+    "R@3": lambda y, f: naive.recall(y, f, 3),
+    "R": lambda y, f: naive.recall(y, f),
+    "Rprec(rel=2)": lambda y, f: naive.r_precision(y, f, 2),
+    "Success(rel=4)@2": lambda y, f: naive.success(y, f, 2, 4),
+    "RR": lambda y, f: naive.reciprocal_rank(y, f),
+    "RR(rel=4)@2": lambda y, f: naive.reciprocal_rank(y, f, 2, 4),
+    "ERR": lambda y, f: naive.err(y, f),
+    "ERR(max_grade=6)@3": lambda y, f: naive.err(y, f, 3, max_grade=6),
+    "ERR(gain='linear',max_grade=5)@3": lambda y, f: naive.err(y, f, 3, "linear", 5),
+    "RBP": lambda y, f: naive.rbp(y, f),
+    "RBP(p=0.95,rel=2)@4": lambda y, f: naive.rbp(y, f, 4, 0.95, 2),
+}
+TIED = {
+    "DCG@3": naive.dcg,
+    "nDCG@3": naive.ndcg,
+    "AP@3": naive.average_precision,
+    "P@3": naive.precision,
+    "R@3": naive.recall,
+    "Success@3": naive.success,
+    "RR@3": naive.reciprocal_rank,
+    "ERR@3": naive.err,
+    "RBP@3": naive.rbp,
+}
+UNCUT = {"MeanNDCG": naive.mean_ndcg, "Rprec": naive.r_precision, "nDCG": naive.ndcg}
+AVERAGED = {
+    "DCG@3": naive.dcg,
+    "nDCG@3": naive.ndcg,
+    "nDCG(gain='linear')@4": lambda y, f, k, **p: naive.ndcg(y, f, 4, gain="linear", **p),
+    "P@3": naive.precision,
+    "R@3": naive.recall,
+    "RBP@3": naive.rbp,
+}
+
+
+def with_param(spec, param):
+    """``spec`` with one more parameter."""
+    name, at, k = spec.partition("@")
+    name = f"{name[:-1]},{param})" if name.endswith(")") else f"{name}({param})"
+    return name + at + k
+
+
+def assert_same(spec, y, f, qid, value, tolerance=1e-13):
+    got = evaluate(y, f, qid, [spec]).per_query[spec]
+    wanted = np.array([value(*query) for query in by_query(y, f, qid)])
+    np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance, err_msg=spec)
+
+
+@pytest.mark.parametrize("levels", [None, 6, 1])
+@pytest.mark.parametrize("spec", CASES)
+def test_equals_the_loop(rng, spec, levels):
+    y, f, qid = ragged(rng, levels=levels)
+    assert_same(spec, y, f, qid, CASES[spec])
+
+
+@pytest.mark.parametrize("spec", ["DCG@3", "nDCG@4", "nDCG(gain='linear')", "MeanNDCG", "ERR@3"])
+def test_real_valued_grades_have_gains_too(rng, spec):
+    y, f, qid = ragged(rng, levels=6)
+    y = np.where(y > 0, y - rng.random(len(y)), 0.0)
+    loops = {
+        "DCG@3": lambda y, f: naive.dcg(y, f, 3),
+        "nDCG@4": lambda y, f: naive.ndcg(y, f, 4),
+        "nDCG(gain='linear')": lambda y, f: naive.ndcg(y, f, gain="linear"),
+        "MeanNDCG": naive.mean_ndcg,
+        "ERR@3": lambda y, f: naive.err(y, f, 3),
+    }
+    assert_same(spec, y, f, qid, loops[spec])
+
+
+@pytest.mark.parametrize("ties", ["stable", "docid", "worst", "best"])
+@pytest.mark.parametrize("spec", [*TIED, *UNCUT])
+def test_ties_are_broken_as_told(rng, spec, ties):
+    y, f, qid = ragged(rng, levels=3)
+    if spec in TIED:
+        assert_same(
+            with_param(spec, f"ties='{ties}'"),
+            y,
+            f,
+            qid,
+            lambda y, f: TIED[spec](y, f, 3, ties=ties),
+        )
+    else:
+        assert_same(
+            with_param(spec, f"ties='{ties}'"),
+            y,
+            f,
+            qid,
+            lambda y, f: UNCUT[spec](y, f, ties=ties),
+        )
+
+
+@pytest.mark.parametrize("spec", AVERAGED)
+def test_mean_over_ties_is_the_mean_over_all_their_orders(rng, spec):
+    y, f, qid = ragged(rng, n_queries=25, most=7, levels=3)
+    assert_same(
+        with_param(spec, "ties='mean'"),
+        y,
+        f,
+        qid,
+        lambda y, f: AVERAGED[spec](y, f, 3, ties="mean"),
+        tolerance=1e-12,
+    )
+
+
+def test_mean_over_ties_of_mean_ndcg(rng):
+    y, f, qid = ragged(rng, n_queries=20, most=6, levels=3)
+    assert_same(
+        "MeanNDCG(ties='mean')",
+        y,
+        f,
+        qid,
+        lambda y, f: naive.mean_ndcg(y, f, ties="mean"),
+        tolerance=1e-12,
+    )
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+@pytest.mark.parametrize("spec", [*TIED, *UNCUT, "AP(ties='block')"])
+def test_queries_without_relevant_rows_count_as_told(spec, empty):
+    name = with_param(spec, f"empty={empty}")
+    result = evaluate([0, 0, 0, 2, 1], [1, 2, 3, 2, 1], [1, 1, 1, 2, 2], [name, spec])
+    of_empty, other = result.per_query[name]
+    np.testing.assert_equal(of_empty, EMPTY[empty])
+    assert other == result.per_query[spec][1]
+    wanted = {"0": other / 2, "1": (1 + other) / 2, "'skip'": other, "'nan'": NAN}[empty]
+    np.testing.assert_equal(result[name], wanted)
+
+
+def test_empty_groups_count_as_queries_without_relevant_rows():
+    groups = QueryGroups.from_sizes([0, 2, 0])
+    for spec in [*TIED, *UNCUT, "AP(ties='block',empty=1)", "nDCG(ties='mean')", "P", "RR"]:
+        values = parse(spec).per_query(np.array([1.0, 0.0]), np.array([1.0, 2.0]), groups)
+        empties = evaluate([0.0], [0.0], None, [spec]).per_query[spec][0]
+        np.testing.assert_equal(values[[0, 2]], [empties, empties], err_msg=spec)
+        assert values[1] > 0 or spec == "Rprec"
+
+
+def test_no_rows_and_no_queries():
+    assert np.isnan(evaluate([], [], [], ["nDCG@10"])["nDCG@10"])
+    assert evaluate([], [], [], ["AP"]).per_query["AP"].shape == (0,)
+    only = parse("AP").per_query(np.empty(0), np.empty(0), QueryGroups.from_sizes([0]))
+    assert np.isnan(only).tolist() == [True]
+
+
+def test_measures_together_equal_each_alone(rng):
+    y, f, qid = ragged(rng, n_queries=60, most=200)
+    specs = [*CASES, *(with_param(s, "ties='worst'") for s in TIED), "nDCG(ties='mean')@50"]
+    together = evaluate(y, f, qid, specs)
+    for spec in specs:
+        alone = evaluate(y, f, qid, [spec]).per_query[spec]
+        np.testing.assert_array_equal(together.per_query[spec], alone, err_msg=spec)
+    backwards = evaluate(y, f, qid, specs[::-1])
+    for spec in specs:
+        np.testing.assert_array_equal(together.per_query[spec], backwards.per_query[spec])

@@ -1,0 +1,218 @@
+"""evaluate(), its result and its errors; the scorer; the default score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics import evaluate, make_scorer, parse
+from rankwise.metrics.default import default_score, default_score_name
+from tests.metrics._cases import ragged
+
+SPECS = ["AP", "ndcg@10", "nDCG(gain='linear',empty=0)@3", "P@5"]
+
+
+def test_keys_are_the_strings_as_given(rng):
+    y, f, qid = ragged(rng)
+    result = evaluate(y, f, qid, SPECS, preset="letor3")
+    assert isinstance(result, Mapping)
+    assert list(result) == SPECS
+    assert len(result) == 4
+    assert "AP" in result and "nDCG@10" not in result
+    with pytest.raises(KeyError, match="was not evaluated"):
+        result["nDCG@10"]
+    for spec in SPECS:
+        assert type(result[spec]) is float
+        assert result[spec] == pytest.approx(np.nanmean(result.per_query[spec]), rel=1e-14)
+        assert result.measures[spec] == parse(spec, "letor3")
+
+
+def test_per_query_follows_first_appearance():
+    qid = ["b", "a", "b", "a", "c"]
+    result = evaluate([1, 0, 0, 1, 1], [1, 2, 3, 1, 0], qid, ["RR", "P@1"])
+    assert result.qids.tolist() == ["b", "a", "c"]
+    np.testing.assert_array_equal(result.per_query["RR"], [0.5, 0.5, 1.0])
+    np.testing.assert_array_equal(result.per_query["P@1"], [0.0, 0.0, 1.0])
+
+
+def test_one_measure_may_come_bare(rng):
+    y, f, qid = ragged(rng)
+    assert evaluate(y, f, qid, "AP")["AP"] == evaluate(y, f, qid, ["AP"])["AP"]
+    measure = parse("AP")
+    assert list(evaluate(y, f, qid, measure)) == [str(measure)]
+
+
+def test_no_qid_is_one_query(rng):
+    y, f, _ = ragged(rng)
+    assert evaluate(y, f)["nDCG@10"] == evaluate(y, f, np.zeros(len(y)))["nDCG@10"]
+
+
+def test_frames_lists_and_groups(rng):
+    y, f, qid = ragged(rng)
+    wanted = evaluate(y, f, qid, SPECS)
+    groups = QueryGroups.from_qid(qid, len(qid))
+    for a, b, q in [
+        (y.tolist(), f.tolist(), qid.tolist()),
+        (pd.Series(y), pd.Series(f), pd.Series(qid)),
+        (pl.Series(y), pl.Series(f), pl.Series(qid)),
+        (y, f, groups),
+        (y.astype(object), f, qid.astype(str)),
+    ]:
+        assert dict(evaluate(a, b, q, SPECS)) == dict(wanted)
+
+
+def test_repr_names_values_conventions_and_skipped_queries():
+    text = repr(evaluate([1, 0, 0], [1, 2, 3], [1, 1, 2], ["AP", "P(rel=1,empty=0)@1"]))
+    assert text.splitlines() == [
+        "EvaluationResult of 2 queries",
+        "  AP                  0.5000  AP(rel=1,norm='all',empty='skip',ties='stable')"
+        "  (without 1 query)",
+        "  P(rel=1,empty=0)@1  0.0000  P(rel=1,empty=0,ties='stable',short='pad')@1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("y", "f", "qid", "spec", "words"),
+    [
+        ([1, 0], [1.0], None, "AP", ["y and scores", "2 and 1"]),
+        ([1, 0], [1.0, 2.0], [1], "AP", ["qid", "n_samples=2", "got 1"]),
+        ([1, 0], [1.0, np.nan], None, "AP", ["scores must be finite", "nan at row 1"]),
+        ([1, 0], [-np.inf, 0.0], None, "AP", ["scores must be finite", "-inf at row 0"]),
+        ([1, np.nan], [1.0, 2.0], None, "AP", ["y must be finite", "row 1", "unjudged"]),
+        ([1, -1], [1.0, 2.0], None, "nDCG@10", ["y must be >= 0", "nDCG(", "got -1"]),
+        ([1, -2], [1.0, 2.0], None, "DCG(gain='linear')", ["y must be >= 0"]),
+        ([1, -2], [1.0, 2.0], None, "ERR", ["y must be >= 0"]),
+        ([1, 2000], [1.0, 2.0], None, "nDCG@10", ["y must be <= 1000", "gain='linear'"]),
+        ([1, 5], [1.0, 2.0], None, "ERR@10", ["max_grade=4", "got 5"]),
+        ([1, 3], [1.0, 2.0], None, "nDCG(gain=(0,1,3))", ["from 0 to 2", "up to 3"]),
+        ([1, 0.5], [1.0, 2.0], None, "nDCG(gain=(0,1,3))", ["integers from 0 to 2"]),
+        ([[1, 2], [3, 4]], [1.0, 2.0], None, "AP", ["y must be one-dimensional", "(2, 2)"]),
+        ([1, 2], [[1, 2], [3, 4]], None, "AP", ["scores must be one-dimensional"]),
+        (["1", "2"], [1.0, 2.0], None, "AP", ["y must hold real numbers", "<U1"]),
+        ([1, "b"], [1.0, 2.0], None, "AP", ["y must hold real numbers"]),
+        ([1, None], [1.0, 2.0], None, "AP", ["y must be finite"]),
+        ([1 + 1j, 2], [1.0, 2.0], None, "AP", ["y must hold real numbers", "complex"]),
+    ],
+)
+def test_errors_name_argument_rule_and_value(y, f, qid, spec, words):
+    with pytest.raises(ValueError) as error:
+        evaluate(y, f, qid, [spec])
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_bad_rows_are_found_in_any_block(rng):
+    n = 100_000
+    y, f, qid = rng.integers(0, 2, n).astype(float), rng.random(n), rng.integers(0, 500, n)
+    f[77_777] = np.nan
+    with pytest.raises(ValueError, match="nan at row 77777"):
+        evaluate(y, f, qid)
+    f[77_777], y[99_999] = 0.0, -1.0
+    with pytest.raises(ValueError, match="got -1"):
+        evaluate(y, f, qid)
+
+
+def test_measure_checks_lengths():
+    with pytest.raises(ValueError, match=r"scores must have shape \(3,\)"):
+        parse("AP").mean(np.ones(3), np.ones(2), QueryGroups.single(3))
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.parametrize("kind", ["integers", "strings"])
+def test_scorer_receives_the_qid_through_search_and_pipeline(rng, routing, kind):
+    n = 240
+    X = rng.standard_normal((n, 3))
+    y = rng.integers(0, 3, n)
+    qid = rng.permutation(np.repeat(np.arange(24), 10))
+    qid = qid if kind == "integers" else np.char.add("q", qid.astype(str))
+    scorer = make_scorer("nDCG@5", preset="letor3")
+    model = make_pipeline(StandardScaler(), LinearRegression())
+    folds = GroupKFold(3)
+    got = cross_validate(
+        model,
+        X,
+        y,
+        scoring=scorer,
+        cv=folds,
+        params={"qid": qid, "groups": qid},
+        error_score="raise",
+    )["test_score"]
+    for score, (train, test) in zip(got, folds.split(X, y, qid), strict=True):
+        f = model.fit(X[train], y[train]).predict(X[test])
+        assert score == evaluate(y[test], f, qid[test], ["nDCG@5"], preset="letor3")["nDCG@5"]
+    search = GridSearchCV(
+        model,
+        {"linearregression__fit_intercept": [True]},
+        scoring=scorer,
+        cv=folds,
+        error_score="raise",
+    ).fit(X, y, qid=qid, groups=qid)
+    assert search.best_score_ == pytest.approx(got.mean())
+    assert (
+        search.score(X, y, qid=qid)
+        == evaluate(y, search.predict(X), qid, ["nDCG@5"], preset="letor3")["nDCG@5"]
+    )
+
+
+def test_scorer_turns_the_sign_where_smaller_is_better(rng):
+    X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    model = LinearRegression().fit(X, y)
+    value = evaluate(y, model.predict(X), None, ["Misranking"])["Misranking"]
+    assert 0 < value < 0.5
+    assert make_scorer("Misranking")(model, X, y) == -value
+
+
+def test_default_score_of_grades(rng):
+    y, f, qid = ragged(rng)
+    groups = QueryGroups.from_qid(qid, len(qid))
+    assert default_score_name(y) == "nDCG@10"
+    full = "nDCG(gain='exp2',discount='log2',empty='skip',ties='stable')@10"
+    assert default_score(y, f, groups) == pytest.approx(
+        evaluate(y, f, qid, [full])[full], rel=1e-14
+    )
+
+
+@pytest.mark.parametrize("shift", [-5.0, 0.5, 1e6])
+def test_default_score_of_other_targets(rng, shift):
+    y, f, qid = ragged(rng)
+    groups = QueryGroups.from_qid(qid, len(qid))
+    assert default_score_name(y + shift) == "1 - Misranking"
+    wanted = 1 - evaluate(y, f, qid, ["Misranking"])["Misranking"]
+    assert default_score(y + shift, f, groups) == pytest.approx(wanted, rel=1e-14)
+
+
+def test_default_score_is_finite_where_nothing_can_be_scored():
+    groups = QueryGroups.from_qid([1, 1, 2], 3)
+    for y in ([0.0, 0.0, 0.0], [-1.0, -1.0, 3.0], [0.5, 0.5, 0.5]):
+        assert default_score(np.array(y), np.array([3.0, 1.0, 2.0]), groups) == 1.0
+
+
+def test_weights_repeat_rows_and_zero_drops_them(rng):
+    y, f, qid = ragged(rng, shuffle=False)
+    groups = QueryGroups.from_qid(qid, len(qid))
+    kept = rng.random(len(y)) < 0.7
+    rest = QueryGroups.from_qid(qid[kept], int(kept.sum()))
+    for target in (y, y - 0.5):
+        dropped = default_score(target, f, groups, kept.astype(float))
+        assert dropped == pytest.approx(default_score(target[kept], f[kept], rest), rel=1e-14)
+    query_weight = rng.integers(1, 4, groups.n_queries).astype(float)
+    values = parse("nDCG@10").per_query(y, f, groups)
+    counted = ~np.isnan(values)
+    wanted = np.average(values[counted], weights=query_weight[counted])
+    weighted = default_score(y, f, groups, query_weight[groups.codes()])
+    assert weighted == pytest.approx(wanted, rel=1e-14)

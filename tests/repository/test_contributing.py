@@ -1,0 +1,142 @@
+"""The recipes of CONTRIBUTING.md work: follows them to the letter in a copy of the sources."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "CONTRIBUTING.md"
+RECIPES = ["Add a ranker", "Add a measure", "Add a data set", "Add an experiment"]
+STEP = re.compile(
+    r"(?P<verb>Create|Add to)(?: `(?P<table>\w+)` in)? `(?P<path>[^`]+)`:\n\n"
+    r"```\w+\n(?P<text>.*?)^```$"
+    r"|^```console\n(?P<commands>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """A copy of the sources and tests, and the way to run commands on it."""
+
+    root: Path
+
+    def follow(self, recipe):
+        """Do what the recipe says; return the output of its commands, one by one."""
+        outputs = []
+        for step in STEP.finditer(section(recipe)):
+            if step["commands"]:
+                outputs += [self.run(line) for line in step["commands"].splitlines()]
+            elif step["verb"] == "Create":
+                path = self.root / step["path"]
+                assert not path.exists()
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(step["text"], encoding="utf-8")
+            else:
+                self.add_to_table(self.root / step["path"], step["table"], step["text"])
+        return outputs
+
+    def add_to_table(self, path, table, text):
+        """Insert text after the line that opens the table; append it to a file."""
+        source = path.read_text("utf-8")
+        place = len(source)
+        if table is not None:
+            start = re.search(rf"^{table}\b.*[\[{{]\n", source, re.MULTILINE)
+            assert start, f"{path} has no table {table}"
+            place = start.end()
+        path.write_text(source[:place] + text + source[place:], encoding="utf-8")
+
+    def run(self, command):
+        scripts = Path(sys.executable).parent
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(
+                str(self.root / folder) for folder in ("src", "papers/src")
+            ),
+            "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}",
+        }
+        done = subprocess.run(
+            command, shell=True, cwd=self.root, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+def section(title):
+    text = GUIDE.read_text("utf-8")
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert found, f"CONTRIBUTING.md has no section {title!r}"
+    return found[1]
+
+
+@pytest.fixture
+def workplace(tmp_path):
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("src", "tests", "papers"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy(ROOT / name, tmp_path)
+    return Workplace(tmp_path)
+
+
+def test_every_recipe_is_tested():
+    titles = re.findall(r"^## (.*)$", GUIDE.read_text("utf-8"), re.MULTILINE)
+    assert titles == RECIPES
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_recipes_are_about_ten_lines(recipe):
+    for step in STEP.finditer(section(recipe)):
+        if step["verb"] == "Create" and step["path"].endswith(".py"):
+            assert len(statements(step["text"])) <= 12
+        elif step["verb"]:
+            assert len(step["text"].strip().splitlines()) <= 16
+
+
+def statements(source):
+    """Lines of code without imports and docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [
+                child
+                for child in node.body
+                if not isinstance(child, ast.Import | ast.ImportFrom)
+                and not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
+            ]
+    return [line for line in ast.unparse(tree).splitlines() if line]
+
+
+def test_add_a_ranker(workplace):
+    _, listed, tested, compared = workplace.follow("Add a ranker")
+    assert "covariance" in listed
+    assert re.search(r"[1-9]\d* passed", tested)
+    assert "covariance" in compared
+
+
+def test_add_a_measure(workplace):
+    evaluated, compared = workplace.follow("Add a measure")
+    assert "TopGrade" in evaluated
+    assert "TopGrade" in compared
+
+
+def test_add_a_data_set(workplace):
+    loaded, compared = workplace.follow("Add a data set")
+    assert "RankingData('tiny fold1 train': 4 rows, 2 queries, 2 features" in loaded
+    assert "linear_regression" in compared
+
+
+def test_add_an_experiment(workplace):
+    listed, tested, reproduced = workplace.follow("Add an experiment")
+    assert "uniform-means" in listed
+    assert "1 passed" in tested
+    assert "2 met" in reproduced

@@ -1,0 +1,91 @@
+"""Examples in docstrings, documentation pages and the README run and print what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import rankwise
+from rankwise._registry import REGISTRY
+from rankwise.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+MODULES = sorted(
+    info.name
+    for info in pkgutil.walk_packages(rankwise.__path__, "rankwise.")
+    if not info.name.startswith("rankwise.kernels")
+)
+PAGES = sorted((ROOT / "docs").glob("*.rst"))
+
+
+def run(test):
+    report = io.StringIO()
+    result = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.write)
+    assert result.failed == 0, report.getvalue()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstrings(name, tmp_path, monkeypatch):
+    if name.startswith("rankwise.rankers.neural."):
+        pytest.importorskip("torch", reason="needs rankwise[neural]")
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        run(test)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_pages(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = path.read_text("utf-8")
+    run(doctest.DocTestParser().get_doctest(text, {}, path.stem, str(path), 0))
+
+
+@pytest.mark.parametrize("name", ["README.md"])
+def test_snippets(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    snippets = re.findall(r"^```python\n(.*?)^```$", (ROOT / name).read_text("utf-8"), re.M | re.S)
+    assert snippets
+    for snippet in snippets:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(snippet, name, "exec"), {})
+        assert printed.getvalue().strip()
+
+
+def test_the_commands_of_the_command_line_page_run(tmp_path, monkeypatch):
+    """In this process; that ``rankwise`` starts as a program is tested in tests/cli."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "command_line.rst").read_text("utf-8")
+    commands = re.findall(r"^   rankwise (.*)$", page, re.M)
+    assert {command.split()[0] for command in commands} >= {
+        "list", "lint", "compare", "cv", "fit", "info", "predict", "evaluate"
+    }  # fmt: skip
+    for command in commands:
+        done = CliRunner().invoke(app, shlex.split(command), prog_name="rankwise")
+        assert done.exit_code == 0, f"{command}\n{done.output}"
+    assert (tmp_path / "out.html").stat().st_size > 10_000
+
+
+def test_readme_names_targets_of_the_makefile():
+    named = set(re.findall(r"\bmake (\w+)", (ROOT / "README.md").read_text("utf-8")))
+    assert {"demo", "test"} <= named
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    assert named <= targets
+
+
+def test_every_source_in_the_registry_has_a_reference():
+    labels = set(
+        re.findall(r"^\.\. _(\w+):$", (ROOT / "docs/references.rst").read_text("utf-8"), re.M)
+    )
+    assert {entry.paper for entry in REGISTRY.values()} - {""} <= labels

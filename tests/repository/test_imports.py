@@ -1,0 +1,111 @@
+"""What importing costs and pulls in, and what the repository may hold."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+KERNELS = sorted((ROOT / "src" / "rankwise" / "kernels").glob("*.py"))
+
+
+def run_python(code):
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_loads_neither_numba_nor_scikit_learn():
+    assert run_python(
+        "import sys, rankwise; print(sorted({'numba', 'sklearn', 'scipy'} & set(sys.modules)))"
+    ).split() == ["[]"]
+
+
+def test_importing_every_module_compiles_nothing():
+    code = """
+import importlib, pkgutil
+import rankwise
+for name in rankwise.__all__:
+    try:
+        getattr(rankwise, name)
+    except ImportError as error:  # an adapter whose library is not installed
+        assert "rankwise[" in str(error), error
+import rankwise.kernels
+from numba.core.dispatcher import Dispatcher
+kernels = compiled = 0
+for info in pkgutil.iter_modules(rankwise.kernels.__path__, "rankwise.kernels."):
+    module = importlib.import_module(info.name)
+    for value in vars(module).values():
+        if isinstance(value, Dispatcher):
+            kernels += 1
+            compiled += len(value.signatures)
+print(kernels, compiled)
+"""
+    kernels, compiled = map(int, run_python(code).split())
+    assert kernels > 0
+    assert compiled == 0
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list"], ["reproduce", "list"]])
+def test_help_and_list_import_neither_numba_nor_scikit_learn(arguments):
+    code = f"""
+import sys
+from rankwise.cli.main import main
+sys.argv = ["rankwise", *{arguments!r}]
+try:
+    main()
+except SystemExit as exit:
+    assert not exit.code, exit.code
+print("\\nheavy:", *sorted({{"numba", "sklearn"}} & set(sys.modules)))
+"""
+    assert run_python(code).splitlines()[-1].split() == ["heavy:"]
+
+
+@pytest.mark.parametrize("path", KERNELS, ids=lambda path: path.stem)
+def test_kernels_import_numpy_and_numba_only(path):
+    allowed = {"__future__", "math", "numpy", "numba", "rankwise.runtime.jit"}
+    imported = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            library, _, _ = node.module.partition(".")
+            imported.add(node.module if library == "rankwise" else library)
+    assert imported <= allowed
+
+
+def tracked_files():
+    done = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip("not a git checkout")
+    return [ROOT / name for name in done.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_tracked_files_name_no_machine():
+    # Brackets keep these patterns from matching this file.
+    machine = re.compile(
+        rb"/w[o]rk/|/t[m]p/\w|/r[o]ot/|/h[o]me/\w|/[U]sers/\w|pypi[.]or[g]|pythonh[o]sted"
+        rb"|index-ur[l]|find-link[s]"
+    )
+    found = [
+        f"{path.relative_to(ROOT)}: {match.group()!r}"
+        for path in tracked_files()
+        if (match := machine.search(path.read_bytes()))
+    ]
+    assert found == []
+
+
+def test_tracked_files_are_small():
+    limit = 1_500_000
+    large = {str(path): size for path in tracked_files() if (size := path.stat().st_size) > limit}
+    assert large == {}

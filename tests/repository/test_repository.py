@@ -1,0 +1,58 @@
+"""Files about the repository agree with the package: citation, changelog, workflows, hooks."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.version import Version
+
+import rankwise
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+PYTHON = "Programming Language :: Python :: 3."
+
+
+def workflow(name):
+    return yaml.safe_load((ROOT / ".github/workflows" / name).read_text("utf-8"))
+
+
+def test_the_citation_is_of_the_last_release():
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    version, date = re.search(r"^## (\S+) - (\d{4}-\d\d-\d\d)$", changelog, re.MULTILINE).groups()
+    assert (version, date) == (CITATION["version"], str(CITATION["date-released"]))
+    here = Version(rankwise.__version__)
+    assert here.is_devrelease or here == Version(version)
+
+
+def test_workflows_test_the_versions_of_python_that_are_promised():
+    promised = [
+        line.removeprefix("Programming Language :: Python :: ")
+        for line in PROJECT["classifiers"]
+        if line.startswith(PYTHON)
+    ]
+    matrix = workflow("ci.yml")["jobs"]["tests"]["strategy"]["matrix"]
+    assert matrix["python"] == promised
+    assert PROJECT["requires-python"] == f">={min(promised, key=Version)}"
+
+
+@pytest.mark.parametrize("name", ["ci.yml", "release.yml"])
+def test_workflows_call_targets_of_the_makefile(name):
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    steps = [step for job in workflow(name)["jobs"].values() for step in job["steps"]]
+    lines = [re.sub(r" [A-Z]+=.*", "", step.get("run", "")) for step in steps]
+    calls = [call for line in lines for call in re.findall(r"\bmake ([a-z -]+)", line)]
+    called = {word for call in calls for word in call.split() if word[0] != "-"}
+    assert called
+    assert called <= targets
+
+
+def test_the_hook_and_the_pins_have_one_version_of_ruff():
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
+    (hook,) = [hook for hook in hooks if hook["repo"].endswith("ruff-pre-commit")]
+    assert f"\nruff=={hook['rev'].removeprefix('v')}\n" in (ROOT / "constraints.txt").read_text()

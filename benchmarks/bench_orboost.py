@@ -23,6 +23,7 @@ from rankwise.features.binning import find_bins
 from rankwise.runtime.jit import njit
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting, class_order
+from rankwise.solvers.boosting.rounds import run_round
 from rankwise.solvers.boosting.stump_search import StumpSearch
 
 ROUNDS = 1000
@@ -64,7 +65,7 @@ def one_round(zeros: float) -> None:
 
     times = interleave(
         {
-            "round": lambda: boosting.run_round(search),
+            "round": lambda: run_round(boosting, search),
             "bare pass": lambda: thread_map(bare, parts),
         },
         repeats=25,

@@ -10,11 +10,11 @@ from scipy import sparse
 
 from rankwise.solvers.boosting.margin_boosting import (
     LARGEST_STEP,
-    SLACK,
     MarginBoosting,
     class_order,
 )
 from rankwise.solvers.boosting.perceptron_search import PerceptronSearch
+from rankwise.solvers.boosting.rounds import SLACK, run_round
 from rankwise.solvers.boosting.stump_search import StumpSearch
 
 FORMS = pytest.mark.parametrize("form", ["all", "lr"])
@@ -69,7 +69,7 @@ def boost(X, y, w, n_classes, form, n_rounds, max_bins=255):
     rows, class_ptr = class_order(y.astype(float), n_classes)
     search = StumpSearch(X, rows, max_bins, w)
     boosting = MarginBoosting(class_ptr, w[rows], form)
-    stages = [boosting.run_round(search) for _ in range(n_rounds)]
+    stages = [run_round(boosting, search) for _ in range(n_rounds)]
     return stages, boosting
 
 
@@ -189,12 +189,12 @@ def test_constant_base_learner_never_wins(rng):
         watched = Constant(StumpSearch(X, rows, 255, None))
         boosting = MarginBoosting(class_ptr, np.ones(200), form)
         for _ in range(30):
-            stage = boosting.run_round(watched)
+            stage = run_round(boosting, watched)
             assert stage is not None
             assert stage.base.feature == 0
         assert max(watched.gains) < 1.0  # a constant's gain, in units of what counts as equal
         only = StumpSearch(X[:, 1:], rows, 255, None)
-        assert MarginBoosting(class_ptr, np.ones(200), form).run_round(only) is None
+        assert run_round(MarginBoosting(class_ptr, np.ones(200), form), only) is None
 
 
 def test_no_mistakes_give_a_finite_step_and_then_an_end():

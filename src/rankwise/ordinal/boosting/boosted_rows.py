@@ -11,8 +11,8 @@ import numpy as np
 from rankwise.checks.row_hash import row_hashes
 from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
-from rankwise.ordinal.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.boosting.margin_boosting import class_order
+from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.boosting.perceptron_search import PerceptronSearch
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.solvers.boosting.stump_search import StumpSearch

@@ -9,6 +9,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -21,7 +22,6 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.rows import FitData, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
-from rankwise.metrics.measure import Measure
 from rankwise.ordinal.boosting.boosted_rows import (
     BY_QUERY,
     MOST_ROUNDS,
@@ -33,13 +33,13 @@ from rankwise.ordinal.boosting.boosted_rows import (
     row_weights,
     stump_rows,
 )
-from rankwise.ordinal.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, as_before_on_error, class_margins
-from rankwise.solvers.boosting.margin_boosting import MarginBoosting, Stage
-from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.solvers.boosting.margin_boosting import MarginBoosting
+from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
+from rankwise.solvers.boosting.rounds import boost, check_room, rounds_of
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 from rankwise.structure.rules import Array, Number, Part, Plain, Rule, Sometimes
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
@@ -259,10 +259,13 @@ class ORBoost(OrdinalRanker):
             before = self._fitted() if self.warm_start else None
             by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
             data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
-            valid = check_validation(self, data, X_val, y_val, qid_val)
+            validation = check_validation(self, data, X_val, y_val, qid_val)
             self._validate_params()
             measure = parse(self.measure)
-            stops = valid is not None and self.early_stopping_rounds is not None
+            if validation is not None and not measure.reads_labels:
+                # A label below all classes of the fit, -1, is one without gain.
+                validation = replace(validation, y=np.maximum(validation.y, 0.0))
+            stops = validation is not None and self.early_stopping_rounds is not None
             n_rounds = self.n_estimators
             if n_rounds is None:
                 n_rounds = MOST_ROUNDS if stops else rounds_for(data)
@@ -270,8 +273,22 @@ class ORBoost(OrdinalRanker):
             if earlier is None:
                 self.seed_ = int(check_random_state(self.random_state).randint(2**31 - 1))
             train = self._training_rows(data, earlier)
-            monitor = None if valid is None else _monitor(measure, valid)
-            self._boost(train, n_rounds, monitor, None if valid is None else valid.X)
+            algorithm = MarginBoosting(train.class_ptr, train.weight, self.form)
+            done = boost(
+                train.ensemble,
+                rounds_of(algorithm, train.search, train.ensemble, train.X, train.rows),
+                lambda: algorithm.state,
+                n_rounds,
+                validation,
+                measure,
+                self.early_stopping_rounds,
+            )
+            self.ensemble_, self.n_estimators_ = done.ensemble, len(done.ensemble)
+            self.loss_curve_ = done.values
+            self.threshold_curve_ = np.array([state.thresholds for state in done.states])
+            self.thresholds_ = self.threshold_curve_[-1]
+            if done.validation_scores is not None:
+                self.validation_scores_ = done.validation_scores
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
@@ -287,11 +304,7 @@ class ORBoost(OrdinalRanker):
         X : array-like or CSR of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = check_rows(self, X)
-        scores = np.zeros(X.shape[0])
-        for change in self.ensemble_.changes(self.ensemble_.prepare(X)):
-            scores = scores + change
-            yield scores
+        yield from self.ensemble_.staged_scores(check_rows(self, X))
 
     def staged_predict(self, X: FrameLike) -> Iterator[NDArray[Any]]:
         """Classes after every round, ``n_estimators_`` arrays of shape (n_samples,).
@@ -346,11 +359,7 @@ class ORBoost(OrdinalRanker):
                 "warm_start needs the features, classes and base learners of the earlier fit. "
                 "Set warm_start=False to begin anew."
             )
-        if len(ensemble) > n_rounds:
-            raise ValueError(
-                f"n_estimators must be at least the {len(ensemble)} rounds that are there with "
-                f"warm_start, got {n_rounds}."
-            )
+        check_room(len(ensemble), n_rounds)
         return ensemble
 
     def _training_rows(self, data: FitData, earlier: Any) -> BoostedRows:
@@ -361,49 +370,3 @@ class ORBoost(OrdinalRanker):
         return perceptron_rows(
             data, weight, earlier, pocket=pocket, n_iter=self.base_iter, seed=self.seed_
         )
-
-    def _boost(
-        self, train: BoostedRows, n_rounds: int, monitor: StagedMeasure | None, X_val: Matrix
-    ) -> None:
-        """Run the rounds, first those of an earlier fit again, and set what is fitted."""
-        ensemble: Any = train.ensemble
-        prepared: Any = None if X_val is None else ensemble.prepare(X_val)
-        boosting = MarginBoosting(train.class_ptr, train.weight, self.form)
-        losses, thresholds = [boosting.loss], [boosting.thresholds]
-
-        def record(added: Ensemble) -> None:
-            losses.append(boosting.loss)
-            thresholds.append(boosting.thresholds)
-            if monitor is not None:
-                monitor.add(next(added.changes(prepared)), thresholds[-1])
-
-        if len(ensemble):
-            for number, side in enumerate(ensemble.sides(ensemble.prepare(train.X))):
-                boosting.add(side[train.rows], float(ensemble.steps[number]))
-                record(ensemble.part(number, number + 1))
-        stages: list[Stage[Any]] = []
-        patience = self.early_stopping_rounds if monitor is not None else None
-        while len(losses) <= n_rounds:
-            stage = boosting.run_round(train.search)
-            if stage is None:
-                break
-            stages.append(stage)
-            record(ensemble.part(0, 0).extended([stage.base], [stage.step]))
-            if monitor and patience is not None and monitor.stages_since_best >= patience:
-                break
-        ensemble = ensemble.extended([s.base for s in stages], [s.step for s in stages])
-        kept = monitor.best if monitor and patience is not None else len(ensemble)
-        self.ensemble_ = ensemble.part(0, kept)
-        self.n_estimators_ = kept
-        self.loss_curve_ = np.array(losses[: kept + 1])
-        self.threshold_curve_ = np.array(thresholds[: kept + 1])
-        self.thresholds_ = self.threshold_curve_[-1]
-        if monitor is not None:
-            self.validation_scores_ = np.array(monitor.values)
-
-
-def _monitor(measure: Measure, valid: FitData) -> StagedMeasure:
-    """Follows validation rows, whose ``y`` holds class numbers."""
-    # A label below all classes of the fit, -1, is one without gain.
-    y = valid.y if measure.reads_labels else np.maximum(valid.y, 0.0)
-    return StagedMeasure(measure, y, valid.groups)

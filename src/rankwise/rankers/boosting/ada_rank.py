@@ -7,6 +7,7 @@ References
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -17,8 +18,8 @@ from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.measure_ranker import AT_LEAST_ONE, MeasureRanker
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
-from rankwise.solvers.boosting.query_boosting import QueryBoosting, QueryStage
-from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.solvers.boosting.query_boosting import ColumnEnsemble, QueryBoosting
+from rankwise.solvers.boosting.rounds import boost
 from rankwise.structure.rules import Number, Rule, floats, integers
 
 
@@ -128,42 +129,29 @@ class AdaRank(MeasureRanker):
         self.tol = tol
         self.early_stopping_rounds = early_stopping_rounds
 
-    def _learn(self, rows: MeasuredRows, valid: FitData | None, measure: Measure) -> None:
+    def _learn(self, rows: MeasuredRows, validation: FitData | None, measure: Measure) -> None:
         boosting = QueryBoosting(rows, measure.greater_is_better, self.tol)
-        staged = None
-        if valid is not None:
-            staged = StagedMeasure(measure, rows.labels(valid.y), valid.groups)
-        patience = np.inf if self.early_stopping_rounds is None else self.early_stopping_rounds
-        wanted = np.inf if self.n_features_to_select is None else self.n_features_to_select
-        stages: list[QueryStage] = []
-        while len(stages) < self.n_estimators:
-            stage = boosting.run_round()
-            if stage is None:
-                break
-            stages.append(stage)
-            if valid is not None and staged is not None:
-                column = valid.X[:, [stage.feature]] @ np.array([stage.coef])
-                staged.add(np.asarray(column, dtype=np.float64))
-                if staged.stages_since_best >= patience:
-                    break
-            if len({s.feature for s in stages}) >= wanted:
-                break
-        if staged is not None and self.early_stopping_rounds is not None:
-            stages = stages[: staged.best]
-        self._set_rounds(stages, rows.n_columns, measure.greater_is_better)
-        if staged is not None:
-            self.validation_scores_ = np.array(staged.values)
+        if validation is not None:
+            validation = replace(validation, y=rows.labels(validation.y))
+        done = boost(
+            ColumnEnsemble(np.empty(0, np.int64), np.empty(0)),
+            boosting.rounds(self.n_features_to_select),
+            lambda: boosting.state,
+            self.n_estimators,
+            validation,
+            measure,
+            self.early_stopping_rounds,
+        )
+        self.features_, self.steps_ = done.ensemble.features, done.ensemble.steps
+        self.n_estimators_ = len(done.ensemble)
+        values = done.values[1:]
+        self.measure_curve_ = values if measure.greater_is_better else 1.0 - values
+        self.coef_ = np.bincount(self.features_, self.steps_, minlength=rows.n_columns)
+        if done.validation_scores is not None:
+            self.validation_scores_ = done.validation_scores
+        chosen = self.features_.tolist()
         if self.n_features_to_select is not None:
-            best = [feature for feature, _ in boosting.by_weighted_performance()]
-            taken = self.selected_features_.tolist()
-            chosen = list(dict.fromkeys([*taken, *best, *range(rows.n_columns)]))
-            self.selected_features_ = np.array(chosen[: self.n_features_to_select])
-
-    def _set_rounds(self, stages: list[QueryStage], n_features: int, greater: bool) -> None:
-        self.features_ = np.array([s.feature for s in stages], dtype=np.int64)
-        self.steps_ = np.array([s.coef for s in stages])
-        values = np.array([s.value for s in stages])
-        self.measure_curve_ = values if greater else 1.0 - values
-        self.coef_ = np.bincount(self.features_, self.steps_, minlength=n_features)
-        self.selected_features_ = np.array(list(dict.fromkeys(self.features_.tolist())), np.int64)
-        self.n_estimators_ = len(stages)
+            chosen += [feature for feature, _ in boosting.by_weighted_performance()]
+            chosen += range(rows.n_columns)
+        distinct = np.array(list(dict.fromkeys(chosen)), dtype=np.int64)
+        self.selected_features_ = distinct[: self.n_features_to_select]

@@ -112,16 +112,16 @@ class CoordinateAscent(MeasureRanker):
         self.tol = tol
         self.random_state = random_state
 
-    def _learn(self, rows: MeasuredRows, valid: FitData | None, measure: Measure) -> None:
+    def _learn(self, rows: MeasuredRows, validation: FitData | None, measure: Measure) -> None:
         rng = check_random_state(self.random_state)
         search = CoordinateSearch(rows, self.tol, self.max_iter)
-        y_val = None if valid is None else rows.labels(valid.y)
+        y_val = None if validation is None else rows.labels(validation.y)
 
         def judge(sweep: Sweep) -> float:
-            if valid is None or y_val is None:
+            if validation is None or y_val is None:
                 return sweep.value
-            scores = np.asarray(valid.X @ search.coef(sweep.weights), dtype=np.float64)
-            value = measure.mean(y_val, scores, valid.groups)
+            scores = np.asarray(validation.X @ search.coef(sweep.weights), dtype=np.float64)
+            value = measure.mean(y_val, scores, validation.groups)
             value = value if measure.greater_is_better else -value
             return -np.inf if np.isnan(value) else value
 
@@ -135,7 +135,7 @@ class CoordinateAscent(MeasureRanker):
             )
             sweeps = list(search.run(weights, rng))
             values = [judge(sweep) for sweep in sweeps]
-            if valid is None:
+            if validation is None:
                 kept = len(values) - 1
             else:
                 kept = int(np.argmax(values))

@@ -98,6 +98,7 @@ class FRank(StumpRanker):
     [0.586]
     """
 
+    _algorithm = FidelityBoosting
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **StumpRanker._parameter_constraints,
         "query_weight": [StrOptions({"normalised", *QUERY_WEIGHTS})],
@@ -137,6 +138,3 @@ class FRank(StumpRanker):
                 f"is less than the {n_pairs} pairs of the rows. Raise max_pairs, or use RankBoost."
             )
         return pairs
-
-    def _boosting(self, pairs: LayeredPairs) -> FidelityBoosting:
-        return FidelityBoosting(pairs)

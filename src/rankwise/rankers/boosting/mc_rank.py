@@ -206,19 +206,21 @@ class McRank(Ranker):
         self._validate_params()
         allow_nan = self._takes_missing()
         data = check_fit(self, X, y, qid, allow_nan=allow_nan)
-        valid = check_validation(self, data, X_val, y_val, qid_val, allow_nan=allow_nan)
+        validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=allow_nan)
         measure = parse(self.measure)
         self._set_score_name(data.y)
         self.class_labels_, classes = self._classes(data.y)
         self._gains = self._gains_of(self.class_labels_)
-        staged = None if valid is None else StagedMeasure(measure, valid.y, valid.groups)
+        staged = None
+        if validation is not None:
+            staged = StagedMeasure(measure, validation.y, validation.groups)
         self.estimators_ = self._train(data, classes)
         self.n_estimators_ = None
         if self._is_staged():
             self.n_estimators_ = sum(1 for _ in self._stages(_rows(self, data.X[:1])))
-        if valid is not None and staged is not None:
-            X_valid = _rows(self, valid.X)
-            for scores in self._stages(X_valid) if self._is_staged() else [self._scores(X_valid)]:
+        if validation is not None and staged is not None:
+            rows = _rows(self, validation.X)
+            for scores in self._stages(rows) if self._is_staged() else [self._scores(rows)]:
                 staged.record(scores)
             self.validation_scores_ = np.array(staged.values)
             if self._is_staged():

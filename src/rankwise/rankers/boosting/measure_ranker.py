@@ -72,11 +72,11 @@ class MeasureRanker(Ranker):
             For wrong input, naming it; for a measure that cannot be optimised.
         """
         data = check_fit(self, X, y, qid)
-        valid = check_validation(self, data, X_val, y_val, qid_val)
+        validation = check_validation(self, data, X_val, y_val, qid_val)
         self._validate_params()
         measure = self._check_measure(parse(self.measure))
         self._set_score_name(data.y)
-        self._learn(MeasuredRows(data, measure), valid, measure)
+        self._learn(MeasuredRows(data, measure), validation, measure)
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:
@@ -92,5 +92,5 @@ class MeasureRanker(Ranker):
             )
         return measure
 
-    def _learn(self, rows: MeasuredRows, valid: FitData | None, measure: Measure) -> None:
+    def _learn(self, rows: MeasuredRows, validation: FitData | None, measure: Measure) -> None:
         raise TypeError(f"{type(self).__name__} must define _learn.")

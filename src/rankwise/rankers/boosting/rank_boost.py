@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 from sklearn.utils._param_validation import StrOptions
 
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.losses.layered_pairs import LayeredPairs
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.boosting.stump_ranker import StumpRanker
 from rankwise.solvers.boosting.pair_boosting import PairBoosting
@@ -102,6 +101,7 @@ class RankBoost(StumpRanker):
     [4.0, 1.0]
     """
 
+    _algorithm = PairBoosting
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **StumpRanker._parameter_constraints,
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
@@ -125,6 +125,3 @@ class RankBoost(StumpRanker):
         self.measure = measure
         self.early_stopping_rounds = early_stopping_rounds
         self.warm_start = warm_start
-
-    def _boosting(self, pairs: LayeredPairs) -> PairBoosting:
-        return PairBoosting(pairs)

@@ -20,9 +20,7 @@ from rankwise.kernels.fidelity import fidelity_point, fidelity_split, write_inte
 from rankwise.kernels.margin_boosting import unit_scale
 from rankwise.losses.layered_pairs import LayeredPairs
 from rankwise.runtime.threads import query_chunks, thread_map
-from rankwise.solvers.boosting.margin_boosting import LEAST_GAIN, SLACK
-from rankwise.solvers.boosting.pair_boosting import PairStage
-from rankwise.solvers.boosting.stump_search import StumpSearch
+from rankwise.solvers.boosting.rounds import SLACK, RowWeights
 from rankwise.typing import Float64Array
 
 PAIRS_AT_ONCE = 262_144
@@ -55,23 +53,24 @@ class FidelityBoosting:
         self._u = np.zeros(len(pairs.weight), dtype=np.int64)
         self._visit(self._scores)
 
-    def run_round(self, search: StumpSearch) -> PairStage | None:
-        """Add a stump; None where none is left that lowers the loss."""
+    def weigh(self) -> RowWeights | None:
+        """Signed weights of all rows: minus the slopes of the loss."""
         if not self._slopes > 0.0:
             return None
         whole = 2.0 * self._slopes * unit_scale(self._slopes)  # a pair weighs on two rows
-        stump = search.best(self._u, self._total, int(SLACK * whole))
-        if stump is None or stump.gain < LEAST_GAIN * whole:
-            return None
-        right, wrong = self._split(stump.side)
+        return RowWeights(self._u, self._total, whole)
+
+    def take(self, side: NDArray[np.bool_], edge: float) -> float | None:
+        """Add a base learner, its step halved until the loss falls; None where it does not."""
+        right, wrong = self._split(side)
         wrong = max(wrong, SLACK * self._slopes)  # finite where nothing moves together
         if not right > wrong:
             return None
         before, scores = self.loss, self._scores
         step = 0.25 * math.log(right / wrong)
         for _ in range(HALVINGS):
-            if self._visit(scores + np.where(stump.side, step, -step)) and self.loss < before:
-                return PairStage(stump, step, self.loss)
+            if self._visit(scores + np.where(side, step, -step)) and self.loss < before:
+                return step
             step *= 0.5
         self._visit(scores)
         return None

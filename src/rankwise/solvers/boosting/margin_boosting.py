@@ -15,8 +15,7 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,49 +23,14 @@ from numpy.typing import NDArray
 from rankwise.kernels.margin_boosting import advance_rows, read_sums, unit_scale, write_weights
 from rankwise.losses.ordinal_exponential import BestThresholds, best_thresholds
 from rankwise.runtime.threads import thread_map
+from rankwise.solvers.boosting.rounds import SLACK, RowWeights, State
 from rankwise.typing import Float64Array, Int64Array
 
 ROWS_AT_ONCE = 131_072
-# Share of the loss that is rounding: gains that differ by it are equal, and a base learner that
-# disagrees with no more makes no mistake.
-SLACK = 2.0**-40
 # That of a base learner without mistakes, 14.2.
 LARGEST_STEP = 0.5 * math.log((2.0 - SLACK) / SLACK)
-# A gain of this share of the loss lowers it by half the square of this share, some units of its
-# last digit: smaller ones could let it rise.
-LEAST_GAIN = 2.0**-24
 # Of P and Q, weights of 1 times exp of a score: near the end of the numbers.
 LARGEST = 1e290
-
-
-class Base(Protocol):
-    """A base learner's choice: what agrees, and the rows that go up."""
-
-    @property
-    def gain(self) -> int: ...
-
-    @property
-    def side(self) -> NDArray[np.bool_]: ...
-
-
-B_co = TypeVar("B_co", bound=Base, covariant=True)
-B = TypeVar("B", bound=Base)
-
-
-class BaseSearch(Protocol[B_co]):
-    """Finds the base learner that agrees most with signed integer weights."""
-
-    def best(self, u: Int64Array, total: int, slack: int) -> B_co | None: ...
-
-
-@dataclass(frozen=True, eq=False)
-class Stage(Generic[B]):
-    """One round: the base learner, its step > 0, and the thresholds and loss after it."""
-
-    base: B
-    step: float
-    thresholds: Float64Array
-    loss: float
 
 
 class MarginBoosting:
@@ -114,26 +78,36 @@ class MarginBoosting:
         """Loss at these thresholds."""
         return self._unit * self._best.loss
 
-    def run_round(self, search: BaseSearch[B]) -> Stage[B] | None:
-        """Add a base learner.
+    @property
+    def state(self) -> State:
+        """Loss and thresholds."""
+        return State(self.loss, self.thresholds)
 
-        None where none is left that lowers the loss, where the last one made no mistake, and where
-        scores are about to leave the range of their exponentials.
+    def weigh(self) -> RowWeights | None:
+        """Signed weights of all rows.
+
+        None where the last base learner made no mistake, and where scores are about to leave the
+        range of their exponentials.
         """
-        loss = self._best.loss
-        if not loss > 0.0 or self._perfect or self._leaves_range():
+        best = self._best
+        if not best.loss > 0.0 or self._perfect or self._leaves_range():
             return None
-        total = self._weigh()
-        whole = loss * unit_scale(loss)
-        base = search.best(self._u, total, int(SLACK * whole))
-        if base is None or base.gain < LEAST_GAIN * whole:
-            return None
-        edge = base.gain / whole
+
+        def weigh(part: tuple[int, int]) -> int:
+            return write_weights(
+                self._P, self._Q, self._class_ptr, best.up, best.down, best.loss, *part, self._u
+            )
+
+        total = int(sum(thread_map(weigh, self._parts)))
+        return RowWeights(self._u, total, best.loss * unit_scale(best.loss))
+
+    def take(self, side: NDArray[np.bool_], edge: float) -> float:
+        """Add a base learner with its best step."""
         step = LARGEST_STEP  # where nothing disagrees
         if edge < 1.0 - SLACK:
             step = 0.5 * math.log((1.0 + edge) / (1.0 - edge))
-        self.add(base.side, step)
-        return Stage(base, step, self.thresholds, self.loss)
+        self.add(side, step)
+        return step
 
     def add(self, side: NDArray[np.bool_], step: float) -> None:
         """Add ``step`` to the scores of the rows of ``side`` and take it from the others."""
@@ -154,17 +128,6 @@ class MarginBoosting:
         totals = sum(thread_map(advance, self._parts))
         read_sums(totals, step, self._sums)
         self._best: BestThresholds = best_thresholds(self._sums, self._form)
-
-    def _weigh(self) -> int:
-        """Write the signed weights of all rows; returns their sum."""
-        best = self._best
-
-        def weigh(part: tuple[int, int]) -> int:
-            return write_weights(
-                self._P, self._Q, self._class_ptr, best.up, best.down, best.loss, *part, self._u
-            )
-
-        return int(sum(thread_map(weigh, self._parts)))
 
     def _leaves_range(self) -> bool:
         """Whether the exponential of a score is about to leave the range of numbers."""

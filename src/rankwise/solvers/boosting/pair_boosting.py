@@ -15,7 +15,6 @@ References
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,18 +28,9 @@ from rankwise.kernels.pair_boosting import (
 )
 from rankwise.losses.layered_pairs import LayeredPairs
 from rankwise.runtime.threads import thread_map
-from rankwise.solvers.boosting.margin_boosting import LARGEST, LEAST_GAIN, SLACK
-from rankwise.solvers.boosting.stump_search import Stump, StumpSearch
+from rankwise.solvers.boosting.margin_boosting import LARGEST
+from rankwise.solvers.boosting.rounds import SLACK, RowWeights
 from rankwise.typing import Float64Array
-
-
-@dataclass(frozen=True, eq=False)
-class PairStage:
-    """One round: the stump, half the distance that it puts between its sides, the loss after it."""
-
-    stump: Stump
-    step: float
-    loss: float
 
 
 class PairBoosting:
@@ -81,16 +71,17 @@ class PairBoosting:
         """Minus the derivative of the loss by the score of every row, to 2^-60 of the loss."""
         return self._u / unit_scale(self._loss) * self._unit
 
-    def run_round(self, search: StumpSearch) -> PairStage | None:
-        """Add a stump; None where none is left that lowers the loss."""
-        before = self._loss
-        if not before > 0.0 or self._leaves_range():
+    def weigh(self) -> RowWeights | None:
+        """Signed weights of all rows; None where scores are about to leave the range of numbers."""
+        loss = self._loss
+        if not loss > 0.0 or self._leaves_range():
             return None
-        whole = 2.0 * before * unit_scale(before)  # a pair weighs on two rows
-        stump = search.best(self._u, self._total, int(SLACK * whole))
-        if stump is None or stump.gain < LEAST_GAIN * whole:
-            return None
-        sums = self._split(stump.side)
+        whole = 2.0 * loss * unit_scale(loss)  # a pair weighs on two rows
+        return RowWeights(self._u, self._total, whole)
+
+    def take(self, side: NDArray[np.bool_], edge: float) -> float | None:
+        """Add a base learner with its best step; None where that does not lower the loss."""
+        before, sums = self._loss, self._split(side)
         right = self._sum_pairs(sums[1], sums[2])
         wrong = max(self._sum_pairs(sums[0], sums[3]), SLACK * before)  # finite without mistakes
         if not right > wrong:
@@ -98,8 +89,8 @@ class PairBoosting:
         step = 0.25 * math.log(right / wrong)
         if not self._loss_after(sums, step) < before:  # rounding
             return None
-        self._add(stump.side, step, sums)
-        return PairStage(stump, step, self.loss)
+        self._add(side, step, sums)
+        return step
 
     def add(self, side: NDArray[np.bool_], step: float) -> None:
         """Add ``step`` to the scores of the rows of ``side`` and take it from the others."""

@@ -12,24 +12,44 @@ References
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
+from rankwise.solvers.boosting.ensemble import Ensemble
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
-from rankwise.typing import Float64Array
+from rankwise.solvers.boosting.rounds import State
+from rankwise.typing import Float64Array, Int64Array, Matrix
 
 SLACK = 2.0**-40  # of a weight of 1: a ranker without losses has a finite step
 TRIALS = 8  # at a time
 
 
-@dataclass(frozen=True)
-class QueryStage:
-    """One round: a feature, its coefficient, and the mean measure of the scores after it."""
+@dataclass(frozen=True, eq=False)
+class ColumnEnsemble(Ensemble):
+    """Features, and what was added to their coefficients.
 
-    feature: int
-    coef: float
-    value: float
+    Attributes
+    ----------
+    features : ndarray of shape (n_rounds,), int64
+    steps : ndarray of shape (n_rounds,), float64
+    """
+
+    _by_round = ("features", "steps")
+
+    features: Int64Array
+    steps: Float64Array
+
+    def prepare(self, X: Matrix) -> Matrix:
+        """Rows as ``changes`` takes them."""
+        return X.tocsc() if sparse.issparse(X) else X
+
+    def changes(self, prepared: Matrix) -> Iterator[Float64Array]:
+        """Multiples of single columns."""
+        for feature, step in zip(self.features.tolist(), self.steps.tolist(), strict=True):
+            yield np.asarray(prepared[:, [feature]] @ np.array([step]), dtype=np.float64)
 
 
 class QueryBoosting:
@@ -66,8 +86,25 @@ class QueryBoosting:
         self._check(every)
         self.performance = every
 
-    def run_round(self) -> QueryStage | None:
-        """Add the first weak ranker, by weighted performance, that brings a gain; None: no one."""
+    @property
+    def state(self) -> State:
+        """Mean of E."""
+        return State(self.value)
+
+    def rounds(self, n_features: int | None) -> Iterator[ColumnEnsemble]:
+        """Weak rankers, one by one, until ``n_features`` distinct features are among them."""
+        taken: set[int] = set()
+        while (found := self.run_round()) is not None:
+            yield ColumnEnsemble(np.array([found[0]], dtype=np.int64), np.array([found[1]]))
+            taken.add(found[0])
+            if n_features is not None and len(taken) >= n_features:
+                return
+
+    def run_round(self) -> tuple[int, float] | None:
+        """Add the first weak ranker, by weighted performance, that brings a gain.
+
+        Returns its feature and coefficient; None where no one does.
+        """
         if not len(self._weight):
             return None
         order = self.by_weighted_performance()
@@ -80,7 +117,7 @@ class QueryBoosting:
                     self.value, self._scores = value, scores
                     weight = np.exp(-values)
                     self._weight = weight / weight.sum()
-                    return QueryStage(feature, coef, value)
+                    return feature, coef
         return None
 
     def by_weighted_performance(self) -> list[tuple[int, int]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from rankwise.kernels.stump_search import add_stumps
 from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.solvers.boosting.ensemble import SignEnsemble
 from rankwise.solvers.boosting.stump_search import Stump
 from rankwise.structure.rules import Array, Rule, floats, integers
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -21,7 +22,7 @@ SMALL = 20_000  # rows times columns, up to which one thread is quicker
 
 
 @dataclass(frozen=True, eq=False)
-class StumpEnsemble:
+class StumpEnsemble(SignEnsemble):
     """Stumps in the order in which they were found.
 
     Attributes
@@ -43,6 +44,7 @@ class StumpEnsemble:
         "steps": floats("n_rounds"),
         "missing": integers("n_rounds", low=-1, high=1),
     }
+    _by_round = tuple(_structure)
 
     features: Int64Array
     thresholds: Float64Array
@@ -56,18 +58,14 @@ class StumpEnsemble:
         none = np.empty(0)
         return cls(none.astype(np.int64), none, none.astype(np.int8), none, none.astype(np.int8))
 
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def part(self, start: int, stop: int) -> StumpEnsemble:
-        """The stumps of some rounds."""
-        rounds = slice(start, stop)
-        return StumpEnsemble(
-            self.features[rounds],
-            self.thresholds[rounds],
-            self.directions[rounds],
-            self.steps[rounds],
-            self.missing[rounds],
+    def one(self, base: Stump, step: float) -> Self:
+        """An ensemble of a single stump."""
+        return type(self)(
+            np.array([base.feature], dtype=np.int64),
+            np.array([base.threshold]),
+            np.array([base.direction], dtype=np.int8),
+            np.array([step]),
+            np.array([base.missing], dtype=np.int8),
         )
 
     def score(self, X: Matrix) -> Float64Array:
@@ -87,16 +85,6 @@ class StumpEnsemble:
         n_threads = 1 if X.shape[0] * len(used) < SMALL else available_threads()
         thread_map(add, range(0, X.shape[0], ROWS_AT_ONCE), n_threads)
         return out
-
-    def extended(self, stumps: Sequence[Stump], steps: Sequence[float]) -> StumpEnsemble:
-        """The ensemble with more stumps at its end."""
-        return StumpEnsemble(
-            np.append(self.features, np.array([s.feature for s in stumps], dtype=np.int64)),
-            np.append(self.thresholds, [s.threshold for s in stumps]),
-            np.append(self.directions, np.array([s.direction for s in stumps], dtype=np.int8)),
-            np.append(self.steps, steps),
-            np.append(self.missing, np.array([s.missing for s in stumps], dtype=np.int8)),
-        )
 
     def prepare(self, X: Matrix) -> Matrix:
         """Rows as ``sides`` takes them."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from scipy import sparse
 
 from rankwise.kernels.perceptron_search import write_sides
 from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.solvers.boosting.ensemble import SignEnsemble
 from rankwise.solvers.boosting.perceptron_search import Perceptron
 from rankwise.structure.rules import Rule, floats, require
 from rankwise.typing import Float64Array, Matrix
@@ -22,7 +23,7 @@ SMALL = 1_000_000  # products, up to which one thread is quicker
 
 
 @dataclass(frozen=True, eq=False)
-class PerceptronEnsemble:
+class PerceptronEnsemble(SignEnsemble):
     """Perceptrons in the order in which they were found.
 
     Attributes
@@ -42,6 +43,7 @@ class PerceptronEnsemble:
         "coefs": floats("n_rounds", "n_features_in_ + 1"),
         "steps": floats("n_rounds"),
     }
+    _by_round = ("coefs", "steps")
 
     center: Float64Array
     scale: Float64Array
@@ -61,12 +63,9 @@ class PerceptronEnsemble:
         scale = np.where(spread > 1e-12 * np.abs(center), spread, 1.0)
         return cls(center, scale, np.empty((0, len(center) + 1)), np.empty(0))
 
-    def __len__(self) -> int:
-        return len(self.steps)
-
-    def part(self, start: int, stop: int) -> PerceptronEnsemble:
-        """The perceptrons of some rounds."""
-        return replace(self, coefs=self.coefs[start:stop], steps=self.steps[start:stop])
+    def one(self, base: Perceptron, step: float) -> Self:
+        """An ensemble of a single perceptron."""
+        return replace(self, coefs=base.coef[None, :], steps=np.array([step]))
 
     def score(self, X: Matrix) -> Float64Array:
         """Sum over all perceptrons, ``step`` where a row goes up and ``-step`` where down.
@@ -86,13 +85,6 @@ class PerceptronEnsemble:
         n_threads = 1 if X.shape[0] * self.coefs.size < SMALL else available_threads()
         thread_map(add, range(0, X.shape[0], ROWS_AT_ONCE), n_threads)
         return out
-
-    def extended(
-        self, perceptrons: Sequence[Perceptron], steps: Sequence[float]
-    ) -> PerceptronEnsemble:
-        """The ensemble with more perceptrons at its end."""
-        coefs = np.concatenate([self.coefs, *(p.coef[None, :] for p in perceptrons)])
-        return replace(self, coefs=coefs, steps=np.append(self.steps, steps))
 
     def prepare(self, X: Matrix) -> Float64Array:
         """Dense rows on the scale of the training rows, as ``sides`` takes them."""

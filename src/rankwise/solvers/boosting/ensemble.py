@@ -1,0 +1,73 @@
+"""Base learners and their steps, round by round."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.typing import Float64Array, Matrix
+
+
+class Ensemble(ABC):
+    """Base learners in the order in which they were found; the score is the sum of their changes.
+
+    Subclasses are frozen dataclasses, and ``_by_round`` names their fields of one entry a round.
+    """
+
+    _by_round: ClassVar[tuple[str, ...]]
+
+    steps: Float64Array
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @abstractmethod
+    def prepare(self, X: Matrix) -> Any:
+        """Rows as ``changes`` takes them."""
+
+    @abstractmethod
+    def changes(self, prepared: Any) -> Iterator[Float64Array]:
+        """Change of the scores of the rows in every round."""
+
+    def staged_scores(self, X: Matrix) -> Iterator[Float64Array]:
+        """Scores of the rows after every round."""
+        scores = np.zeros(X.shape[0])
+        for change in self.changes(self.prepare(X)):
+            scores = scores + change
+            yield scores
+
+    def part(self, start: int, stop: int) -> Self:
+        """The base learners of some rounds."""
+        of_all: Any = self
+        return replace(of_all, **{name: getattr(self, name)[start:stop] for name in self._by_round})
+
+    def join(self, others: Sequence[Self]) -> Self:
+        """The ensemble with the base learners of others at its end."""
+        every: Any = (self, *others)
+        columns = {name: [getattr(one, name) for one in every] for name in self._by_round}
+        return replace(every[0], **{name: np.concatenate(columns[name]) for name in columns})
+
+
+class SignEnsemble(Ensemble):
+    """Base learners with values -1 and 1, times steps > 0."""
+
+    @abstractmethod
+    def one(self, base: Any, step: float) -> Self:
+        """An ensemble of a single base learner, as a search has found it."""
+
+    @abstractmethod
+    def sides(self, prepared: Any) -> Iterator[NDArray[np.bool_]]:
+        """Rows that go up, in every round."""
+
+    @abstractmethod
+    def score(self, X: Matrix) -> Float64Array:
+        """Sum over all rounds, ``step`` where a row goes up and ``-step`` where down."""
+
+    @abstractmethod
+    def importances(self, n_features: int) -> Float64Array:
+        """Share of each feature in the sum of all steps; 0 without base learners."""

@@ -1,0 +1,213 @@
+"""The loop of every boosting algorithm: rounds, early stopping, and going on from earlier rounds.
+
+An algorithm is the state of its loss on the training rows. In a round it weighs the rows, a search
+finds the base learner that agrees most with the weights, and the algorithm adds it with its step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.checks.rows import FitData
+from rankwise.metrics.measure import Measure
+from rankwise.solvers.boosting.ensemble import Ensemble, SignEnsemble
+from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+# Share of the loss that is rounding: gains that differ by it are equal, and a base learner that
+# disagrees with no more makes no mistake.
+SLACK = 2.0**-40
+# A gain of this share of the loss lowers it by half the square of this share, some units of its
+# last digit: smaller ones could let it rise.
+LEAST_GAIN = 2.0**-24
+
+E = TypeVar("E", bound=Ensemble)
+S = TypeVar("S", bound=SignEnsemble)
+
+
+class Base(Protocol):
+    """A base learner's choice: what agrees, and the rows that go up."""
+
+    @property
+    def gain(self) -> int: ...
+
+    @property
+    def side(self) -> NDArray[np.bool_]: ...
+
+
+B_co = TypeVar("B_co", bound=Base, covariant=True)
+B = TypeVar("B", bound=Base)
+
+
+class BaseSearch(Protocol[B_co]):
+    """Finds the base learner that agrees most with signed integer weights."""
+
+    def best(self, u: Int64Array, total: int, slack: int) -> B_co | None: ...
+
+
+class RowWeights(NamedTuple):
+    """Signed weights of the training rows.
+
+    Attributes
+    ----------
+    u : ndarray of shape (n_rows,), int64
+        Positive where a row should go up.
+    total : int
+        Sum of ``u``.
+    whole : float
+        Gain of a base learner that agrees with everything.
+    """
+
+    u: Int64Array
+    total: int
+    whole: float
+
+
+class Algorithm(Protocol):
+    """A loss of the scores so far, on training rows."""
+
+    @property
+    def loss(self) -> float: ...
+
+    def weigh(self) -> RowWeights | None:
+        """Weights of the rows; None where no base learner can lower the loss."""
+        ...
+
+    def take(self, side: NDArray[np.bool_], edge: float) -> float | None:
+        """Add a base learner with its best step > 0; None where that does not lower the loss.
+
+        ``edge`` is the gain of the base learner as a share of the whole.
+        """
+        ...
+
+    def add(self, side: NDArray[np.bool_], step: float) -> None:
+        """Add ``step`` to the scores of the rows of ``side`` and take it from the others."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Stage(Generic[B]):
+    """One round: the base learner, its step > 0, and the loss after it."""
+
+    base: B
+    step: float
+    loss: float
+
+
+class State(NamedTuple):
+    """After a round: the loss or measure of the training rows, and thresholds, if there are any."""
+
+    value: float
+    thresholds: Float64Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Boosted(Generic[E]):
+    """Rounds kept.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    states : list of State
+        Before the first round and after each.
+    validation_scores : ndarray of shape (n_rounds,) or None
+        The measure after every round, kept or not; None without validation rows.
+    """
+
+    ensemble: E
+    states: list[State]
+    validation_scores: Float64Array | None
+
+    @property
+    def values(self) -> Float64Array:
+        """Loss or measure before the first round and after each."""
+        return np.array([state.value for state in self.states])
+
+
+def run_round(algorithm: Algorithm, search: BaseSearch[B]) -> Stage[B] | None:
+    """Add a base learner; None where none is left that lowers the loss."""
+    weights = algorithm.weigh()
+    if weights is None:
+        return None
+    base = search.best(weights.u, weights.total, int(SLACK * weights.whole))
+    if base is None or base.gain < LEAST_GAIN * weights.whole:
+        return None
+    step = algorithm.take(base.side, base.gain / weights.whole)
+    return None if step is None else Stage(base, step, algorithm.loss)
+
+
+def rounds_of(
+    algorithm: Algorithm, search: BaseSearch[Any], earlier: S, X: Matrix, rows: Int64Array
+) -> Iterator[S]:
+    """The base learners of an earlier fit again, then new ones, one by one.
+
+    ``rows`` are the rows of ``X`` in the order of the algorithm.
+    """
+    for number, side in enumerate(earlier.sides(earlier.prepare(X)) if len(earlier) else ()):
+        algorithm.add(side[rows], float(earlier.steps[number]))
+        yield earlier.part(number, number + 1)
+    while (stage := run_round(algorithm, search)) is not None:
+        yield earlier.one(stage.base, stage.step)
+
+
+def boost(
+    earlier: E,
+    rounds: Iterator[E],
+    state: Callable[[], State],
+    n_rounds: int,
+    validation: FitData | None,
+    measure: Measure,
+    early_stopping_rounds: int | None,
+) -> Boosted[E]:
+    """Run rounds, and keep those up to the best on the validation rows.
+
+    Parameters
+    ----------
+    earlier : Ensemble
+        Its rounds come first in ``rounds``; training does not stop within them.
+    rounds : iterator of Ensemble
+        Of one base learner each; ends where none is left.
+    state : callable
+        Of the algorithm, after the rounds so far.
+    n_rounds : int
+        Largest number of rounds.
+    validation : FitData or None
+        Rows that ``measure`` is taken on after every round, ``y`` as it takes labels.
+    measure : Measure
+    early_stopping_rounds : int or None
+        Rounds without improvement on the validation rows before training stops. None: all rounds
+        are kept.
+    """
+    staged, prepared = None, None
+    if validation is not None:
+        staged = StagedMeasure(measure, validation.y, validation.groups)
+        prepared = earlier.prepare(validation.X)
+    states, found = [state()], []
+    for one in islice(rounds, n_rounds):
+        found.append(one)
+        states.append(state())
+        if staged is None:
+            continue
+        staged.add(next(one.changes(prepared)), states[-1].thresholds)
+        if early_stopping_rounds is None or len(found) <= len(earlier):
+            continue
+        if staged.stages_since_best >= early_stopping_rounds:
+            break
+    kept = len(found) if staged is None or early_stopping_rounds is None else staged.best
+    scores = None if staged is None else np.array(staged.values)
+    return Boosted(earlier.part(0, 0).join(found[:kept]), states[: kept + 1], scores)
+
+
+def check_room(n_earlier: int, n_rounds: int) -> None:
+    """Raise where an earlier fit has more rounds than wanted."""
+    if n_earlier > n_rounds:
+        raise ValueError(
+            f"n_estimators must be at least the {n_earlier} rounds that are there with "
+            f"warm_start, got {n_rounds}."
+        )

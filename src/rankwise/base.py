@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,12 +10,13 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from rankwise.checks.rows import check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score, default_score_name
+from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 
-class Ranker(FiniteResults, RegressorMixin, BaseEstimator):
+class Ranker(FiniteResults, Save, RegressorMixin, BaseEstimator):
     """Base of all rankers: ``predict`` gives scores, higher is better.
 
     ``fit`` and ``score`` request ``qid`` (and ``sample_weight`` where the method honours it) from
@@ -77,12 +77,6 @@ class Ranker(FiniteResults, RegressorMixin, BaseEstimator):
         groups = QueryGroups.from_qid(qid, len(scores))
         weight = None if sample_weight is None else check_weight(sample_weight, len(scores))
         return default_score(y, scores, groups, weight)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the fitted ranker to one file that :func:`rankwise.load` reads back."""
-        from rankwise.persistence import save
-
-        return save(self, path)
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
         """What ``rank`` and ``score`` read; rankers whose scores depend on the query use it."""

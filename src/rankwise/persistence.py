@@ -33,13 +33,11 @@ from inspect import Parameter, signature
 from pathlib import Path
 from sys import modules
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, cast
 from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
-import skops.io
 from sklearn.base import BaseEstimator
-from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundException
 
 from rankwise._registry import REGISTRY
 from rankwise._version import __version__
@@ -113,6 +111,14 @@ class ModelFileError(ValueError):
     """A file that is no model of this library, is damaged, or holds what is not trusted."""
 
 
+class Save:
+    """Mixin of all estimators: a method that writes them to a file."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the fitted estimator to one file that :func:`rankwise.load` reads back."""
+        return save(cast(BaseEstimator, self), path)
+
+
 def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     """Write an estimator to one file that :func:`load` reads back.
 
@@ -151,6 +157,9 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     ...     bool((rankwise.load(path).predict(X) == ranker.predict(X)).all())
     True
     """
+    import skops.io  # imports PyTorch where it is installed, which takes seconds
+    from skops.io.exceptions import UnsupportedTypeException
+
     path = Path(path)
     check_folder(path)
     if not isinstance(estimator, BaseEstimator):
@@ -213,6 +222,9 @@ def load(
         When the model needs an extra that is not installed.
     FileNotFoundError
     """
+    import skops.io
+    from skops.io.exceptions import UntrustedTypesFoundException
+
     names = [f"{item.__module__}.{item.__qualname__}" for item in trusted]
     data = _bytes_of(path)
     _read_header(data, path)
@@ -490,6 +502,8 @@ def _check_array_size(archive: ZipFile, entry: ZipInfo) -> None:
 
 
 def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> ModelFileError:
+    import skops.io
+
     found = skops.io.get_untrusted_types(data=data)
     odd = [name for name in found if name not in TRUSTED_TYPES and name not in names]
     return ModelFileError(

@@ -22,7 +22,6 @@ import pyarrow
 from scipy import sparse
 
 from rankwise.datasets import (
-    cache,
     read_extreme,
     read_grouped,
     read_letor,
@@ -31,6 +30,7 @@ from rankwise.datasets import (
     read_run,
     read_table,
 )
+from rankwise.datasets.readers import cache
 from rankwise.datasets.readers.arff import read_arff
 from tests.fuzz import seeds, twins
 from tests.fuzz.harness import Target, mutated

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from rankwise.checks.classes import rank_distances
 from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
+from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
@@ -21,7 +21,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 SCORE_NAME = "-MAE"
 
 
-class OrdinalRanker(FiniteResults, ClassifierMixin, BaseEstimator):
+class OrdinalRanker(FiniteResults, Save, ClassifierMixin, BaseEstimator):
     """Base of all ordinal estimators: classifiers over ordered classes with one score to rank by.
 
     A subclass sets ``thresholds_`` in ``fit`` and defines ``rank_score``; the class of a row is
@@ -151,12 +151,6 @@ class OrdinalRanker(FiniteResults, ClassifierMixin, BaseEstimator):
         QueryGroups.from_qid(qid, len(predicted))
         weight = None if sample_weight is None else check_weight(sample_weight, len(predicted))
         return -float(np.average(loss, weights=weight))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the fitted estimator to one file that :func:`rankwise.load` reads back."""
-        from rankwise.persistence import save
-
-        return save(self, path)
 
     def _check_fit(
         self,

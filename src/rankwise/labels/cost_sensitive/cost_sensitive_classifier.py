@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.costs import ClassCosts, CostTable, cost_table
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.metrics.ordinal.cost import mean_cost
+from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
@@ -21,7 +21,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 SCORE_NAME = "-cost"
 
 
-class CostSensitiveClassifier(FiniteResults, ClassifierMixin, BaseEstimator):
+class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimator):
     """Base of all classifiers that learn from costs of classes.
 
     A subclass takes ``estimator`` and ``n_jobs``, defines ``_fit(X, table, sample_weight)`` on
@@ -171,12 +171,6 @@ class CostSensitiveClassifier(FiniteResults, ClassifierMixin, BaseEstimator):
         predicted, classes = self.predict(X), self.classes_
         costs = self._default_costs(len(classes)) if costs is None else costs
         return -mean_cost(y, predicted, costs, classes=classes, sample_weight=sample_weight)
-
-    def save(self, path: str | Path) -> Path:
-        """Write the fitted estimator to one file that :func:`rankwise.load` reads back."""
-        from rankwise.persistence import save
-
-        return save(self, path)
 
     def _default_costs(self, n_classes: int) -> ClassCosts | None:
         """Costs where none are given; None: 1 for every wrong class."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from rankwise.checks.labels import (
 )
 from rankwise.checks.rows import check_rows, check_weight
 from rankwise.metrics.labels.label_sets import Hamming, count_ones
+from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
@@ -32,7 +32,7 @@ MOST_SCORES = 2**24
 TIE = 1e-12
 
 
-class MultiLabel(FiniteResults, ClassifierMixin, BaseEstimator):
+class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
     """Base of all multi-label estimators: a score for every label of every row.
 
     A subclass defines ``_fit(X, Y, sample_weight)`` on checked rows, where Y is a CSR of ones
@@ -187,12 +187,6 @@ class MultiLabel(FiniteResults, ClassifierMixin, BaseEstimator):
             right = -Hamming().by_row(counts, truth.shape[1])
         weight = None if sample_weight is None else check_weight(sample_weight, n_samples)
         return float(np.average(right, weights=weight))
-
-    def save(self, path: str | Path) -> Path:
-        """Write the fitted estimator to one file that :func:`rankwise.load` reads back."""
-        from rankwise.persistence import save
-
-        return save(self, path)
 
     def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
         """Train on checked rows; Y of shape (n_samples, n_labels) holds ones."""

@@ -612,7 +612,10 @@ def test_scores_beyond_the_range_are_refused(learner, params, scale, form, squar
     X, huge = rows, scale * rows
     if form == "csr":
         X, huge = sparse.csr_array(X), sparse.csr_array(huge)
-    message = "X must hold numbers whose products .*got an entry of .*Scale the columns"
+    message = (
+        r"products of the rows .* overflow\). Column \d of X has values from .*: scale it"
+        r"|products are finite with degree=2.*Scale the columns"
+    )
     learner = with_params(learner, **params)
     with pytest.raises(ValueError, match=message):
         with_params(learner).fit(huge, y)
@@ -636,8 +639,19 @@ def test_predictions_beyond_the_range_are_refused(learner, rng):
         fitted = with_params(learner, kernel=kernel, **params).fit(X, y)
         assert np.isfinite(fitted.rank_score(1e100 * X)).all()
         if params == {}:
-            with pytest.raises(ValueError, match="X must hold numbers whose products"):
+            with pytest.raises(ValueError, match=r"Column 0 of X has values from 1\.7e"):
                 fitted.rank_score(np.full((2, 3), 1.7e308) * [1.0, -1.0, 1.0])
+
+
+@each
+def test_a_damaged_model_is_named_where_its_scores_overflow(learner, square):
+    fitted = with_params(learner).fit(*(part[:30] for part in square[:2]))
+    holders = (fitted.hypotheses_, "weights"), (fitted, "dual_coef_"), (fitted, "coef_")
+    for holder, name in holders:
+        if hasattr(holder, name):
+            getattr(holder, name)[:] = 1e308
+    with pytest.raises(ValueError, match=r"of the model has values from .* to 1e\+308"):
+        fitted.predict(9.0 + square[0])
 
 
 # Files -------------------------------------------------------------------------------------------

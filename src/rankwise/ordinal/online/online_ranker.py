@@ -321,11 +321,11 @@ class OnlineRanker(OrdinalRanker):
             # A step of a PRank is at most n_classes - 1 times a row; many steps stay in range too.
             entry = max(entry, largest(features))
             weight += len(codes[rows]) * len(self.classes_) * entry
-            check_range(phi.n_features_out * weight * entry, X)
+            check_range(phi.n_features_out * weight * entry)
             yield self._learn_rows(features, codes[rows])
             self.n_seen_ += len(codes[rows])
         # Steps of least mean squares have another bound.
-        check_range(phi.n_features_out * largest(self.hypotheses_.weights) * entry, X)
+        check_range(phi.n_features_out * largest(self.hypotheses_.weights) * entry)
 
     def _learn_by_values(self, X: Matrix, codes: Int64Array) -> NDArray[np.int32]:
         """Rows by their kernel values with those kept so far, evaluated row by row."""
@@ -344,7 +344,7 @@ class OnlineRanker(OrdinalRanker):
                     support.keep()
         self.X_fit_ = support.kept()
         self.hypotheses_ = replace(self.hypotheses_, weights=weights[: support.n_kept].copy())
-        check_range(value * largest(np.abs(weights).sum(axis=0)), X)
+        check_range(value * largest(np.abs(weights).sum(axis=0)))
         return moves
 
     def _scores(self, X: FrameLike, weights: Float64Array) -> Float64Array:
@@ -361,7 +361,7 @@ class OnlineRanker(OrdinalRanker):
                 for rows in _slices(X.shape[0], max(BLOCK_VALUES // len(weights), 1)):
                     block = X[rows].astype(np.float64, copy=False)
                     scores[rows] = self.kernel_(block, self.X_fit_) @ weights
-        check_range(largest(scores), X)
+        check_range(largest(scores))
         return scores
 
 
@@ -372,13 +372,13 @@ def largest(values: Matrix) -> float:
     return most if most < np.inf else np.inf
 
 
-def check_range(bound: float, X: Matrix) -> None:
-    """Raise where a bound of the scores of rows X is infinite or NaN."""
+def check_range(bound: float) -> None:
+    """Raise where a bound of the scores is infinite or NaN.
+
+    The guard of :mod:`rankwise.runtime.finite` says which values of X or of the model lead there.
+    """
     if not bound < np.inf:
-        raise ValueError(
-            "X must hold numbers whose products with the weights, and so the scores, are far "
-            f"within float64, got an entry of {largest(X):.3g}. Scale the columns."
-        )
+        raise FloatingPointError("products of the rows with the weights overflow")
 
 
 def _same(old: Any, new: Any) -> bool:

@@ -192,7 +192,7 @@ class VotedPRank(VotingRanker):
         kernel = self._features().kernel if self.kernel is None else self.kernel_
         with np.errstate(over="ignore", invalid="ignore"):
             values = kernel(X.astype(np.float64, copy=False), self.X_fit_)
-        check_range(largest(values) * float(np.abs(self.dual_coef_).sum()), X)
+        check_range(largest(values) * float(np.abs(self.dual_coef_).sum()))
         return np.ascontiguousarray(values, dtype=np.float64)
 
 

@@ -101,7 +101,7 @@ def thousand_rounds() -> None:
     for name, booster in {
         "form='lr'": ORBoost("lr", n_estimators=100),
         "max_bins=None": ORBoost(n_estimators=100, max_bins=None),
-        "base='perceptron'": ORBoost(n_estimators=3, base="perceptron", random_state=0),
+        "estimator='perceptron'": ORBoost(n_estimators=3, estimator="perceptron", random_state=0),
     }.items():
         start = time.perf_counter()
         booster.fit(X, y)

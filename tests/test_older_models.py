@@ -14,6 +14,7 @@ import pytest
 
 from rankwise import load
 from rankwise._registry import REGISTRY
+from rankwise.persistence import _plain, _renamed, describe
 from tests.common.estimators import row_scores
 
 ARCHIVE = Path(__file__).parent / "models" / "0.1.0.zip"
@@ -29,6 +30,9 @@ def test_models_of_0_1_0_predict_as_then(key, tmp_path):
         (tmp_path / "model").write_bytes(archive.read(key))
         stored = np.load(io.BytesIO(archive.read("scores.npz")))
     model, rows = load(tmp_path / "model"), stored["at"]
+    params = model.get_params(deep=False)
+    for name, value in describe(tmp_path / "model")["params"].items():
+        assert _plain(params[_renamed(type(model)).get(name, name)]) == value
     if REGISTRY[key].kind == "transformer":
         found = model.transform(rows)
         found = found.toarray() if hasattr(found, "toarray") else found

@@ -127,14 +127,14 @@ def test_forms_and_bases_of_orboost_are_cells(fold, monkeypatch, name):
     found = fits.compute(Cell("x", {**params, "fold": 1, "rounds": [2, 5]}, data))
     for of, rounds in zip(found, (2, 5), strict=True):
         estimator = ORBoost(
-            form="lr", n_estimators=rounds, base=params["base"], base_iter=100, max_bins=255,
-            row_weight="rank" if name.endswith("rank") else None, random_state=0,
+            form="lr", n_estimators=rounds, estimator=params["estimator"], base_iter=100,
+            max_bins=255, row_weight="rank" if name.endswith("rank") else None, random_state=0,
         )  # fmt: skip
         estimator.fit(fold.train.X, fold.train.y, qid=fold.train.qid)
         err = "ERR(max_grade=2,empty=0)"
         wanted = evaluate(fold.test.y, estimator.rank_score(fold.test.X), fold.test.qid, [err])
         assert of["test"]["ERR"] == pytest.approx(wanted[err], abs=1e-9)
-    assert {params["base"] for _, params in plan.methods("x", False)["orboost"].values()} == {
+    assert {params["estimator"] for _, params in plan.methods("x", False)["orboost"].values()} == {
         "stump"
     }
 

@@ -113,9 +113,9 @@ def test_tree_cells_are_the_estimators(data):
     found = run("emotions/tree/0", grid=[1, 3, 6])
     train, test = parts.split(90, 0)
     for place, size in enumerate([1, 3, 6]):
-        model = PLST(size, base=ModelTree()).fit(data.X[train], data.Y[train])
+        model = PLST(size, estimator=ModelTree()).fit(data.X[train], data.Y[train])
         assert found["PLST"][place] == pytest.approx(loss(model, data, test))
-    full = BinaryRelevance(base=ModelTree()).fit(data.X[train], data.Y[train])
+    full = BinaryRelevance(estimator=ModelTree()).fit(data.X[train], data.Y[train])
     assert found["BR"] == found["PBR"][-1] == pytest.approx(loss(full, data, test))
 
 
@@ -125,7 +125,7 @@ def test_compressed_trees_of_every_M_are_the_estimators(data):
     found = run("emotions/tree-cs/1", grid=grid)
     train, test = parts.split(90, 1)
     for size, of in zip(grid, found["CS"], strict=True):
-        model = CompressedSensing(size, 3, 0, base=ModelTree())
+        model = CompressedSensing(size, 3, 0, estimator=ModelTree())
         assert of == pytest.approx(loss(model.fit(data.X[train], data.Y[train]), data, test))
     assert len(set(found["CS"])) > 1
 

@@ -56,7 +56,7 @@ def test_the_stack_is_the_estimators(settings, fold):
         fold.train.X, fold.train.y, qid=fold.train.qid,
         X_val=fold.vali.X, y_val=fold.vali.y, qid_val=fold.vali.qid,
     )  # fmt: skip
-    assert found["C"] == getattr(ranker.final_, "C_", None)
+    assert found["C"] == getattr(ranker.final_estimator_, "C_", None)
     assert found["members"] == list(ranker.models_[0])
     for part, got in (("vali", found["vali"]), ("test", np.mean(found["test"]["nDCG@10"]))):
         of = getattr(fold, part)

@@ -243,7 +243,7 @@ REGISTRY: dict[str, Entry] = {
         paper="burges2005",
         extra="neural",
         params={"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
-        space={"learning_rate": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+        space={"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
     ),
     "list_net": Entry(
         "rankwise.rankers.neural.list_net:ListNet",
@@ -253,7 +253,7 @@ REGISTRY: dict[str, Entry] = {
         paper="cao2007",
         extra="neural",
         params={"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
-        space={"learning_rate": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+        space={"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
     ),
     "list_mle": Entry(
         "rankwise.rankers.neural.list_mle:ListMLE",
@@ -263,7 +263,7 @@ REGISTRY: dict[str, Entry] = {
         paper="xia2008",
         extra="neural",
         params={"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
-        space={"learning_rate": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+        space={"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
     ),
     "lambda_rank": Entry(
         "rankwise.rankers.neural.lambda_rank:LambdaRank",
@@ -273,7 +273,7 @@ REGISTRY: dict[str, Entry] = {
         paper="burges2010",
         extra="neural",
         params={"n_epochs": 100, "early_stopping_rounds": 10, "random_state": 0},
-        space={"learning_rate": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
+        space={"learning_rate_init": [0.003, 0.01], "alpha": [1e-4, 1e-2]},
     ),
     "stacking_ranker": Entry(
         "rankwise.rankers.ensemble.stacking_ranker:StackingRanker",
@@ -315,7 +315,7 @@ REGISTRY: dict[str, Entry] = {
         paper="volkovs2009",
         extra="neural",
         params={"n_features": 10, "early_stopping_rounds": 10, "random_state": 0},
-        space={"learning_rate": [0.03, 0.1], "kl_weight": [0.0, 0.1]},
+        space={"learning_rate_init": [0.03, 0.1], "kl_weight": [0.0, 0.1]},
     ),
     "lightgbm": Entry(
         "rankwise.rankers.adapters.lightgbm:LightGBMRanker",

@@ -93,6 +93,16 @@ _PLACES = {
     if module.startswith("rankwise.")
 }
 
+# Parameters and fitted attributes, by class: their names in version 0.1.0 and now.
+_RENAMED = {
+    "EnsembleRanker": {"rankers": "estimators"},
+    "LabelPowerset": {"base": "estimator"},
+    "LabelSpace": {"base": "estimator"},
+    "NeuralRanker": {"learning_rate": "learning_rate_init"},
+    "ORBoost": {"base": "estimator"},
+    "StackingRanker": {"final": "final_estimator", "final_": "final_estimator_"},
+}
+
 # Bound methods, partial objects, operators and constructors with arguments have no place in a
 # model file, and are where a trusted type could be called with arguments of the file's choice.
 _LOADERS = frozenset({
@@ -235,7 +245,7 @@ def load(
             _check_array_files(archive, schema, path, max_bytes)
             data = _with_new_places(data, archive, schema)
         estimator = skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
-        _set_new_parameters(estimator)
+        _bring_up_to_date(estimator)
         if isinstance(estimator, BaseEstimator):
             check_model(estimator)
     except StructureError as error:
@@ -344,13 +354,25 @@ def _walk(value: Any, where: str, seen: set[int] | None = None) -> Iterator[tupl
         yield from _walk(child, place, seen)
 
 
-def _set_new_parameters(model: Any) -> None:
-    """Give estimators of this library that an earlier version wrote the parameters added since."""
+def _bring_up_to_date(model: Any) -> None:
+    """Rename attributes of estimators that an earlier version wrote, and add new parameters."""
     for _, value in [("", model), *_walk(model, "")]:
-        if isinstance(value, BaseEstimator) and type(value).__module__.startswith("rankwise."):
+        if not isinstance(value, BaseEstimator):
+            continue
+        state = vars(value)
+        for old, new in _renamed(type(value)).items():
+            if old in state and new not in state:
+                state[new] = state.pop(old)
+        if type(value).__module__.startswith("rankwise."):
             for name, parameter in signature(type(value)).parameters.items():
-                if name not in vars(value) and parameter.default is not Parameter.empty:
+                if name not in state and parameter.default is not Parameter.empty:
                     setattr(value, name, parameter.default)
+
+
+def _renamed(cls: type) -> dict[str, str]:
+    """Old and new names of the attributes of a class and its bases."""
+    ours = [base for base in cls.__mro__ if base.__module__.startswith("rankwise.")]
+    return {old: new for base in ours for old, new in _RENAMED.get(base.__name__, {}).items()}
 
 
 def _check_can_be_named(where: str, value: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rankwise._registry import REGISTRY
 
-_NETWORK = {"hidden_layer_sizes": (8,), "n_epochs": 4, "learning_rate": 0.1, "batch_size": 8}
+_NETWORK = {"hidden_layer_sizes": (8,), "n_epochs": 4, "learning_rate_init": 0.1, "batch_size": 8}
 _MEMBERS = ["linear_regression", "ada_rank"]  # keys without a search
 SMALL: dict[str, dict[str, Any]] = {
     "pointwise_elm": {"n_nodes": 40},
@@ -34,14 +34,14 @@ SMALL: dict[str, dict[str, Any]] = {
     "boltz_rank": {
         "n_nodes": 4,
         "n_epochs": 5,
-        "learning_rate": 0.05,
+        "learning_rate_init": 0.05,
         "batch_size": 8,
         "n_rankings": 10,
     },
-    "stacking_ranker": {"rankers": _MEMBERS, "final": "linear_regression", "cv": 3},
-    "score_blend": {"rankers": _MEMBERS},
-    "borda_blend": {"rankers": _MEMBERS},
-    "reciprocal_rank_blend": {"rankers": _MEMBERS},
+    "stacking_ranker": {"estimators": _MEMBERS, "final_estimator": "linear_regression", "cv": 3},
+    "score_blend": {"estimators": _MEMBERS},
+    "borda_blend": {"estimators": _MEMBERS},
+    "reciprocal_rank_blend": {"estimators": _MEMBERS},
     "coordinate_ascent": {"n_restarts": 1, "max_iter": 4},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]

@@ -59,7 +59,7 @@ def models():
         PairwiseELM(n_nodes=20, activation="linear", random_state=0),
         PairwiseELM(n_nodes=20, random_state=0),
         ORBoost(n_estimators=30),
-        ORBoost(n_estimators=5, base="perceptron", random_state=0),
+        ORBoost(n_estimators=5, estimator="perceptron", random_state=0),
         PolyOrdinalSVM(degree=2, terms="cross"),
         RankBoost(n_estimators=20),
         RankingTree(max_depth=4),

@@ -109,7 +109,7 @@ def test_what_is_exportable_is_named():
         ("voted_prank", {"kernel": "laplacian"}),
         ("aggregate_prank", {"combine": "bag", "n_prank": 20, "degree": 2}),
         ("aggregate_prank", {"combine": "vote", "n_prank": 20}),
-        ("orboost", {"base": "perceptron", "n_estimators": 10, "base_iter": 5}),
+        ("orboost", {"estimator": "perceptron", "n_estimators": 10, "base_iter": 5}),
     ],
 )
 def test_settings(key, params, fitted):
@@ -256,7 +256,7 @@ def test_categories():
         rw.PRank(kernel="rbf"),
         rw.AggregatePRank(combine="vote", n_prank=3),
         rw.OrdinalSVM(),
-        rw.ORBoost(base="perceptron", n_estimators=2),
+        rw.ORBoost(estimator="perceptron", n_estimators=2),
         rw.ORBoost(),
     ],
 )

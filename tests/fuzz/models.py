@@ -128,7 +128,7 @@ _OTHERS: dict[str, Callable[[], Any]] = {
     "ranking_tree categories": _of_categories,
     "ranking_tree search": lambda: _fit(_made("ranking_tree", max_depth=[1, 2], cv=2)),
     "ranking_forest out of bag": lambda: _fit(_made("ranking_forest", oob_score=True)),
-    "orboost perceptrons": lambda: _fit(_made("orboost", base="perceptron", n_estimators=5)),
+    "orboost perceptrons": lambda: _fit(_made("orboost", estimator="perceptron", n_estimators=5)),
     "ordinal_svm rbf": lambda: _fit(_made("ordinal_svm", kernel="rbf", C=[1.0, 2.0], cv=2)),
     "ordinal_svm linear": lambda: _fit(_made("ordinal_svm", kernel="linear")),
     "ordinal_svm precomputed": lambda: _fit(
@@ -146,8 +146,10 @@ _OTHERS: dict[str, Callable[[], Any]] = {
     "one_vs_all regressors": lambda: _fit(
         _made("cost_sensitive_one_vs_all_regression", estimator=LinearRegression())
     ),
-    "binary_relevance ridge": lambda: _fit(_made("binary_relevance", base=Ridge())),
-    "label_powerset logistic": lambda: _fit(_made("label_powerset", base=LogisticRegression())),
+    "binary_relevance ridge": lambda: _fit(_made("binary_relevance", estimator=Ridge())),
+    "label_powerset logistic": lambda: _fit(
+        _made("label_powerset", estimator=LogisticRegression())
+    ),
     "calibrated logistic": lambda: _fit(
         _made("calibrated_label_ranking", estimator=LogisticRegression())
     ),
@@ -420,7 +422,7 @@ def _check_output(model: Any, method: str, X: Any) -> None:
 
 def _holds_others(model: Any) -> bool:
     """Whether scikit-learn predicts: it must not crash or hang, and may raise any exception."""
-    names = [getattr(model, name, None) for name in ("estimator", "base", "steps")]
+    names = [getattr(model, name, None) for name in ("estimator", "steps")]
     return any(value is not None and not isinstance(value, str) for value in names)
 
 

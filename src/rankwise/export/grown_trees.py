@@ -63,7 +63,7 @@ def score_tree(
 
 def boosted(estimator: Any) -> Chain:
     """ORBoost, of stumps or of perceptrons."""
-    if estimator.base == "stump":
+    if estimator.estimator == "stump":
         return stumps(estimator)
     ensemble = estimator.ensemble_
     weights = ensemble.coefs[:, :-1] / ensemble.scale

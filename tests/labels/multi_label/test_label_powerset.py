@@ -40,19 +40,19 @@ def test_scores_of_the_ridge_are_those_of_binary_relevance(case):
 
 def test_powerset_of_a_classifier(case):
     X, Y = case
-    model = LabelPowerset(base=GaussianNB()).fit(sparse.csr_array(X).toarray(), Y)
+    model = LabelPowerset(estimator=GaussianNB()).fit(sparse.csr_array(X).toarray(), Y)
     sets, numbers = np.unique(Y, axis=0, return_inverse=True)
     peer = GaussianNB().fit(X, numbers)
     np.testing.assert_array_equal(model.predict(X), sets[peer.predict(X)])
     np.testing.assert_allclose(model.decision_function(X), peer.predict_proba(X) @ sets)
-    hard = LabelPowerset(base=RidgeClassifier()).fit(X, Y)
+    hard = LabelPowerset(estimator=RidgeClassifier()).fit(X, Y)
     np.testing.assert_array_equal(hard.decision_function(X), hard.predict(X))
-    same = LabelPowerset(base=GaussianNB()).fit(X, np.ones((120, 2), dtype=int))
+    same = LabelPowerset(estimator=GaussianNB()).fit(X, np.ones((120, 2), dtype=int))
     assert same.predict(X).all()
-    with pytest.raises(ValueError, match="base must take sample_weight"):
-        LabelPowerset(base=KNeighborsClassifier()).fit(X, Y, sample_weight=np.ones(120))
-    with pytest.raises(ValueError, match=r"base must be a classifier, .* got Ridge\(\)"):
-        LabelPowerset(base=Ridge()).fit(X, Y)  # would regress the numbers of the sets
+    with pytest.raises(ValueError, match="estimator must take sample_weight"):
+        LabelPowerset(estimator=KNeighborsClassifier()).fit(X, Y, sample_weight=np.ones(120))
+    with pytest.raises(ValueError, match=r"estimator must be a classifier, .* got Ridge\(\)"):
+        LabelPowerset(estimator=Ridge()).fit(X, Y)  # would regress the numbers of the sets
 
 
 def naive_votes(X, Y, classifier):

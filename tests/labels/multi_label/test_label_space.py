@@ -281,7 +281,8 @@ def test_hamming_loss_is_bounded_by_encoding_and_prediction_error(seed, labelled
     base = DecisionTreeRegressor(max_depth=3, random_state=seed)
     for model in (
         PLST(3), CPLST(2), PartialBinaryRelevance(3, "mean", random_state=seed),
-        PLST(4, reference="zero", base=base), PLST(2, base=Ridge(10.0 ** rng.integers(-3, 4))),
+        PLST(4, reference="zero", estimator=base),
+        PLST(2, estimator=Ridge(10.0 ** rng.integers(-3, 4))),
     ):  # fmt: skip
         model.fit(X[:50], Y[:50])
         codes, true = model._predict_codes(X), model.encode_labels(Y)
@@ -313,20 +314,20 @@ def test_any_regressor_is_a_base(labelled):
     ridge = PLST(3, alpha=2.0).fit(X, Y)
     without_constant = Ridge(alpha=2.0, fit_intercept=False)
     rows = with_constant(X)
-    model = PLST(3, base=without_constant).fit(rows, Y)
+    model = PLST(3, estimator=without_constant).fit(rows, Y)
     assert len(model.regressors_) == 1  # several outputs at once
     np.testing.assert_allclose(model.decision_function(rows), ridge.decision_function(X), atol=1e-9)
     elm = make_pipeline(RandomNodes(n_nodes=30, random_state=0), Ridge(0.01))
     for base, n_models in (
         (elm, 1), (KNeighborsRegressor(3), 1), (PointwiseELM(n_nodes=30, random_state=0), 3),
     ):  # fmt: skip
-        model = PLST(3, base=base).fit(X, Y)
+        model = PLST(3, estimator=base).fit(X, Y)
         assert len(model.regressors_) == n_models
         assert not hasattr(model, "coef_")
         assert model.score(X, Y) > -0.25
     nodes = elm[0].fit(X).transform(X)
     np.testing.assert_allclose(
-        BinaryRelevance(base=elm).fit(X, Y).decision_function(X),
+        BinaryRelevance(estimator=elm).fit(X, Y).decision_function(X),
         Ridge(0.01).fit(nodes, Y).predict(nodes),
         atol=1e-9,
     )
@@ -341,7 +342,7 @@ def test_models_with_a_base_or_a_decoder_can_be_saved(labelled, tmp_path):
     X, Y = labelled
     elm = make_pipeline(RandomNodes(n_nodes=10, random_state=0), Ridge(0.01))
     decoded = LinearLabelSpaceTransform(decode=double)
-    for model, trusted in ((PLST(3, base=elm), []), (decoded, [double])):
+    for model, trusted in ((PLST(3, estimator=elm), []), (decoded, [double])):
         path = model.fit(X, Y).save(tmp_path / "model")
         again = rankwise.load(path, trusted=trusted)
         np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
@@ -352,14 +353,14 @@ def test_weights_go_to_the_base(labelled, rng):
     weight = rng.integers(0, 3, 80)
     again = np.repeat(np.arange(80), weight)
     for base in (LinearRegression(), PointwiseELM(n_nodes=5, random_state=0)):
-        model = BinaryRelevance(base=base)
+        model = BinaryRelevance(estimator=base)
         expected = model.fit(X[again], Y[again]).decision_function(X)
         got = model.fit(X, Y, sample_weight=weight).decision_function(X)
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
     with pytest.raises(
-        ValueError, match=r"base must take sample_weight .* KNeighborsRegressor does not"
+        ValueError, match=r"estimator must take sample_weight .* KNeighborsRegressor does not"
     ):
-        BinaryRelevance(base=KNeighborsRegressor()).fit(X, Y, sample_weight=weight)
+        BinaryRelevance(estimator=KNeighborsRegressor()).fit(X, Y, sample_weight=weight)
 
 
 # Errors ------------------------------------------------------------------------------------------
@@ -376,7 +377,7 @@ def test_weights_go_to_the_base(labelled, rng):
         (LinearLabelSpaceTransform(None, np.ones((2, 7))), r"decode must have shape \(7, 7\), got"),
         (LinearLabelSpaceTransform(reference=[np.inf] * 7), "reference must be finite"),
         (LinearLabelSpaceTransform(decode=np.sum), r"decode must return scores of shape \(80, 7\)"),
-        (PLST(2, base=LogisticRegression()), r"base must be a regressor, .* got LogisticReg"),
+        (PLST(2, estimator=LogisticRegression()), r"must be a regressor, .* got LogisticReg"),
         (PLST(alpha=-1.0), "'alpha' parameter of PLST must be a float in the range"),
     ],
 )  # fmt: skip

@@ -56,8 +56,8 @@ def test_splits_by_downdating_are_separate_fits(name, labelled, rng):
 def test_splits_with_a_base_are_fitted_one_by_one(labelled):
     X, Y = labelled
     base = DecisionTreeRegressor(max_depth=2, random_state=0)
-    (model,) = fit_splits(PLST(2, base=base), X, Y, [np.arange(40)])
-    expected = PLST(2, base=base).fit(X[:40], Y[:40])
+    (model,) = fit_splits(PLST(2, estimator=base), X, Y, [np.arange(40)])
+    expected = PLST(2, estimator=base).fit(X[:40], Y[:40])
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
 
 

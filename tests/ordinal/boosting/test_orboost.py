@@ -13,8 +13,8 @@ from rankwise.ordinal.boosting.boosted_rows import row_weights
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
 
 BASES = ["stump", "perceptron", "pocket"]
-EVERY = [(form, base) for form in ("all", "lr") for base in BASES]
-FORM_AND_BASE = pytest.mark.parametrize(("form", "base"), EVERY)
+EVERY = [(form, estimator) for form in ("all", "lr") for estimator in BASES]
+FORM_AND_BASE = pytest.mark.parametrize(("form", "estimator"), EVERY)
 
 
 @pytest.fixture
@@ -25,14 +25,14 @@ def judged(rng):
     return X, y, np.arange(240) % 12
 
 
-def booster(form="all", base="stump", n_estimators=40, **params):
-    return ORBoost(form, n_estimators, base, **{"base_iter": 20, "random_state": 0, **params})
+def booster(form="all", estimator="stump", n_estimators=40, **params):
+    return ORBoost(form, n_estimators, estimator, **{"base_iter": 20, "random_state": 0, **params})
 
 
 @FORM_AND_BASE
-def test_loss_never_rises_and_bounds_the_errors(form, base, judged):
+def test_loss_never_rises_and_bounds_the_errors(form, estimator, judged):
     X, y, _ = judged
-    fitted = booster(form, base).fit(X, y)
+    fitted = booster(form, estimator).fit(X, y)
     losses = fitted.loss_curve_
     assert len(losses) == fitted.n_estimators_ + 1 == 41
     assert (np.diff(losses) < 0).all()
@@ -55,9 +55,9 @@ def test_rounds_end_where_the_loss_has_no_digit_left_to_lose(form, rng):
 
 
 @FORM_AND_BASE
-def test_loss_is_that_of_the_scores_at_the_thresholds(form, base, judged):
+def test_loss_is_that_of_the_scores_at_the_thresholds(form, estimator, judged):
     X, y, _ = judged
-    fitted = booster(form, base).fit(X, y)
+    fitted = booster(form, estimator).fit(X, y)
     k = np.arange(4)
     near = (k == y[:, None]) | (k == y[:, None] - 1) | (form == "all")
     sign = np.where(y[:, None] > k, 1.0, -1.0)
@@ -68,9 +68,9 @@ def test_loss_is_that_of_the_scores_at_the_thresholds(form, base, judged):
 
 
 @FORM_AND_BASE
-def test_stages_end_where_predict_is(form, base, judged):
+def test_stages_end_where_predict_is(form, estimator, judged):
     X, y, _ = judged
-    fitted = booster(form, base, 60).fit(X, y)
+    fitted = booster(form, estimator, 60).fit(X, y)
     *_, scores = fitted.staged_rank_score(X)
     np.testing.assert_allclose(fitted.rank_score(X), scores, rtol=0, atol=1e-12)
     *_, predicted = fitted.staged_predict(X)
@@ -102,11 +102,11 @@ def test_scores_of_many_stumps_are_their_sum(rng):
 
 
 @FORM_AND_BASE
-def test_warm_start_continues_to_the_bit(form, base, judged, tmp_path):
+def test_warm_start_continues_to_the_bit(form, estimator, judged, tmp_path):
     X, y, qid = judged
     settings = {"row_weight": "rank_query"}
-    whole = booster(form, base, 30, **settings).fit(X, y, qid=qid)
-    parts = booster(form, base, 11, warm_start=True, **settings).fit(X, y, qid=qid)
+    whole = booster(form, estimator, 30, **settings).fit(X, y, qid=qid)
+    parts = booster(form, estimator, 11, warm_start=True, **settings).fit(X, y, qid=qid)
     parts = rankwise.load(parts.save(tmp_path / "model"))
     parts.set_params(n_estimators=30).fit(X, y, qid=qid)
     assert (parts.loss_curve_ == whole.loss_curve_).all()
@@ -122,17 +122,17 @@ def test_warm_start_of_another_kind_is_refused(judged):
     with pytest.raises(ValueError, match="n_estimators must be at least the 5 rounds"):
         fitted.set_params(n_estimators=4).fit(X, y)
     fitted.set_params(n_estimators=6)
-    for rows, labels, base in ((X[:, 1:], y, "stump"), (X, y > 2, "stump"), (X, y, "pocket")):
+    for rows, labels, estimator in ((X[:, 1:], y, "stump"), (X, y > 2, "stump"), (X, y, "pocket")):
         again = booster(warm_start=True, n_estimators=5).fit(X, y)
         with pytest.raises(ValueError, match="warm_start needs the features, classes and base"):
-            again.set_params(n_estimators=6, base=base).fit(rows, labels)
+            again.set_params(n_estimators=6, estimator=estimator).fit(rows, labels)
     assert booster(n_estimators=4).fit(X, y).set_params(n_estimators=3).fit(X, y).n_estimators_ == 3
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_a_failing_fit_changes_nothing(base, judged):
+@pytest.mark.parametrize("estimator", BASES)
+def test_a_failing_fit_changes_nothing(estimator, judged):
     X, y, _ = judged
-    fitted = booster(base=base, warm_start=True, n_estimators=5).fit(X, y)
+    fitted = booster(estimator=estimator, warm_start=True, n_estimators=5).fit(X, y)
     before, held = fitted.rank_score(X), fitted.predict(X)
     fitted.set_params(n_estimators=6)
     for rows, labels in ((X, np.minimum(y, 2)), (X[:, 1:], y)):
@@ -149,21 +149,21 @@ def test_a_failing_fit_changes_nothing(base, judged):
 
 def test_random_state_decides_the_perceptrons(judged):
     X, y, _ = judged
-    first = booster(base="perceptron", n_estimators=5).fit(X, y)
-    same = booster(base="perceptron", n_estimators=5).fit(X, y)
-    other = booster(base="perceptron", n_estimators=5, random_state=1).fit(X, y)
+    first = booster(estimator="perceptron", n_estimators=5).fit(X, y)
+    same = booster(estimator="perceptron", n_estimators=5).fit(X, y)
+    other = booster(estimator="perceptron", n_estimators=5, random_state=1).fit(X, y)
     assert (first.rank_score(X) == same.rank_score(X)).all()
     assert (first.rank_score(X) != other.rank_score(X)).any()
-    drawn = booster(base="perceptron", n_estimators=5, random_state=None, warm_start=True)
+    drawn = booster(estimator="perceptron", n_estimators=5, random_state=None, warm_start=True)
     seed = drawn.fit(X, y).seed_
     assert drawn.set_params(n_estimators=6).fit(X, y).seed_ == seed
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_order_and_repetition_of_rows(base, judged, rng):
+@pytest.mark.parametrize("estimator", BASES)
+def test_order_and_repetition_of_rows(estimator, judged, rng):
     X, y, qid = judged
     weight = rng.integers(0, 4, len(y))
-    settings = {"base": base, "row_weight": "rank_query", "n_estimators": 15}
+    settings = {"estimator": estimator, "row_weight": "rank_query", "n_estimators": 15}
     weighted = booster(**settings).fit(X, y, qid=qid, sample_weight=weight)
     rows = rng.permutation(np.repeat(np.arange(len(y)), weight))
     repeated = booster(**settings).fit(X[rows], y[rows], qid=qid[rows])
@@ -193,13 +193,13 @@ def test_row_weight_is_a_sample_weight(scheme, judged):
 
 
 @pytest.mark.parametrize("measure", ["MAE", "nDCG@10", "Kappa"])
-@pytest.mark.parametrize("base", ["stump", "perceptron"])
-def test_early_stopping_keeps_the_best_round(measure, base, judged):
+@pytest.mark.parametrize("estimator", ["stump", "perceptron"])
+def test_early_stopping_keeps_the_best_round(measure, estimator, judged):
     X, y, qid = judged
     train, val = slice(0, 120), slice(120, 240)
     noise = np.where(np.arange(120) % 3 == 0, 4 - y[:120], y[:120])
     validation = {"X_val": X[val], "y_val": y[val], "qid_val": qid[val]}
-    fitted = booster("all", base, 300, measure=measure, early_stopping_rounds=10)
+    fitted = booster("all", estimator, 300, measure=measure, early_stopping_rounds=10)
     fitted.fit(X[train], noise, qid=qid[train], **validation)
     scores = fitted.validation_scores_
     sign = -1 if measure == "MAE" else 1
@@ -211,7 +211,7 @@ def test_early_stopping_keeps_the_best_round(measure, base, judged):
     assert evaluate(y[val], predicted, qid[val], measure)[measure] == pytest.approx(
         scores[best - 1]
     )
-    plain = booster("all", base, best).fit(X[train], noise, qid=qid[train])
+    plain = booster("all", estimator, best).fit(X[train], noise, qid=qid[train])
     assert (plain.rank_score(X) == fitted.rank_score(X)).all()
 
 
@@ -234,21 +234,21 @@ def test_validation_labels_may_be_new(judged):
         assert np.isfinite(fitted.validation_scores_).all()
 
 
-@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize("estimator", BASES)
 @pytest.mark.parametrize("form", ["all", "lr"])
-def test_classes_without_rows_are_never_predicted(form, base, judged):
+def test_classes_without_rows_are_never_predicted(form, estimator, judged):
     pd = pytest.importorskip("pandas")
     X, y, _ = judged
     for absent in ([0], [2], [4], [0, 1], [1, 2, 3], [0, 2, 4]):
         kept = ~np.isin(y, absent)
         labels = pd.Categorical.from_codes(y[kept], list("abcde"), ordered=True)
-        fitted = booster(form, base, 15).fit(X[kept], pd.Series(labels))
+        fitted = booster(form, estimator, 15).fit(X[kept], pd.Series(labels))
         for rows in (X, 1e6 * X):
             for predicted in fitted.staged_predict(rows):
                 assert not np.isin(predicted, np.array(list("abcde"))[absent]).any()
-        if form == "all" and base != "pocket" and absent in ([0], [4], [0, 1]):
+        if form == "all" and estimator != "pocket" and absent in ([0], [4], [0, 1]):
             present, numbers = np.unique(y[kept], return_inverse=True)
-            small = booster(form, base, 15).fit(X[kept], numbers)
+            small = booster(form, estimator, 15).fit(X[kept], numbers)
             inner = fitted.thresholds_[present[0] : present[-1]]
             np.testing.assert_allclose(inner, small.thresholds_, rtol=1e-9)
 
@@ -265,14 +265,16 @@ def test_perfect_stump_ends_the_rounds():
 
 
 @FORM_AND_BASE
-def test_rounds_go_on_after_a_perfect_stump_only_on_other_rows(form, base):
+def test_rounds_go_on_after_a_perfect_stump_only_on_other_rows(form, estimator):
     X = np.arange(10.0).reshape(-1, 1)
-    fitted = booster(form, base, 10, warm_start=True).fit(X, X[:, 0] > 4)
+    fitted = booster(form, estimator, 10, warm_start=True).fit(X, X[:, 0] > 4)
     assert fitted.n_estimators_ == 1
     assert fitted.fit(X, X[:, 0] > 4).n_estimators_ == 1
     others = (X[:, 0] > 4) ^ (X[:, 0] == 2)
     assert fitted.fit(X, others).n_estimators_ > 1
-    assert fitted.score(X, others) == (0 if base == "stump" else pytest.approx(-0.05, abs=0.06))
+    assert fitted.score(X, others) == (
+        0 if estimator == "stump" else pytest.approx(-0.05, abs=0.06)
+    )
 
 
 @pytest.mark.parametrize("max_bins", [255, None])
@@ -384,8 +386,8 @@ def test_bins_of_many_values(rng):
 
 def test_importances_name_the_features_that_count(judged):
     X, y, _ = judged
-    for base in BASES:
-        importances = booster(base=base).fit(X, y).feature_importances_
+    for estimator in BASES:
+        importances = booster(estimator=estimator).fit(X, y).feature_importances_
         assert importances.sum() == pytest.approx(1)
         assert set(np.argsort(-importances)[:2]) == {0, 1}
 
@@ -394,16 +396,16 @@ def test_perceptrons_see_scaled_features(judged):
     """Another unit or origin of a feature changes rounding at most."""
     X, y, _ = judged
     moved = X * np.array([1024.0, 0.25, 1, 1, 1, 1]) + np.array([0, 0, 8.0, 0, 0, 0])
-    left = booster(base="perceptron", n_estimators=10).fit(X, y).loss_curve_
-    right = booster(base="perceptron", n_estimators=10).fit(moved, y).loss_curve_
+    left = booster(estimator="perceptron", n_estimators=10).fit(X, y).loss_curve_
+    right = booster(estimator="perceptron", n_estimators=10).fit(moved, y).loss_curve_
     np.testing.assert_allclose(left, right, rtol=1e-9)
 
 
 def test_model_file_keeps_the_ensemble(judged, tmp_path):
     X, y, _ = judged
-    for base in BASES:
-        fitted = booster(base=base, n_estimators=8).fit(X, y)
-        loaded = rankwise.load(fitted.save(tmp_path / base))
+    for estimator in BASES:
+        fitted = booster(estimator=estimator, n_estimators=8).fit(X, y)
+        loaded = rankwise.load(fitted.save(tmp_path / estimator))
         assert (loaded.rank_score(X) == fitted.rank_score(X)).all()
         for left, right in zip(loaded.staged_predict(X), fitted.staged_predict(X), strict=True):
             assert (left == right).all()

@@ -76,7 +76,7 @@ def test_a_stack_is_what_a_loop_over_folds_makes(degree, judged):
     Z = np.concatenate(columns)
     Z = ProductsMap(3)(Z) if degree == 2 else Z
     final = RankLR(C=0.1).fit(Z, np.concatenate(labels), qid=np.concatenate(queries))
-    np.testing.assert_allclose(stack.final_.coef_, final.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(stack.final_estimator_.coef_, final.coef_, rtol=1e-6, atol=1e-9)
 
     full = [clone(m).fit(X, y, qid=qid) for m in MEMBERS]
     rows = np.column_stack([standardised(m.predict(X), qid) for m in full])
@@ -106,7 +106,7 @@ def test_no_member_sees_the_rows_it_scores(cv, share, judged):
     held = held_out({"heart": Heart()}, data, splits, numbers, True, None)
     assert (held.scores == -1.0).all()
     stack = StackingRanker([Heart()], RankLR(), cv=cv, share=share).fit(X, y, qid=qid)
-    assert not stack.final_.coef_.any()
+    assert not stack.final_estimator_.coef_.any()
     assert (stack.models_[0]["heart"].predict(X) == y).all()  # fitted on all rows again
 
 
@@ -130,7 +130,9 @@ def test_without_refit_the_fold_models_are_averaged(judged):
     stack.fit(X, y, qid=qid)
     assert len(stack.models_) == 3
     mean = np.mean([standardised(m["ridge"].predict(X), qid) for m in stack.models_], axis=0)
-    np.testing.assert_allclose(stack.predict(X, qid=qid), mean * stack.final_.coef_, atol=1e-12)
+    np.testing.assert_allclose(
+        stack.predict(X, qid=qid), mean * stack.final_estimator_.coef_, atol=1e-12
+    )
 
 
 def test_only_the_best_rankers_may_be_kept(judged):
@@ -152,7 +154,7 @@ def test_the_mean_of_the_best_is_a_blend(judged):
     stack = StackingRanker(columns, "mean", n_best=2, cv=3).fit(X, y, qid=qid)
     blend = ScoreBlend(columns[1:]).fit(X, y, qid=qid)
     np.testing.assert_allclose(stack.predict(X, qid=qid), blend.predict(X, qid=qid), rtol=1e-12)
-    assert stack.final_ is None
+    assert stack.final_estimator_ is None
 
 
 def test_parts_do_not_depend_on_ids_or_order(judged, rng):
@@ -241,7 +243,7 @@ def test_validation_rows_reach_members_and_the_final_ranker(judged):
     (models,) = stack.models_
     assert models["ridge"].cv_results_["alpha"].size > 1
     assert models["ridge"].cv_results_["fold_test_scores"].shape[0] == 1
-    assert stack.final_.cv_results_["fold_test_scores"].shape[0] == 1
+    assert stack.final_estimator_.cv_results_["fold_test_scores"].shape[0] == 1
     with pytest.raises(ValueError, match='alpha="val" needs validation data'):
         StackingRanker([RidgeRanker(alpha="val")]).fit(X, y, qid=qid)
 
@@ -313,12 +315,16 @@ def test_nested_parameters_are_those_of_the_members(judged):
     X, y, qid = judged
     stack = StackingRanker([("svm", RankSVM()), RidgeRanker()], RankLR(C=2.0))
     params = stack.get_params()
-    assert (params["svm__C"], params["ridge__alpha"], params["final__C"]) == (1.0, 1.0, 2.0)
-    stack.set_params(svm__C=3.0, ridge=LinearRegressionRanker(), final__C=4.0, cv=2)
+    assert (params["svm__C"], params["ridge__alpha"], params["final_estimator__C"]) == (
+        1.0,
+        1.0,
+        2.0,
+    )
+    stack.set_params(svm__C=3.0, ridge=LinearRegressionRanker(), final_estimator__C=4.0, cv=2)
     assert stack.get_params()["svm"].C == 3.0
     assert isinstance(stack.get_params()["ridge"], LinearRegressionRanker)
-    assert (stack.final.C, stack.cv) == (4.0, 2)
-    assert "rankers" in stack.get_params(deep=False)
+    assert (stack.final_estimator.C, stack.cv) == (4.0, 2)
+    assert "estimators" in stack.get_params(deep=False)
     assert "svm" not in stack.get_params(deep=False)
     with pytest.raises(ValueError, match="Invalid parameter 'other'"):
         stack.set_params(other__C=1.0)
@@ -335,7 +341,7 @@ def test_nested_parameters_are_those_of_the_members(judged):
 @pytest.mark.parametrize(
     ("rankers", "error", "message"),
     [
-        ([], ValueError, "rankers must hold at least one ranker"),
+        ([], ValueError, "estimators must hold at least one ranker"),
         (["rank_svn"], ValueError, "Did you mean 'rank_svm'?"),
         (["nystroem"], ValueError, "'nystroem' is no ranker of the registry"),
         ([RankSVM], TypeError, "or an estimator object, got .*Call the class to make an object"),
@@ -376,6 +382,6 @@ def test_keys_follow_the_measure_and_the_seed(judged):
 
 def test_an_unknown_final_ranker_is_named(judged):
     X, y, qid = judged
-    stack = StackingRanker([RidgeRanker()], final="rigde")
-    with pytest.raises(ValueError, match=r"^final: 'rigde' is no ranker .* Did you mean 'ridge'"):
+    stack = StackingRanker([RidgeRanker()], final_estimator="rigde")
+    with pytest.raises(ValueError, match=r"^final_estimator: .* Did you mean 'ridge'"):
         stack.fit(X, y, qid=qid)

@@ -465,7 +465,12 @@ def test_early_stopping_measures_within_queries(judged):
     X, y, qid = judged
     train, held = slice(0, 90), slice(90, 150)
     ranker = BoltzRank(
-        3, n_pair_nodes=3, n_epochs=40, early_stopping_rounds=3, learning_rate=0.5, random_state=0
+        3,
+        n_pair_nodes=3,
+        n_epochs=40,
+        early_stopping_rounds=3,
+        learning_rate_init=0.5,
+        random_state=0,
     )
     ranker.fit(X[train], y[train], qid=qid[train], X_val=X[held], y_val=y[held], qid_val=qid[held])
     assert len(ranker.validation_scores_) == ranker.n_epochs_ + 3

@@ -53,7 +53,7 @@ def test_early_stopping_takes_the_best_epoch(cls, judged):
     train, held = slice(0, 120), slice(120, 200)
 
     def fit(**params):
-        ranker = cls((6,), learning_rate=0.3, random_state=0, **params)
+        ranker = cls((6,), learning_rate_init=0.3, random_state=0, **params)
         return ranker.fit(
             X[train], y[train], qid=qid[train], X_val=X[held], y_val=y[held], qid_val=qid[held]
         )
@@ -67,7 +67,7 @@ def test_early_stopping_takes_the_best_epoch(cls, judged):
     assert stopped.score(X[held], y[held], qid=qid[held]) == pytest.approx(values.max(), abs=1e-12)
     np.testing.assert_array_equal(whole.validation_scores_[: len(values)], values)
     assert whole.n_epochs_ == len(whole.validation_scores_) == 60
-    until = cls((6,), learning_rate=0.3, random_state=0, n_epochs=stopped.n_epochs_)
+    until = cls((6,), learning_rate_init=0.3, random_state=0, n_epochs=stopped.n_epochs_)
     until.fit(X[train], y[train], qid=qid[train])
     np.testing.assert_array_equal(until.predict(X), stopped.predict(X))
 
@@ -129,7 +129,7 @@ def test_optimisers_penalty_and_scaling_do_something(judged):
         {"standardize": False},
         {"batch_size": 3},
         {"activation": "tanh"},
-        {"learning_rate": 0.02},
+        {"learning_rate_init": 0.02},
     ):
         assert not np.allclose(fitted(RankNet, judged, **changed).predict(X), plain)
     for changed in ({"gain": "linear"}, {"discount": "reciprocal"}, {"cutoff": 2}):
@@ -154,7 +154,10 @@ def test_scale_of_a_feature_does_not_matter(judged):
         ({"hidden_layer_sizes": (4.5,)}, "hidden_layer_sizes must hold integers"),
         ({"device": "abacus"}, "device must be one that torch can use here, got 'abacus'"),
         ({"measure": "nDCD"}, "Did you mean 'nDCG'"),
-        ({"optimizer": "sgd", "learning_rate": 1e200}, "learning_rate must be small enough"),
+        (
+            {"optimizer": "sgd", "learning_rate_init": 1e200},
+            "init must be small enough",
+        ),
     ],
 )
 def test_wrong_parameters_are_named(params, message, judged):

@@ -34,8 +34,9 @@ N_EPOCHS, PATIENCE = 60, 15
 # Of BoltzRank; written out, so that no default decides.
 BOLTZ_SETTINGS = {
     "pair_reduction": "sum", "kl_weight": 0.003, "n_rankings": 50, "gold_share": 0.2, "slope": 1.0,
-    "activation": "tanh", "batch_size": 16, "optimizer": "adam", "learning_rate": 0.01,
-    "alpha": 0.0, "n_epochs": N_EPOCHS, "early_stopping_rounds": PATIENCE,
+    "activation": "tanh", "batch_size": 16, "optimizer": "adam",
+    "learning_rate_init": 0.01, "alpha": 0.0, "n_epochs": N_EPOCHS,
+    "early_stopping_rounds": PATIENCE,
 }  # fmt: skip
 # With BoltzRank or not; the top trained on the other fifth of the queries or out of fold. With
 # BoltzRank out of fold is left out: its fits are the slowest, and there would be twelve.
@@ -96,10 +97,10 @@ def methods(data: str, quick: bool) -> dict[str, dict[str, tuple[str, dict[str, 
             f"orboost-lr/{weight}": _boost(weight, form="lr") for weight in ROW_WEIGHTS
         }),
         "orboost-perceptron": own({
-            "orboost-perceptron/none": _boost("none", base="perceptron")
+            "orboost-perceptron/none": _boost("none", estimator="perceptron")
         }),
         "orboost-lr-perceptron": own({
-            "orboost-lr-perceptron/none": _boost("none", form="lr", base="perceptron")
+            "orboost-lr-perceptron/none": _boost("none", form="lr", estimator="perceptron")
         }),
         **{
             method: _pair_settings(data, method, QUICK_SETTINGS[method] if quick else PAIR_SETTINGS)
@@ -119,10 +120,10 @@ def methods(data: str, quick: bool) -> dict[str, dict[str, tuple[str, dict[str, 
     }  # fmt: skip
 
 
-def _boost(weight: str, form: str = "all", base: str = "stump") -> dict[str, Any]:
+def _boost(weight: str, form: str = "all", estimator: str = "stump") -> dict[str, Any]:
     """Parameters of a cell of ORBoost."""
-    rounds = ROUNDS if base == "stump" else PERCEPTRON_ROUNDS
-    settings = {**ALL_STUMPS, "form": form, "base": base}
+    rounds = ROUNDS if estimator == "stump" else PERCEPTRON_ROUNDS
+    settings = {**ALL_STUMPS, "form": form, "estimator": estimator}
     return {"kind": "boost", "weight": weight, "rounds": list(rounds), **settings}
 
 

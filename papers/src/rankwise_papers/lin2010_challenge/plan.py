@@ -19,7 +19,7 @@ WEIGHTS = ("none", "rank", "query", "rank_query", "gain")
 # The report has 1000 and 5000; sets as small as ours need fewer.
 ROUNDS = (100, 1000, 5000)
 # ORBoost as in the report's tables of row weights; written out, so that no default decides.
-ALL_STUMPS = {"form": "all", "base": "stump", "base_iter": 100, "max_bins": 255}
+ALL_STUMPS = {"form": "all", "estimator": "stump", "base_iter": 100, "max_bins": 255}
 DEGREES = (1, 2, 3, 4)
 COSTS = ("err", "absolute")
 # ERR-oriented costs are hundredths of absolute ones, the less the longer the query.

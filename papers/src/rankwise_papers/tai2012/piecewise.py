@@ -28,7 +28,7 @@ def tree(cell: Cell) -> dict[str, Any]:
     X = data.X.toarray() if sparse.issparse(data.X) else data.X
     truth, labels = dense_labels(data.Y[test]), dense_labels(data.Y[train])
     most = max(grid)
-    model = PLST(most, base=ModelTree()).fit(X[train], data.Y[train])
+    model = PLST(most, estimator=ModelTree()).fit(X[train], data.Y[train])
     codes = np.column_stack([of.predict(X[test]) for of in model.regressors_])
     order = np.random.default_rng(params["split"]).permutation(data.n_labels)
     absent = truth.sum(axis=0)
@@ -57,7 +57,7 @@ def compressed_tree(cell: Cell) -> dict[str, Any]:
     grid, sparsity = params["grid"], params["sparsity"]
     train, test = split(data.n_samples, params["split"])
     X = data.X.toarray() if sparse.issparse(data.X) else data.X
-    model = CompressedSensing(max(grid), sparsity, params["draw"], base=ModelTree())
+    model = CompressedSensing(max(grid), sparsity, params["draw"], estimator=ModelTree())
     model.fit(X[train], data.Y[train])
     codes = np.column_stack([of.predict(X[test]) for of in model.regressors_])
     truth = dense_labels(data.Y[test])

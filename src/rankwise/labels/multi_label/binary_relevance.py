@@ -18,8 +18,8 @@ class BinaryRelevance(LabelSpace):
     ----------
     alpha : float >= 0, default=0.01
         Multiplies the squared norm of the coefficients, the constant's among them, against the sum
-        of squared errors. Not used with ``base``.
-    base : regressor or None, default=None
+        of squared errors. Not used with ``estimator``.
+    estimator : regressor or None, default=None
         Any scikit-learn regressor, fitted on all labels where it takes several outputs and cloned
         for each label where it does not. None: ridge regression with one factorisation.
 
@@ -28,11 +28,11 @@ class BinaryRelevance(LabelSpace):
     classes_ : ndarray of shape (n_labels,)
         Numbers of the labels; the classes where one class for every row was given.
     coef_ : ndarray of shape (n_labels, n_features), float64
-        Where ``base`` is None.
+        Where ``estimator`` is None.
     intercept_ : ndarray of shape (n_labels,), float64
-        Where ``base`` is None.
+        Where ``estimator`` is None.
     regressors_ : list of estimators
-        Where ``base`` is given.
+        Where ``estimator`` is given.
     offset_ : ndarray of shape (n_labels,), float64
         Zeros.
     components_ : CSR of shape (n_labels, n_labels), float64
@@ -70,9 +70,9 @@ class BinaryRelevance(LabelSpace):
            [2, 1]])
     """
 
-    def __init__(self, alpha: float = 0.01, *, base: Any = None) -> None:
+    def __init__(self, alpha: float = 0.01, *, estimator: Any = None) -> None:
         self.alpha = alpha
-        self.base = base
+        self.estimator = estimator
 
     def _set_code(self, source: LabelSource) -> None:
         self.offset_ = np.zeros(source.n_labels)

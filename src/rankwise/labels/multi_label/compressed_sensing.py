@@ -45,7 +45,7 @@ class CompressedSensing(LabelSpace):
         Most steps of CoSaMP.
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
-    base : regressor or None, default=None
+    estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 
     Attributes
@@ -114,7 +114,7 @@ class CompressedSensing(LabelSpace):
         decoder: Literal["cosamp", "omp"] = "cosamp",
         max_steps: int = 10,
         alpha: float = 0.01,
-        base: Any = None,
+        estimator: Any = None,
     ) -> None:
         self.n_components = n_components
         self.sparsity = sparsity
@@ -123,7 +123,7 @@ class CompressedSensing(LabelSpace):
         self.decoder = decoder
         self.max_steps = max_steps
         self.alpha = alpha
-        self.base = base
+        self.estimator = estimator
 
     def _check_structure(self) -> None:
         super()._check_structure()

@@ -30,8 +30,8 @@ class CPLST(LabelSpace):
     n_components : int >= 1 or None, default=None
         Number of axes M. None: all labels.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`; it shapes H with any ``base``.
-    base : regressor or None, default=None
+        As in :class:`BinaryRelevance`; it shapes H with any ``estimator``.
+    estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 
     Attributes
@@ -83,11 +83,11 @@ class CPLST(LabelSpace):
     }
 
     def __init__(
-        self, n_components: int | None = None, alpha: float = 0.01, *, base: Any = None
+        self, n_components: int | None = None, alpha: float = 0.01, *, estimator: Any = None
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
-        self.base = base
+        self.estimator = estimator
 
     def _set_code(self, source: LabelSource) -> None:
         n_axes = checked_size("n_components", self.n_components, source.n_labels)

@@ -42,8 +42,8 @@ class LabelPowerset(MultiLabel):
     ----------
     alpha : float >= 0, default=0.01
         Multiplies the squared norm of the coefficients, the constant's among them, against the sum
-        of squared errors. Not used with ``base``.
-    base : classifier or None, default=None
+        of squared errors. Not used with ``estimator``.
+    estimator : classifier or None, default=None
         Learns the numbers of the label sets. None: ridge regression on their indicators, with one
         factorisation, and the set of the largest output.
 
@@ -53,11 +53,11 @@ class LabelPowerset(MultiLabel):
     label_sets_ : ndarray of shape (n_sets, n_labels), int8
         The distinct label sets, in lexicographic order.
     coef_ : ndarray of shape (n_sets, n_features), float64
-        Where ``base`` is None.
+        Where ``estimator`` is None.
     intercept_ : ndarray of shape (n_sets,), float64
-        Where ``base`` is None.
+        Where ``estimator`` is None.
     estimator_ : classifier
-        Where ``base`` is given.
+        Where ``estimator`` is given.
     target_form_ : {"dense", "sparse", "classes"}
     score_name_ : str
 
@@ -98,24 +98,25 @@ class LabelPowerset(MultiLabel):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "base": [HasMethods(["fit", "predict"]), None],
+        "estimator": [HasMethods(["fit", "predict"]), None],
     }
 
     label_sets_: NDArray[np.int8]
 
-    def __init__(self, alpha: float = 0.01, *, base: Any = None) -> None:
+    def __init__(self, alpha: float = 0.01, *, estimator: Any = None) -> None:
         self.alpha = alpha
-        self.base = base
+        self.estimator = estimator
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.base is None or get_tags(self.base).input_tags.sparse
+        given = self.estimator
+        tags.input_tags.sparse = given is None or get_tags(given).input_tags.sparse
         return tags
 
     def _check_structure(self) -> None:
         n_sets = len(self.label_sets_)
         require(n_sets, "label_sets_", "have a set", "none")
-        if self.base is None:
+        if self.estimator is None:
             require_attributes(self, "coef_", "intercept_")
         elif n_sets > 1:
             require_attributes(self, "estimator_")
@@ -124,22 +125,23 @@ class LabelPowerset(MultiLabel):
                     f"be 0 to {n_sets - 1}", known)  # fmt: skip
 
     def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
-        if self.base is not None and not is_classifier(self.base):
+        if self.estimator is not None and not is_classifier(self.estimator):
             raise ValueError(
-                "base must be a classifier, for it learns the numbers of label sets as classes, "
-                f"got {self.base!r}. Pass a classifier, or a regressor to BinaryRelevance."
+                "estimator must be a classifier, for it learns the numbers of label sets as "
+                f"classes, got {self.estimator!r}. Pass a classifier, or a regressor to "
+                "BinaryRelevance."
             )
         for name in ("coef_", "intercept_", "estimator_"):
             vars(self).pop(name, None)
         self.label_sets_, sets = np.unique(Y.toarray().astype(np.int8), axis=0, return_inverse=True)
         sets = sets.astype(np.int64).ravel()
-        if self.base is None:
+        if self.estimator is None:
             ridge = SharedRidge(X, sample_weight, self.alpha)
             coefficients = ridge.coefficients(one_hot(sets, len(self.label_sets_)))
             self.intercept_ = coefficients[0].copy()
             self.coef_ = np.ascontiguousarray(coefficients[1:].T)
         elif len(self.label_sets_) > 1:
-            self.estimator_ = fitted_clone(self.base, X, sets, sample_weight)
+            self.estimator_ = fitted_clone(self.estimator, X, sets, sample_weight)
 
     def _label_scores(self, X: Matrix) -> Float64Array:
         likely, _ = self._set_scores(X)
@@ -151,7 +153,7 @@ class LabelPowerset(MultiLabel):
 
     def _set_scores(self, X: Matrix) -> tuple[Float64Array, Int64Array]:
         """Probability, or what stands for it, of every set; and the predicted set."""
-        if self.base is None:
+        if self.estimator is None:
             outputs = X @ self.coef_.T + self.intercept_
             return outputs, level_ties(outputs).argmax(axis=1)
         n_sets = len(self.label_sets_)

@@ -47,7 +47,7 @@ from rankwise.typing import ArrayLike, Float64Array, Matrix
 # Products of features and labels that may be held: 256 MB.
 MOST_PRODUCTS = 2**25
 ALPHA = [Interval(Real, 0, None, closed="left")]
-BASE = [HasMethods(["fit", "predict"]), None]
+ESTIMATOR = [HasMethods(["fit", "predict"]), None]
 
 
 class LabelSource(Protocol):
@@ -90,7 +90,7 @@ class LabelSource(Protocol):
 class LabelSpace(MultiLabel):
     """Base of the estimators that regress codes of the labels.
 
-    A subclass has the parameters ``alpha`` and ``base`` and defines ``_set_code``, which sets
+    A subclass has the parameters ``alpha`` and ``estimator`` and defines ``_set_code``, which sets
     ``offset_`` and ``components_``.
 
     Attributes
@@ -100,11 +100,11 @@ class LabelSpace(MultiLabel):
     components_ : ndarray or CSR of shape (n_codes, n_labels), float64
         The rows of P.
     coef_ : ndarray of shape (n_codes, n_features), float64
-        Where ``base`` is None.
+        Where ``estimator`` is None.
     intercept_ : ndarray of shape (n_codes,), float64
-        Where ``base`` is None.
+        Where ``estimator`` is None.
     regressors_ : list of estimators
-        Where ``base`` is given: one for all codes, or one for each.
+        Where ``estimator`` is given: one for all codes, or one for each.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -116,13 +116,13 @@ class LabelSpace(MultiLabel):
     }
 
     alpha: float
-    base: Any
+    estimator: Any
     offset_: Float64Array
     components_: Matrix
     coef_: Float64Array
     intercept_: Float64Array
     regressors_: list[Any]
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"alpha": ALPHA, "base": BASE}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {"alpha": ALPHA, "estimator": ESTIMATOR}
 
     def encode_labels(self, Y: Matrix) -> Float64Array:
         """Codes ``P (y - o)`` of label sets: what an ideal regressor would predict.
@@ -162,7 +162,7 @@ class LabelSpace(MultiLabel):
         return self._decode(codes)
 
     def _check_structure(self) -> None:
-        if self.base is None:
+        if self.estimator is None:
             require_attributes(self, "coef_", "intercept_")
             return
         require_attributes(self, "regressors_")
@@ -173,11 +173,11 @@ class LabelSpace(MultiLabel):
         self._forget_regression()
         source = RowSource(X, Y, sample_weight, self.alpha)
         self._set_code(source)
-        if self.base is not None:
+        if self.estimator is not None:
             codes = self._encode(Y)
             codes = codes.toarray() if sparse.issparse(codes) else codes
-            _check_base(self.base, codes)
-            self.regressors_ = fit_outputs(self.base, X, codes, sample_weight)
+            _check_estimator(self.estimator, codes)
+            self.regressors_ = fit_outputs(self.estimator, X, codes, sample_weight)
         elif sparse.issparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
             self._set_coefficients(source.ridge.coefficients(self._encode(Y)))
         else:  # products of sparse labels cost less than those of their dense codes
@@ -198,7 +198,7 @@ class LabelSpace(MultiLabel):
 
     def _predict_codes(self, X: Matrix) -> Float64Array:
         """Predictions of the regressor, shape (n_samples, n_codes), of checked rows."""
-        if self.base is None:
+        if self.estimator is None:
             return X @ self.coef_.T + self.intercept_
         return predict_outputs(self.regressors_, X)
 
@@ -223,7 +223,7 @@ class LabelSpace(MultiLabel):
         self.coef_ = np.ascontiguousarray(coefficients[1:].T)
 
     def _forget_regression(self) -> None:
-        """Drop what an earlier fit with another ``base`` has left."""
+        """Drop what an earlier fit with another ``estimator`` has left."""
         for name in ("coef_", "intercept_", "regressors_"):
             vars(self).pop(name, None)
 
@@ -249,11 +249,12 @@ def checked_sizes(name: str, values: Iterable[int], most: int) -> list[int]:
     return sizes
 
 
-def _check_base(base: Any, codes: Float64Array) -> None:
+def _check_estimator(estimator: Any, codes: Float64Array) -> None:
     """Refuse a classifier, but where the codes are labels."""
-    if is_classifier(base) and not ((codes == 0) | (codes == 1)).all():
+    if is_classifier(estimator) and not ((codes == 0) | (codes == 1)).all():
         raise ValueError(
-            f"base must be a regressor, for codes of the labels are real numbers, got {base!r}. "
+            "estimator must be a regressor, for codes of the labels are real numbers, got "
+            f"{estimator!r}. "
             "Pass a regressor, or the classifier to BinaryRelevance."
         )
 

@@ -31,7 +31,7 @@ class LinearLabelSpaceTransform(LabelSpace):
         The point o: 0, the shares of the training rows that have each label, or any other.
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
-    base : regressor or None, default=None
+    estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 
     Attributes
@@ -87,13 +87,13 @@ class LinearLabelSpaceTransform(LabelSpace):
         reference: Literal["zero", "mean"] | ArrayLike = "zero",
         alpha: float = 0.01,
         *,
-        base: Any = None,
+        estimator: Any = None,
     ) -> None:
         self.encode = encode
         self.decode = decode
         self.reference = reference
         self.alpha = alpha
-        self.base = base
+        self.estimator = estimator
 
     def _set_code(self, source: LabelSource) -> None:
         n_labels = source.n_labels

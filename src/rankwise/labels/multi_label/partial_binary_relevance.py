@@ -27,7 +27,7 @@ class PartialBinaryRelevance(LabelSpace):
         drawn labels too before the regression. "zero" is another name of "absent".
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
-    base : regressor or None, default=None
+    estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
     random_state : int, RandomState or None, default=None
         Of the draw.
@@ -86,13 +86,13 @@ class PartialBinaryRelevance(LabelSpace):
         reference: Literal["absent", "zero", "mean"] = "absent",
         alpha: float = 0.01,
         *,
-        base: Any = None,
+        estimator: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_labels = n_labels
         self.reference = reference
         self.alpha = alpha
-        self.base = base
+        self.estimator = estimator
         self.random_state = random_state
 
     def _set_code(self, source: LabelSource) -> None:

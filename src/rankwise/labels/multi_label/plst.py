@@ -45,7 +45,7 @@ class PLST(LabelSpace):
         As in :class:`BinaryRelevance`.
     reference : {"mean", "zero"}, default="mean"
         The point o: the shares of the training rows that have each label, or 0.
-    base : regressor or None, default=None
+    estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
     random_state : int, RandomState or None, default=None
         Used beyond 4,096 labels only, where axes are found by iterating a random subspace.
@@ -110,13 +110,13 @@ class PLST(LabelSpace):
         alpha: float = 0.01,
         *,
         reference: Literal["mean", "zero"] = "mean",
-        base: Any = None,
+        estimator: Any = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_components = n_components
         self.alpha = alpha
         self.reference = reference
-        self.base = base
+        self.estimator = estimator
         self.random_state = random_state
 
     def staged_decision_function(

@@ -38,7 +38,7 @@ def fit_splits(
     ----------
     estimator : BinaryRelevance, PartialBinaryRelevance, PLST, CPLST, CompressedSensing or \
 LinearLabelSpaceTransform
-        With ``base=None`` all fits come from sums over the rows; others are fitted one by one.
+        With ``estimator=None`` all fits come from sums over the rows; others are fitted one by one.
     X : array-like or CSR of shape (n_samples, n_features)
     y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels)
     splits : iterable of int arrays
@@ -78,7 +78,7 @@ LinearLabelSpaceTransform
     checked._validate_params()
     data = _checked(checked, X, y)
     fitted: Any
-    if estimator.base is not None or data.Y.shape[1] > EXACT_UP_TO:
+    if estimator.estimator is not None or data.Y.shape[1] > EXACT_UP_TO:
         for train in splits:
             labels = data.Y[train] if data.form == "sparse" else data.Y[train].toarray()
             fitted = clone(estimator)

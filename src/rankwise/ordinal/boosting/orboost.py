@@ -60,7 +60,7 @@ class ORBoost(OrdinalRanker):
         Largest number of rounds. Fewer are kept if no base learner is left that lowers the loss.
         None: three times the square root of the number of distinct training rows, 1,000 at most;
         with early stopping, 1,000.
-    base : {"stump", "perceptron", "pocket"}, default="stump"
+    estimator : {"stump", "perceptron", "pocket"}, default="stump"
         "stump": a threshold on one feature, the best of all. "perceptron": a threshold on a linear
         combination of standardised features, by random coordinate descent; "pocket": by the
         pocket algorithm.
@@ -184,7 +184,7 @@ class ORBoost(OrdinalRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "form": [StrOptions({"all", "lr"})],
         "n_estimators": [AT_LEAST_ONE, None],
-        "base": [StrOptions({"stump", "perceptron", "pocket"})],
+        "estimator": [StrOptions({"stump", "perceptron", "pocket"})],
         "base_iter": [AT_LEAST_ONE],
         "max_bins": [Interval(Integral, 2, 255, closed="both"), None],
         "row_weight": [StrOptions(set(ROW_WEIGHTS)), None],
@@ -198,7 +198,7 @@ class ORBoost(OrdinalRanker):
         self,
         form: Literal["all", "lr"] = "all",
         n_estimators: int | None = None,
-        base: Literal["stump", "perceptron", "pocket"] = "stump",
+        estimator: Literal["stump", "perceptron", "pocket"] = "stump",
         *,
         base_iter: int = 100,
         max_bins: int | None = 255,
@@ -210,7 +210,7 @@ class ORBoost(OrdinalRanker):
     ) -> None:
         self.form = form
         self.n_estimators = n_estimators
-        self.base = base
+        self.estimator = estimator
         self.base_iter = base_iter
         self.max_bins = max_bins
         self.row_weight = row_weight
@@ -329,7 +329,7 @@ class ORBoost(OrdinalRanker):
     @property
     def additive_scores(self) -> bool:
         """Whether scores are sums of functions of single features: with stumps."""
-        return self.base == "stump"
+        return self.estimator == "stump"
 
     @property
     def feature_importances_(self) -> Float64Array:
@@ -352,7 +352,7 @@ class ORBoost(OrdinalRanker):
         self, n_features: int, classes: NDArray[Any], ensemble: Ensemble, n_rounds: int
     ) -> Ensemble:
         """The earlier ensemble, where the fit can go on from it."""
-        kind = StumpEnsemble if self.base == "stump" else PerceptronEnsemble
+        kind = StumpEnsemble if self.estimator == "stump" else PerceptronEnsemble
         same = n_features == self.n_features_in_ and classes.tolist() == self.classes_.tolist()
         if not same or not isinstance(ensemble, kind):
             raise ValueError(
@@ -364,9 +364,9 @@ class ORBoost(OrdinalRanker):
 
     def _training_rows(self, data: FitData, earlier: Any) -> BoostedRows:
         weight = row_weights(data, self.row_weight)
-        if self.base == "stump":
+        if self.estimator == "stump":
             return stump_rows(data, weight, earlier, self.max_bins)
-        pocket = self.base == "pocket"
+        pocket = self.estimator == "pocket"
         return perceptron_rows(
             data, weight, earlier, pocket=pocket, n_iter=self.base_iter, seed=self.seed_
         )

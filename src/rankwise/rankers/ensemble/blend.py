@@ -32,13 +32,13 @@ class Blend(EnsembleRanker):
 
     def __init__(
         self,
-        rankers: Sequence[Any] = DEFAULT_RANKERS,
+        estimators: Sequence[Any] = DEFAULT_RANKERS,
         weights: ArrayLike | None = None,
         *,
         measure: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.rankers = rankers
+        self.estimators = estimators
         self.weights = weights
         self.measure = measure
         self.random_state = random_state

@@ -27,7 +27,7 @@ DEFAULT_RANKERS = ("rank_svm", "pairwise_elm", "rank_boost")
 class EnsembleRanker(Ranker):
     """Base of rankers whose scores come from those of other rankers in the same query.
 
-    Subclasses have the parameters ``rankers``, ``measure`` and ``random_state``, set ``models_``
+    Subclasses have the parameters ``estimators``, ``measure`` and ``random_state``, set ``models_``
     and ``scaler_`` in ``fit``, and define ``_combined``.
     """
 
@@ -40,11 +40,11 @@ class EnsembleRanker(Ranker):
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "rankers": [list, tuple],
+        "estimators": [list, tuple],
         "measure": [str, None],
         "random_state": ["random_state"],
     }
-    rankers: Any
+    estimators: Any
     measure: str | None
     random_state: Any
     models_: list[dict[str, Any]]
@@ -55,7 +55,7 @@ class EnsembleRanker(Ranker):
         params = super().get_params(deep=deep)
         if not deep:
             return params
-        for name, ranker in named_members(self.rankers):
+        for name, ranker in named_members(self.estimators):
             if hasattr(ranker, "get_params"):
                 nested = ranker.get_params(deep=True)
                 params |= {name: ranker, **{f"{name}__{key}": nested[key] for key in nested}}
@@ -63,12 +63,12 @@ class EnsembleRanker(Ranker):
 
     def set_params(self, **params: Any) -> Any:
         """Set parameters; a ranker's name puts another in its place."""
-        if "rankers" in params:
-            self.rankers = params.pop("rankers")
-        named = named_members(self.rankers)
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        named = named_members(self.estimators)
         new = {name: params.pop(name) for name, _ in named if name in params}
         if new:
-            self.rankers = [(name, new.get(name, ranker)) for name, ranker in named]
+            self.estimators = [(name, new.get(name, ranker)) for name, ranker in named]
         return super().set_params(**params)
 
     def __sklearn_tags__(self) -> Any:
@@ -134,7 +134,7 @@ class EnsembleRanker(Ranker):
     ) -> tuple[FitData, dict[str, Any] | None]:
         """Checked rows, and the validation part under the names that ``fit`` methods take."""
         self._validate_params()
-        check_members(self.rankers, list(super().get_params(deep=False)))
+        check_members(self.estimators, list(super().get_params(deep=False)))
         tags = self.__sklearn_tags__().input_tags
         rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
         data = check_fit(self, X, y, qid, None, **rules)
@@ -151,7 +151,7 @@ class EnsembleRanker(Ranker):
         measure = self._measure(data)
         return {
             name: made(ranker, measure, seed, has_validation=has_validation)
-            for name, ranker in named_members(self.rankers)
+            for name, ranker in named_members(self.estimators)
         }
 
     def _measure(self, data: FitData) -> str:
@@ -159,6 +159,6 @@ class EnsembleRanker(Ranker):
 
     def _examples(self) -> Iterator[Any]:
         """The rankers, unfitted, but for keys whose extra is missing."""
-        for _, ranker in named_members(self.rankers):
+        for _, ranker in named_members(self.estimators):
             with suppress(ImportError):
                 yield made(ranker, GRADED, 0)

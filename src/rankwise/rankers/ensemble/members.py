@@ -52,20 +52,22 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
     ``own`` are the ensemble's parameters.
     """
     if not len(rankers):
-        raise ValueError("rankers must hold at least one ranker, got none.")
+        raise ValueError("estimators must hold at least one ranker, got none.")
     for entry in rankers:
         if isinstance(entry, tuple) and not (len(entry) == 2 and isinstance(entry[0], str)):
             raise ValueError(
-                f"rankers must hold keys, estimators or (name, estimator) pairs, got {entry!r}."
+                f"estimators must hold keys, estimators or (name, estimator) pairs, got {entry!r}."
             )
     named = named_members(rankers)
     names = [name for name, _ in named]
     for name, ranker in named:
         if names.count(name) > 1 or "__" in name or name in own:
             why = "is there twice" if names.count(name) > 1 else "is taken or has two underscores"
-            raise ValueError(f"rankers: the name {name!r} {why}. Give every ranker its own name.")
+            raise ValueError(
+                f"estimators: the name {name!r} {why}. Give every ranker its own name."
+            )
         if isinstance(ranker, str):
-            _entry(ranker, "rankers")
+            _entry(ranker, "estimators")
         else:
             check_ranker(name, ranker)
 
@@ -76,7 +78,7 @@ def made(
     random_state: int | None,
     *,
     has_validation: bool = True,
-    setting: str = "rankers",
+    setting: str = "estimators",
 ) -> Any:
     """An unfitted estimator of a key or of an estimator.
 

@@ -22,7 +22,7 @@ class ReciprocalRankBlend(Blend):
 
     Parameters
     ----------
-    rankers : list of str, estimators or (str, estimator) pairs
+    estimators : list of str, estimators or (str, estimator) pairs
         As in :class:`StackingRanker`.
     weights : array-like of shape (n_rankers,), >= 0, or None, default=None
         None: all alike.
@@ -72,14 +72,14 @@ class ReciprocalRankBlend(Blend):
 
     def __init__(
         self,
-        rankers: Sequence[Any] = DEFAULT_RANKERS,
+        estimators: Sequence[Any] = DEFAULT_RANKERS,
         weights: ArrayLike | None = None,
         *,
         k: float = 60.0,
         measure: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(rankers, weights, measure=measure, random_state=random_state)
+        super().__init__(estimators, weights, measure=measure, random_state=random_state)
         self.k = k
 
     def _points(self, scaled: Float64Array, sizes: Float64Array) -> Float64Array:

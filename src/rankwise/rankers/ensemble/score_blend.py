@@ -13,7 +13,7 @@ class ScoreBlend(Blend):
 
     Parameters
     ----------
-    rankers : list of str, estimators or (str, estimator) pairs
+    estimators : list of str, estimators or (str, estimator) pairs
         As in :class:`StackingRanker`.
     weights : array-like of shape (n_rankers,), >= 0, or None, default=None
         None: all alike.

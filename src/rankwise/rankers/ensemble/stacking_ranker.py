@@ -33,32 +33,32 @@ class StackingRanker(EnsembleRanker):
 
     Parameters
     ----------
-    rankers : list of str, estimators or (str, estimator) pairs
+    estimators : list of str, estimators or (str, estimator) pairs
         Rankers, ordinal estimators (their ``rank_score``), scikit-learn regressors and pipelines;
         a registry key stands for the registry's parameters, without its grid. Nested parameters
         are ``name__parameter``; an estimator without a name has its registry key as name.
-    final : estimator, registry key, "mean" or None, default=None
+    final_estimator : estimator, registry key, "mean" or None, default=None
         What ranks by the scores; None: ``RankLR(C="cv", query_weight="query")``. "mean": their
         mean, nothing is trained; the held-out scores serve ``n_best`` alone.
     cv : int, splitter, iterable of (train rows, test rows) or None, default=5
         Folds of queries: every query is scored by rankers fitted without it (None: 5). Over rows
         where there are fewer queries than folds.
     share : float in (0, 1) or None, default=None
-        In place of ``cv``: the rankers are fitted on this share of the queries, and ``final`` on
-        the other ones, as in [1]_ with 0.8.
+        In place of ``cv``: the rankers are fitted on this share of the queries, and
+        ``final_estimator`` on the other ones, as in [1]_ with 0.8.
     scaling : {"standard", "minmax", "rank"} or None, default="standard"
         How the scores of a ranker are scaled within each query, see :class:`QueryScaler`.
     degree : {1, 2}, default=2
-        2: ``final`` gets the products of every two scores too, squares included.
+        2: ``final_estimator`` gets the products of every two scores too, squares included.
     n_best : int or None, default=None
-        Only so many rankers, those whose held-out scores are best by ``measure``, reach ``final``.
-        None: all.
+        Only so many rankers, those whose held-out scores are best by ``measure``, reach
+        ``final_estimator``. None: all.
     refit : bool, default=True
         Whether the rankers are fitted on all queries for ``predict``. False: those fitted for the
         held-out scores predict, the mean of their scaled scores where there are folds.
     measure : str or None, default=None
-        What keys, the default of ``final`` and ``n_best`` choose by. None: nDCG@10 for grades,
-        otherwise pairwise misranking.
+        Tuning metric of keys, of the default ``final_estimator`` and of ``n_best``. None: nDCG@10
+        for grades, otherwise pairwise misranking.
     random_state : int, RandomState or None, default=None
         Seed of every ranker that has none.
 
@@ -66,23 +66,23 @@ class StackingRanker(EnsembleRanker):
     ----------
     models_ : list of dict of str to fitted estimator
         The rankers that predict; a single dict unless ``refit=False`` with folds.
-    final_ : fitted estimator, or None for "mean"
+    final_estimator_ : fitted estimator, or None for "mean"
     scaler_ : QueryScaler or None
     score_name_ : str
     n_features_in_ : int
 
     Notes
     -----
-    Folds are the default and not a share: ``final`` then has all queries to learn from, and the
-    sets where stacking helps are small; a share needs 1 fit of every ranker in place of 5 (and one
-    more to ``refit``). Scores are scaled within queries because fold models differ in level and
-    spread, and because nothing but the order within a query counts.
+    Folds are the default and not a share: ``final_estimator`` then has all queries to learn from,
+    and the sets where stacking helps are small; a share needs 1 fit of every ranker in place of 5
+    (and one more to ``refit``). Scores are scaled within queries because fold models differ in
+    level and spread, and because nothing but the order within a query counts.
 
-    ``X_val, y_val, qid_val`` reach every ranker and ``final`` that take them, in every part. An
-    estimator is taken as it is: one with ``C="val"`` needs them. Rankers see queries by number.
-    No ``sample_weight`` is taken, since most rankers have none.
+    ``X_val, y_val, qid_val`` reach every ranker and ``final_estimator`` that take them, in every
+    part. An estimator is taken as it is: one with ``C="val"`` needs them. Rankers see queries by
+    number. No ``sample_weight`` is taken, since most rankers have none.
 
-    Time: those of ``cv + 1`` fits of every ranker and one of ``final``.
+    Time: those of ``cv + 1`` fits of every ranker and one of ``final_estimator``.
 
     Differs from [1]_: out-of-fold scores in place of one held-out part, unless ``share=0.8,
     refit=False``.
@@ -99,7 +99,7 @@ class StackingRanker(EnsembleRanker):
     >>> X = np.random.default_rng(0).normal(size=(80, 3))
     >>> y, qid = (X[:, 0] > 0.3) * 1 + (X[:, 0] + X[:, 1] > 1), np.arange(80) // 8
     >>> stack = StackingRanker([RankSVM(), ("elm", PointwiseELM(50, random_state=0))])
-    >>> stack.fit(X, y, qid=qid).final_.coef_.shape
+    >>> stack.fit(X, y, qid=qid).final_estimator_.coef_.shape
     (5,)
     >>> bool(stack.score(X, y, qid=qid) > 0.9)
     True
@@ -108,13 +108,18 @@ class StackingRanker(EnsembleRanker):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        "final_": Optional(Fitted()),
+        "final_estimator_": Optional(Fitted()),
     }
 
     scaling: Literal["standard", "minmax", "rank"] | None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **EnsembleRanker._parameter_constraints,
-        "final": [HasMethods(["fit", "predict"]), HasMethods(["fit", "rank_score"]), str, None],
+        "final_estimator": [
+            HasMethods(["fit", "predict"]),
+            HasMethods(["fit", "rank_score"]),
+            str,
+            None,
+        ],
         "cv": ["cv_object"],
         "share": [Interval(Real, 0, 1, closed="neither"), None],
         "scaling": [StrOptions({"standard", "minmax", "rank"}), None],
@@ -125,8 +130,8 @@ class StackingRanker(EnsembleRanker):
 
     def __init__(
         self,
-        rankers: Sequence[Any] = DEFAULT_RANKERS,
-        final: Any = None,
+        estimators: Sequence[Any] = DEFAULT_RANKERS,
+        final_estimator: Any = None,
         *,
         cv: Any = 5,
         share: float | None = None,
@@ -137,8 +142,8 @@ class StackingRanker(EnsembleRanker):
         measure: str | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.rankers = rankers
-        self.final = final
+        self.estimators = estimators
+        self.final_estimator = final_estimator
         self.cv = cv
         self.share = share
         self.scaling = scaling
@@ -190,33 +195,36 @@ class StackingRanker(EnsembleRanker):
         super()._check_structure()
         n = len(self.models_[0])
         expected = n if self.degree == 1 else ProductsMap(n).n_features_out
-        width = getattr(self.final_, "n_features_in_", expected)
-        require(width == expected, "final_.n_features_in_", f"be {expected}", width)
+        width = getattr(self.final_estimator_, "n_features_in_", expected)
+        require(width == expected, "final_estimator_.n_features_in_", f"be {expected}", width)
 
     def _fit_final(self, data: FitData, held: HeldOut, validation: dict[str, Any] | None) -> None:
-        self.final_ = None
-        if self.final == "mean":
+        self.final_estimator_ = None
+        if self.final_estimator == "mean":
             return
         measure = self._measure(data)
-        final = self.final
+        final = self.final_estimator
         if final is None:
             final = RankLR(C="cv", query_weight="query", measure=measure)
         seed = int(check_random_state(self.random_state).randint(2**31))
         has_validation = validation is not None
-        self.final_ = made(final, measure, seed, has_validation=has_validation, setting="final")
+        self.final_estimator_ = made(
+            final, measure, seed, has_validation=has_validation, setting="final_estimator"
+        )
         columns = self._columns(self._scaled(held.scores, held.groups))
         if validation is not None:
             ids = validation["qid_val"]
             of = None if ids is None else QueryGroups.from_qid(ids, len(ids))
             scaled = self._member_columns(validation["X_val"], of)
             validation = {**validation, "X_val": self._columns(scaled)}
-        fit_with(self.final_, columns, held.y, {"qid": held.qid, "groups": held.qid}, validation)
+        offered = {"qid": held.qid, "groups": held.qid}
+        fit_with(self.final_estimator_, columns, held.y, offered, validation)
 
     def _columns(self, scaled: Float64Array) -> Float64Array:
         return scaled if self.degree == 1 else ProductsMap(scaled.shape[1])(scaled)
 
     def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
-        if self.final_ is None:
+        if self.final_estimator_ is None:
             return scaled.mean(axis=1)
         ids = None if groups is None else groups.row_ids()
-        return scores_of(self.final_, self._columns(scaled), ids)
+        return scores_of(self.final_estimator_, self._columns(scaled), ids)

@@ -27,8 +27,8 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 class ModelTree(Ranker):
     """Regression tree with linear models in its leaves, pruned and smoothed (M5').
 
-    A ranker on the grades, and a regressor for any other use, as the ``base`` of the multi-label
-    estimators for instance.
+    A ranker on the grades, and a regressor for any other use, as the ``estimator`` of the
+    multi-label estimators for instance.
 
     Parameters
     ----------

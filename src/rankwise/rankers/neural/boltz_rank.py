@@ -75,7 +75,8 @@ class BoltzRank(NeuralRanker):
     batch_size : int >= 1, default=16
         Queries of a step.
     optimizer : {"adam", "sgd"}, default="adam"
-    learning_rate : float > 0, default=0.01
+    learning_rate_init : float > 0, default=0.01
+        Step size of the optimizer, the same in all epochs, as in scikit-learn's ``MLPRegressor``.
     alpha : float >= 0, default=0.0
         Half of it multiplies the sum of the squared weights, intercepts left out.
     standardize : bool, default=True
@@ -212,7 +213,7 @@ class BoltzRank(NeuralRanker):
         n_epochs: int = 50,
         batch_size: int = 16,
         optimizer: str = "adam",
-        learning_rate: float = 0.01,
+        learning_rate_init: float = 0.01,
         alpha: float = 0.0,
         standardize: bool = True,
         measure: str = "nDCG@10",
@@ -234,7 +235,7 @@ class BoltzRank(NeuralRanker):
         self.n_epochs = n_epochs
         self.batch_size = batch_size
         self.optimizer = optimizer
-        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
         self.alpha = alpha
         self.standardize = standardize
         self.measure = measure

@@ -25,7 +25,8 @@ class LambdaRank(NeuralRanker):
     batch_size : int >= 1, default=16
         Queries of a step.
     optimizer : {"adam", "sgd"}, default="adam"
-    learning_rate : float > 0, default=0.01
+    learning_rate_init : float > 0, default=0.01
+        Step size of the optimizer, the same in all epochs, as in scikit-learn's ``MLPRegressor``.
     alpha : float >= 0, default=1e-4
         Half of it multiplies the sum of the squared weights, intercepts left out.
     standardize : bool, default=True
@@ -105,7 +106,7 @@ class LambdaRank(NeuralRanker):
         n_epochs: int = 50,
         batch_size: int = 16,
         optimizer: str = "adam",
-        learning_rate: float = 0.01,
+        learning_rate_init: float = 0.01,
         alpha: float = 1e-4,
         standardize: bool = True,
         gain: str = "auto",
@@ -122,7 +123,7 @@ class LambdaRank(NeuralRanker):
             n_epochs=n_epochs,
             batch_size=batch_size,
             optimizer=optimizer,
-            learning_rate=learning_rate,
+            learning_rate_init=learning_rate_init,
             alpha=alpha,
             standardize=standardize,
             measure=measure,

@@ -57,7 +57,7 @@ class NeuralRanker(Ranker):
         "n_epochs": [AT_LEAST_ONE],
         "batch_size": [AT_LEAST_ONE],
         "optimizer": [StrOptions({"adam", "sgd"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate_init": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "standardize": ["boolean"],
         "measure": [str],
@@ -76,7 +76,7 @@ class NeuralRanker(Ranker):
         n_epochs: int = 50,
         batch_size: int = 16,
         optimizer: str = "adam",
-        learning_rate: float = 0.01,
+        learning_rate_init: float = 0.01,
         alpha: float = 1e-4,
         standardize: bool = True,
         measure: str = "nDCG@10",
@@ -89,7 +89,7 @@ class NeuralRanker(Ranker):
         self.n_epochs = n_epochs
         self.batch_size = batch_size
         self.optimizer = optimizer
-        self.learning_rate = learning_rate
+        self.learning_rate_init = learning_rate_init
         self.alpha = alpha
         self.standardize = standardize
         self.measure = measure
@@ -157,7 +157,7 @@ class NeuralRanker(Ranker):
                 self.n_epochs,
                 self.batch_size,
                 self.optimizer,
-                float(self.learning_rate),
+                float(self.learning_rate_init),
                 float(self.alpha),
                 self.early_stopping_rounds,
                 self.device,

@@ -19,7 +19,8 @@ class RankNet(NeuralRanker):
     batch_size : int >= 1, default=16
         Queries of a step.
     optimizer : {"adam", "sgd"}, default="adam"
-    learning_rate : float > 0, default=0.01
+    learning_rate_init : float > 0, default=0.01
+        Step size of the optimizer, the same in all epochs, as in scikit-learn's ``MLPRegressor``.
     alpha : float >= 0, default=1e-4
         Half of it multiplies the sum of the squared weights, intercepts left out.
     standardize : bool, default=True

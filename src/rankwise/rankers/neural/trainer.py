@@ -56,7 +56,7 @@ class Schedule:
     n_epochs: int
     batch_size: int
     optimizer: str
-    learning_rate: float
+    learning_rate_init: float
     alpha: float
     early_stopping_rounds: int | None
     device: str
@@ -124,8 +124,8 @@ def train(
             losses.append(_one_epoch(objective, tensors, optimizer, rows, schedule, rng))
             if not np.isfinite(losses[-1]) or not all(torch.isfinite(w).all() for w in tensors):
                 raise ValueError(
-                    f"learning_rate must be small enough to converge, got "
-                    f"{schedule.learning_rate}: the loss was {losses[-1]} in epoch {epoch}. "
+                    f"learning_rate_init must be small enough to converge, got "
+                    f"{schedule.learning_rate_init}: the loss was {losses[-1]} in epoch {epoch}. "
                     "Lower it, or scale the features."
                 )
             now = [w.detach().cpu().numpy().copy() for w in tensors]
@@ -181,7 +181,7 @@ def _optimizer(tensors: list[Tensor], schedule: Schedule) -> torch.optim.Optimiz
         {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
     ]
     kinds = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}
-    return kinds[schedule.optimizer](groups, lr=schedule.learning_rate)
+    return kinds[schedule.optimizer](groups, lr=schedule.learning_rate_init)
 
 
 def _check_device(device: str) -> None:

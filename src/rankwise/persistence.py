@@ -95,9 +95,9 @@ _PLACES = {
 
 # Parameters and fitted attributes, by class: their names in version 0.1.0 and now.
 _RENAMED = {
-    "EnsembleRanker": {"rankers": "estimators"},
     "LabelPowerset": {"base": "estimator"},
     "LabelSpace": {"base": "estimator"},
+    "MembersMixin": {"rankers": "estimators"},
     "NeuralRanker": {"learning_rate": "learning_rate_init"},
     "ORBoost": {"base": "estimator"},
     "StackingRanker": {"final": "final_estimator", "final_": "final_estimator_"},

@@ -7,17 +7,18 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from rankwise.base import Ranker
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
-from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS, EnsembleRanker
 from rankwise.rankers.ensemble.held_out import query_numbers
 from rankwise.rankers.ensemble.members import fitted, member_scores
+from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS, MembersMixin
 from rankwise.structure.rules import Number, Rule, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
-class Blend(EnsembleRanker):
-    """Base of blends; subclasses name their scaling and define ``_points``."""
+class Blend(MembersMixin, Ranker):
+    """Base of blends; subclasses name their scaling, and may define ``_points``."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "weights_": floats("n_members", low=0),
@@ -26,7 +27,7 @@ class Blend(EnsembleRanker):
 
     _scaling: ClassVar[Literal["standard", "minmax", "rank"]]
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **EnsembleRanker._parameter_constraints,
+        **MembersMixin._parameter_constraints,
         "weights": ["array-like", None],
     }
 
@@ -66,6 +67,7 @@ class Blend(EnsembleRanker):
             Validation data for the rankers that choose by it or stop early.
         """
         data, validation = self._checked(X, y, qid, (X_val, y_val, qid_val))
+        self._set_score_name(data.y)
         members = self._members(data, validation is not None)
         self.weights_ = self._shares(len(members))
         ids = None if qid is None else query_numbers(data)

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from rankwise.rankers.ensemble.blend import Blend
-from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS
+from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS
 from rankwise.typing import ArrayLike, Float64Array
 
 

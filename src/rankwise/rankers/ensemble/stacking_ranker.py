@@ -13,22 +13,23 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
+from rankwise.base import Ranker
 from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.predicting import scores_of
-from rankwise.rankers.ensemble.ensemble_ranker import DEFAULT_RANKERS, EnsembleRanker
 from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
 from rankwise.rankers.ensemble.members import fitted, made
+from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS, MembersMixin
 from rankwise.rankers.linear.rank_lr import RankLR
 from rankwise.runtime.routing import fit_with
 from rankwise.structure.rules import Fitted, Optional, Rule, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
-class StackingRanker(EnsembleRanker):
+class StackingRanker(MembersMixin, Ranker):
     """A ranker on top of rankers, trained on their scores for held-out queries.
 
     Parameters
@@ -113,7 +114,7 @@ class StackingRanker(EnsembleRanker):
 
     scaling: Literal["standard", "minmax", "rank"] | None
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **EnsembleRanker._parameter_constraints,
+        **MembersMixin._parameter_constraints,
         "final_estimator": [
             HasMethods(["fit", "predict"]),
             HasMethods(["fit", "rank_score"]),
@@ -176,6 +177,7 @@ class StackingRanker(EnsembleRanker):
             Validation data for the rankers that choose by it or stop early.
         """
         data, validation = self._checked(X, y, qid, (X_val, y_val, qid_val))
+        self._set_score_name(data.y)
         has_qid, numbers = qid is not None, query_numbers(data)
         members = self._members(data, validation is not None)
         splits = parts(self.cv, self.share, data, numbers)

@@ -1,4 +1,4 @@
-"""What rankers made of rankers share: names of their parameters, scores within a query."""
+"""Rankers made of rankers: names of their parameters, scores within a query."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.base import Ranker
 from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.rankers.ensemble.members import check_members, made, member_scores, named_members
+from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import Fitted, Many, Optional, Rule, Table, Word, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
@@ -24,11 +25,11 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 DEFAULT_RANKERS = ("rank_svm", "pairwise_elm", "rank_boost")
 
 
-class EnsembleRanker(Ranker):
-    """Base of rankers whose scores come from those of other rankers in the same query.
+class MembersMixin(FiniteResults, BaseEstimator):
+    """Mixin of rankers whose scores come from those of other rankers in the same query.
 
-    Subclasses have the parameters ``estimators``, ``measure`` and ``random_state``, set ``models_``
-    and ``scaler_`` in ``fit``, and define ``_combined``.
+    Their classes have the parameters ``estimators``, ``measure`` and ``random_state``, set
+    ``models_`` and ``scaler_`` in ``fit``, and define ``_combined``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -138,12 +139,11 @@ class EnsembleRanker(Ranker):
         tags = self.__sklearn_tags__().input_tags
         rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
         data = check_fit(self, X, y, qid, None, **rules)
-        self._set_score_name(data.y)
-        vali = check_validation(self, data, *validation, **rules)
-        if vali is None:
+        rows = check_validation(self, data, *validation, **rules)
+        if rows is None:
             return data, None
-        ids = None if validation[2] is None else vali.groups.row_ids()
-        return data, {"X_val": vali.X, "y_val": vali.y, "qid_val": ids}
+        ids = None if validation[2] is None else rows.groups.row_ids()
+        return data, {"X_val": rows.X, "y_val": rows.y, "qid_val": ids}
 
     def _members(self, data: FitData, has_validation: bool) -> dict[str, Any]:
         """Unfitted rankers by name."""

@@ -30,6 +30,7 @@ KINDS = {
     "cost-sensitive": (CostSensitiveClassifier, "decision_function"),
     "multi-label": (MultiLabel, "predict_ranking"),
 }
+PENALTIES = {"C", "alpha", "lam", "reg_alpha", "reg_lambda"}
 ROUTED = {"qid", "sample_weight", "costs"}
 NEVER_ROUTED = {"X_val", "y_val", "qid_val"}  # cross-validation would slice them like X
 
@@ -165,3 +166,12 @@ def test_scikit_learn_that_routes_is_required():
         line for line in metadata("rankwise").get_all("Requires-Dist") if "scikit-learn" in line
     )
     assert ">=1.8" in requirement
+
+
+@EVERY
+def test_docstrings_print_the_objective_that_a_penalty_multiplies(key):
+    cls = load_class(key)
+    penalties = PENALTIES & inspect.signature(cls).parameters.keys()
+    paragraphs = (inspect.getdoc(cls) or "").split("\n\n")
+    objective = " ".join(text for text in paragraphs if text.startswith("Minimises"))
+    assert penalties <= set(re.findall(r"\w+", " ".join(re.findall("``(.*?)``", objective))))

@@ -42,6 +42,10 @@ from rankwise.typing import Float64Array, Matrix
 class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
     """One-versus-all regression of costs, squared or one-sided loss (OSR).
 
+    Minimises ``sum_n w_n (r_k(x_n) - c_nk)^2 + alpha |beta_k|^2`` for each class k without an
+    ``estimator``: a sum over rows, ``r_k(x) = x'beta_k + b_k`` with an unpenalised intercept b_k.
+    ``loss="one_sided"`` squares only the errors to the wrong side.
+
     Parameters
     ----------
     estimator : regressor or None, default=None

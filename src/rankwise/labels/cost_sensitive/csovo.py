@@ -30,6 +30,9 @@ from rankwise.typing import Float64Array, Matrix
 class CSOVO(BinaryReduction):
     """Cost-sensitive one-versus-one: pairs of classes weighted by costs, any weighted classifier.
 
+    Minimises ``sum_n w_n (t_n - x_n'beta - b)^2 + alpha |beta|^2`` for each pair without an
+    ``estimator``: a sum over its rows, with t of -1 or 1 and an unpenalised intercept b.
+
     Parameters
     ----------
     estimator : classifier or None, default=None

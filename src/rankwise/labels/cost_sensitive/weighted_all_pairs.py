@@ -32,6 +32,10 @@ from rankwise.typing import Float64Array, Matrix
 class WeightedAllPairs(BinaryReduction):
     """Weighted all-pairs: one classifier that is told the pair, weights from costs.
 
+    Minimises ``sum_n sum_{a<b} w_nab (t_nab - (s_b(x_n) - s_a(x_n)))^2 + alpha sum_k |beta_k|^2``
+    without an ``estimator``: a sum over rows and pairs of classes, with t of -1 or 1 and scores
+    ``s_k(x) = x'beta_k + b_k`` whose intercepts are not penalised.
+
     Parameters
     ----------
     estimator : classifier or None, default=None

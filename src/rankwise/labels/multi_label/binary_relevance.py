@@ -14,6 +14,9 @@ from rankwise.typing import Float64Array, Matrix
 class BinaryRelevance(LabelSpace):
     """One regression for every label; a label is predicted where the regression exceeds one half.
 
+    Minimises ``sum_i w_i |y_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
+    rows and labels, with the constants in the first row of B penalised like all coefficients.
+
     Parameters
     ----------
     alpha : float >= 0, default=0.01

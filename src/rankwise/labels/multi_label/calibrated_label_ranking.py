@@ -31,6 +31,9 @@ from rankwise.typing import Float64Array, Matrix
 class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
     """Pairwise comparisons of labels, calibrated by a virtual label; any binary classifier.
 
+    Minimises ``sum_n w_n (t_n - x_n'beta - b)^2 + alpha |beta|^2`` for each pair without an
+    ``estimator``: a sum over its rows, with t of -1 or 1 and an unpenalised intercept b.
+
     Parameters
     ----------
     estimator : classifier or None, default=None

@@ -27,6 +27,10 @@ AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 class CompressedSensing(LabelSpace):
     """Regression on random projections of the labels, decoded as a sparse vector.
 
+    Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
+    rows and projections t_i of the labels, with the constants in the first row of B penalised like
+    all coefficients.
+
     Parameters
     ----------
     n_components : int >= 1 or None, default=None

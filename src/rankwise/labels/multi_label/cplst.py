@@ -25,6 +25,10 @@ class CPLST(LabelSpace):
     means and H the hat matrix of the ridge: they minimise the encoding error plus the penalised
     training error of the regression on the codes. Decoding is as in :class:`PLST`.
 
+    Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
+    rows and codes ``t_i = V (y_i - o)``, with the constants in the first row of B penalised like
+    all coefficients.
+
     Parameters
     ----------
     n_components : int >= 1 or None, default=None

@@ -38,6 +38,10 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 class LabelPowerset(MultiLabel):
     """One class for every label set of the training rows; any classifier.
 
+    Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
+    rows and label sets, ``t_i`` the indicators of the row's set, with the constants in the first
+    row of B penalised like all coefficients.
+
     Parameters
     ----------
     alpha : float >= 0, default=0.01

@@ -19,6 +19,10 @@ class LinearLabelSpaceTransform(LabelSpace):
     :class:`BinaryRelevance`, :class:`PartialBinaryRelevance`, :class:`PLST`, :class:`CPLST` and
     :class:`CompressedSensing` are cases with a matrix of their own.
 
+    Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
+    rows and codes ``t_i = P (y_i - o)``, with the constants in the first row of B penalised like
+    all coefficients.
+
     Parameters
     ----------
     encode : array-like of shape (n_codes, n_labels) or None, default=None

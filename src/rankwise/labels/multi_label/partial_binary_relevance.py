@@ -17,6 +17,10 @@ from rankwise.structure.rules import Rule, integers
 class PartialBinaryRelevance(LabelSpace):
     """One regression for each of some labels drawn at random; the others stay at a reference.
 
+    Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
+    rows and drawn labels, ``t_i = y_i - o``, with the constants in the first row of B penalised
+    like all coefficients.
+
     Parameters
     ----------
     n_labels : int >= 1 or None, default=None

@@ -37,6 +37,10 @@ class PLST(LabelSpace):
     the least encoding error that M linear codes can have; predictions r are decoded as
     ``o + V'r``, and labels are predicted where that exceeds one half.
 
+    Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
+    rows and codes ``t_i = V (y_i - o)``, with the constants in the first row of B penalised like
+    all coefficients.
+
     Parameters
     ----------
     n_components : int >= 1 or None, default=None

@@ -1,9 +1,5 @@
 """Support vector machine for ordered classes (ORSVM, REDSVM) [1]_.
 
-Minimises ``|f|_K^2 / 2 + |theta|^2 / 2 + C sum_nk w_nk max(0, 1 - s_nk (f(x_n) + b + theta_k))``
-with ``s_nk = 1`` where the class of row n is above threshold k and -1 where it is not, an
-unpenalised intercept b, and weights w from the costs of errors.
-
 Composition: kernel x hinge of ordinal margins with costs x SMO over (row, threshold) pairs.
 
 References
@@ -68,6 +64,11 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 
 class OrdinalSVM(OrdinalRanker):
     """Support vector machine for ordered classes, with a kernel (ORSVM).
+
+    Minimises
+    ``|f|_K^2 / 2 + |theta|^2 / 2 + C sum_nk w_nk max(0, 1 - s_nk (f(x_n) + b + theta_k))``: a sum
+    over rows n and thresholds k. ``s_nk`` is 1 if the class of row n is above threshold k and -1 if
+    not, the intercept b is not penalised, and the weights ``w_nk`` come from ``costs``.
 
     Parameters
     ----------

@@ -1,10 +1,5 @@
 """Linear support vector machine for ordered classes on powers of the features (Poly-ORSVM) [1]_.
 
-Minimises ``(|w|^2 + |theta|^2) / 2 + C sum_nk w_nk max(0, 1 - s_nk (w.z_n + theta_k))`` with
-``s_nk = 1`` where the class of row n is above threshold k and -1 where it is not, z the features
-and their powers, and weights ``w_nk`` from the costs of errors: a linear SVM without bias on the
-N (K - 1) rows ``(z_n, e_k)`` of the reduction [2]_.
-
 Composition: powers of the features x hinge of ordinal margins with costs x dual coordinate descent,
 then Newton steps, along C.
 
@@ -60,6 +55,11 @@ LOSSES = ("hinge", "squared_hinge")
 
 class PolyOrdinalSVM(OrdinalRanker):
     """Linear support vector machine for ordered classes, on powers of the features (Poly-ORSVM).
+
+    Minimises ``(|w|^2 + |theta|^2) / 2 + C sum_nk w_nk h(1 - s_nk (w.z_n + theta_k))``: a sum over
+    rows n and thresholds k. ``h(s)`` is ``max(0, s)`` or its square (``loss``), z the features and
+    their powers, ``s_nk`` 1 if the class of row n is above threshold k and -1 if not, and the
+    weights ``w_nk`` come from ``costs``.
 
     Parameters
     ----------

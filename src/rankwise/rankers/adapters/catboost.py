@@ -42,6 +42,9 @@ _KEPT = ("features_info", "oblivious_trees", "scale_and_bias")
 class CatBoostRanker(BoostedRanker):
     """Gradient boosted symmetric trees with a ranking loss, trained by CatBoost.
 
+    Minimises ``loss + reg_lambda sum_j v_j^2 / 2`` in every tree, over the values v_j of its leaves
+    before ``learning_rate`` shrinks them; the loss is summed over pairs or rows.
+
     Parameters
     ----------
     n_estimators : int >= 1, default=100

@@ -41,6 +41,10 @@ _END = "end of trees\n"
 class LightGBMRanker(BoostedRanker):
     """Gradient boosted trees with LambdaRank gradients, trained by LightGBM.
 
+    Minimises ``loss + reg_alpha sum_j |v_j| + reg_lambda sum_j v_j^2 / 2`` in every tree, over the
+    values v_j of its leaves before ``learning_rate`` shrinks them; the loss is summed over pairs or
+    rows.
+
     Parameters
     ----------
     n_estimators : int >= 1, default=100

@@ -1,10 +1,5 @@
 """ELMRank: random nodes, magnitude-preserving squared loss, two ridges.
 
-Minimises the mean over all ordered pairs within queries of ``((y_j - y_k) - (f_j - f_k))^2`` plus
-``lam |b|^2`` over the output weights, ``f = H b``: with ``S = sum_q W_q^2`` and the Laplacian L of
-the pairs, ``A b = B``, ``A = (2/S) H'LH + lam``, ``B = (2/S) H'Ly`` (one query of m rows: ``L/S =
-P/m``, P the centring). The stabilised solution is ``b = (A'A + I/C)^-1 A'B``.
-
 Composition: random nodes x Laplacian loss x eigendecomposition with complex penalties.
 
 References
@@ -63,6 +58,12 @@ SMALLEST, LARGEST = 1e-100, 1e100
 
 class ELMRank(StreamRanker):
     """Least squares on score differences over random hidden nodes (ELMRank).
+
+    Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam |b|^2``,
+    a mean over ordered pairs, for scores ``f = H b`` of output weights b. c_q is 1, 1 / W_q or
+    1 / W_q^2 (``query_weight``), W_q the sum of the query's weights, and ``S = sum_q c_q W_q^2``.
+    That is ``A b = B`` with ``A = (2/S) H'LH + lam I``, ``B = (2/S) H'Ly`` and the Laplacian L of
+    the pairs. With a finite C, b minimises ``|A b - B|^2 + |b|^2 / C`` instead.
 
     Parameters
     ----------

@@ -1,8 +1,5 @@
 """Pairwise RankELM: random nodes, least squares over all pairs of a query.
 
-Minimises ``|b|^2 / C + sum_q c_q sum_{i<j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2`` over the
-output weights, ``f = H b``: ``b = (I/C + H'LH)^-1 H'Ly`` with the Laplacian L of the pairs.
-
 Composition: random nodes x Laplacian loss x eigendecomposition of the Gram matrix.
 
 References
@@ -31,6 +28,11 @@ from rankwise.typing import ArrayLike, FrameLike
 
 class PairwiseELM(ELM):
     """Random hidden nodes with least squares over all pairs of a query (pairwise RankELM).
+
+    Minimises ``sum_q c_q sum_{i<j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + |b|^2 / C``, a sum
+    over pairs, for scores ``f = H b`` of output weights b; with a kernel ``|f|_K^2`` takes the
+    place of ``|b|^2``. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q the sum of the
+    query's weights. The solution is ``b = (I/C + H'LH)^-1 H'Ly``, L the Laplacian of the pairs.
 
     Parameters
     ----------

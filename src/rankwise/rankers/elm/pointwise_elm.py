@@ -1,8 +1,5 @@
 """Pointwise RankELM: random nodes, least squares on the grades.
 
-Minimises ``|b|^2 / C + sum_i w_i (y_i - f_i)^2``, ``f = H b``: ``b = (I/C + H'H)^-1 H'y``, by the
-smaller of this and the dual system.
-
 Composition: random nodes x pointwise squared loss x eigendecomposition of the Gram matrix.
 
 References
@@ -29,6 +26,10 @@ from rankwise.typing import ArrayLike, FrameLike
 
 class PointwiseELM(ELM):
     """Random hidden nodes with least squares on the grades (pointwise RankELM).
+
+    Minimises ``sum_i w_i (y_i - f_i)^2 + |b|^2 / C``, a sum over rows, for scores ``f = H b`` of
+    output weights b; with a kernel ``|f|_K^2`` takes the place of ``|b|^2``. The solution is
+    ``b = (I/C + H'H)^-1 H'y``, by the smaller of this and the dual system.
 
     Parameters
     ----------

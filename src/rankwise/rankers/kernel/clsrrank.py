@@ -1,9 +1,5 @@
 """Least-squares ranking with penalised coefficients, for any kernel.
 
-Minimises ``(1/m^2) sum_ij ((y_i - y_j) - (f_i - f_j))^2 + lam m |a|^2`` over
-``f(x) = sum_i a_i K(x, x_i)``: ``((2/m) K' P K + lam m I) a = (2/m) K' P y``. K need be neither
-symmetric nor positive semidefinite.
-
 Composition: kernel columns x squared loss over all pairs x one factorisation.
 """
 
@@ -33,6 +29,12 @@ from rankwise.typing import Float64Array
 
 class CLSRRank(KernelModel):
     """Coefficient-regularised least-squares ranking, for any kernel (CLSRRank).
+
+    Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam m |a|^2``
+    over ``f(x) = sum_i a_i K(x, x_i)``: a mean over ordered pairs, m the number of rows, and the
+    squared norm of the coefficients a. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q the
+    sum of the query's weights, and ``S = sum_q c_q W_q^2``. K need be neither symmetric nor
+    positive semidefinite.
 
     Parameters
     ----------

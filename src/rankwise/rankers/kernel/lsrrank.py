@@ -1,9 +1,5 @@
 """Least-squares regularised ranking in the space of a kernel.
 
-Minimises ``(1/m^2) sum_ij ((y_i - y_j) - (f_i - f_j))^2 + lam |f|_K^2`` over one query of m rows:
-``a = P ((2/m) P K P + lam I)^-1 (2/m) P y``, ``f(x) = sum_i a_i K(x, x_i)``, with P subtracting
-the mean. The algorithm of Agarwal and Niyogi; MPRank in another scale.
-
 Composition: kernel x squared loss over all pairs x one factorisation of the centred kernel.
 """
 
@@ -26,6 +22,12 @@ from rankwise.tuning.penalty import Scale
 
 class LSRRank(KernelRanker):
     """Least-squares regularised ranking in the space of a kernel (LSRRank).
+
+    Minimises
+    ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam |f|_K^2``: a mean
+    over ordered pairs, ``|f|_K`` the norm of the kernel's space. c_q is 1, 1 / W_q or 1 / W_q^2
+    (``query_weight``), W_q the sum of the query's weights, and ``S = sum_q c_q W_q^2``: m^2 for one
+    query of m rows.
 
     Parameters
     ----------

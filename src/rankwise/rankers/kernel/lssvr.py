@@ -1,8 +1,5 @@
 """Least-squares support vector regression, used as a ranker.
 
-Minimises ``sum_i w_i (y_i - b - f_i)^2 + |f|_K^2 / C`` with an unpenalised intercept b. On one
-query its scores are LSRRank's with ``lam = 2 / (C m)`` up to the constant b.
-
 Composition: kernel x pointwise squared loss with intercept x one factorisation.
 """
 
@@ -23,6 +20,10 @@ from rankwise.tuning.penalty import Scale
 
 class LSSVRanker(KernelRanker):
     """Least-squares support vector regression as a ranker (LS-SVM).
+
+    Minimises ``sum_i w_i (y_i - b - f_i)^2 + |f|_K^2 / C``: a sum over rows, with an unpenalised
+    intercept b and the norm ``|f|_K`` of the kernel's space. On one query of m rows its scores are
+    those of LSRRank with ``lam = 2 / (C m)`` up to the constant b.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
 """Magnitude-preserving ranking with the squared loss.
 
-Minimises ``|f|_K^2 + (C/m^2) sum_ij ((y_i - y_j) - (f_i - f_j))^2``: LSRRank with ``lam = 1/C``.
-
 Composition: kernel x squared loss over all pairs x one factorisation of the centred kernel.
 """
 
@@ -24,6 +22,11 @@ from rankwise.tuning.penalty import Scale
 
 class MPRank(KernelRanker):
     """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
+
+    Minimises ``|f|_K^2 + (C/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2``: a
+    mean over ordered pairs, ``|f|_K`` the norm of the kernel's space. c_q is 1, 1 / W_q or
+    1 / W_q^2 (``query_weight``), W_q the sum of the query's weights, and ``S = sum_q c_q W_q^2``:
+    m^2 for one query of m rows. It is LSRRank with ``lam = 1/C``.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
 """Regularised least squares over the pairs of each query, with a kernel.
 
-Minimises ``(y - f)' L (y - f) + alpha |f|_K^2`` with one graph Laplacian block for each query.
-
 Composition: kernel x squared loss over pairs x one factorisation (dual, primal, landmarks or
 conjugate gradients).
 """
@@ -33,6 +31,10 @@ from rankwise.tuning.penalty import Penalties, Scale
 
 class RankRLS(KernelRanker):
     """Regularised least squares over the pairs of each query (RankRLS).
+
+    Minimises ``sum_q c_q sum_{i<j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + alpha |f|_K^2``: a
+    sum over pairs, ``|f|_K`` the norm of the kernel's space. c_q is 1, 1 / W_q or 1 / W_q^2
+    (``query_weight``), W_q the sum of the query's weights.
 
     Parameters
     ----------

@@ -1,8 +1,5 @@
 """Support vector regression on the grades, used as a ranker.
 
-Minimises ``(1/2) |f|_K^2 + C sum_i w_i max(0, |y_i - f_i - b| - epsilon)`` with an unpenalised
-intercept b.
-
 Composition: kernel x absolute residuals with intercept x LIBSVM; linear kernel: x proximal Newton
 steps on the columns.
 """
@@ -45,6 +42,9 @@ class SVRDesign:
 
 class SVRRanker(SolvedModel):
     """Support vector regression as a ranker (epsilon-SVR).
+
+    Minimises ``|f|_K^2 / 2 + C sum_i w_i max(0, |y_i - f_i - b| - epsilon)``: a sum over rows, with
+    an unpenalised intercept b and the norm ``|f|_K`` of the kernel's space.
 
     Parameters
     ----------

@@ -1,9 +1,5 @@
 """Ranking by absolute differences: the pairwise form of support vector regression.
 
-Minimises, over one query of m rows with residuals ``r = y - f``,
-
-    (1/m^2) sum_ij max(0, |r_i - r_j| - epsilon) + lam |f|_K^2.
-
 Composition: kernel x absolute differences over all pairs x proximal Newton steps on the dual.
 """
 
@@ -38,6 +34,11 @@ GRID = 10.0 ** np.arange(1, -6.5, -0.5)
 
 class SVRank(SolvedModel, KernelRanker):
     """Ranking by epsilon-insensitive absolute differences over pairs, with a kernel (SVRank).
+
+    Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j max(0, |r_i - r_j| - epsilon) + lam |f|_K^2``
+    with residuals ``r = y - f``: a mean over ordered pairs, ``|f|_K`` the norm of the kernel's
+    space. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q the sum of the query's weights,
+    and ``S = sum_q c_q W_q^2``.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
 """RankLR: logistic regression on the differences of the pairs of a query.
 
-Minimises ``|f|^2 / 2 + C sum_q c_q sum_{i,j: y_i > y_j} w_ij log(1 + exp(-(f_i - f_j)))``.
-
 Composition: columns, their products, or a kernel x logistic loss over pairs of distinct grades x
 truncated Newton steps, or stochastic gradient steps on drawn pairs.
 """
@@ -35,6 +33,9 @@ class ProductsDesign(NodeDesign):
 
 class RankLR(PairRanker):
     """Logistic regression on the pairs of each query (RankLR).
+
+    Minimises ``|f|^2 / 2 + C sum_q c_q sum_{i,j: y_i > y_j} w_ij log(1 + exp(-(f_i - f_j)))``: a
+    sum over pairs, ``|f|`` the norm of the coefficients or of the kernel's space.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
 """Ridge regression on the grades, used as a ranker.
 
-Minimises ``sum_i w_i (y_i - b - x_i'c)^2 + alpha |c|^2``.
-
 Composition: columns of X x pointwise squared loss x eigendecomposition of the Gram matrix.
 """
 
@@ -83,6 +81,9 @@ class PointwiseLinearRanker(LinearModel):
 
 class RidgeRanker(PointwiseLinearRanker):
     """Ridge regression on the grades; the whole path from one eigendecomposition.
+
+    Minimises ``sum_i w_i (y_i - b - x_i'c)^2 + alpha |c|^2``: a sum over rows, with an unpenalised
+    intercept b.
 
     Parameters
     ----------

@@ -40,6 +40,9 @@ _N_POINTWISE = 4  # arrays of the pointwise network; those of the pairwise one f
 class BoltzRank(NeuralRanker):
     """Networks that maximise the expected measure of a random ranking (BoltzRank).
 
+    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean over the Q queries, whose loss is in
+    the notes, with the squared weights W of all layers; intercepts are not penalised.
+
     Parameters
     ----------
     n_nodes : int >= 1, default=10

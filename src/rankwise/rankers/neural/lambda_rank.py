@@ -14,6 +14,9 @@ from rankwise.rankers.neural.neural_ranker import AT_LEAST_ONE, Loss, NeuralRank
 class LambdaRank(NeuralRanker):
     """Network trained on pairs weighted by what their swap changes in nDCG (LambdaRank).
 
+    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean over the Q queries, whose loss is in
+    the notes, with the squared weights W of all layers; intercepts are not penalised.
+
     Parameters
     ----------
     hidden_layer_sizes : int or sequence of int >= 1, default=(32,)

@@ -8,6 +8,9 @@ from rankwise.rankers.neural.neural_ranker import Loss, NeuralRanker
 class ListMLE(NeuralRanker):
     """Network trained on the likelihood of each query's order by label (ListMLE).
 
+    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean over the Q queries, whose loss is in
+    the notes, with the squared weights W of all layers; intercepts are not penalised.
+
     Parameters
     ----------
     hidden_layer_sizes : int or sequence of int >= 1, default=(32,)

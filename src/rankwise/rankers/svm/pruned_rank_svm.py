@@ -1,7 +1,5 @@
 """Pruned RankSVM: RankSVM on some of the pairs of each query.
 
-Minimises ``|f|^2 / 2 + C sum_q c_q sum_{(i,j) kept} w_ij h(1 - (f_i - f_j))``.
-
 Composition: columns or kernel x hinge over chosen pairs x truncated Newton steps.
 """
 
@@ -30,6 +28,9 @@ from rankwise.tuning.penalty import Penalties
 
 class PrunedRankSVM(RankSVM):
     """RankSVM on some of the pairs of each query, chosen by a rule (Pruned RankSVM).
+
+    Minimises ``|f|^2 / 2 + C sum_q c_q sum_{(i,j) kept} w_ij h(d_ij - (f_i - f_j))``: a sum over
+    the kept pairs, otherwise as in :class:`RankSVM`.
 
     Parameters
     ----------

@@ -1,8 +1,5 @@
 """RankSVM: hinges over the pairs of a query, in time that does not grow with the pairs.
 
-Minimises ``|f|^2 / 2 + C sum_q c_q sum_{i,j: y_i > y_j} w_ij h(1 - (f_i - f_j))`` with the squared
-hinge ``h(s) = max(0, s)^2`` or the hinge ``max(0, s)``.
-
 Composition: columns or kernel x hinge over pairs of distinct grades x truncated Newton steps.
 """
 
@@ -25,6 +22,10 @@ from rankwise.solvers.newton.pairwise_hinge_path import HingeProblem
 
 class RankSVM(PairRanker):
     """Support vector machine over the pairs of each query, linear or with a kernel (RankSVM).
+
+    Minimises ``|f|^2 / 2 + C sum_q c_q sum_{i,j: y_i > y_j} w_ij h(d_ij - (f_i - f_j))``, a sum
+    over pairs, with ``h(s) = max(0, s)^2`` or ``max(0, s)`` (``loss``), the margin ``d_ij`` of 1 or
+    ``y_i - y_j`` and the norm ``|f|`` of the coefficients or of the kernel's space.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.rows import check_rows
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 
 
 class OrdinalColumn(OrdinalRanker):
@@ -22,7 +22,7 @@ class OrdinalColumn(OrdinalRanker):
         self.shift = shift
 
     def fit(self, X, y, *, qid=None):
-        data = self._check_fit(X, y, qid)
+        data = check_ordinal_fit(self, X, y, qid)
         means = [data.X[data.y == k, self.column].mean() for k in range(len(self.classes_))]
         self.thresholds_ = np.sort(np.convolve(means, [0.5, 0.5], "valid")) + self.shift
         return self

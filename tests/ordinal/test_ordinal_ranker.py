@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rankwise import ORBoost, OrdinalSVM, PolyOrdinalSVM
 from rankwise.checks.rows import check_rows
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 
 
 class Threshold(OrdinalRanker):
@@ -19,7 +19,7 @@ class Threshold(OrdinalRanker):
         self.thresholds = thresholds
 
     def fit(self, X, y, *, qid=None, sample_weight=None):
-        self._check_fit(X, y, qid, sample_weight)
+        check_ordinal_fit(self, X, y, qid, sample_weight)
         self.thresholds_ = np.asarray(self.thresholds, dtype=float)
         return self
 

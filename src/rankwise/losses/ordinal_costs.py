@@ -146,6 +146,11 @@ def threshold_weights(costs: Float64Array) -> Float64Array:
     return np.abs(np.diff(costs, axis=1))
 
 
+def query_setting(costs: str | ArrayLike) -> str | None:
+    """The setting, as users write it, by which costs need a query for every row; None: none."""
+    return 'costs="err"' if isinstance(costs, str) and costs == "err" else None
+
+
 def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array:
     """Weights of the thresholds for the rows of a fit, before those of the rows.
 

@@ -49,6 +49,7 @@ class OrdinalRanker(FiniteResults, Save, ClassifierMixin, BaseEstimator):
 
     n_features_in_: int
     classes_: NDArray[Any]
+    score_name_: str
     thresholds_: Float64Array
 
     def __sklearn_tags__(self) -> Any:
@@ -152,40 +153,41 @@ class OrdinalRanker(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else check_weight(sample_weight, len(predicted))
         return -float(np.average(loss, weights=weight))
 
-    def _check_fit(
-        self,
-        X: FrameLike,
-        y: ArrayLike | None,
-        qid: ArrayLike | QueryGroups | None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        accept_sparse: bool = True,
-        allow_nan: bool = False,
-        by_query: str | None = None,
-    ) -> FitData:
-        """Checked rows with class numbers as ``y``; sets ``classes_`` and ``score_name_``.
 
-        ``by_query`` is the setting, as users write it, that needs a ``qid``; None: there is none.
-        """
-        data = check_fit(
-            self,
-            X,
-            y,
-            qid,
-            sample_weight,
-            accept_sparse=accept_sparse,
-            allow_nan=allow_nan,
-            ordered=True,
+def check_ordinal_fit(
+    estimator: OrdinalRanker,
+    X: FrameLike,
+    y: ArrayLike | None,
+    qid: ArrayLike | QueryGroups | None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+    by_query: str | None = None,
+) -> FitData:
+    """Checked rows with class numbers as ``y``; sets ``classes_`` and ``score_name_``.
+
+    ``by_query`` is the setting, as users write it, that needs a ``qid``; None: there is none.
+    """
+    data = check_fit(
+        estimator,
+        X,
+        y,
+        qid,
+        sample_weight,
+        accept_sparse=accept_sparse,
+        allow_nan=allow_nan,
+        ordered=True,
+    )
+    if by_query is not None and qid is None:
+        raise ValueError(
+            f"{by_query} needs qid, the query of every row, got qid=None. Pass qid to fit, or "
+            "qid=np.zeros(n_samples) where all rows are one query."
         )
-        if by_query is not None and qid is None:
-            raise ValueError(
-                f"{by_query} needs qid, the query of every row, got qid=None. Pass qid to fit, or "
-                "qid=np.zeros(n_samples) where all rows are one query."
-            )
-        assert data.classes is not None
-        self.classes_ = data.classes
-        self.score_name_ = SCORE_NAME
-        return data
+    assert data.classes is not None
+    estimator.classes_ = data.classes
+    estimator.score_name_ = SCORE_NAME
+    return data
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rankwise.groups import QueryGroups
@@ -55,12 +53,3 @@ def mean_defined(values: Float64Array) -> Float64Array:
     mean = RunningMean()
     mean.add(values)
     return mean.value()
-
-
-def search_results(C: Float64Array, parts: Sequence[Float64Array]) -> dict[str, Float64Array]:
-    """``cv_results_`` of one or several searches of the same C; parts of shape (n_splits, n_C)."""
-    return {
-        "C": np.tile(C, len(parts)),
-        "fold_test_scores": np.concatenate(parts, axis=1),
-        "mean_test_score": np.concatenate([mean_defined(part) for part in parts]),
-    }

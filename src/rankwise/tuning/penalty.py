@@ -9,7 +9,7 @@ depends on the rows at hand, and each training part of a cross-validation has a 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -58,36 +58,3 @@ def inverse(a: Float64Array) -> Float64Array:
     """1/a with 1/0 = inf and 1/inf = 0."""
     a = np.asarray(a, dtype=np.float64)
     return np.divide(1.0, a, out=np.full(a.shape, np.inf), where=a > 0)
-
-
-def grid_of_C(C: Any, default: Float64Array, *, has_validation: bool) -> tuple[str, Float64Array]:
-    """How C is chosen ("fixed", "cv" or "val") and the grid, ascending.
-
-    Parameters
-    ----------
-    C : float, list of floats, "cv" or "val"
-        "cv" and "val" search ``default``; a list is searched on validation data where there are
-        any and else by cross-validation.
-    default : ndarray of shape (n_C,), ascending
-    has_validation : bool
-
-    Raises
-    ------
-    ValueError
-        Where a number is not finite and > 0, or "val" has no validation data.
-    """
-    if isinstance(C, str):
-        if C == "val" and not has_validation:
-            raise ValueError(
-                'C="val" needs validation data, got X_val=None. Pass X_val, y_val and qid_val to '
-                'fit, or use C="cv".'
-            )
-        return C, default
-    grid = np.unique(np.asarray(C, dtype=np.float64))
-    if np.ndim(C) > 1 or not grid.size or not (np.isfinite(grid) & (grid > 0)).all():
-        raise ValueError(
-            f"C must be a finite number > 0, a list of them, or one of cv, val; got {C!r}."
-        )
-    if np.ndim(C) == 0:
-        return "fixed", grid
-    return ("val" if has_validation else "cv"), grid

@@ -277,9 +277,9 @@ def test_too_few_steps_warn():
     ("params", "message"),
     [
         ({"C": 0.0}, "'C' parameter"),
-        ({"C": [0.0, 1.0]}, "C must be a finite number > 0, a list of them"),
+        ({"C": [0.0, 1.0]}, "C must be a number or a list of numbers from 1e-300"),
         ({"C": np.inf}, "'C' parameter"),
-        ({"C": [[1.0]]}, "C must be a finite number > 0, a list of them"),
+        ({"C": [[1.0]]}, "C must be a number or a list of numbers from 1e-300"),
         ({"C": "val"}, 'C="val" needs validation data'),
         ({"C": "loqo"}, "'C' parameter"),
         ({"measure": "nGain"}, "nGain"),

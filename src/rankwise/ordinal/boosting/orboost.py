@@ -33,7 +33,12 @@ from rankwise.ordinal.boosting.boosted_rows import (
     row_weights,
     stump_rows,
 )
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker, as_before_on_error, class_margins
+from rankwise.ordinal.ordinal_ranker import (
+    OrdinalRanker,
+    as_before_on_error,
+    check_ordinal_fit,
+    class_margins,
+)
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting
 from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.boosting.rounds import boost, check_room, rounds_of
@@ -258,7 +263,7 @@ class ORBoost(OrdinalRanker):
         with as_before_on_error(self):
             before = self._fitted() if self.warm_start else None
             by_query = f'row_weight="{self.row_weight}"' if self.row_weight in BY_QUERY else None
-            data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
+            data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)
             validation = check_validation(self, data, X_val, y_val, qid_val)
             self._validate_params()
             measure = parse(self.measure)

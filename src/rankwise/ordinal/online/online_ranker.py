@@ -29,7 +29,12 @@ from rankwise.groups import QueryGroups
 from rankwise.ordinal.online.declared_labels import declare, numbers_of
 from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.ordinal.online.support_rows import SupportRows
-from rankwise.ordinal.ordinal_ranker import SCORE_NAME, OrdinalRanker, as_before_on_error
+from rankwise.ordinal.ordinal_ranker import (
+    SCORE_NAME,
+    OrdinalRanker,
+    as_before_on_error,
+    check_ordinal_fit,
+)
 from rankwise.structure.rules import (
     Number,
     Optional,
@@ -118,7 +123,7 @@ class OnlineRanker(OrdinalRanker):
         """
         self._validate_params()
         with as_before_on_error(self):
-            data = self._check_fit(X, y, qid)
+            data = check_ordinal_fit(self, X, y, qid)
             rng = check_random_state(self.random_state)
             self._start(data.X, rng, streams=False)
             codes = data.y.astype(np.int64)

@@ -16,26 +16,20 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.column_ranges import far_means
 from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.rows import FitData, check_rows, check_validation
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
-from rankwise.metrics import parse
-from rankwise.metrics.measure import Measure
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights, query_setting
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.solvers.svm.kernel_rows import kernel_rows
-from rankwise.solvers.svm.ordinal_path import KernelFit, OrdinalPath, OrdinalRows, measure_scores
+from rankwise.solvers.svm.ordinal_path import OrdinalFit, OrdinalPath, OrdinalRows
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.structure.rules import (
     Number,
@@ -50,13 +44,10 @@ from rankwise.structure.rules import (
     require,
     require_attributes,
 )
-from rankwise.tuning.folds import cv_splits
-from rankwise.tuning.held_out import search_results
-from rankwise.tuning.penalty import grid_of_C
+from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
-# 10^-3, 10^-2, ..., 10^2.
-GRID = 10.0 ** np.arange(-3, 3)
+PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 # 8 GiB: all kernel values of 32,000 rows in float64, of 46,000 in float32.
 DEFAULT_MAX_BYTES = 2**33
 POSITIVE = Interval(Real, 0, None, closed="neither")
@@ -218,7 +209,7 @@ class OrdinalSVM(OrdinalRanker):
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [POSITIVE, "array-like", StrOptions({"grid"}), None],
-        "C": [POSITIVE, "array-like", StrOptions({"cv", "val"})],
+        "C": PENALTY.constraint,
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "fit_intercept": ["boolean"],
         "kernel_params": [dict, None],
@@ -297,33 +288,27 @@ class OrdinalSVM(OrdinalRanker):
             For wrong input, naming it.
         """
         self._validate_params()
-        measure = parse(self.measure)
-        by_query = 'costs="err"' if isinstance(self.costs, str) and self.costs == "err" else None
-        data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
-        vali = check_validation(self, data, X_val, y_val, qid_val)
-        way, grid = self._search_way(has_validation=vali is not None)
-        weights = fit_threshold_weights(self.costs, data)
-        rows = OrdinalRows.of(data.X, data.y, weights, data.sample_weight)
-        best: KernelFit | None = None
-        value, chosen = -np.inf, 0
-        searched: list[tuple[float | None, Float64Array]] = []
-        for gamma in gamma_candidates(data.X, self.kernel, self.gamma):
-            kernel = self._resolve(data, gamma)
-            with single_threaded_blas():
-                fit = self._fit_kernel(kernel, data, vali, rows, grid, way, measure)
-            number, found = 0, 0.0
-            if fit.scores is not None:
-                searched.append((kernel.gamma, fit.scores))
-                number, found = PathFit([], fit.scores, None).best(measure)
-            if best is None or found > value:
-                best, value, chosen = fit, found, number
-        assert best is not None
-        self._set_fitted(data, rows, best, chosen, grid)
-        if searched:
-            self.cv_results_ = search_results(grid, [scores for _, scores in searched])
-            if self.gamma is not None:
-                gammas = np.array([gamma for gamma, _ in searched], dtype=np.float64)
-                self.cv_results_["gamma"] = np.repeat(gammas, len(grid))
+        costs = self.costs
+        data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=query_setting(costs))
+        validation = check_validation(self, data, X_val, y_val, qid_val)
+        search = PenaltySearch.of(
+            PENALTY,
+            self.C,
+            measure=self.measure,
+            cv=self.cv,
+            validation=validation,
+            beside=[self.gamma],
+        )
+        kernels = self._kernels(data)
+        rows = OrdinalRows.of(data, fit_threshold_weights(costs, data))
+        solver = OrdinalSMO(self.tol, self.fit_intercept, self.max_iter)
+        C = search.penalties.values
+        with single_threaded_blas():
+            choice = search.choose(
+                (gamma, OrdinalPath.of(kernel, data, rows, C, solver, self.max_bytes))
+                for gamma, kernel in kernels
+            )
+        self._publish(choice, C)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
@@ -352,99 +337,53 @@ class OrdinalSVM(OrdinalRanker):
         is_centred = self.kernel == "linear" and self.fit_intercept
         return CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel)
 
-    def _search_way(self, *, has_validation: bool) -> tuple[str, Float64Array]:
-        """How C and gamma are chosen ("fixed", "cv" or "val") and the grid of C, ascending."""
-        way, grid = grid_of_C(self.C, GRID, has_validation=has_validation)
-        gamma: Any = self.gamma
-        if way == "fixed" and (np.ndim(gamma) or isinstance(gamma, str)):
-            way = "val" if has_validation else "cv"
-        return way, grid
-
-    def _resolve(self, data: FitData, gamma: float | None) -> Kernel:
-        kernel = resolve_kernel_of_fit(self.kernel, data, gamma, self.kernel_params)
+    def _kernels(self, data: FitData) -> list[tuple[dict[str, Any], Kernel]]:
+        """Kernels to choose from, each with the width where one is searched."""
+        kernels = [
+            resolve_kernel_of_fit(self.kernel, data, gamma, self.kernel_params)
+            for gamma in gamma_candidates(data.X, self.kernel, self.gamma)
+        ]
         if self.fit_intercept:  # coefficients sum to 0
-            return replace(kernel, delta=0.0)
-        if kernel.definite == "conditional":
+            kernels = [replace(kernel, delta=0.0) for kernel in kernels]
+        elif kernels[0].definite == "conditional":
             raise ValueError(
                 "fit_intercept=False needs a kernel that is positive definite by itself, got "
                 f"kernel={self.kernel!r}, which is so on coefficients that sum to 0. Set "
                 "fit_intercept=True."
             )
-        return kernel
+        named = self.gamma is not None
+        return [({"gamma": kernel.gamma} if named else {}, kernel) for kernel in kernels]
 
-    def _fit_kernel(
-        self,
-        kernel: Kernel,
-        data: FitData,
-        vali: FitData | None,
-        rows: OrdinalRows,
-        grid: Float64Array,
-        way: str,
-        measure: Measure,
-    ) -> KernelFit:
-        """Solutions with one kernel, and what they reach on held-out rows."""
-        known = rows.merged.rows
-        columns = known if data.kept is None else np.flatnonzero(data.kept)[known]
-        X = data.X[known].astype(np.float64, copy=False)
-        if sparse.issparse(X) and 8 * X.shape[0] * X.shape[1] <= self.max_bytes // 8:
-            X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
-        shift = np.zeros(X.shape[1])
-        if kernel.name == "linear" and self.fit_intercept:
-            # The intercept takes a shift; products of columns far from zero lose their digits.
-            shift = far_means(X)
-            X = X - shift if shift.any() else X
-        expansion = KernelExpansion(kernel, X, columns)
-        values = kernel_rows(kernel, expansion.X, self.max_bytes, columns)
-        if not self.fit_intercept and (values.diagonal < 0).any():
-            raise ValueError(
-                f"fit_intercept=False needs a positive definite kernel, got kernel={self.kernel!r} "
-                "with K(x, x) < 0. Set fit_intercept=True."
-            )
-        solver = OrdinalSMO(self.tol, self.fit_intercept, self.max_iter)
-        path = OrdinalPath(values, rows, data.sample_weight, grid, solver)
-        fit, scores = path.fit(), None
-        if way == "cv":
-            splits = cv_splits(self.cv, data)
-            scores = path.split_scores(measure, data.y, data.groups, splits)
-        elif way == "val":
-            assert vali is not None
-            held = expansion.scores(vali.X - shift if shift.any() else vali.X, fit.coefs.T)
-            held += fit.intercepts
-            scores = measure_scores(measure, vali.y, held, fit.thresholds, vali.groups)[None]
-        return KernelFit(expansion, fit, scores, shift)
-
-    def _set_fitted(
-        self, data: FitData, rows: OrdinalRows, best: KernelFit, chosen: int, grid: Float64Array
-    ) -> None:
+    def _publish(self, choice: Choice[OrdinalFit], C: Float64Array) -> None:
         for name in ("coef_", "X_fit_", "dual_coef_", "cv_results_"):
             vars(self).pop(name, None)
-        expansion, fit, merged = best.expansion, best.path, rows.merged
-        result = fit.results[chosen]
+        fit, merged = choice.fit, choice.fit.rows.merged
+        expansion, result = fit.expansion, fit.results[choice.index]
         solution: OrdinalSolution = result.x
         self.kernel_, self.gamma_ = expansion.kernel, expansion.kernel.gamma
-        self.C_, self.n_iter_ = float(grid[chosen]), result.n_iter
-        intercepts = fit.intercepts
-        if best.shift.any():
-            intercepts = intercepts - fit.coefs @ (expansion.X @ best.shift)
-        self.thresholds_, self.intercept_ = fit.thresholds[chosen], float(intercepts[chosen])
+        self.C_, self.n_iter_ = choice.value, result.n_iter
+        self.thresholds_ = fit.thresholds[choice.index]
+        self.intercept_ = float(fit.intercepts[choice.index])
         self.dual_objective_, self.objective_ = solution.dual_objective, solution.objective
         self.dual_gap_ = solution.gap
         support = np.flatnonzero(solution.coef)
         self.support_ = expansion.columns[support]
         self.path_ = {
-            "C": grid,
+            "C": C,
             "coef": fit.coefs[:, merged.position] * merged.share,
-            "intercept": intercepts,
+            "intercept": fit.intercepts,
             "thresholds": fit.thresholds,
         }
         if self.kernel_.name == "precomputed":
-            self.dual_coef_ = np.zeros(data.X.shape[1])
+            self.dual_coef_ = np.zeros(self.n_features_in_)
             self.dual_coef_[self.support_] = solution.coef[support]
         elif self.kernel_.name == "linear":
             self.coef_ = np.asarray(expansion.X.T @ solution.coef)
         else:
             self.dual_coef_ = solution.coef[support]
             self.X_fit_ = expansion.X[support]
+        if choice.results is not None:
+            self.cv_results_ = choice.results
         if not result.converged:
             warnings.warn(
                 f"OrdinalSVM stopped after {result.n_iter} steps at C={self.C_:g} with a violation "

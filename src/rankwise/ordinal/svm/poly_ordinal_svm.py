@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.rows import FitData, check_rows, check_validation
+from rankwise.checks.rows import check_rows, check_validation
 from rankwise.features.polynomial_terms import (
     DEFAULT_MAX_BYTES,
     TERMS,
@@ -33,23 +33,16 @@ from rankwise.features.polynomial_terms import (
     draw_terms,
 )
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights
-from rankwise.metrics import parse
-from rankwise.metrics.measure import Measure
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker
-from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.solvers.newton.merged_rows import merge_rows
-from rankwise.solvers.svm.ordinal_path import measure_scores
-from rankwise.solvers.svm.power_rows import PowerRows
-from rankwise.solvers.svm.threshold_path import SOLVERS, Solver, ThresholdFit, ThresholdPath
+from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights, query_setting
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
+from rankwise.solvers.svm.power_rows import PowerMap
+from rankwise.solvers.svm.threshold_path import ThresholdFit, ThresholdPath
+from rankwise.solvers.svm.threshold_solver import STEPS, Steps, ThresholdSolver
 from rankwise.structure.rules import Number, Optional, Part, Plain, Rule, Sometimes, floats, require
-from rankwise.tuning.folds import cv_splits
-from rankwise.tuning.held_out import search_results
-from rankwise.tuning.penalty import grid_of_C
+from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
-# 10^-3, 10^-2, ..., 10^2.
-GRID = 10.0 ** np.arange(-3, 3)
+PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 LOSSES = ("hinge", "squared_hinge")
 
 
@@ -194,12 +187,12 @@ class PolyOrdinalSVM(OrdinalRanker):
     C_: float
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Interval(Integral, 1, None, closed="left")],
-        "C": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"cv", "val"})],
+        "C": PENALTY.constraint,
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "terms": [StrOptions(set(TERMS))],
         "loss": [StrOptions(set(LOSSES))],
         "scale": ["boolean"],
-        "solver": [StrOptions(set(SOLVERS))],
+        "solver": [StrOptions(set(STEPS))],
         "measure": [str],
         "cv": ["cv_object"],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -217,7 +210,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         terms: Literal["powers", "random", "cross"] = "powers",
         loss: Literal["hinge", "squared_hinge"] = "hinge",
         scale: bool = True,
-        solver: Solver = "auto",
+        solver: Steps = "auto",
         measure: str = "MAE",
         cv: Any = 5,
         tol: float = 1e-4,
@@ -274,27 +267,30 @@ class PolyOrdinalSVM(OrdinalRanker):
             For wrong input, naming it.
         """
         self._validate_params()
-        measure = parse(self.measure)
-        by_query = 'costs="err"' if isinstance(self.costs, str) and self.costs == "err" else None
-        data = self._check_fit(X, y, qid, sample_weight, by_query=by_query)
-        vali = check_validation(self, data, X_val, y_val, qid_val)
-        way, grid = grid_of_C(self.C, GRID, has_validation=vali is not None)
-        self._set_columns(data)
-        path = self._path(data, grid)
-        fit = path.fit()
-        held_out = self._held_out(way, measure, data, vali, path, fit)
-        vars(self).pop("cv_results_", None)
-        chosen = 0
-        if held_out is not None:
-            chosen, _ = PathFit([], held_out, None).best(measure)
-            self.cv_results_ = search_results(grid, [held_out])
-        self._set_fitted(fit, grid, chosen)
+        costs = self.costs
+        data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=query_setting(costs))
+        validation = check_validation(self, data, X_val, y_val, qid_val)
+        search = PenaltySearch.of(
+            PENALTY, self.C, measure=self.measure, cv=self.cv, validation=validation
+        )
+        self.scale_ = largest_magnitudes(data.X) if self.scale else np.ones(data.X.shape[1])
+        self.terms_ = self._draw_terms(data.X)
+        path = ThresholdPath.of(
+            data,
+            PowerMap(self.scale_, self.terms_, self.degree),
+            fit_threshold_weights(costs, data),
+            self.loss == "squared_hinge",
+            search.penalties.values,
+            ThresholdSolver(self.solver, self.tol, self.max_iter),
+        )
+        self._publish(search.choose([({}, path)]), path.C)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
         """The score that the thresholds cut, shape (n_samples,), float64; higher ranks higher."""
         check_is_fitted(self)
-        return self._rows(check_rows(self, X)).scores(self.coef_)
+        rows = PowerMap(self.scale_, self.terms_, self.degree)(check_rows(self, X))
+        return rows.scores(self.coef_)
 
     @property
     def additive_scores(self) -> bool:
@@ -306,78 +302,30 @@ class PolyOrdinalSVM(OrdinalRanker):
         n = self.degree * self.n_features_in_ if self.terms_ is None else len(self.terms_.factors)
         require(len(self.coef_) == n, "coef_", f"have {n} entries", len(self.coef_))
 
-    def _set_columns(self, data: FitData) -> None:
-        """Set the scale and the terms."""
-        self.scale_ = largest_magnitudes(data.X) if self.scale else np.ones(data.X.shape[1])
-        self.terms_ = None
-        if self.terms != "powers":
-            n_samples, n_features = data.X.shape
-            column_bytes = 0 if sparse.issparse(data.X) else 8 * n_samples
-            check_room(n_features, self.degree, self.terms, None, column_bytes, self.max_bytes)
-            random = check_random_state(self.random_state)
-            self.terms_ = draw_terms(n_features, self.degree, self.terms, None, random)
-
-    def _columns(self, X: Matrix) -> tuple[Matrix, int, Float64Array]:
-        """Columns, the degree to which their powers are taken, and what they are multiplied by."""
-        inverse = 1.0 / self.scale_
-        if self.terms_ is None:
-            return X, self.degree, inverse
-        scaled = X.multiply(inverse).tocsr() if sparse.issparse(X) else X * inverse
-        return self.terms_(scaled), 1, np.ones(len(self.terms_.factors))
-
-    def _rows(self, X: Matrix) -> PowerRows:
-        return PowerRows(*self._columns(X))
-
-    def _path(self, data: FitData, grid: Float64Array) -> ThresholdPath:
-        weight = fit_threshold_weights(self.costs, data)
-        if data.sample_weight is not None:
-            weight *= data.sample_weight[:, None]
-        merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
-        values, degree, inverse = self._columns(data.X)
-        return ThresholdPath(
-            merged=merged,
-            y=data.y,
-            weight=weight,
-            values=values,
-            degree=degree,
-            inverse=inverse,
-            squared=self.loss == "squared_hinge",
-            C=grid,
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-
-    def _held_out(
-        self,
-        way: str,
-        measure: Measure,
-        data: FitData,
-        vali: FitData | None,
-        path: ThresholdPath,
-        fit: ThresholdFit,
-    ) -> Float64Array | None:
-        """What every C reaches on held-out rows, (n_splits, n_C); None where none is chosen."""
-        if way == "fixed":
+    def _draw_terms(self, X: Matrix) -> TermMap | None:
+        if self.terms == "powers":
             return None
-        if way == "cv":
-            return path.split_scores(measure, data.groups, cv_splits(self.cv, data))
-        assert vali is not None
-        scores = fit.scores(self._rows(vali.X))
-        return measure_scores(measure, vali.y, scores, fit.thresholds, vali.groups)[None]
+        n_samples, n_features = X.shape
+        column_bytes = 0 if sparse.issparse(X) else 8 * n_samples
+        check_room(n_features, self.degree, self.terms, None, column_bytes, self.max_bytes)
+        random = check_random_state(self.random_state)
+        return draw_terms(n_features, self.degree, self.terms, None, random)
 
-    def _set_fitted(self, fit: ThresholdFit, grid: Float64Array, chosen: int) -> None:
-        solution = fit.solutions[chosen]
-        self.C_, self.n_iter_ = float(grid[chosen]), solution.n_iter
-        self.coef_, self.thresholds_ = solution.x, fit.thresholds[chosen]
+    def _publish(self, choice: Choice[ThresholdFit], C: Float64Array) -> None:
+        fit, solution = choice.fit, choice.fit.solutions[choice.index]
+        self.C_, self.n_iter_ = choice.value, solution.n_iter
+        self.coef_, self.thresholds_ = solution.x, fit.thresholds[choice.index]
         self.objective_ = solution.objective
         self.dual_objective_ = solution.gap - solution.objective
         self.dual_gap_ = solution.stop_value
         self.path_ = {
-            "C": grid,
+            "C": C,
             "coef": np.stack([each.x for each in fit.solutions]),
             "thresholds": fit.thresholds,
         }
+        vars(self).pop("cv_results_", None)
+        if choice.results is not None:
+            self.cv_results_ = choice.results
         if not solution.converged:
             warnings.warn(
                 f"PolyOrdinalSVM stopped after {solution.n_iter} passes at C={self.C_:g} with a "

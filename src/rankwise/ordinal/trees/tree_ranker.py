@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.row_hash import row_hashes
 from rankwise.checks.rows import FitData, check_rows
 from rankwise.groups import QueryGroups
-from rankwise.ordinal.ordinal_ranker import OrdinalRanker
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.structure.rules import Part, Rule, booleans, floats, require
 from rankwise.trees.binned_columns import BinnedColumns
 from rankwise.trees.columns import FROM_DTYPE, ColumnTable, as_dense, encode_rows
@@ -239,8 +239,14 @@ class TreeRanker(OrdinalRanker):
         """Checked training rows; sets what later rows are read by."""
         X = as_dense(X)
         self.columns_ = ColumnTable.of(X, self.categorical_features)
-        data = self._check_fit(
-            self.columns_.encode(X), y, qid, sample_weight, accept_sparse=False, allow_nan=True
+        data = check_ordinal_fit(
+            self,
+            self.columns_.encode(X),
+            y,
+            qid,
+            sample_weight,
+            accept_sparse=False,
+            allow_nan=True,
         )
         n_classes = len(self.classes_)
         self.thresholds_ = np.arange(n_classes - 1) + 0.5

@@ -1,23 +1,29 @@
-"""The path of ordinal support vector machines over C, for all rows or for folds."""
+"""The path of ordinal support vector machines with a kernel over C, for all rows or for folds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
+from rankwise.checks.column_ranges import far_means
+from rankwise.checks.rows import FitData
+from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.result import SolveResult
-from rankwise.solvers.svm.kernel_rows import KernelRows
+from rankwise.solvers.svm.kernel_rows import KernelRows, kernel_rows
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
+from rankwise.tuning.folds import cv_splits
 from rankwise.tuning.held_out import mean_defined, per_query
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +45,17 @@ class OrdinalRows:
     thresholds: Float64Array
 
     @staticmethod
-    def of(
-        X: Matrix,
-        y: Float64Array,
-        thresholds: Float64Array,
-        sample_weight: Float64Array | None,
-    ) -> OrdinalRows:
-        """Merge rows with class numbers y; ``thresholds`` has their weights, (n_samples, K - 1)."""
+    def of(data: FitData, thresholds: Float64Array) -> OrdinalRows:
+        """Merge rows; ``thresholds`` has the weights of their thresholds, (n_samples, K - 1)."""
         kinds = np.unique(thresholds, axis=0, return_inverse=True)[1].ravel()
+        n_samples = len(data.y)
         groups = (
-            QueryGroups.from_qid(kinds, len(y)) if thresholds.size else QueryGroups.single(len(y))
+            QueryGroups.from_qid(kinds, n_samples)
+            if thresholds.size
+            else QueryGroups.single(n_samples)
         )
-        merged = merge_rows(X, y, groups, sample_weight)
-        return OrdinalRows(merged, y[merged.rows].astype(np.int64), thresholds[merged.rows])
+        merged = merge_rows(data.X, data.y, groups, data.sample_weight)
+        return OrdinalRows(merged, data.y[merged.rows].astype(np.int64), thresholds[merged.rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +64,17 @@ class OrdinalFit:
 
     Attributes
     ----------
+    rows : OrdinalRows
+    expansion : KernelExpansion
+        Of the merged rows minus ``shift``.
+    shift : ndarray of shape (n_features,)
     results : sequence of SolveResult
         Each with an OrdinalSolution of the merged rows.
     """
 
+    rows: OrdinalRows
+    expansion: KernelExpansion
+    shift: Float64Array
     results: Sequence[SolveResult]
 
     @cached_property
@@ -72,9 +83,16 @@ class OrdinalFit:
         return np.stack([result.x.coef for result in self.results])
 
     @cached_property
+    def shifted_intercepts(self) -> Float64Array:
+        """Of rows minus ``shift``, shape (n_C,)."""
+        return np.array([result.x.intercept for result in self.results])
+
+    @cached_property
     def intercepts(self) -> Float64Array:
         """Shape (n_C,)."""
-        return np.array([result.x.intercept for result in self.results])
+        if not self.shift.any():
+            return self.shifted_intercepts
+        return self.shifted_intercepts - self.coefs @ (self.expansion.X @ self.shift)
 
     @cached_property
     def thresholds(self) -> Float64Array:
@@ -83,72 +101,96 @@ class OrdinalFit:
 
 
 @dataclass(frozen=True, eq=False)
-class KernelFit:
-    """Solutions with one kernel.
-
-    Attributes
-    ----------
-    expansion : KernelExpansion
-        Of rows minus ``shift``.
-    path : OrdinalFit
-    scores : ndarray of shape (n_splits, n_C), or None
-        Of the measure.
-    shift : ndarray of shape (n_features,)
-    """
-
-    expansion: KernelExpansion
-    path: OrdinalFit
-    scores: Float64Array | None
-    shift: Float64Array
-
-
-@dataclass(frozen=True, eq=False)
 class OrdinalPath:
     """Hinge losses of ordinal margins plus half a squared norm, for a grid of C.
 
     Attributes
     ----------
-    kernel : KernelRows
-        Of the merged rows.
+    data : FitData
     rows : OrdinalRows
-    sample_weight : ndarray of shape (n_samples,), or None
+    expansion : KernelExpansion
+        Of the merged rows minus ``shift``.
+    shift : ndarray of shape (n_features,)
+    kernel : KernelRows
+        Of the same rows.
     C : ndarray of shape (n_C,)
         Ascending; each solution starts from the one before.
     solver : OrdinalSMO
     """
 
-    kernel: KernelRows
+    data: FitData
     rows: OrdinalRows
-    sample_weight: Float64Array | None
+    expansion: KernelExpansion
+    shift: Float64Array
+    kernel: KernelRows
     C: Float64Array
     solver: OrdinalSMO
 
-    def fit(self) -> OrdinalFit:
+    @staticmethod
+    def of(
+        kernel: Kernel,
+        data: FitData,
+        rows: OrdinalRows,
+        C: Float64Array,
+        solver: OrdinalSMO,
+        max_bytes: int,
+    ) -> OrdinalPath:
+        """The path of one kernel, whose values take at most ``max_bytes``.
+
+        Raises
+        ------
+        ValueError
+            Where a kernel without an intercept is seen not to be positive definite.
+        """
+        known = rows.merged.rows
+        columns = known if data.kept is None else np.flatnonzero(data.kept)[known]
+        X = data.X[known].astype(np.float64, copy=False)
+        if sparse.issparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
+            X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
+        shift = np.zeros(X.shape[1])
+        if kernel.name == "linear" and solver.intercept:
+            # The intercept takes a shift; products of columns far from zero lose their digits.
+            shift = far_means(X)
+            X = X - shift if shift.any() else X
+        expansion = KernelExpansion(kernel, X, columns)
+        values = kernel_rows(kernel, expansion.X, max_bytes, columns)
+        if not solver.intercept and (values.diagonal < 0).any():
+            name = kernel.name if kernel.function is None else kernel.function
+            raise ValueError(
+                f"fit_intercept=False needs a positive definite kernel, got kernel={name!r} with "
+                "K(x, x) < 0. Set fit_intercept=True."
+            )
+        return OrdinalPath(data, rows, expansion, shift, values, C, solver)
+
+    def solve(self) -> OrdinalFit:
         """Solutions for every C, from all rows."""
         return self._solve(self.rows.merged.weight)
 
-    def split_scores(
-        self,
-        measure: Measure,
-        y: Float64Array,
-        groups: QueryGroups,
-        splits: Sequence[tuple[Int64Array, Int64Array]],
-    ) -> Float64Array:
-        """Mean of the measure on each split's test rows, shape (n_splits, n_C)."""
-        position = self.rows.merged.position
-        weight = np.ones(len(position)) if self.sample_weight is None else self.sample_weight
+    def validate(self, measure: Measure, rows: FitData) -> tuple[OrdinalFit, Float64Array]:
+        """Solutions from all rows, and the mean of the measure on other rows, (1, n_C)."""
+        fit = self.solve()
+        X = rows.X - self.shift if self.shift.any() else rows.X
+        scores = self.expansion.scores(X, fit.coefs.T) + fit.shifted_intercepts
+        return fit, measure_scores(measure, rows.y, scores, fit.thresholds, rows.groups)[None]
+
+    def cross_validate(self, measure: Measure, cv: Any) -> tuple[OrdinalFit, Float64Array]:
+        """Solutions from all rows, and the means on each split's test rows, (n_splits, n_C)."""
+        data, position = self.data, self.rows.merged.position
+        weight = np.ones(len(position)) if data.sample_weight is None else data.sample_weight
 
         def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
             train, test = split
-            n_merged = len(self.rows.classes)
-            fit = self._solve(np.bincount(position[train], weight[train], n_merged))
+            fit = self._solve(np.bincount(position[train], weight[train], len(self.rows.classes)))
             products = [self.kernel.products(position[test], coef) for coef in fit.coefs]
-            scores = np.stack(products, axis=1) + fit.intercepts
-            return measure_scores(measure, y[test], scores, fit.thresholds, groups.take(test))
+            scores = np.stack(products, axis=1) + fit.shifted_intercepts
+            return measure_scores(
+                measure, data.y[test], scores, fit.thresholds, data.groups.take(test)
+            )
 
+        fit, splits = self.solve(), cv_splits(cv, data)
         # Rows that are computed as they are read have one place for all.
         on_threads = self.kernel.is_whole and len(position) > 500
-        return np.stack(list(thread_imap(held_out, splits, None if on_threads else 1)))
+        return fit, np.stack(list(thread_imap(held_out, splits, None if on_threads else 1)))
 
     def _solve(self, weight: Float64Array) -> OrdinalFit:
         """Solutions for every C with weights of the merged rows; 0 leaves one out."""
@@ -160,7 +202,7 @@ class OrdinalPath:
             result = self.solver.solve(self.kernel, self.rows.classes, C * bounds, start, scale)
             results.append(result)
             start = result.x
-        return OrdinalFit(results)
+        return OrdinalFit(self.rows, self.expansion, self.shift, results)
 
 
 def measure_scores(

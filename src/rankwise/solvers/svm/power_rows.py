@@ -7,12 +7,14 @@ Products with the rows read the features once; only a few rows at a time are eve
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from rankwise.features.polynomial_terms import TermMap
 from rankwise.kernels import ordinal_descent as kernels
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -56,6 +58,10 @@ class PowerRows:
         self._X: Any = (X.data, X.indices, X.indptr) if self._sparse else np.ascontiguousarray(X)
         size = X.nnz if self._sparse else X.size
         self._n_threads = None if size > _SMALL else 1
+
+    def take(self, which: Int64Array) -> PowerRows:
+        """Some of the rows, numbered as here."""
+        return PowerRows(self._given, self.degree, self._inverse, self._rows[which])
 
     @cached_property
     def norms(self) -> Float64Array:
@@ -144,3 +150,30 @@ class PowerRows:
 
     def _by_chunk(self, work: Callable[[slice], None]) -> None:
         thread_map(work, self._chunks(), self._n_threads)
+
+
+@dataclass(frozen=True, eq=False)
+class PowerMap:
+    """Rows of a matrix, scaled, with powers or products of their features.
+
+    Attributes
+    ----------
+    scale : ndarray of shape (n_features,)
+        What features are divided by.
+    terms : TermMap or None
+        Products of features, which are stored; None: powers, which are not.
+    degree : int
+        Of the powers.
+    """
+
+    scale: Float64Array
+    terms: TermMap | None
+    degree: int
+
+    def __call__(self, X: Matrix) -> PowerRows:
+        """Rows of checked X, a dense matrix or CSR."""
+        inverse = 1.0 / self.scale
+        if self.terms is None:
+            return PowerRows(X, self.degree, inverse)
+        scaled = X.multiply(inverse).tocsr() if sparse.issparse(X) else X * inverse
+        return PowerRows(self.terms(scaled), 1, np.ones(len(self.terms.factors)))

@@ -2,36 +2,28 @@
 
 Rows of equal features and class are merged, their weights of the thresholds added, and put in an
 order that their content decides: the order of the input does not matter, and a weight is a
-repetition. Each C starts from the dual values of the one before, times the ratio: values at their
-bounds stay there. A large C is approached over smaller ones for the same reason, which takes fewer
-passes than descent from nothing; where descent stalls all the same, Newton steps take over.
+repetition.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.threshold_hinge import ThresholdHinge
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
-from rankwise.solvers.newton.merged_rows import MergedRows
+from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.svm.ordinal_path import measure_scores
-from rankwise.solvers.svm.power_rows import PowerRows
-from rankwise.solvers.svm.threshold_descent import ThresholdDescent, ThresholdSolution, solution_of
-from rankwise.solvers.svm.threshold_newton import ThresholdNewton
-from rankwise.typing import Float64Array, Int64Array, Matrix
-
-Solver = Literal["auto", "descent", "newton"]
-SOLVERS = ("auto", "descent", "newton")
-# Passes after which "auto" takes Newton steps, unless these would have more columns than that.
-PATIENCE, MOST_COLUMNS = 30, 2000
-# C grows by at most this factor from one descent to the next; only the last needs all digits.
-FACTOR, COARSE = 5.0, 1e-3
+from rankwise.solvers.svm.power_rows import PowerMap, PowerRows
+from rankwise.solvers.svm.threshold_descent import ThresholdSolution
+from rankwise.solvers.svm.threshold_solver import ThresholdSolver
+from rankwise.tuning.folds import cv_splits
+from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,60 +51,66 @@ class ThresholdPath:
 
     Attributes
     ----------
+    data : FitData
+    map : PowerMap
+    rows : PowerRows
+        The mapped rows of ``data``.
     merged : MergedRows
         Of equal features and class.
-    y : ndarray of shape (n_samples,)
-        Class numbers.
     weight : ndarray of shape (n_samples, n_classes - 1)
         Of every row and threshold.
-    values : ndarray or CSR of shape (n_samples, n_columns / degree)
-        Columns whose powers the model takes, in the order of ``y``.
-    degree : int
-    inverse : ndarray
-        What columns are multiplied with before.
     squared : bool
     C : ndarray of shape (n_C,), ascending
-    solver : {"auto", "descent", "newton"}
-    tol : float
-    max_iter : int
+    solver : ThresholdSolver
     """
 
+    data: FitData
+    map: PowerMap
+    rows: PowerRows
     merged: MergedRows
-    y: Float64Array
     weight: Float64Array
-    values: Matrix
-    degree: int
-    inverse: Float64Array
     squared: bool
     C: Float64Array
-    solver: str
-    tol: float
-    max_iter: int
+    solver: ThresholdSolver
 
-    def fit(self) -> ThresholdFit:
+    @staticmethod
+    def of(
+        data: FitData,
+        map: PowerMap,
+        weight: Float64Array,
+        squared: bool,
+        C: Float64Array,
+        solver: ThresholdSolver,
+    ) -> ThresholdPath:
+        """The path of mapped rows; ``weight`` has those of the thresholds, before the rows'."""
+        if data.sample_weight is not None:
+            weight = weight * data.sample_weight[:, None]
+        merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
+        return ThresholdPath(data, map, map(data.X), merged, weight, squared, C, solver)
+
+    def solve(self) -> ThresholdFit:
         """Solutions for every C, from all rows."""
-        return self._solve(np.arange(len(self.y)))
+        return self._solve(np.arange(len(self.data.y)))
 
-    def split_scores(
-        self,
-        measure: Measure,
-        groups: QueryGroups,
-        splits: Sequence[tuple[Int64Array, Int64Array]],
-    ) -> Float64Array:
-        """Mean of the measure on each split's test rows, shape (n_splits, n_C)."""
+    def validate(self, measure: Measure, rows: FitData) -> tuple[ThresholdFit, Float64Array]:
+        """Solutions from all rows, and the mean of the measure on other rows, (1, n_C)."""
+        fit = self.solve()
+        scores = fit.scores(self.map(rows.X))
+        return fit, measure_scores(measure, rows.y, scores, fit.thresholds, rows.groups)[None]
+
+    def cross_validate(self, measure: Measure, cv: Any) -> tuple[ThresholdFit, Float64Array]:
+        """Solutions from all rows, and the means on each split's test rows, (n_splits, n_C)."""
+        y, groups = self.data.y, self.data.groups
 
         def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
             train, test = split
             fit = self._solve(train)
-            scores = fit.scores(self.rows(test))
-            return measure_scores(measure, self.y[test], scores, fit.thresholds, groups.take(test))
+            scores = fit.scores(self.rows.take(test))
+            return measure_scores(measure, y[test], scores, fit.thresholds, groups.take(test))
 
-        n_threads = None if len(self.y) > 500 else 1
-        return np.stack(list(thread_imap(held_out, splits, n_threads)))
-
-    def rows(self, which: Int64Array) -> PowerRows:
-        """Some of the rows, with their powers."""
-        return PowerRows(self.values, self.degree, self.inverse, which)
+        fit, splits = self.solve(), cv_splits(cv, self.data)
+        n_threads = None if len(y) > 500 else 1
+        return fit, np.stack(list(thread_imap(held_out, splits, n_threads)))
 
     def _solve(self, which: Int64Array) -> ThresholdFit:
         """Solutions for every C from some of the rows."""
@@ -121,46 +119,12 @@ class ThresholdPath:
         for column, of_rows in zip(weight.T, self.weight[which].T, strict=True):
             column[:] = np.bincount(position, of_rows, len(present))
         taken = self.merged.rows[present]
-        loss = ThresholdHinge(self.y[taken].astype(np.int64), weight, self.squared)
+        loss = ThresholdHinge(self.data.y[taken].astype(np.int64), weight, self.squared)
         with single_threaded_blas():
-            solutions = self._path(loss, self.rows(taken))
+            solutions = self.solver.path(loss, self.rows.take(taken), self.C)
         weighed = weight.sum(axis=0) > 0
         cuts = [sorted_thresholds(solution.theta, weighed) for solution in solutions]
         return ThresholdFit(solutions, np.stack(cuts))
-
-    def _path(self, loss: ThresholdHinge, rows: PowerRows) -> list[ThresholdSolution]:
-        solution = solution_of(loss, rows, np.zeros(loss.weight.shape), 0, self.tol)
-        largest = float(loss.weight.max(initial=0.0))
-        if largest == 0.0:
-            return [solution] * len(self.C)
-        # Below this C a first pass takes values to their bounds.
-        last, solutions = 1.0 / (largest * (1.0 + float(rows.norms.mean()))), []
-        for C in self.C.tolist():
-            solution = self._approach(loss, rows, C, last, solution)
-            last = C
-            solutions.append(solution)
-        return solutions
-
-    def _approach(
-        self, loss: ThresholdHinge, rows: PowerRows, C: float, last: float, start: ThresholdSolution
-    ) -> ThresholdSolution:
-        """Solution for C from one for ``last``, or from none."""
-        may_step = self.solver == "auto" and rows.n_columns <= MOST_COLUMNS
-        n_iter, at = 0, last
-        if self.solver != "newton":
-            n_more = max(0, int(np.ceil(np.log(C / last) / np.log(FACTOR))) - 1)
-            most = min(PATIENCE, self.max_iter) if may_step else self.max_iter
-            for here in [*(C / FACTOR**step for step in range(n_more, 0, -1)), C]:
-                descent = ThresholdDescent(self.tol if here == C else max(self.tol, COARSE), most)
-                start = descent.solve(loss.scaled(here), rows, start.alpha * (here / at))
-                n_iter, at = n_iter + start.n_iter, here
-                if may_step and not start.converged:
-                    break
-            if start.converged or not may_step:
-                return replace(start, n_iter=n_iter)
-        start = replace(start, alpha=start.alpha * (C / at))
-        start = ThresholdNewton(self.tol, self.max_iter).solve(loss.scaled(C), rows, start)
-        return replace(start, n_iter=n_iter + start.n_iter)
 
 
 def sorted_thresholds(theta: Float64Array, weighed: Float64Array) -> Float64Array:

@@ -20,14 +20,15 @@ import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.costs import CostTable
-from rankwise.labels.cost_sensitive.binary_reduction import BinaryReduction
+from rankwise.labels.cost_sensitive.binary_questions import BinaryQuestions
 from rankwise.labels.cost_sensitive.contrasts import pair_contrasts
+from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.labels.cost_sensitive.pair_votes import class_votes
 from rankwise.structure.rules import Rule, integers
 from rankwise.typing import Float64Array, Matrix
 
 
-class CSOVO(BinaryReduction):
+class CSOVO(BinaryQuestions, CostSensitiveClassifier):
     """Cost-sensitive one-versus-one: pairs of classes weighted by costs, any weighted classifier.
 
     Minimises ``sum_n w_n (t_n - x_n'beta - b)^2 + alpha |beta|^2`` for each pair without an
@@ -110,7 +111,7 @@ class CSOVO(BinaryReduction):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BinaryReduction._parameter_constraints,
+        **BinaryQuestions._parameter_constraints,
         "weights": [StrOptions({"difference", "transformed"})],
     }
 

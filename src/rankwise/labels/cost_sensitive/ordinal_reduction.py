@@ -13,18 +13,19 @@ References
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rankwise.checks.costs import ClassCosts, CostTable
-from rankwise.labels.cost_sensitive.binary_reduction import BinaryReduction
+from rankwise.labels.cost_sensitive.binary_questions import BinaryQuestions
 from rankwise.labels.cost_sensitive.contrasts import threshold_contrasts
+from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.losses.ordinal_costs import cost_matrix
 from rankwise.typing import Float64Array, Matrix
 
 
-class OrdinalReduction(BinaryReduction):
+class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
     """Thresholds between ordered classes weighted by ordinal costs, any weighted classifier.
 
     Minimises ``sum_n w_n (t_n - x_n'beta - b)^2 + alpha |beta|^2`` for each threshold without an
@@ -79,6 +80,8 @@ class OrdinalReduction(BinaryReduction):
     >>> OrdinalReduction().fit(X, y, costs=costs).predict([[0.0], [4.0], [8.0]])
     array([0, 1, 2])
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = BinaryQuestions._parameter_constraints
 
     def __init__(
         self, estimator: Any = None, *, alpha: float = 1.0, n_jobs: int | None = None

@@ -18,9 +18,9 @@ from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
 from rankwise.checks.costs import CostTable
-from rankwise.labels.cost_sensitive.binary_questions import FEW_ROWS, confidence_of
-from rankwise.labels.cost_sensitive.binary_reduction import BinaryReduction
+from rankwise.labels.cost_sensitive.binary_questions import FEW_ROWS, BinaryQuestions, confidence_of
 from rankwise.labels.cost_sensitive.contrasts import Contrasts, pair_contrasts
+from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.labels.cost_sensitive.pair_ridge import fit_pair_ridge
 from rankwise.labels.cost_sensitive.pair_votes import class_votes
 from rankwise.runtime.routing import fit_with
@@ -29,7 +29,7 @@ from rankwise.structure.rules import Fitted, Optional, Rule, Sometimes, floats, 
 from rankwise.typing import Float64Array, Matrix
 
 
-class WeightedAllPairs(BinaryReduction):
+class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
     """Weighted all-pairs: one classifier that is told the pair, weights from costs.
 
     Minimises ``sum_n sum_{a<b} w_nab (t_nab - (s_b(x_n) - s_a(x_n)))^2 + alpha sum_k |beta_k|^2``
@@ -94,7 +94,7 @@ class WeightedAllPairs(BinaryReduction):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BinaryReduction._parameter_constraints,
+        **BinaryQuestions._parameter_constraints,
         "encoding": [StrOptions({"products", "indicators"})],
     }
 

@@ -14,7 +14,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.kernels.perceptron_ranking import count_votes
-from rankwise.ordinal.online.rank_votes import VOTES, VotingRanker
+from rankwise.ordinal.online.online_ranker import OnlineRanker
+from rankwise.ordinal.online.rank_votes import VOTES, Votes
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.structure.rules import Number, Rule
 from rankwise.typing import Float64Array, FrameLike, Matrix
@@ -22,7 +23,7 @@ from rankwise.typing import Float64Array, FrameLike, Matrix
 LARGEST_SEED = 2**31 - 1
 
 
-class AggregatePRank(VotingRanker):
+class AggregatePRank(Votes, OnlineRanker):
     """Many PRanks, each on a random share of the rows, averaged or voting.
 
     Parameters
@@ -107,9 +108,9 @@ class AggregatePRank(VotingRanker):
 
     coef_: Float64Array
     dual_coef_: Float64Array
-    _shaping: ClassVar[tuple[str, ...]] = (*VotingRanker._shaping, "n_prank")
+    _shaping: ClassVar[tuple[str, ...]] = (*OnlineRanker._shaping, "n_prank")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **VotingRanker._parameter_constraints,
+        **OnlineRanker._parameter_constraints,
         "combine": [StrOptions({"bpm", "bag", "vote"})],
         "tau": [Interval(Real, 0, 1, closed="right")],
         "n_prank": [Interval(Integral, 1, None, closed="left")],

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from rankwise.features.kernels import KERNELS, resolve_kernel
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.online.declared_labels import declare, numbers_of
 from rankwise.ordinal.online.hypotheses import Hypotheses
+from rankwise.ordinal.online.perceptrons import PerceptronSteps
 from rankwise.ordinal.online.support_rows import SupportRows
 from rankwise.ordinal.ordinal_ranker import (
     SCORE_NAME,
@@ -54,6 +55,24 @@ SUPPORT_BLOCK = 1024
 MAX_WEIGHTS = 2**27  # 1 GiB
 # Kernels without numbers that the rows of the fit must give.
 _FROM_ROWS = {"rbf": "gamma", "laplacian": "gamma", "perceptron": "delta", "stump": "delta"}
+
+
+class Steps(Protocol):
+    """How rows change hypotheses, see :class:`PerceptronSteps`."""
+
+    def on_rows(
+        self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
+    ) -> NDArray[np.int32]: ...
+
+    def on_value(
+        self,
+        known: Hypotheses,
+        values: Float64Array,
+        code: int,
+        coins: NDArray[np.bool_],
+        weights: Float64Array,
+        moves: NDArray[np.int32],
+    ) -> bool: ...
 
 
 class OnlineRanker(OrdinalRanker):
@@ -220,23 +239,9 @@ class OnlineRanker(OrdinalRanker):
         setattr(self, names[0], weights)
         vars(self).pop(names[1], None)
 
-    def _learn_rows(self, features: Matrix, codes: Int64Array) -> NDArray[np.int32]:
-        """Change ``hypotheses_`` by rows of explicit features.
-
-        Returns how many thresholds each row lowered and raised, (n_rows, P, 2).
-        """
-        raise NotImplementedError
-
-    def _learn_value(
-        self,
-        values: Float64Array,
-        code: int,
-        coins: NDArray[np.bool_],
-        weights: Float64Array,
-        moves: NDArray[np.int32],
-    ) -> bool:
-        """As the kernels ``prank_value`` and ``lms_value``."""
-        raise NotImplementedError
+    def _steps(self) -> Steps:
+        """How a row changes the hypotheses."""
+        return PerceptronSteps()
 
     @property
     def _n_hypotheses(self) -> int:
@@ -320,14 +325,15 @@ class OnlineRanker(OrdinalRanker):
             return
         phi = self._features()
         size = min(max(BLOCK_VALUES // phi.n_features_out, 1), BLOCK_ROWS)
-        weight, entry = largest(self.hypotheses_.weights), 0.0
+        weight, entry, steps = largest(self.hypotheses_.weights), 0.0, self._steps()
         for rows in _slices(len(codes), size):
             features = phi(X[order[rows]])
             # A step of a PRank is at most n_classes - 1 times a row; many steps stay in range too.
             entry = max(entry, largest(features))
             weight += len(codes[rows]) * len(self.classes_) * entry
             check_range(phi.n_features_out * weight * entry)
-            yield self._learn_rows(features, codes[rows])
+            coins = self._coins(len(codes[rows]))
+            yield steps.on_rows(self.hypotheses_, features, codes[rows], coins)
             self.n_seen_ += len(codes[rows])
         # Steps of least mean squares have another bound.
         check_range(phi.n_features_out * largest(self.hypotheses_.weights) * entry)
@@ -338,14 +344,14 @@ class OnlineRanker(OrdinalRanker):
         weights = np.zeros((support.n_kept + len(codes), self._n_hypotheses))
         weights[: support.n_kept] = known
         moves = np.zeros((len(codes), self._n_hypotheses, 2), dtype=np.int32)
-        coins = self._coins(len(codes))
+        coins, steps = self._coins(len(codes)), self._steps()
         value = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             for row, code in enumerate(codes):
                 offered = support.offer(row)
                 values = np.asarray(self.kernel_(offered[-1:], offered), dtype=np.float64)[0]
                 value = max(value, largest(values))
-                if self._learn_value(values, code, coins[row], weights, moves[row]):
+                if steps.on_value(self.hypotheses_, values, code, coins[row], weights, moves[row]):
                     support.keep()
         self.X_fit_ = support.kept()
         self.hypotheses_ = replace(self.hypotheses_, weights=weights[: support.n_kept].copy())

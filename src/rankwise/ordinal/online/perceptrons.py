@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.kernels.perceptron_ranking import prank_csr, prank_rows, prank_value
-from rankwise.ordinal.online.online_ranker import OnlineRanker
+from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
@@ -18,12 +18,17 @@ SMALL_WORK = 1e6
 LEAST_PRANKS = 16  # of a thread
 
 
-class PerceptronRanker(OnlineRanker):
-    """Base of learners whose hypotheses are PRanks."""
+class PerceptronSteps:
+    """Steps of hypotheses that are PRanks."""
 
-    def _learn_rows(self, features: Matrix, codes: Int64Array) -> NDArray[np.int32]:
-        known = self.hypotheses_
-        coins = self._coins(len(codes))
+    def on_rows(
+        self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        """Change hypotheses in place by rows of explicit features.
+
+        ``coins`` says which hypothesis sees which row. Returns how many thresholds each row lowered
+        and raised, (n_rows, P, 2).
+        """
         moves = np.zeros((*coins.shape, 2), dtype=np.int32)
         state = (coins, known.weights, known.thresholds, known.tallies, moves)
 
@@ -41,13 +46,17 @@ class PerceptronRanker(OnlineRanker):
         thread_map(learn, list(pairwise(ends)), n_threads)
         return moves
 
-    def _learn_value(
+    def on_value(
         self,
+        known: Hypotheses,
         values: Float64Array,
         code: int,
         coins: NDArray[np.bool_],
         weights: Float64Array,
         moves: NDArray[np.int32],
     ) -> bool:
-        known = self.hypotheses_
+        """Change hypotheses, whose ``weights`` are given, by a row's values with support rows.
+
+        Returns whether the row is to be kept.
+        """
         return prank_value(values, code, coins, weights, known.thresholds, known.tallies, moves)

@@ -12,11 +12,11 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.ordinal.online.perceptrons import PerceptronRanker
+from rankwise.ordinal.online.online_ranker import OnlineRanker
 from rankwise.typing import Float64Array, FrameLike
 
 
-class PRank(PerceptronRanker):
+class PRank(OnlineRanker):
     """Perceptron ranking: online, one weight vector and ordered thresholds.
 
     Parameters

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import StrOptions
 
-from rankwise.ordinal.online.perceptrons import PerceptronRanker
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.typing import Float64Array, FrameLike
 
 VOTES = StrOptions({"mode", "median", "mean"})
 
 
-class VotingRanker(PerceptronRanker):
-    """Base of PRanks that vote."""
+class Votes(OrdinalRanker):
+    """Mixin of PRanks that vote."""
 
     votes: str
 

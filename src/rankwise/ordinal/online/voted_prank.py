@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.rows import check_rows
 from rankwise.kernels.perceptron_ranking import replay_thresholds, replay_votes
-from rankwise.ordinal.online.online_ranker import check_range, largest
-from rankwise.ordinal.online.rank_votes import VOTES, VotingRanker
+from rankwise.ordinal.online.online_ranker import OnlineRanker, check_range, largest
+from rankwise.ordinal.online.rank_votes import VOTES, Votes
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.rules import Number, Rows, Rule, floats, integers
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
@@ -23,7 +23,7 @@ SLICE_VALUES = 2**21  # kernel values at a time
 PIECES = 8  # of a slice, over threads
 
 
-class VotedPRank(VotingRanker):
+class VotedPRank(Votes, OnlineRanker):
     """PRank whose hypotheses vote, each weighted by the rows it survived.
 
     Parameters
@@ -113,7 +113,7 @@ class VotedPRank(VotingRanker):
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **VotingRanker._parameter_constraints,
+        **OnlineRanker._parameter_constraints,
         "votes": [VOTES],
     }
 

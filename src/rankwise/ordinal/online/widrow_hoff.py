@@ -7,6 +7,7 @@ Composition: columns with a constant, their products, or a kernel x least mean s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -17,8 +18,38 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.kernels.perceptron_ranking import lms_csr, lms_rows, lms_value
+from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.ordinal.online.online_ranker import OnlineRanker
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
+
+
+@dataclass(frozen=True)
+class LeastMeanSquares:
+    """Steps of one hypothesis, of length ``eta``; methods as those of PerceptronSteps."""
+
+    eta: float
+
+    def on_rows(
+        self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
+    ) -> NDArray[np.int32]:
+        state = (self.eta, known.weights[:, 0], known.thresholds[0], known.tallies[0])
+        if sparse.issparse(features):
+            lms_csr(features.data, features.indices, features.indptr, codes, *state)
+        else:
+            lms_rows(features, codes, *state)
+        return np.zeros((len(codes), 1, 2), dtype=np.int32)
+
+    def on_value(
+        self,
+        known: Hypotheses,
+        values: Float64Array,
+        code: int,
+        coins: NDArray[np.bool_],
+        weights: Float64Array,
+        moves: NDArray[np.int32],
+    ) -> bool:
+        state = (known.thresholds[0], known.tallies[0])
+        return lms_value(values, code, self.eta, weights[:, 0], *state)
 
 
 class WidrowHoff(OnlineRanker):
@@ -134,27 +165,8 @@ class WidrowHoff(OnlineRanker):
         super()._start(X, rng, streams=streams)
         self.hypotheses_.thresholds[0] = np.arange(len(self.classes_) - 1) + 1.5
 
-    def _learn_rows(self, features: Matrix, codes: Int64Array) -> NDArray[np.int32]:
-        known = self.hypotheses_
-        weights = known.weights[:, 0]
-        state = (float(self.eta), weights, known.thresholds[0], known.tallies[0])
-        if sparse.issparse(features):
-            lms_csr(features.data, features.indices, features.indptr, codes, *state)
-        else:
-            lms_rows(features, codes, *state)
-        return np.zeros((len(codes), 1, 2), dtype=np.int32)
-
-    def _learn_value(
-        self,
-        values: Float64Array,
-        code: int,
-        coins: NDArray[np.bool_],
-        weights: Float64Array,
-        moves: NDArray[np.int32],
-    ) -> bool:
-        known = self.hypotheses_
-        state = (known.thresholds[0], known.tallies[0])
-        return lms_value(values, code, float(self.eta), weights[:, 0], *state)
+    def _steps(self) -> LeastMeanSquares:
+        return LeastMeanSquares(float(self.eta))
 
     def _publish(self) -> None:
         known = self.hypotheses_

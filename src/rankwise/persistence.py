@@ -94,7 +94,7 @@ _PLACES = {
 }
 
 # Parameters and fitted attributes, by class: their names in version 0.1.0 and now.
-_RENAMED = {
+_RENAMED_ATTRIBUTES = {
     "LabelPowerset": {"base": "estimator"},
     "LabelSpace": {"base": "estimator"},
     "MembersMixin": {"rankers": "estimators"},
@@ -372,7 +372,9 @@ def _bring_up_to_date(model: Any) -> None:
 def _renamed(cls: type) -> dict[str, str]:
     """Old and new names of the attributes of a class and its bases."""
     ours = [base for base in cls.__mro__ if base.__module__.startswith("rankwise.")]
-    return {old: new for base in ours for old, new in _RENAMED.get(base.__name__, {}).items()}
+    return {
+        old: new for base in ours for old, new in _RENAMED_ATTRIBUTES.get(base.__name__, {}).items()
+    }
 
 
 def _check_can_be_named(where: str, value: Any) -> None:

@@ -1,0 +1,86 @@
+"""Classifiers by costs and of label sets: classes in folders of :mod:`rankwise.labels`."""
+
+from __future__ import annotations
+
+from rankwise._registry.entry import Row
+
+COST_SENSITIVE: dict[str, Row] = {
+    "csovo": Row(
+        "CSOVO",
+        "One-versus-one with pairs weighted by costs, any weighted classifier (CSOVO)",
+        "reduction pairwise closed-form deterministic",
+        paper="lin2010csovo",
+    ),
+    "weighted_all_pairs": Row(
+        "WeightedAllPairs",
+        "One classifier for all pairs of classes, weighted by costs (WAP)",
+        "reduction pairwise closed-form deterministic",
+        paper="beygelzimer2005",
+    ),
+    "cost_sensitive_one_vs_all_regression": Row(
+        "CostSensitiveOneVsAllRegression",
+        "A regressor of the cost of every class, squared or one-sided loss (OSR)",
+        "reduction closed-form deterministic",
+        paper="tu2010",
+    ),
+    "ordinal_reduction": Row(
+        "OrdinalReduction",
+        "Thresholds between ordered classes weighted by costs, any weighted classifier",
+        "reduction closed-form deterministic",
+        paper="li2007",
+    ),
+}
+
+MULTI_LABEL: dict[str, Row] = {
+    "binary_relevance": Row(
+        "BinaryRelevance",
+        "One regression for every label, one factorisation for all (BR)",
+        "closed-form linear deterministic",
+        paper="tai2012",
+    ),
+    "partial_binary_relevance": Row(
+        "PartialBinaryRelevance",
+        "Regressions for some labels drawn at random (partial BR)",
+        "closed-form linear",
+        paper="tai2012",
+        params={"random_state": 0},
+    ),
+    "plst": Row(
+        "PLST",
+        "Regression on principal axes of the labels (PLST)",
+        "closed-form linear",
+        paper="tai2012",
+        params={"random_state": 0},
+    ),
+    "cplst": Row(
+        "CPLST",
+        "Regression on axes of the labels that features predict (CPLST)",
+        "closed-form linear deterministic",
+        paper="chen2012",
+    ),
+    "compressed_sensing": Row(
+        "CompressedSensing",
+        "Regression on random codes of the labels, decoded as sparse vectors",
+        "closed-form linear",
+        paper="hsu2009",
+        params={"random_state": 0},
+    ),
+    "linear_label_space_transform": Row(
+        "LinearLabelSpaceTransform",
+        "Regression on any linear code of the labels, any decoder",
+        "closed-form linear deterministic",
+        paper="tai2012",
+    ),
+    "label_powerset": Row(
+        "LabelPowerset",
+        "One class for every label set (LP)",
+        "closed-form linear deterministic",
+        paper="boutell2004",
+    ),
+    "calibrated_label_ranking": Row(
+        "CalibratedLabelRanking",
+        "Pairs of labels and a calibrating label, any binary classifier (CLR)",
+        "closed-form linear pairwise deterministic",
+        paper="fuernkranz2008",
+    ),
+}

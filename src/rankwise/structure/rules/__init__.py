@@ -1,0 +1,15 @@
+"""Structure of fitted state: what a class declares, and the check of an object against it.
+
+A class lists its fitted attributes in ``_structure``, each with a rule: the shape of an array in
+symbols, its kind of numbers and their range. Subclasses inherit the rules of their bases. Equal
+symbols stand for equal sizes within an object and in the objects that it holds, so that
+``Array("n_nodes")`` in two attributes demands arrays of one length. Relations between attributes
+that no symbol expresses belong into a method ``_check_structure``, which raises ValueError.
+
+The rules serve :mod:`rankwise.persistence`: kernels compiled by Numba index arrays without bounds
+checks, so the numbers of a model file are checked before any method of the model is called.
+"""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)

@@ -1,0 +1,126 @@
+"""The check of an object: its attributes against the rules of its class, and their relations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from rankwise.structure.rules.scope import Found, Rule, Scope, StructureError, broken
+
+
+@cache
+def structure_of(cls: type) -> Mapping[str, Rule]:
+    """Rules of a class and its bases; empty where none declares any."""
+    rules: dict[str, Rule] = {}
+    for base in reversed(cls.__mro__):
+        rules |= vars(base).get("_structure", {})
+    return rules
+
+
+def check_attributes(
+    obj: Any,
+    state: Mapping[str, Any],
+    where: str,
+    scope: Scope,
+    *,
+    complete: bool,
+    own: Collection[str] = (),
+) -> Found:
+    """Check the declared attributes of an object.
+
+    Parameters
+    ----------
+    obj : object
+    state : dict
+        Its attributes, which need not be those of ``vars(obj)``.
+    where : str
+        Name of the object in messages.
+    scope : Scope
+        That of the object.
+    complete : bool
+        Whether all attributes must be there but those that are declared as ``Sometimes``.
+    own : collection of str
+        Names of attributes that need no rule, such as parameters. Others may not replace a method
+        or another attribute of the class.
+
+    Yields
+    ------
+    (str, object)
+        Parts with rules of their own, and where they are.
+
+    Raises
+    ------
+    StructureError
+    """
+    rules, lacking = structure_of(type(obj)), False
+    # Arrays and numbers bind the symbols that the parts refer to.
+    for name, rule in sorted(rules.items(), key=lambda item: item[1].holds_parts):
+        if name in state:
+            yield from rule.check(state[name], f"{where}.{name}", scope)
+        elif rule.may_lack:
+            continue
+        elif complete:
+            raise StructureError(f"{where} must have the attribute {name}, got none")
+        else:
+            lacking = True
+    for name in state:
+        if name not in rules and name not in own and hasattr(type(obj), name):
+            raise StructureError(f"{where}.{name} must not be replaced in an object, got a value")
+    relations: Callable[[], None] | None = getattr(obj, "_check_structure", None)
+    if relations is not None and not lacking:
+        try:
+            relations()
+        except StructureError as error:
+            raise StructureError(f"{where}.{error}") from None
+        except ValueError as error:
+            raise StructureError(f"{where}: {error}") from None
+
+
+def check_children(
+    feature: Any, left: Any, right: Any, name: str = "feature", names: str = "left and right"
+) -> None:
+    """Raise where the nodes of a tree are not a tree.
+
+    Parameters
+    ----------
+    feature : ndarray of shape (n_nodes,)
+        Negative at leaves.
+    left, right : ndarray of shape (n_nodes,)
+        Children of the other nodes, -1 at leaves.
+    name, names : str
+        Of the arrays, for the message.
+
+    Raises
+    ------
+    StructureError
+        Where a node other than the first is not the child of exactly one earlier node, or a leaf
+        has children. Following children then ends, and never leaves the arrays.
+    """
+    inner = np.flatnonzero(feature >= 0)
+    n_nodes = len(feature)
+    if not n_nodes:
+        raise StructureError(f"{name} must hold a node, got none")
+    children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
+    leaves = feature < 0
+    if (left[leaves] != -1).any() or (right[leaves] != -1).any():
+        raise StructureError(f"{names} must be -1 at leaves, got children")
+    if len(children) != n_nodes - 1 or not np.array_equal(np.sort(children), np.arange(1, n_nodes)):
+        raise StructureError(f"{names} must name every node but the first once, got others")
+    if (children <= np.concatenate([inner, inner])).any():
+        raise StructureError(f"{names} must come after their parent, got an earlier node")
+
+
+def require(condition: Any, name: str, rule: str, value: Any) -> None:
+    """Raise where a relation between attributes does not hold; for ``_check_structure``."""
+    if not condition:
+        raise broken(name, rule, value)
+
+
+def require_attributes(obj: Any, *names: str) -> None:
+    """Raise where an attribute is missing; for ``_check_structure``."""
+    for name in names:
+        if not hasattr(obj, name):
+            raise StructureError(f"{name} must be there, got no such attribute")

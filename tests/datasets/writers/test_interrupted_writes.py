@@ -288,7 +288,11 @@ def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch):
     path = tmp_path / "file.txt"
     path.write_bytes(b"old")
     path.chmod(0o444)
-    monkeypatch.setattr(os, "access", lambda *_: False)  # as for all users but root
+
+    def refuse(name, *_):  # as for all users but root
+        raise PermissionError(errno.EACCES, "Permission denied", str(name))
+
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(PermissionError) as raised:
         _output.write_file(path, b"new")
     assert raised.value.filename == str(path)
@@ -379,3 +383,18 @@ def test_a_killed_cache_is_built_again(tmp_path, step):
     for _ in range(2):
         np.testing.assert_array_equal(read_letor(source, cache="beside").X, expected.X)
     assert len(list(tmp_path.glob("*.rankwise-cache"))) == 1
+
+
+def test_a_file_that_another_process_removes_is_written_anew(tmp_path, monkeypatch):
+    path, open_file = tmp_path / "out", os.open
+
+    def removed_before(name, *arguments):
+        if Path(name) == path:
+            path.unlink()
+        return open_file(name, *arguments)
+
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "open", removed_before)
+    _output.write_file(path, b"new")
+    monkeypatch.undo()
+    assert path.read_bytes() == b"new"

@@ -7,7 +7,6 @@ error, a full disk or a kill, the old file is there as it was, or none.
 from __future__ import annotations
 
 import bz2
-import errno
 import gzip
 import lzma
 import os
@@ -107,19 +106,20 @@ class _Place:
         self._part: Path | None = None
 
     def create(self) -> None:
-        exists = self.path.exists()
-        if exists and not self.path.is_file():
-            self.file = self.path.open("wb")  # not the target: /dev/stdout has none
-            return
-        if exists and not os.access(self.path, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self.path))
+        try:
+            known = self.path.stat()
+            if not stat.S_ISREG(known.st_mode):
+                self.file = self.path.open("wb")  # not the target: /dev/stdout has none
+                return
+            os.close(os.open(self.path, os.O_WRONLY))  # a read-only file must not be replaced
+        except FileNotFoundError:  # also where another process has just removed it
+            known = None
         target = self._target
         # 50 characters have at most 200 bytes, of the 255 that a name may have.
         part = target.with_name(f"{target.name[:50]}.{os.getpid()}-{secrets.token_hex(4)}.part")
         self._part = part
         self.file = part.open("xb")
-        if exists:
-            known = target.stat()
+        if known is not None:
             if hasattr(os, "chown"):
                 with suppress(PermissionError):  # only root may give a file away
                     os.chown(part, known.st_uid, known.st_gid)

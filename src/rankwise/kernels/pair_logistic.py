@@ -186,7 +186,7 @@ def descend_pairs(X, upper, lower, first_step, decay, w, mean):
         i, j = upper[number], lower[number]
         score, square = 0.0, 0.0
         for k in range(d):
-            gap = float(X[i, k]) - float(X[j, k])
+            gap = np.float64(X[i, k]) - np.float64(X[j, k])
             score += w[k] * gap
             square += gap * gap
         length = 1.0 / (decay * (first_step + number))
@@ -194,5 +194,5 @@ def descend_pairs(X, upper, lower, first_step, decay, w, mean):
         push = length / (1.0 + np.exp(min(score, _LARGEST)))
         keep = max(0.0, 1.0 - length * decay)
         for k in range(d):
-            w[k] = keep * w[k] + push * (float(X[i, k]) - float(X[j, k]))
+            w[k] = keep * w[k] + push * (np.float64(X[i, k]) - np.float64(X[j, k]))
             mean[k] += w[k]

@@ -38,7 +38,7 @@ def add_moments(X, sums, squares):
     n, d = X.shape
     for i in range(n):
         for j in range(d):
-            value = float(X[i, j])
+            value = np.float64(X[i, j])
             sums[j] += value
             squares[j] += value * value
 

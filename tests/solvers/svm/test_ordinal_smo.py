@@ -7,7 +7,6 @@ import pytest
 from sklearn.svm import SVC
 
 from rankwise.features.kernel import Kernel
-from rankwise.kernels.ordinal_smo import fill_tables, new_tables, place_rows
 from rankwise.solvers.svm import ordinal_smo
 from rankwise.solvers.svm.kernel_rows import kernel_rows
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO
@@ -249,32 +248,6 @@ def test_steps_are_limited():
     expected = violation_of(K, y, np.ones((100, 3)), result.x.alpha)
     assert result.stop_value == pytest.approx(expected, rel=1e-9)
     np.testing.assert_allclose(result.x.scores, K @ result.x.coef, atol=1e-10)
-
-
-def test_codes_find_the_extremes_of_each_row():
-    rng = np.random.default_rng(11)
-    n, n_thresholds = 200, 5
-    classes = rng.integers(0, 6, n)
-    upper = rng.choice([0.0, 1.0, 2.0], (n, n_thresholds))
-    alpha = upper * rng.choice([0.0, 0.4, 1.0], (n, n_thresholds))
-    theta = rng.normal(size=n_thresholds)
-    codes = np.empty((2, n), dtype=np.int32)
-    state = (alpha, upper, np.zeros(n), theta, np.arange(5), codes[0], codes[1])
-    place_rows(classes, state)
-    assert (np.diff(theta[state[4]]) <= 0).all()
-    tables = new_tables(n_thresholds)
-    fill_tables(theta, state[4], tables)
-    s = signs_of(classes, n_thresholds)
-    can_rise = np.where(s > 0, alpha < upper, alpha > 0)
-    can_fall = np.where(s > 0, alpha > 0, alpha < upper)
-    rising = np.where(can_rise, s - theta, -1e300)
-    falling = np.where(can_fall, s - theta, 1e300)
-    np.testing.assert_array_equal(tables[0][codes[0]], rising.max(axis=1))
-    np.testing.assert_array_equal(tables[2][codes[1]], falling.min(axis=1))
-    movable = can_rise.any(axis=1)
-    np.testing.assert_array_equal(tables[1][codes[0]][movable], rising.argmax(axis=1)[movable])
-    movable = can_fall.any(axis=1)
-    np.testing.assert_array_equal(tables[3][codes[1]][movable], falling.argmin(axis=1)[movable])
 
 
 def test_memory_and_kernels_that_do_not_fit_are_named():

@@ -270,7 +270,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
         ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
         ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None where X had
         none), ``score_name`` and ``fingerprint`` (of the training data, see
-        :mod:`rankwise.checks.fingerprint`; None where unfitted).
+        :mod:`rankwise.checks.training_fingerprint`; None where unfitted).
 
     Raises
     ------

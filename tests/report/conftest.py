@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.metrics import parse
-from rankwise.selection import Cell, FoldInfo, Leaderboard, Settings
+from rankwise.selection import FoldInfo, FoldResult, Leaderboard, Settings
 
 N_QUERIES = 20
 FOLDS = ("fold1", "fold2", "fold3")
@@ -34,12 +34,12 @@ def make_board(measures=("nDCG@10", "AP"), rankers=QUALITY, seed=0, folds=FOLDS)
                 "memory_bytes": 12_000_000,
             }
             search = search_of(ranker, number)
-            cells.append(Cell(ranker, fold, "done", values=values, **costs, **search))
+            cells.append(FoldResult(ranker, fold, "done", values=values, **costs, **search))
     for ranker, status, message in (
         ("catboost", "skipped", "No module named 'catboost'. pip install 'rankwise[gbdt]'"),
         ("broken", "failed", "ValueError: <script>alert(1)</script>"),
     ):
-        cells += [Cell(ranker, fold, status, message=message) for fold in folds]
+        cells += [FoldResult(ranker, fold, status, message=message) for fold in folds]
     infos = [
         FoldInfo(
             fold, [100 * i + q for q in range(N_QUERIES)], 2000, 60_000, 300, 45, True, "ab" * 16

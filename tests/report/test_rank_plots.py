@@ -144,13 +144,13 @@ def test_folds_that_lack_a_class_are_added_up_all_the_same():
             return [{"ranker": "r", "rank": 1}, {"ranker": "failed", "rank": None}]
 
         def cell(self, ranker, fold):
-            class Cell:
+            class FoldResult:
                 ranks = {
                     "one": {"classes": [0.0, 1.0], "counts": [[3, 1], [0, 2]]},
                     "two": {"classes": [1.0, 2.0], "counts": [[5, 0], [1, 4]]},
                 }[fold]
 
-            return Cell
+            return FoldResult
 
     found = confusions(Board())["r"]
     assert found.classes.tolist() == [0, 1, 2]

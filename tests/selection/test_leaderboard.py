@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 
 from rankwise.metrics.significance import holm
 from rankwise.metrics.statistics.stratified import stratified_means, t_p_values
-from rankwise.selection import Cell, FoldInfo, Leaderboard, Settings, compare
+from rankwise.selection import FoldInfo, FoldResult, Leaderboard, Settings, compare
 from tests.selection.helpers import Column, Moody, graded_data
 
 
@@ -26,7 +26,7 @@ def board_of(values, fold_sizes, specs=("AP",), **settings):
     ]
     measures = {name: compare_spec(name) for name in specs}
     cells = [
-        Cell(
+        FoldResult(
             ranker, info.name, "done", fit_seconds=1.0 + i, predict_seconds=0.1 * i,
             memory_bytes=1_000_000 * i,
             values={
@@ -146,7 +146,7 @@ def test_the_text_says_how_many_queries_count_for_each_measure(board, rng):
 def test_queries_of_a_failed_cell_are_not_taken_for_queries_that_do_not_count(rng):
     board = board_of({"a": {"AP": rng.random(4)}, "b": {"AP": rng.random(4)}}, [2, 2])
     failed = [
-        Cell(cell.ranker, cell.fold, "failed", "no luck")
+        FoldResult(cell.ranker, cell.fold, "failed", "no luck")
         if cell.ranker == "b" or cell.fold == "fold2"
         else cell
         for cell in board.cells

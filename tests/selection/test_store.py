@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rankwise.selection.cell import DONE, FAILED, Cell, plain
 from rankwise.selection.comparison import compare
+from rankwise.selection.fold_result import DONE, FAILED, FoldResult, plain
 from rankwise.selection.store import ResultStore
 from tests.selection.forking import Killable
 from tests.selection.helpers import Column, one_fold
 
 
 def make_cell(key="k1", **changes):
-    cell = Cell(
+    cell = FoldResult(
         "ridge", "fold1", DONE, fit_seconds=1.5, predict_seconds=0.25, evaluate_seconds=0.125,
         memory_bytes=4096, chosen={"alpha": 0.5},
         search=[{"params": {"alpha": 0.5}, "score": 0.75}], notes=["é 漢"], key=key,
@@ -57,7 +57,7 @@ def test_round_trip_in_another_process_and_the_last_line_counts(tmp_path):
 
 def test_failed_cells_are_logged_but_not_found(tmp_path):
     store = ResultStore(tmp_path)
-    store.put(Cell("ridge", "fold1", FAILED, "ValueError: no", key="k1"))
+    store.put(FoldResult("ridge", "fold1", FAILED, "ValueError: no", key="k1"))
     assert store.records() == {}
     assert json.loads((tmp_path / "cells.jsonl").read_text())["message"] == "ValueError: no"
 
@@ -106,7 +106,7 @@ def test_no_pickle_is_read(tmp_path):
 
 WRITER = """
 import numpy as np
-from rankwise.selection.cell import Cell
+from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.store import ResultStore
 
 def main(path, name):
@@ -114,7 +114,7 @@ def main(path, name):
     with open(f"{path}/{name}.promised", "w") as promised:
         for i in range(100_000):
             values, scores = {"AP": np.full(50, float(i))}, np.full(500, float(i))
-            store.put(Cell("r", "f", "done", key=f"{name}-{i}", values=values, scores=scores))
+            store.put(FoldResult("r", "f", "done", key=f"{name}-{i}", values=values, scores=scores))
             print(i, file=promised, flush=True)
 """
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.losses.ordinal_costs import cost_matrix
-from rankwise.trees.leaves import class_margins, distance_matrix, leaf_classes, mean_ranks
+from rankwise.trees.leaves import distance_matrix, leaf_classes, leaf_margins, mean_ranks
 
 CLIPPED = [[0, 1, 2, 2], [1, 0, 1, 2], [2, 1, 0, 1], [2, 2, 1, 0]]
 
@@ -40,7 +40,7 @@ def test_rules_are_the_loops(rng, rule, n_classes):
         got = leaf_classes(counts, rule, distance)
         np.testing.assert_array_equal(got, expected)
         if rule != "mean":
-            margins = class_margins(counts, rule, distance)
+            margins = leaf_margins(counts, rule, distance)
             np.testing.assert_array_equal(margins.argmax(axis=1), expected)
 
 

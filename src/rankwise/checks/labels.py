@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.checks.classes import order_labels
-from rankwise.checks.fingerprint import fingerprint
 from rankwise.checks.rows import check_rows, check_weight
+from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
@@ -83,7 +83,7 @@ def check_label_fit(
     if kept is not None:
         assert weight is not None
         X, weight = X[kept], weight[kept]
-    estimator.fit_fingerprint_ = fingerprint(
+    estimator.fit_fingerprint_ = training_fingerprint(
         X,
         np.concatenate([ones.indptr, ones.indices]).astype(np.float64),
         QueryGroups.single(X.shape[0]),

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import class_positions, order_labels
 from rankwise.checks.dominant_columns import warn_of_dominant_columns
-from rankwise.checks.fingerprint import fingerprint
+from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
@@ -95,7 +95,7 @@ def check_fit(
     if reset:
         warn_of_dominant_columns(estimator, X)
     target = target.astype(np.float64, copy=False)
-    estimator.fit_fingerprint_ = fingerprint(
+    estimator.fit_fingerprint_ = training_fingerprint(
         X,
         target,
         groups,

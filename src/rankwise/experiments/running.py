@@ -16,7 +16,7 @@ from rankwise.experiments.identity import cell_key, code_key, files_key
 from rankwise.experiments.registry import find_experiment
 from rankwise.experiments.reproduction import DONE, FAILED, LEFT_OUT, Outcome, Reproduction
 from rankwise.runtime.threads import available_threads
-from rankwise.selection.cell import plain
+from rankwise.selection.fold_result import plain
 from rankwise.selection.lines import JsonLines
 from rankwise.selection.provenance import library_versions
 from rankwise.selection.resources import threads

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankwise.metrics import parse
 from rankwise.metrics.significance import stratified_mean
-from rankwise.selection import Cell, Leaderboard
+from rankwise.selection import FoldResult, Leaderboard
 from rankwise.typing import Float64Array
 
 _FEWEST_POINTS = 3
@@ -140,7 +140,7 @@ def paths(board: Leaderboard) -> list[Path]:
     return found
 
 
-def _path(ranker: str, cells: list[Cell]) -> Path | None:
+def _path(ranker: str, cells: list[FoldResult]) -> Path | None:
     settings = [setting["params"] for cell in cells for setting in cell.search]
     names = {name for params in settings for name in params}
     if len(names) != 1 or any(len(params) != 1 for params in settings):

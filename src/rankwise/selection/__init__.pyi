@@ -1,5 +1,5 @@
-from .cell import Cell as Cell
 from .comparison import compare as compare
+from .fold_result import FoldResult as FoldResult
 from .leaderboard import Leaderboard as Leaderboard
 from .provenance import FoldInfo as FoldInfo
 from .provenance import Settings as Settings

@@ -17,8 +17,8 @@ from rankwise.metrics import Measure, evaluate, parse
 from rankwise.metrics.statistics.against_best import check_correction
 from rankwise.runtime.threads import available_threads
 from rankwise.selection.candidates import Candidate, as_candidates
-from rankwise.selection.cell import Cell
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
+from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
 from rankwise.selection.origin import changes, wrapped_versions
 from rankwise.selection.parcel import Parcel, Parcels
@@ -30,7 +30,7 @@ from rankwise.selection.workers import on_cluster, run_all
 
 _UNRECORDED = "kept by a version of rankwise that did not record versions and sources"
 CURVE_CUTOFFS = range(1, 11)
-Progress = Callable[[int, int, Cell], None]
+Progress = Callable[[int, int, FoldResult], None]
 
 
 def compare(
@@ -167,7 +167,7 @@ def compare(
     cells = {} if kept is None else _finished(kept, keys, {c.name: c.origin for c in candidates})
     total = len(keys)
 
-    def note(cell: Cell) -> None:
+    def note(cell: FoldResult) -> None:
         cells[cell.ranker, cell.fold] = cell
         if progress is not None:
             progress(len(cells), total, cell)
@@ -297,7 +297,7 @@ def _keys(
 
 def _finished(
     store: ResultStore, keys: dict[tuple[str, str], str], origins: dict[str, dict[str, str]]
-) -> dict[tuple[str, str], Cell]:
+) -> dict[tuple[str, str], FoldResult]:
     """Cells of an earlier run, under the names of this one; warns of those of other code."""
     records = store.records()
     by_place = {(r["ranker"], r["fold"]): r for r in records.values()}

@@ -15,7 +15,7 @@ import numpy as np
 
 from rankwise.datasets.writers.output import write_file
 from rankwise.metrics import parse
-from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
+from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
 from rankwise.selection.lines import writing
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.standing import Standing, standings
@@ -35,7 +35,7 @@ class Leaderboard:
     rankers : dict of str to str
         Description by name.
     fold_infos : list of FoldInfo
-    cells : list of Cell
+    cells : list of FoldResult
         One for every ranker and fold.
     settings : Settings
 
@@ -47,7 +47,7 @@ class Leaderboard:
         Full spec of every measure.
     descriptions : dict of str to str
         Of every ranker.
-    cells : list of Cell
+    cells : list of FoldResult
     qids : ndarray of shape (n_queries,)
         Test queries of all folds, one fold after the other.
     fold_of_query : ndarray of shape (n_queries,), int64
@@ -66,7 +66,7 @@ class Leaderboard:
         measures: dict[str, str],
         rankers: dict[str, str],
         fold_infos: list[FoldInfo],
-        cells: list[Cell],
+        cells: list[FoldResult],
         settings: Settings,
     ) -> None:
         self.measures = list(measures)
@@ -92,7 +92,7 @@ class Leaderboard:
         """Fold number of every entry of ``qids``."""
         return np.repeat(np.arange(len(self.folds)), [len(info.qids) for info in self.fold_infos])
 
-    def cell(self, ranker: str, fold: str) -> Cell:
+    def cell(self, ranker: str, fold: str) -> FoldResult:
         """The cell of one ranker and fold."""
         return self._by_place[ranker, fold]
 
@@ -200,7 +200,7 @@ class Leaderboard:
             measures=dict(state["measures"]),
             rankers=dict(state["rankers"]),
             fold_infos=[FoldInfo(**_known(FoldInfo, info)) for info in state["folds"]],
-            cells=[Cell.from_dict(cell) for cell in state["cells"]],
+            cells=[FoldResult.from_dict(cell) for cell in state["cells"]],
             settings=Settings(**_known(Settings, state["settings"])),
         )
 

@@ -13,7 +13,7 @@ from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure, evaluate
 from rankwise.metrics.predicting import Predicted, labels_of, scores_of
 from rankwise.selection.candidates import Candidate
-from rankwise.selection.cell import DONE, FAILED, SKIPPED, Cell, plain
+from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
 from rankwise.selection.parcel import Parcel
 from rankwise.selection.ranks import predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
@@ -41,18 +41,18 @@ class Task:
     store: ResultStore | None
 
 
-def lost(task: Task, message: str) -> Cell:
+def lost(task: Task, message: str) -> FoldResult:
     """The failed cell of a task whose process ended, recorded in the store."""
-    cell = Cell(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
+    cell = FoldResult(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
     if task.store is not None:
         task.store.put(cell)
     return cell
 
 
-def run(task: Task) -> Cell:
+def run(task: Task) -> FoldResult:
     """The finished, failed or skipped cell; it is in the store when this returns."""
     origin = {} if task.store is None else task.candidate.origin
-    empty = Cell(task.candidate.name, task.fold_name, SKIPPED, key=task.key, origin=origin)
+    empty = FoldResult(task.candidate.name, task.fold_name, SKIPPED, key=task.key, origin=origin)
     if task.candidate.missing:
         return replace(empty, message=task.candidate.missing)
     try:
@@ -86,7 +86,7 @@ def _ignores_interrupts() -> bool:
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
-def _run(task: Task, empty: Cell) -> Cell:
+def _run(task: Task, empty: FoldResult) -> FoldResult:
     fold = task.fold.open() if isinstance(task.fold, Parcel) else task.fold
     train, test = _read_only(fold.train), _read_only(fold.test)
     vali = None if fold.vali is None else _read_only(fold.vali)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets.writers.output import replace_files
-from rankwise.selection.cell import DONE, Cell
+from rankwise.selection.fold_result import DONE, FoldResult
 from rankwise.selection.lines import JsonLines, sync_folder, writing
 
 
@@ -53,7 +53,7 @@ class ResultStore:
                 found[str(record.get("key"))] = record
         return found
 
-    def load(self, record: dict[str, Any]) -> Cell | None:
+    def load(self, record: dict[str, Any]) -> FoldResult | None:
         """The cell of one of :meth:`records`; None where its arrays are missing or damaged."""
         try:
             with (
@@ -62,11 +62,11 @@ class ResultStore:
             ):
                 table, measures = arrays["values"], arrays["measures"].tolist()
                 values = dict(zip(measures, table, strict=True))
-                return Cell.from_record(record, values, arrays["scores"])
+                return FoldResult.from_record(record, values, arrays["scores"])
         except (OSError, KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
             return None
 
-    def put(self, cell: Cell) -> None:
+    def put(self, cell: FoldResult) -> None:
         """Write a cell; on return it is on disk.
 
         Raises
@@ -82,7 +82,7 @@ class ResultStore:
     def _npz(self, key: str) -> Path:
         return self._arrays / f"{key}.npz"
 
-    def _write_arrays(self, key: str, cell: Cell) -> None:
+    def _write_arrays(self, key: str, cell: FoldResult) -> None:
         with writing(self._npz(key)):
             with replace_files([self._npz(key)]) as (file,):
                 np.savez(

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankwise.metrics.statistics.against_best import check_correction
-from rankwise.selection.cell import Cell
+from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.provenance import Settings
 
 _NONE = "–"
@@ -22,7 +22,7 @@ class Results(Protocol):
     measures: list[str]
     specs: dict[str, str]
     folds: list[str]
-    cells: list[Cell]
+    cells: list[FoldResult]
     qids: cached_property[np.ndarray[Any, Any]]
 
     def rows(self) -> list[dict[str, Any]]: ...

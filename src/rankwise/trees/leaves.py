@@ -91,7 +91,7 @@ def mean_ranks(weights: Float64Array) -> Float64Array:
     return (weights * np.arange(weights.shape[1])).sum(axis=1) / weights.sum(axis=1)
 
 
-def class_margins(weights: Float64Array, rule: LeafRule, distance: Float64Array) -> Float64Array:
+def leaf_margins(weights: Float64Array, rule: LeafRule, distance: Float64Array) -> Float64Array:
     """How much each class fits: the first of the largest of a row is what its leaf predicts.
 
     Parameters
@@ -123,4 +123,4 @@ def leaf_classes(weights: Float64Array, rule: LeafRule, distance: Float64Array) 
     if rule == "mean":
         thresholds = np.arange(weights.shape[1] - 1) + 0.5
         return np.searchsorted(thresholds, mean_ranks(weights), side="right")
-    return class_margins(weights, rule, distance).argmax(axis=1)
+    return leaf_margins(weights, rule, distance).argmax(axis=1)

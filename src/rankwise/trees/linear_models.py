@@ -88,7 +88,7 @@ class ModelNodes:
 
 
 @dataclass(frozen=True)
-class LinearModel:
+class NodeRegression:
     """Least squares on some features.
 
     Attributes
@@ -184,7 +184,7 @@ def _models(
     leaf: Int64Array,
     nodes: tuple[Int64Array, Int64Array, Int64Array],
     prune: bool,
-) -> tuple[list[LinearModel], Float64Array]:
+) -> tuple[list[NodeRegression], Float64Array]:
     """Model and weight of every node; ``feature`` becomes -1 where a subtree is pruned."""
     feature, left, right = nodes
     n = len(feature)
@@ -221,7 +221,7 @@ def _models(
 
 
 def _is_better(
-    model: LinearModel, error: float, parameters: float, n: float, deviation: float
+    model: NodeRegression, error: float, parameters: float, n: float, deviation: float
 ) -> bool:
     """Whether a node's model is expected to err no more than its subtree."""
     of_model = np.sqrt(model.sse / n) * penalty(n, model.n_parameters)
@@ -236,7 +236,7 @@ def penalty(n: float, parameters: float) -> float:
 
 def fit_linear(
     X: FloatArray, y: Float64Array, weight: Float64Array, features: Int64Array
-) -> LinearModel:
+) -> NodeRegression:
     """Least squares with a constant, features left out while Akaike's criterion falls.
 
     Parameters
@@ -255,7 +255,7 @@ def fit_linear(
     scale = np.sqrt(np.diag(gram))
     used = np.flatnonzero(scale > 1e-12 * (1 + np.abs(mean)) * np.sqrt(n))
     if not len(used) or left_over <= 0:
-        return LinearModel(features[:0], np.empty(0), centre, max(left_over, 0.0))
+        return NodeRegression(features[:0], np.empty(0), centre, max(left_over, 0.0))
     scale = scale[used]
     gram = gram[np.ix_(used, used)] / np.outer(scale, scale)
     gram[np.diag_indices_from(gram)] += RIDGE
@@ -265,7 +265,7 @@ def fit_linear(
     kept = _chosen(inverse, beta, left_over - float(right @ beta), n, EXACT * left_over)
     used, beta = used[kept], beta[kept] / scale[kept]
     residual = y - X[:, used] @ beta
-    return LinearModel(
+    return NodeRegression(
         features[used], beta, centre - float(mean[used] @ beta), float(weight @ residual**2)
     )
 
@@ -318,7 +318,7 @@ def _reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
 
 
 def _smoothed(
-    models: list[LinearModel], weights: Float64Array, path: list[int], k: float, n_features: int
+    models: list[NodeRegression], weights: Float64Array, path: list[int], k: float, n_features: int
 ) -> tuple[Float64Array, float]:
     """The leaf's model with those of its ancestors mixed in."""
     coef, intercept = np.zeros(n_features), models[path[-1]].intercept

@@ -28,7 +28,7 @@ from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit
 from rankwise.features.products_map import ProductsMap
 from rankwise.metrics import make_scorer
-from rankwise.rankers.ensemble.held_out import held_out, parts, query_numbers
+from rankwise.rankers.ensemble.held_out_scores import parts, query_numbers, score_held_out
 from rankwise.rankers.ensemble.members import named_members
 
 MEMBERS = (LinearRegressionRanker(), RidgeRanker(alpha=100.0), PointwiseELM(20, random_state=0))
@@ -103,7 +103,7 @@ def test_no_member_sees_the_rows_it_scores(cv, share, judged):
     splits = parts(cv, share, data, numbers)
     for train, test in splits:
         assert not set(qid[train]) & set(qid[test])
-    held = held_out({"heart": Heart()}, data, splits, numbers, True, None)
+    held = score_held_out({"heart": Heart()}, data, splits, numbers, True, None)
     assert (held.scores == -1.0).all()
     stack = StackingRanker([Heart()], RankLR(), cv=cv, share=share).fit(X, y, qid=qid)
     assert not stack.final_estimator_.coef_.any()

@@ -12,7 +12,12 @@ from rankwise import QueryScaler
 from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold
 from rankwise.features.products_map import ProductsMap
-from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
+from rankwise.rankers.ensemble.held_out_scores import (
+    HeldOutScores,
+    parts,
+    query_numbers,
+    score_held_out,
+)
 from rankwise.rankers.ensemble.members import fitted, member_scores
 from rankwise.typing import Float64Array
 from rankwise_papers.challenge_methods.plan import BOLTZ_SETTINGS
@@ -115,7 +120,7 @@ def stacked(
         parts(N_FOLDS, None, rows, numbers) if out_of_fold else parts(None, SHARE, rows, numbers)
     )
     validation = {"X_val": vali.X, "y_val": vali.y, "qid_val": vali.qid}
-    held = held_out(members, rows, splits, numbers, True, validation)
+    held = score_held_out(members, rows, splits, numbers, True, validation)
     read = held.models[0]
     if out_of_fold:
         read = fitted(members, rows.X, rows.y, numbers, validation)
@@ -151,7 +156,7 @@ def stacked(
 
 
 def on_top(
-    held: HeldOut,
+    held: HeldOutScores,
     scaled: dict[str, Float64Array],
     used: Any,
     degree: int,

@@ -19,12 +19,12 @@ from rankwise.experiments import Cell
 from rankwise.features.products_map import ProductsMap
 from rankwise.metrics import evaluate, parse
 from rankwise.metrics.predicting import scores_of
-from rankwise.rankers.ensemble.held_out import (
-    HeldOut,
-    held_out,
+from rankwise.rankers.ensemble.held_out_scores import (
+    HeldOutScores,
     held_out_rows,
     parts,
     query_numbers,
+    score_held_out,
 )
 from rankwise.selection.tuning import prepare, tune
 from rankwise.typing import Float64Array, Int64Array
@@ -72,7 +72,7 @@ def _base_scores(data: str, number: int, key: str, settings: str) -> BaseScores:
     rows, vali = rows_of(fold.train), vali_of(fold)
     validation = {"X_val": vali.X, "y_val": vali.y, "qid_val": vali.qid}
     numbers = query_numbers(rows)
-    held = held_out({key: member}, rows, _parts(fold.train), numbers, True, validation)
+    held = score_held_out({key: member}, rows, _parts(fold.train), numbers, True, validation)
     return BaseScores(
         chosen=tuned.chosen,
         seconds=(fitted - start, time.perf_counter() - fitted),
@@ -127,7 +127,7 @@ class Top:
         return self.final.predict(terms(columns, self.degree))
 
 
-def fit_top(held: HeldOut, settings: Mapping[str, Any]) -> Top:
+def fit_top(held: HeldOutScores, settings: Mapping[str, Any]) -> Top:
     """Choose the rankers and train on their held-out scores, as :class:`StackingRanker` does."""
     if settings["n_best"] is not None:
         held = held.best(settings["n_best"], parse(SELECT))
@@ -145,7 +145,7 @@ def terms(columns: Float64Array, degree: int) -> Float64Array:
     return ProductsMap(columns.shape[1])(columns) if degree == 2 else columns
 
 
-def stack(fold: Fold, held: HeldOut, settings: Mapping[str, Any]) -> dict[str, Any]:
+def stack(fold: Fold, held: HeldOutScores, settings: Mapping[str, Any]) -> dict[str, Any]:
     """A setting's value on held-out queries, and what it does on the other parts."""
     top = fit_top(held, settings)
     scores: dict[str, BaseScores] = held.models[0]
@@ -162,7 +162,7 @@ def stack(fold: Fold, held: HeldOut, settings: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def held_value(held: HeldOut, settings: Mapping[str, Any]) -> float:
+def held_value(held: HeldOutScores, settings: Mapping[str, Any]) -> float:
     """Mean over the queries, each ranked by a top that was chosen and trained without it."""
     queries = np.unique(held.qid)
     part = np.random.RandomState(SEED).permutation(len(queries)) % N_FOLDS
@@ -171,18 +171,18 @@ def held_value(held: HeldOut, settings: Mapping[str, Any]) -> float:
     for number in range(N_FOLDS):
         rest, out = of_row != number, of_row == number
         top = fit_top(
-            HeldOut(held.scores[rest], held.y[rest], held.qid[rest], held.models), settings
+            HeldOutScores(held.scores[rest], held.y[rest], held.qid[rest], held.models), settings
         )
         table = held.scores[out][:, [names.index(name) for name in top.names]]
         scores[out] = top.predict(table, held.qid[out])
     return parse(SELECT).mean(held.y, scores, held.groups)
 
 
-def held_out_table(fold: Fold, scores: dict[str, BaseScores]) -> HeldOut:
+def held_out_table(fold: Fold, scores: dict[str, BaseScores]) -> HeldOutScores:
     """Held-out scores of all rankers for the training queries."""
     rows, queries = held_out_rows(_parts(fold.train), query_numbers(rows_of(fold.train)))
     columns = np.column_stack([of.held for of in scores.values()])
-    return HeldOut(columns, fold.train.y[rows].astype(float), queries, [scores])
+    return HeldOutScores(columns, fold.train.y[rows].astype(float), queries, [scores])
 
 
 def blend(fold: Fold, scores: dict[str, BaseScores], key: str) -> tuple[Float64Array, Float64Array]:

@@ -233,10 +233,10 @@ class RankingTree(TreeRanker):
         vars(self).pop("cv_results_", None)
         data = self._read(X, y, qid, sample_weight)
         X_val = None if X_val is None else self.columns_.encode(as_dense(X_val))
-        vali = check_validation(
+        validation = check_validation(
             self, data, X_val, y_val, qid_val, accept_sparse=False, allow_nan=True
         )
-        tree = self._chosen_tree(data, vali)
+        tree = self._chosen_tree(data, validation)
         self.tree_ = prune(tree, self.ccp_alpha)
         self.node_classes_ = leaf_classes(self.tree_.counts, self.leaf, self.distance_)
         return self
@@ -299,16 +299,16 @@ class RankingTree(TreeRanker):
     def _class_weights(self, X: FloatArray) -> Float64Array:
         return self.tree_.counts[self.tree_.apply(X)]
 
-    def _chosen_tree(self, data: FitData, vali: FitData | None) -> Tree:
+    def _chosen_tree(self, data: FitData, validation: FitData | None) -> Tree:
         """The tree of the given depth, or of the one that is best on held-out rows."""
-        way, depths = self._depths(vali is not None)
+        way, depths = self._depths(validation is not None)
         if way == "fixed":
             self.max_depth_ = depths[0]
             return self._grown(data, depths[0])
         if way == "val":
-            assert vali is not None
+            assert validation is not None
             trees = self._trees(data, depths)
-            return trees[self._choose(depths, [self._losses(trees, vali)], np.ones(1))]
+            return trees[self._choose(depths, [self._losses(trees, validation)], np.ones(1))]
         losses, weights = [], []
         for train, test in cv_splits(self.cv, data):
             held_out = take_rows(data, test)

@@ -19,7 +19,7 @@ from rankwise.structure.rules import Part, Rule, booleans, floats, require
 from rankwise.trees.binned_columns import BinnedColumns
 from rankwise.trees.columns import FROM_DTYPE, ColumnTable, as_dense, encode_rows
 from rankwise.trees.growth import Limits, grow_from, prepare
-from rankwise.trees.leaves import LEAF_RULES, class_margins, distance_matrix, mean_ranks
+from rankwise.trees.leaves import LEAF_RULES, distance_matrix, leaf_margins, mean_ranks
 from rankwise.trees.sorted_columns import SortedColumns
 from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
@@ -227,7 +227,7 @@ class TreeRanker(OrdinalRanker):
 
     def _margins(self, X: FrameLike) -> Float64Array:
         weights = self._class_weights(self._check_rows(X))
-        return class_margins(weights, self.leaf, self.distance_)
+        return leaf_margins(weights, self.leaf, self.distance_)
 
     def _read(
         self,

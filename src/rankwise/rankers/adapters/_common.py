@@ -183,11 +183,11 @@ class BoostedRanker(Ranker):
             For wrong input, naming it.
         """
         data = check_fit(self, X, y, qid, allow_nan=True)
-        valid = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
+        validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         measure = self._check_parameters()
         self._set_score_name(data.y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        monitor = None if valid is None else ValidationMonitor(measure, valid)
+        monitor = None if validation is None else ValidationMonitor(measure, validation)
         self._booster = None
         self.model_ = b""
         self.best_iteration_ = 0

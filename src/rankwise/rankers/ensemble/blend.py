@@ -10,7 +10,7 @@ import numpy as np
 from rankwise.base import Ranker
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
-from rankwise.rankers.ensemble.held_out import query_numbers
+from rankwise.rankers.ensemble.held_out_scores import query_numbers
 from rankwise.rankers.ensemble.members import fitted, member_scores
 from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS, MembersMixin
 from rankwise.structure.rules import Number, Rule, floats, require

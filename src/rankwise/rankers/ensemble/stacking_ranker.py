@@ -20,7 +20,12 @@ from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.predicting import scores_of
-from rankwise.rankers.ensemble.held_out import HeldOut, held_out, parts, query_numbers
+from rankwise.rankers.ensemble.held_out_scores import (
+    HeldOutScores,
+    parts,
+    query_numbers,
+    score_held_out,
+)
 from rankwise.rankers.ensemble.members import fitted, made
 from rankwise.rankers.ensemble.members_mixin import DEFAULT_RANKERS, MembersMixin
 from rankwise.rankers.linear.rank_lr import RankLR
@@ -181,7 +186,7 @@ class StackingRanker(MembersMixin, Ranker):
         has_qid, numbers = qid is not None, query_numbers(data)
         members = self._members(data, validation is not None)
         splits = parts(self.cv, self.share, data, numbers)
-        held = held_out(members, data, splits, numbers, has_qid, validation)
+        held = score_held_out(members, data, splits, numbers, has_qid, validation)
         if self.n_best is not None:
             held = held.best(self.n_best, parse(self._measure(data)))
         self.models_ = held.models
@@ -200,7 +205,9 @@ class StackingRanker(MembersMixin, Ranker):
         width = getattr(self.final_estimator_, "n_features_in_", expected)
         require(width == expected, "final_estimator_.n_features_in_", f"be {expected}", width)
 
-    def _fit_final(self, data: FitData, held: HeldOut, validation: dict[str, Any] | None) -> None:
+    def _fit_final(
+        self, data: FitData, held: HeldOutScores, validation: dict[str, Any] | None
+    ) -> None:
         self.final_estimator_ = None
         if self.final_estimator == "mean":
             return

@@ -131,7 +131,7 @@ class NeuralRanker(Ranker):
             For wrong input, naming it; where the loss is no longer finite.
         """
         data = check_fit(self, X, y, qid)
-        valid = check_validation(self, data, X_val, y_val, qid_val)
+        validation = check_validation(self, data, X_val, y_val, qid_val)
         self._validate_params()
         measure = parse(self.measure)
         self._check_parameters()
@@ -145,10 +145,12 @@ class NeuralRanker(Ranker):
         X, labels = data.X[order], scale(data.y[order])
         self._set_input(X, labels, indptr)
         monitor = None
-        if valid is not None:
-            y_held = LabelScale.of(data.y, measure)(valid.y)
-            staged = StagedMeasure(measure, y_held, valid.groups)
-            monitor = trainer.Monitor(staged, partial(self._scores, valid.X, valid.groups))
+        if validation is not None:
+            y_held = LabelScale.of(data.y, measure)(validation.y)
+            staged = StagedMeasure(measure, y_held, validation.groups)
+            monitor = trainer.Monitor(
+                staged, partial(self._scores, validation.X, validation.groups)
+            )
         trained = trainer.train(
             self._objective(scale.low is None, rng),
             self._first_weights(rng),

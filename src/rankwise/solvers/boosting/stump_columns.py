@@ -56,7 +56,7 @@ class Cut:
 
 
 @dataclass(frozen=True, eq=False)
-class BinnedColumns:
+class BinnedStumpColumns:
     """Bins of one byte.
 
     Attributes
@@ -95,7 +95,7 @@ class BinnedColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class SortedColumns:
+class SortedStumpColumns:
     """Row numbers by ascending value.
 
     Attributes
@@ -142,10 +142,10 @@ class SortedColumns:
         return Cut(feature, float(threshold), int(gain), above, int(missing_gain), _any_of(missing))
 
 
-Columns = BinnedColumns | SortedColumns
+Columns = BinnedStumpColumns | SortedStumpColumns
 
 
-def bin_columns(
+def bin_stump_columns(
     X: Matrix,
     rows: Int64Array,
     max_bins: int,
@@ -180,10 +180,10 @@ def bin_columns(
         thread_map(take, range(len(out)))
         thresholds = _threshold(bins.cuts, bins.below, ties_above)
         cuts += np.split(thresholds, bins.indptr[1:-1])
-    return [BinnedColumns(np.arange(X.shape[1]), codes, cuts)]
+    return [BinnedStumpColumns(np.arange(X.shape[1]), codes, cuts)]
 
 
-def sort_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False) -> list[Columns]:
+def sort_stump_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False) -> list[Columns]:
     """Every column to be cut between all its values, at most 255 of them in bins.
 
     Parameters
@@ -223,11 +223,11 @@ def sort_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False) -> li
                 counts.append(n_present)
     columns: list[Columns] = []
     if binned:
-        columns.append(BinnedColumns(np.array(binned), np.stack(codes), cuts))
+        columns.append(BinnedStumpColumns(np.array(binned), np.stack(codes), cuts))
     if features:
         order, is_cut, n_present = np.stack(orders), np.stack(are_cuts), np.array(counts)
         columns.append(
-            SortedColumns(np.array(features), order, is_cut, n_present, X, rows, ties_above)
+            SortedStumpColumns(np.array(features), order, is_cut, n_present, X, rows, ties_above)
         )
     return columns
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.solvers.boosting.stump_columns import bin_columns, sort_columns
+from rankwise.solvers.boosting.stump_columns import bin_stump_columns, sort_stump_columns
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 GROUP = 4  # columns that the kernel takes together
@@ -78,9 +78,9 @@ class StumpSearch:
         ties_above: bool = False,
     ) -> None:
         if max_bins is None:
-            self._columns = sort_columns(X, rows, ties_above=ties_above)
+            self._columns = sort_stump_columns(X, rows, ties_above=ties_above)
         else:
-            self._columns = bin_columns(X, rows, max_bins, weight, ties_above=ties_above)
+            self._columns = bin_stump_columns(X, rows, max_bins, weight, ties_above=ties_above)
         self._gains = [np.zeros(len(columns.features), np.int64) for columns in self._columns]
         self._n_threads = 1 if X.shape[0] * X.shape[1] < SMALL else available_threads()
         self._parts = [

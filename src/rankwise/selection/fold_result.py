@@ -16,7 +16,7 @@ _ARRAYS = ("values", "scores")
 
 
 @dataclass(frozen=True, eq=False)
-class Cell:
+class FoldResult:
     """What one ranker did on one fold.
 
     Attributes
@@ -79,7 +79,7 @@ class Cell:
         record: Mapping[str, Any],
         values: Mapping[str, Float64Array],
         scores: Float64Array | None = None,
-    ) -> Cell:
+    ) -> FoldResult:
         """The cell of :meth:`record` and its arrays; unknown keys of the record are ignored."""
         known = {f.name for f in fields(cls)} - set(_ARRAYS)
         scalars = {name: value for name, value in record.items() if name in known}
@@ -90,7 +90,7 @@ class Cell:
         return {**self.record(), "values": {m: plain(v) for m, v in self.values.items()}}
 
     @classmethod
-    def from_dict(cls, state: Mapping[str, Any]) -> Cell:
+    def from_dict(cls, state: Mapping[str, Any]) -> FoldResult:
         """Inverse of :meth:`to_dict`."""
         values = {m: np.array(v, dtype=np.float64) for m, v in state["values"].items()}
         return cls.from_record(state, values)

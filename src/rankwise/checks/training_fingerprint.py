@@ -20,7 +20,7 @@ from rankwise.typing import Float64Array, Matrix
 SAMPLED_ROWS = 256
 
 
-def fingerprint(
+def training_fingerprint(
     X: Matrix,
     y: Float64Array,
     groups: QueryGroups,

@@ -23,7 +23,7 @@ DEFAULT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class HeldOutScores:
     """What the ranker on top learns from.
 
     Attributes
@@ -51,13 +51,13 @@ class HeldOut:
         means = mean_defined(per_query(measure, self.y, self.scores, self.groups))
         return means if measure.greater_is_better else -means
 
-    def best(self, n_best: int, measure: Measure) -> HeldOut:
+    def best(self, n_best: int, measure: Measure) -> HeldOutScores:
         """Of the ``n_best`` members of the largest values only, in the order of the members."""
         order = np.argsort(-np.nan_to_num(self.values(measure), nan=-np.inf), kind="stable")
         kept = np.sort(order[:n_best])
         names = list(self.models[0])
         models = [{names[k]: of[names[k]] for k in kept} for of in self.models]
-        return HeldOut(self.scores[:, kept], self.y, self.qid, models)
+        return HeldOutScores(self.scores[:, kept], self.y, self.qid, models)
 
 
 def query_numbers(data: FitData) -> Int64Array:
@@ -110,14 +110,14 @@ def parts(
     return [(np.setdiff1d(every, rows), rows) for rows in held_rows]
 
 
-def held_out(
+def score_held_out(
     members: Mapping[str, Any],
     data: FitData,
     splits: list[tuple[Int64Array, Int64Array]],
     numbers: Int64Array,
     has_qid: bool,
     validation: Mapping[str, Any] | None,
-) -> HeldOut:
+) -> HeldOutScores:
     """Fit the members on each part and score the rows that it leaves out."""
     scores, models = [], []
     for train, test in splits:
@@ -130,7 +130,7 @@ def held_out(
         ids = numbers[test] if has_qid else None
         scores.append(member_scores(models[-1], data.X[test], ids))
     rows, queries = held_out_rows(splits, numbers)
-    return HeldOut(np.concatenate(scores), data.y[rows], queries, models)
+    return HeldOutScores(np.concatenate(scores), data.y[rows], queries, models)
 
 
 def held_out_rows(

@@ -51,7 +51,11 @@ def test_the_stack_is_the_estimators(settings, fold):
     found = fits.stack(fold, fits.held_out_table(fold, scores), settings)
     alpha = scores["ridge"].chosen["alpha"]
     ranker = StackingRanker(
-        [LinearRegressionRanker(), RidgeRanker(alpha=alpha)], measure=plan.SELECT, **settings
+        [LinearRegressionRanker(), RidgeRanker(alpha=alpha)],
+        measure=plan.SELECT,
+        final_estimator=settings["final"],
+        degree=settings["degree"],
+        n_best=settings["n_best"],
     ).fit(
         fold.train.X, fold.train.y, qid=fold.train.qid,
         X_val=fold.vali.X, y_val=fold.vali.y, qid_val=fold.vali.qid,

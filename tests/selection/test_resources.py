@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rankwise.runtime.threads import available_threads
 from rankwise.selection import resources
@@ -25,13 +25,13 @@ def test_threads_are_limited_and_given_back(monkeypatch, before):
         monkeypatch.delenv(THREADS_VARIABLE, raising=False)
     else:
         monkeypatch.setenv(THREADS_VARIABLE, before)
-    blas = pools("blas")
-    with pytest.raises(KeyError), threads(1):
-        assert available_threads() == 1
-        assert pools("blas") == {1}
-        raise KeyError
-    assert os.environ.get(THREADS_VARIABLE) == before
-    assert pools("blas") == blas
+    with threadpool_limits({"blas": 2}):
+        with pytest.raises(KeyError), threads(1):
+            assert available_threads() == 1
+            assert pools("blas") == {1}
+            raise KeyError
+        assert os.environ.get(THREADS_VARIABLE) == before
+        assert pools("blas") == {2}
 
 
 @pytest.mark.parametrize("size", [64, 128])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 import shutil
@@ -91,29 +90,6 @@ def workplace(tmp_path):
 def test_every_recipe_is_tested():
     titles = re.findall(r"^## (.*)$", GUIDE.read_text("utf-8"), re.MULTILINE)
     assert titles == RECIPES
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_recipes_are_about_ten_lines(recipe):
-    for step in STEP.finditer(section(recipe)):
-        if step["verb"] == "Create" and step["path"].endswith(".py"):
-            assert len(statements(step["text"])) <= 12
-        elif step["verb"]:
-            assert len(step["text"].strip().splitlines()) <= 16
-
-
-def statements(source):
-    """Lines of code without imports and docstrings."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            node.body = [
-                child
-                for child in node.body
-                if not isinstance(child, ast.Import | ast.ImportFrom)
-                and not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant))
-            ]
-    return [line for line in ast.unparse(tree).splitlines() if line]
 
 
 def test_add_a_ranker(workplace):

@@ -138,9 +138,16 @@ def test_bits_for_any_number_of_threads(rows, method, monkeypatch):
     ("max_features", "drawn"),
     [("sqrt", 2), ("log2", 3), (4, 4), (0.5, 3), (1.0, 6), (None, 6), (1, 1), (0.01, 1)],
 )
-def test_number_of_columns_drawn(rows, max_features, drawn):
-    forest = RankingForest(n_estimators=1, max_features=max_features).fit(*rows)
-    assert forest._drawn_features() == drawn
+def test_number_of_columns_drawn(max_features, drawn):
+    """The best of the drawn columns splits the root: it may be any but the worst drawn - 1."""
+    y = np.repeat([0, 1], 100)
+    X = np.tile(y[:, None], 6).astype(float)
+    for column in range(6):
+        X[: 10 * column, column] = 1.0  # the more rows are wrong the worse
+    forest = RankingForest(
+        n_estimators=150, max_features=max_features, max_depth=1, bootstrap=False, random_state=0
+    ).fit(X, y)
+    assert {int(tree.feature[0]) for tree in forest.trees_} == set(range(7 - drawn))
 
 
 def test_few_columns_make_different_trees(rows):

@@ -212,7 +212,8 @@ def test_search_over_splits_equals_refits(name):
     model = FAMILY[name](GRID)
     model.cv = [(np.setdiff1d(np.arange(len(y)), fold), fold) for fold in folds]
     model.fit(X, y, qid=qid)
-    order = [GRID.index(value) for value in model.path_[model._penalty]]
+    penalties = next(values for key, values in model.path_.items() if key in ("C", "lam", "alpha"))
+    order = [GRID.index(value) for value in penalties]
     expected = held_out_means(FAMILY[name], X, y, qid, folds)[:, order]
     np.testing.assert_allclose(model.cv_results_["fold_test_scores"], expected, atol=1e-9)
 

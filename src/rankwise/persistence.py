@@ -63,7 +63,6 @@ RESULT_TYPES = (
     "rankwise.solvers.least_squares.design.NodeDesign",
     "rankwise.solvers.least_squares.design.ShiftedColumns",
     "rankwise.solvers.least_squares.statistics.Gram",
-    "rankwise.solvers.least_squares.statistics.GramSum",
     "rankwise.solvers.least_squares.statistics.OpenQuery",
     "rankwise.solvers.least_squares.streaming.RunningGram",
     "rankwise.solvers.boosting.perceptron_ensemble.PerceptronEnsemble",
@@ -92,6 +91,8 @@ _PLACES = {
     for module, _, name in (path.rpartition(".") for path in TRUSTED_TYPES)
     if module.startswith("rankwise.")
 }
+# Names of 0.1.0 that are another class now.
+_RENAMED = {"GramSum": "Gram"}
 
 # Parameters and fitted attributes, by class: their names in version 0.1.0 and now.
 _RENAMED_ATTRIBUTES = {
@@ -464,9 +465,9 @@ def _with_new_places(data: bytes, archive: ZipFile, schema: Any) -> bytes:
     for node in _dicts_of(schema):
         module, name = node.get("__module__"), node.get("__class__")
         if isinstance(module, str) and isinstance(name, str) and module.startswith("rankwise."):
-            place = _PLACES.get(name, module)
-            moved |= place != module
-            node["__module__"] = place
+            node["__class__"] = _RENAMED.get(name, name)
+            node["__module__"] = _PLACES.get(node["__class__"], module)
+            moved |= (node["__module__"], node["__class__"]) != (module, name)
     if not moved:
         return data
     target = io.BytesIO()

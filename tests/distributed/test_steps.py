@@ -103,7 +103,8 @@ def test_float32_rows_do_not_show_the_cut(judged, monkeypatch):
     columns[-1] = (rows[333:], judged.y[333:], judged.qid[333:])
     ranker = PairwiseELM(20, C=1.0, random_state=0)
     a, b = (run(ranker, parts)[0].output_weights_ for parts in (columns, many))
-    np.testing.assert_allclose(a, b, rtol=1e-10)
+    # Nodes are float32: their last digit may depend on how many rows are mapped at once.
+    np.testing.assert_allclose(a, b, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_rows", [40, 400])

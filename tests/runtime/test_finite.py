@@ -11,7 +11,7 @@ from rankwise import LinearRegressionRanker, RankRLS
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import laplacian_factor
 from rankwise.runtime.finite import FiniteResults, RangeError, own_overflow_raises
-from rankwise.runtime.threads import Lanes, thread_imap, thread_map
+from rankwise.runtime.threads import thread_imap, thread_map
 
 
 def test_only_the_library_s_own_arithmetic_raises():
@@ -57,7 +57,7 @@ def test_a_kernel_of_the_user_keeps_its_errors(rng, error):
     [
         lambda work: thread_map(work, range(8), 2),
         lambda work: list(thread_imap(work, range(8), 2)),
-        lambda work: _in_lanes(work),
+        lambda work: list(thread_imap(work, iter(range(8)), 2)),
     ],
 )
 def test_threads_work_in_the_context_of_the_caller(run):
@@ -65,12 +65,6 @@ def test_threads_work_in_the_context_of_the_caller(run):
     with np.errstate(over="call", call=lambda *_: None):
         run(lambda item: seen.append(np.geterr()["over"]))
     assert seen == ["call"] * 8
-
-
-def _in_lanes(work):
-    with Lanes(2) as lanes:
-        for item in range(8):
-            lanes.put(item, lambda item=item: work(item))
 
 
 def test_what_is_not_finite_is_an_error_of_its_method():

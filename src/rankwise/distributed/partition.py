@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import copy
+from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rankwise.checks.rows import FitData
 from rankwise.distributed.planning import MEASURES, QUERIES, Plan, as_stream
-from rankwise.distributed.sums import Edge, GramEdge, Measured, Range, ScoreEdge, Statistics
+from rankwise.distributed.sums import Edge, GramEdge, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
-from rankwise.rankers.streamed import HeldOut, feed
-from rankwise.runtime.threads import Lanes
+from rankwise.losses.problem import Part
+from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.least_squares import gram, path_selection
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.solvers.least_squares.stream_grams import StreamGrams
+from rankwise.solvers.least_squares.path_selection import part_scores
 from rankwise.streams.checked_stream import CheckedStream
-from rankwise.streams.query_cutting import QueryCutter, RowCutter, join_ids
+from rankwise.streams.cutter import Cutter, join_ids
+from rankwise.tuning.held_out import RunningMean, per_query
 from rankwise.typing import Float64Array
 
 
@@ -72,46 +74,25 @@ def partition_statistics(
     True
     """
     stream = CheckedStream(copy.deepcopy(job.ranker), as_stream(rows), like=job.problem.X)
-    steps = {QUERIES: _queries, MEASURES: _measures}
-    with Lanes(n_threads) as lanes:
-        return steps.get(job.stage, _sums)(job, number, stream, lanes)
-
-
-def _queries(job: Plan, number: int, stream: CheckedStream, lanes: Lanes) -> Statistics:
-    ids, n_samples = stream.queries()
-    return Statistics(
-        job.stage,
-        job.problem,
-        None,
-        [],
-        (Range(number, number),),
-        {number: ids},
-        n_samples=n_samples,
+    known = Statistics(job.stage, job.problem, job.measure, [], (Range(number, number),))
+    if job.stage == QUERIES:
+        ids, n_samples = stream.queries()
+        return replace(known, ids={number: ids}, n_samples=n_samples, has_qid=stream.has_qid)
+    seen: list[np.ndarray[Any, Any]] = []
+    with single_threaded_blas():
+        step = _measures if job.stage == MEASURES else _sums
+        totals, edges = step(job, _noting_ids(stream.chunks(), seen), n_threads)
+    ids = join_ids(seen)
+    return replace(
+        known,
+        totals=totals,
+        ranges=(Range(number, number, edges),),
+        ids={number: QueryGroups.from_qid(ids, len(ids)).ids},  # each once
+        fingerprints={number: stream.fingerprint},
+        n_samples=stream.n_samples,
+        graded=stream.graded,
         has_qid=stream.has_qid,
     )
-
-
-def _sums(job: Plan, number: int, stream: CheckedStream, lanes: Lanes) -> Statistics:
-    sums = StreamGrams(job.design.maps, job.n_folds, lanes, n_rows=0)
-    cutter: RowCutter | QueryCutter
-    if job.problem.graph == "pointwise":
-        cutter = RowCutter(job.problem, None if job.ids is None else job.folds, sums)
-    else:
-        cutter = QueryCutter(
-            job.problem,
-            job.folds,
-            sums,
-            chunk_rows=gram.CHUNK_ROWS,
-            giant_rows=gram.GIANT_ROWS,
-            edges=True,
-        )
-    ids: list[np.ndarray[Any, Any]] = []
-    feed(cutter, _noting_ids(stream.chunks(), ids))
-    totals: list[list[Any]] = list(sums.grams())
-    edges = tuple(Edge(query, fold, GramEdge(opened)) for query, fold, opened in sums.edges)
-    if job.problem.graph != "pointwise":
-        ids = [cutter.numbers.ids()]
-    return _statistics(job, number, stream, _distinct(ids), totals, edges)
 
 
 def _noting_ids(chunks: Iterator[FitData], ids: list[np.ndarray[Any, Any]]) -> Iterator[FitData]:
@@ -120,63 +101,52 @@ def _noting_ids(chunks: Iterator[FitData], ids: list[np.ndarray[Any, Any]]) -> I
         yield data
 
 
-def _distinct(parts: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """Ids in order of appearance, each once."""
-    ids = join_ids(parts) if parts else np.zeros(0, dtype=np.int64)
-    return QueryGroups.from_qid(ids, len(ids)).ids
-
-
-def _measures(job: Plan, number: int, stream: CheckedStream, lanes: Lanes) -> Statistics:
-    sink = _HeldOutParts(job, lanes)
-    cutter = QueryCutter(
+def _sums(
+    job: Plan, chunks: Iterator[FitData], n_threads: int | None
+) -> tuple[list[list[Any]], tuple[Edge, ...]]:
+    cutter = Cutter(
         job.problem,
         job.folds,
-        sink,
+        chunk_rows=gram.CHUNK_ROWS,
+        giant_rows=gram.GIANT_ROWS,
+        edges=(True, True),
+    )
+    maps = [(phi, job.problem.query_weight) for phi in job.design.maps]
+    of_maps = gram.accumulate(cutter.cut(chunks), maps, job.n_folds, n_rows=0, n_threads=n_threads)
+    edges = [
+        Edge(query, fold, GramEdge([sums.edges[place][2] for sums in of_maps]))
+        for place, (query, fold, _) in enumerate(of_maps[0].edges)
+    ]
+    return [sums.folds for sums in of_maps], tuple(edges)
+
+
+def _measures(
+    job: Plan, chunks: Iterator[FitData], n_threads: int | None
+) -> tuple[list[list[Any]], tuple[Edge, ...]]:
+    """Measures of whole queries, and the scores of the first and the last one."""
+    cutter = Cutter(
+        replace(job.problem, graph="all"),
+        job.folds,
         chunk_rows=path_selection.MEASURED_ROWS,
-        giant_rows=None,
-        edges=True,
-    )
-    feed(cutter, stream.chunks())
-    nothing = np.zeros(len(job.penalties))
-    totals = [[Measured(nothing + mean.sums, nothing + mean.counts) for mean in sink.means()]]
-    ids = cutter.numbers.ids()
-    return _statistics(job, number, stream, ids, totals, tuple(sink.edges))
-
-
-def _statistics(
-    job: Plan,
-    number: int,
-    stream: CheckedStream,
-    ids: np.ndarray[Any, Any],
-    totals: list[list[Any]],
-    edges: tuple[Edge, ...],
-) -> Statistics:
-    return Statistics(
-        job.stage,
-        job.problem,
-        job.measure,
-        totals,
-        (Range(number, number, edges),),
-        {number: ids},
-        {number: stream.fingerprint},
-        stream.n_samples,
-        stream.graded,
-        stream.has_qid,
+        edges=(True, True),
     )
 
+    def work(part: Part) -> tuple[Part, Float64Array, Float64Array]:
+        rows = part.take()
+        scores = part_scores(job.design, job.read_outs[part.fold], rows.X)
+        if part.query is None:
+            scores = per_query(job.measure, rows.y, scores, rows.groups)
+        return part, rows.y, scores
 
-class _HeldOutParts(HeldOut):
-    """Measures whole queries; keeps the scores of the first and the last one."""
-
-    def __init__(self, job: Plan, lanes: Lanes) -> None:
-        super().__init__(job.design, job.read_outs, job.measure, lanes)
-        self.edges: list[Edge] = []
-        self._parts: list[tuple[Float64Array, Float64Array]] = []
-
-    def piece(self, fold: int, rows: Problem) -> None:
-        self._parts.append((rows.y, self.scores(rows.X, fold)))
-
-    def close(self, fold: int, edge: Any) -> None:
-        y, scores = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
-        self.edges.append(Edge(edge, fold, ScoreEdge(y, scores)))
-        self._parts = []
+    means = [RunningMean() for _ in job.read_outs]
+    pieces: dict[tuple[Any, int], list[Any]] = defaultdict(list)
+    for part, y, values in thread_imap(work, cutter.cut(chunks), n_threads):
+        if part.query is None:
+            means[part.fold].add(values)
+        else:
+            pieces[part.query, part.fold].append((y, values))
+    edges = [
+        Edge(query, fold, ScoreEdge(*map(np.concatenate, zip(*parts, strict=True))))
+        for (query, fold), parts in pieces.items()
+    ]
+    return [means], tuple(edges)

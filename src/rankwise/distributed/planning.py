@@ -19,18 +19,19 @@ from sklearn.base import clone
 from rankwise.distributed.sums import Statistics
 from rankwise.features.nystroem_map import NystroemMap
 from rankwise.groups import QueryGroups
+from rankwise.losses.problem import Problem
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.closed_form import DEFAULT_FOLDS, ClosedFormRanker
+from rankwise.rankers.streamed import dealt_folds
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares import gram
 from rankwise.solvers.least_squares.design import Design
-from rankwise.solvers.least_squares.gram import Problem, total
+from rankwise.solvers.least_squares.gram import total
 from rankwise.solvers.least_squares.path_selection import PathFit, gram_coef, solve_folds
 from rankwise.streams.checked_stream import CheckedStream
-from rankwise.streams.query_cutting import join_ids
+from rankwise.streams.cutter import join_ids
 from rankwise.streams.row_stream import stream
-from rankwise.tuning.folds import query_folds
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Int64Array
 
@@ -181,16 +182,7 @@ def as_stream(rows: Any) -> Any:
 def _deal_folds(job: Plan, statistics: Statistics) -> Plan:
     statistics.closed()
     ids = statistics.query_ids()
-    if len(ids) < job.n_folds:
-        raise ValueError(
-            f"cv={job.n_folds} needs at least as many queries, got n_queries={len(ids)}. Give the "
-            "rows a qid, or lower cv."
-        )
-    fold_of = np.empty(len(ids), dtype=np.int64)
-    groups = QueryGroups(np.arange(len(ids) + 1), None, ids)
-    for fold, queries in enumerate(query_folds(groups, job.n_folds)):
-        fold_of[queries] = fold
-    return replace(job, stage=SUMS, ids=ids, fold_of=fold_of)
+    return replace(job, stage=SUMS, ids=ids, fold_of=dealt_folds(ids, job.n_folds))
 
 
 def _solve_sums(job: Plan, statistics: Statistics) -> Plan:
@@ -215,11 +207,8 @@ def _solve_sums(job: Plan, statistics: Statistics) -> Plan:
 
 def _choose(job: Plan, statistics: Statistics) -> Plan:
     assert job.path is not None
-    means = []
-    for measured in statistics.closed()[0]:
-        counts = np.maximum(measured.counts, 1)
-        means.append(np.where(measured.counts > 0, measured.sums / counts, np.nan))
-    return _finished(replace(job, path=replace(job.path, fold_scores=np.array(means))))
+    means = np.array([mean.value() for mean in statistics.closed()[0]])
+    return _finished(replace(job, path=replace(job.path, fold_scores=means)))
 
 
 def _finished(job: Plan) -> Plan:

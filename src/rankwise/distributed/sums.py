@@ -10,28 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from rankwise.groups import QueryGroups
+from rankwise.losses.problem import Problem
 from rankwise.metrics.measure import Measure
-from rankwise.solvers.least_squares.gram import Problem
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
-from rankwise.streams.query_cutting import QueryNumbers
-from rankwise.tuning.held_out import sums_defined
+from rankwise.streams.cutter import QueryNumbers
+from rankwise.tuning.held_out import RunningMean, per_query
 from rankwise.typing import Float64Array
-
-
-class EdgeSums(Protocol):
-    """Rows of a query that may go on: what its parts add up to, and what it counts when closed."""
-
-    def joined(self, other: Any) -> Any:
-        """The sums of these rows and of those that follow."""
-        ...
-
-    def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Any]:
-        """What the whole query adds to its fold's total, for each block map."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,27 +30,18 @@ class GramEdge:
     opened: list[OpenQuery]
 
     def joined(self, other: GramEdge) -> GramEdge:
+        """The sums of these rows and of those that follow."""
         both = []
         for mine, theirs in zip(self.opened, other.opened, strict=True):
             query = OpenQuery(mine.shift, mine.target_shift)
-            query.merge(mine)
-            query.merge(theirs)
+            query.merge_inplace(mine)
+            query.merge_inplace(theirs)
             both.append(query)
         return GramEdge(both)
 
     def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Gram]:
+        """What the whole query adds to its fold, for each block map."""
         return [query.gram(problem.graph, problem.query_weight) for query in self.opened]
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """Sum and number of the defined values of a measure, for each penalty; they add."""
-
-    sums: Float64Array
-    counts: Float64Array
-
-    def __add__(self, other: Measured) -> Measured:
-        return Measured(self.sums + other.sums, self.counts + other.counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +52,17 @@ class ScoreEdge:
     scores: Float64Array
 
     def joined(self, other: ScoreEdge) -> ScoreEdge:
+        """These rows and those that follow."""
         return ScoreEdge(
             np.concatenate([self.y, other.y]), np.concatenate([self.scores, other.scores])
         )
 
-    def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Measured]:
-        from rankwise.groups import QueryGroups
-        from rankwise.tuning.held_out import per_query
-
+    def closed(self, problem: Problem, measure: Measure | None) -> Sequence[RunningMean]:
+        """What the whole query adds to its fold."""
         assert measure is not None
-        values = per_query(measure, self.y, self.scores, QueryGroups.single(len(self.y)))
-        return [Measured(*sums_defined(values))]
+        mean = RunningMean()
+        mean.add(per_query(measure, self.y, self.scores, QueryGroups.single(len(self.y))))
+        return [mean]
 
 
 @dataclass(frozen=True, eq=False)

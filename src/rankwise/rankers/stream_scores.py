@@ -11,13 +11,14 @@ import numpy as np
 from rankwise.base import Ranker
 from rankwise.checks.rows import FitData, check_names, check_target, check_weight
 from rankwise.groups import QueryGroups
+from rankwise.losses.problem import Problem
 from rankwise.metrics import EvaluationResult, Measure, evaluate, parse
 from rankwise.metrics.default import RunningScore
 from rankwise.solvers.least_squares import path_selection
-from rankwise.solvers.least_squares.gram import Problem
 from rankwise.streams.checked_stream import grouped
-from rankwise.streams.query_cutting import QueryCutter, plain_id
-from rankwise.streams.row_stream import Chunk, RowStream
+from rankwise.streams.cutter import Cutter, plain_id
+from rankwise.streams.row_stream import RowStream
+from rankwise.streams.sources import Chunk
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
@@ -52,9 +53,11 @@ def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
 
 def score_stream(estimator: Any, rows: RowStream) -> float:
     """What ``score`` gives for all rows in memory, to rounding; one pass."""
-    sink = _Scores()
-    _feed(sink, estimator, rows, weighted=True)
-    return sink.score.value()
+    score = RunningScore()
+    for part in _cutter().cut(_scored(estimator, rows, weighted=True)):
+        queries = part.take()
+        score.add(queries.y, queries.X[:, 0], queries.groups, queries.sample_weight)
+    return score.value()
 
 
 def evaluate_stream(
@@ -102,51 +105,26 @@ def evaluate_stream(
     """
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
-    sink = _Values(list(parsed.values()))
-    cutter = _feed(sink, ranker, rows, weighted=False)
-    columns = zip(*sink.values, strict=True)
-    per_query = {spec: np.concatenate(parts) for spec, parts in zip(parsed, columns, strict=True)}
+    cutter, values = _cutter(), {spec: [] for spec in parsed}
+    for part in cutter.cut(_scored(ranker, rows, weighted=False)):
+        queries = part.take()
+        result = evaluate(queries.y, queries.X[:, 0], queries.groups, list(parsed.values()))
+        for spec, measure in parsed.items():
+            values[spec].append(result.per_query[str(measure)])
+    per_query = {spec: np.concatenate(parts) for spec, parts in values.items()}
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
     return EvaluationResult(means, per_query, cutter.numbers.ids(), parsed)
 
 
-class _Scores:
-    """Sink that takes the default score; scores are the rows' one column."""
-
-    def __init__(self) -> None:
-        self.score = RunningScore()
-
-    def chunk(self, fold: int, rows: Problem) -> None:
-        self.score.add(rows.y, rows.X[:, 0], rows.groups, rows.sample_weight)
-
-    def piece(self, fold: int, rows: Problem) -> None:
-        raise AssertionError("measures need whole queries")
-
-    close = piece
-
-
-class _Values(_Scores):
-    """Sink that keeps the values of some measures for every query."""
-
-    def __init__(self, measures: list[Measure]) -> None:
-        self._measures = measures
-        self.values: list[list[Float64Array]] = []
-
-    def chunk(self, fold: int, rows: Problem) -> None:
-        result = evaluate(rows.y, rows.X[:, 0], rows.groups, self._measures)
-        self.values.append([result.per_query[str(measure)] for measure in self._measures])
-
-
-def _feed(sink: Any, estimator: Any, rows: RowStream, *, weighted: bool) -> QueryCutter:
+def _cutter() -> Cutter:
+    """Cuts rows, whose one column is their score, into whole queries."""
     nothing = Problem(np.zeros((0, 1)), np.zeros(0), QueryGroups.single(0), None, "all")
-    cutter = QueryCutter(
-        nothing,
-        lambda ids, first: np.zeros(len(ids), dtype=np.int64),
-        sink,
-        chunk_rows=path_selection.MEASURED_ROWS,
-        giant_rows=None,
-    )
-    last = None
+    return Cutter(nothing, chunk_rows=path_selection.MEASURED_ROWS)
+
+
+def _scored(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitData]:
+    """Scores, labels and queries of each chunk."""
+    last = nothing = object()
     for chunk in rows:
         if not chunk.n_rows:
             continue
@@ -163,11 +141,9 @@ def _feed(sink: Any, estimator: Any, rows: RowStream, *, weighted: bool) -> Quer
                 continue
         data = grouped(FitData(scores[:, None], y, groups, weight), last)
         last = plain_id(data.groups.ids[-1])
-        cutter.add(data.X, data.y, data.sample_weight, data.groups)
-    cutter.finish()
-    if not cutter.numbers.n_queries:
+        yield data
+    if last is nothing:
         raise ValueError("the stream must have rows of positive weight to be measured, got none.")
-    return cutter
 
 
 def _predict(estimator: Any, chunk: Chunk) -> Any:

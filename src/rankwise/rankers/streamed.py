@@ -1,6 +1,6 @@
 """Closed forms of rows that need not fit in memory.
 
-The statistics of :mod:`rankwise.solvers.least_squares.stream_grams` take one pass; choosing by
+The statistics of :func:`rankwise.solvers.least_squares.gram.accumulate` take one pass; choosing by
 folds of queries takes one before it, which reads the query ids (folds depend on all of them), and
 one after it, which measures held-out queries under every penalty. Cuts, precision and order of all
 sums are those of rows in memory, and so are the bits of the result (to rounding where a query of
@@ -9,33 +9,32 @@ more than ``GIANT_ROWS`` rows counts pairs of different grades only).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
+from rankwise.losses.problem import Problem
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import Lanes
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
-from rankwise.solvers.least_squares.gram import BlockMap, Gram, Problem, is_precise, total
+from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate, is_precise, total
 from rankwise.solvers.least_squares.path_selection import (
     PathFit,
     gram_coef,
     held_out,
-    measure_blocks,
+    mean_measures,
     solve_folds,
 )
-from rankwise.solvers.least_squares.stream_grams import StreamGrams
 from rankwise.streams.checked_stream import CheckedStream, StreamData
-from rankwise.streams.query_cutting import QueryCutter, RowCutter
+from rankwise.streams.cutter import Cutter, Folds
 from rankwise.streams.row_stream import RowStream
 from rankwise.tuning.folds import query_folds
-from rankwise.tuning.held_out import RunningMean, sums_defined
 from rankwise.tuning.penalty import Penalties
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Int64Array
 
 
 def read_head(estimator: Any, rows: RowStream, y: Any, qid: Any, sample_weight: Any) -> FitData:
@@ -106,89 +105,10 @@ def _fit_cv(
     final, held, grams = solve_folds(draws, n_folds, problem, penalties, design.n_columns)
     dtype = np.float64 if is_precise(n_samples, design.n_columns) else data.X.dtype
     read_outs = [design.read_out(coefs, dtype) for coefs in held]
-    with Lanes() as lanes:
-        sink = HeldOut(design, read_outs, measure, lanes)
-        size = path_selection.MEASURED_ROWS
-        cutter = QueryCutter(problem, folds, sink, chunk_rows=size, giant_rows=None)
-        feed(cutter, stream.chunks())
-        values = np.array([mean.value() for mean in sink.means()])
+    whole = replace(problem, graph="all")  # a measure takes whole queries
+    cutter = Cutter(whole, folds, chunk_rows=path_selection.MEASURED_ROWS)
+    values = mean_measures(design, read_outs, cutter.cut(stream.chunks()), measure)
     return PathFit(final, values, grams)
-
-
-class HeldOut:
-    """Measures held-out queries under the solutions of their fold; a sink for the cutters."""
-
-    def __init__(
-        self, design: Design, read_outs: Sequence[Any], measure: Measure, lanes: Lanes
-    ) -> None:
-        self._design, self._read_outs, self._measure = design, read_outs, measure
-        self._lanes = lanes
-        self._sums: list[list[tuple[Float64Array, Float64Array]]] = [[] for _ in read_outs]
-        self._n_chunks = 0
-
-    def chunk(self, fold: int, rows: Problem) -> None:
-        """Measure whole queries."""
-        place = len(self._sums[fold])
-        nothing = np.zeros(0)
-        self._sums[fold].append((nothing, nothing))
-
-        def work() -> None:
-            size = path_selection.CHUNK_ROWS
-            blocks = (rows.X[lo : lo + size] for lo in range(0, len(rows.y), size))
-            values = measure_blocks(
-                self._design, self._read_outs[fold], blocks, rows.y, rows.groups, self._measure
-            )
-            self._sums[fold][place] = sums_defined(values)
-
-        self._lanes.put(self._n_chunks, work)
-        self._n_chunks += 1
-
-    def piece(self, fold: int, rows: Problem) -> None:
-        raise AssertionError("measures need whole queries")
-
-    def close(self, fold: int, edge: Any) -> None:
-        raise AssertionError("measures need whole queries")
-
-    def scores(self, X: Matrix, fold: int) -> Float64Array:
-        """Scores of rows for every penalty, shape (n_rows, n_C)."""
-        return self._design.scores(X, self._read_outs[fold])
-
-    def means(self) -> list[RunningMean]:
-        """Means of each fold for every penalty."""
-        self._lanes.wait()
-        means = []
-        for sums in self._sums:
-            means.append(RunningMean())
-            for part in sums:
-                means[-1].add_sums(*part)
-        return means
-
-
-Folds = Callable[[np.ndarray[Any, Any], int], Int64Array]
-
-
-def feed(
-    cutters: RowCutter | QueryCutter | Sequence[RowCutter | QueryCutter],
-    chunks: Iterable[FitData],
-) -> None:
-    """Give all rows to the cutters, a few at a time whatever the size of the chunks."""
-    all_cutters = cutters if isinstance(cutters, Sequence) else [cutters]
-    for data in chunks:
-        X, y, w, groups = data.X, data.y, data.sample_weight, data.groups
-        codes = np.repeat(np.arange(groups.n_queries), groups.sizes)
-        for lo in range(0, len(y), gram.CHUNK_ROWS):
-            rows = slice(lo, lo + gram.CHUNK_ROWS)
-            part = groups
-            if len(y) > gram.CHUNK_ROWS:
-                first, last = int(codes[rows][0]), int(codes[rows][-1])
-                sizes = np.bincount(codes[rows] - first)
-                part = QueryGroups(
-                    np.concatenate([[0], np.cumsum(sizes)]), None, groups.ids[first : last + 1]
-                )
-            for cutter in all_cutters:
-                cutter.add(X[rows], y[rows], None if w is None else w[rows], part)
-    for cutter in all_cutters:
-        cutter.finish()
 
 
 def stream_grams(
@@ -204,34 +124,15 @@ def stream_grams(
     Parameters
     ----------
     problems : sequence of Problem
-        Of the first rows: their pair graphs and weights count.
+        Of the first rows, of one pair graph: that and their query weights count.
     n_rows : int or None
         Number of all rows, where it is known.
     """
-    with Lanes() as lanes:
-        cutters: list[RowCutter | QueryCutter] = []
-        sums = []
-        for problem in problems:
-            sums.append(StreamGrams(maps, n_folds, lanes, n_rows))
-            if problem.graph == "pointwise":
-                cutters.append(RowCutter(problem, folds, sums[-1]))
-                continue
-            cutters.append(
-                QueryCutter(
-                    problem,
-                    folds or one_fold,
-                    sums[-1],
-                    chunk_rows=gram.CHUNK_ROWS,
-                    giant_rows=gram.GIANT_ROWS,
-                )
-            )
-        feed(cutters, chunks)
-        return [part.grams() for part in sums]
-
-
-def one_fold(ids: np.ndarray[Any, Any], first: int) -> Int64Array:
-    """Every query in fold 0."""
-    return np.zeros(len(ids), dtype=np.int64)
+    cutter = Cutter(problems[0], folds, chunk_rows=gram.CHUNK_ROWS, giant_rows=gram.GIANT_ROWS)
+    columns = [(phi, problem.query_weight) for problem in problems for phi in maps]
+    sums = accumulate(cutter.cut(chunks), columns, n_folds, n_rows=n_rows)
+    grams = [of_map.folds for of_map in sums]
+    return [grams[lo : lo + len(maps)] for lo in range(0, len(grams), len(maps))]
 
 
 def _draw_grams(
@@ -257,17 +158,29 @@ def stream_folds(stream: CheckedStream, n_folds: int, seed: int | None = None) -
         When there are fewer queries than folds.
     """
     ids, n_samples = stream.queries()
+    return _by_number(ids, dealt_folds(ids, n_folds, seed)), n_samples
+
+
+def dealt_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None) -> Int64Array:
+    """Fold of each of the queries.
+
+    Raises
+    ------
+    ValueError
+        When there are fewer queries than folds.
+    """
     if len(ids) < n_folds:
         raise ValueError(
-            f"cv={n_folds} needs at least as many queries in a stream, got n_queries={len(ids)}. "
-            "Give the stream a qid, lower cv, or choose the penalty on a sample in memory."
+            f"cv={n_folds} needs at least as many queries in a stream or in partitions, got "
+            f"n_queries={len(ids)}. Give the rows a qid, lower cv, or choose the penalty on a "
+            "sample in memory."
         )
     groups = QueryGroups(np.arange(len(ids) + 1), None, ids)
     fold_of = np.empty(len(ids), dtype=np.int64)
     dealt = query_folds(groups, n_folds) if seed is None else query_folds(groups, n_folds, seed)
     for fold, queries in enumerate(dealt):
         fold_of[queries] = fold
-    return _by_number(ids, fold_of), n_samples
+    return fold_of
 
 
 def check_rereadable(rows: RowStream, name: str, value: Any) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import lru_cache
@@ -87,9 +87,11 @@ if hasattr(os, "register_at_fork"):  # threads do not survive a fork
 
 
 def thread_imap(
-    func: Callable[[T], R], items: Sequence[T], n_threads: int | None = None
-) -> Iterator[R]:
+    func: Callable[[T], R], items: Iterable[T], n_threads: int | None = None
+) -> Generator[R, None, None]:
     """Like :func:`thread_map`, yielding results in order with few of them alive at a time.
+
+    Items may come from a generator: it is asked for the next ones while others are worked on.
 
     BLAS runs on one thread inside the workers, so that workers and BLAS do not fight for cores
     and results have the same bits for any number of workers. Small work passes ``n_threads=1``
@@ -100,7 +102,8 @@ def thread_imap(
             yield func(item)
         return
     n_threads = available_threads() if n_threads is None else n_threads
-    n_threads = max(1, min(n_threads, len(items)))
+    if isinstance(items, Sized):
+        n_threads = max(1, min(n_threads, len(items)))
     with single_threaded_blas(), ThreadPoolExecutor(n_threads) as pool:
         pending: deque[Future[R]] = deque()
         for item in items:
@@ -109,50 +112,6 @@ def thread_imap(
             pending.append(pool.submit(copy_context().run, func, item))
         while pending:
             yield pending.popleft().result()
-
-
-class Lanes:
-    """Work in lanes: what is put into one lane runs in that order, lanes run side by side.
-
-    For work that arrives while it is done: the caller goes on until a few pieces per thread wait.
-    BLAS runs on one thread. Use as a context, which waits for all work, or drops what has not
-    begun where the body has failed.
-    """
-
-    def __init__(self, n_threads: int | None = None) -> None:
-        self.n_threads = available_threads() if n_threads is None else n_threads
-        self._pools: list[ThreadPoolExecutor] = []
-        self._pending: deque[Future[None]] = deque()
-
-    def __enter__(self) -> Lanes:
-        _SINGLE_THREADED_BLAS.__enter__()
-        if self.n_threads > 1:
-            self._pools = [ThreadPoolExecutor(1) for _ in range(self.n_threads)]
-        return self
-
-    def put(self, lane: int, work: Callable[[], None]) -> None:
-        """Run ``work`` after all that was put into the lane before; raises what failed before."""
-        if not self._pools:
-            work()
-            return
-        while len(self._pending) > 2 * self.n_threads:
-            self._pending.popleft().result()
-        pool = self._pools[lane % self.n_threads]
-        self._pending.append(pool.submit(copy_context().run, work))
-
-    def wait(self) -> None:
-        """Wait for all work; raises the first failure."""
-        while self._pending:
-            self._pending.popleft().result()
-
-    def __exit__(self, kind: type[BaseException] | None, *exc: object) -> None:
-        try:
-            if kind is None:
-                self.wait()
-        finally:
-            for pool in self._pools:
-                pool.shutdown(cancel_futures=True)
-            _SINGLE_THREADED_BLAS.__exit__()
 
 
 class _SingleThreadedBlas:

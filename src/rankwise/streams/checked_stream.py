@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -12,9 +12,11 @@ from scipy import sparse
 from rankwise.checks.row_hash import LeastRows
 from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
+from rankwise.losses.problem import Problem
 from rankwise.metrics.default import default_score_name, is_graded
-from rankwise.streams.query_cutting import QueryNumbers, join_ids, join_rows, plain_id
-from rankwise.streams.row_stream import Chunk, RowStream
+from rankwise.streams.cutter import QueryNumbers, join_ids, join_rows, plain_id
+from rankwise.streams.row_stream import RowStream
+from rankwise.streams.sources import Chunk
 from rankwise.typing import Int64Array, Matrix
 
 _NO_ROW = "sample_weight must not be all zero: no row is left to fit."
@@ -221,7 +223,10 @@ def _join(parts: list[FitData], most: int | None = None) -> FitData:
     return FitData(join_rows(X), y, QueryGroups.from_qid(ids, len(y)), weight)
 
 
-def grouped(data: FitData, last: Any) -> FitData:
+Rows = TypeVar("Rows", FitData, Problem)
+
+
+def grouped(data: Rows, last: Any) -> Rows:
     """The rows query by query: first the one that goes on, at the end that of the last row."""
     groups = data.groups
     queries = _order_of_queries(groups, last)
@@ -229,7 +234,7 @@ def grouped(data: FitData, last: Any) -> FitData:
         return data
     rows, grouped = groups.subset(queries)
     weight = None if data.sample_weight is None else data.sample_weight[rows]
-    return FitData(data.X[rows], data.y[rows], grouped, weight)
+    return replace(data, X=data.X[rows], y=data.y[rows], groups=grouped, sample_weight=weight)
 
 
 def _order_of_queries(groups: QueryGroups, last: Any) -> Int64Array:

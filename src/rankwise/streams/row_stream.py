@@ -9,63 +9,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.table import Columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
-from rankwise.typing import FrameLike
+from rankwise.streams.sources import Chunk, InMemory, Once, ParquetFiles, Repeated, Source
 
 # Rows read at a time where the source leaves it open.
 CHUNK_ROWS = 1 << 14
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Some rows of a stream, not yet checked.
-
-    Attributes
-    ----------
-    X : array-like, CSR or frame of shape (n_rows, n_features)
-    y, qid, sample_weight : array-like of shape (n_rows,), or None
-    feature_names : list of str, or None
-        Where X is an array of columns with known names.
-    """
-
-    X: FrameLike
-    y: Any = None
-    qid: Any = None
-    sample_weight: Any = None
-    feature_names: list[str] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
-
-
-class Source(Protocol):
-    """Where chunks come from."""
-
-    @property
-    def n_samples(self) -> int | None:
-        """Number of rows; None where only reading tells."""
-        ...
-
-    @property
-    def reiterable(self) -> bool:
-        """Whether it can be read again."""
-        ...
-
-    def chunks(self) -> Iterator[Chunk]:
-        """All chunks, from the start."""
-        ...
-
-    def keys(self) -> Iterator[Chunk]:
-        """The same chunks; ``X`` may be left out (an array without columns)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,24 +142,23 @@ def stream(
     >>> ranker.score(rows) > 0.9
     True
     """
-    from rankwise.streams import sources
-
     if not isinstance(chunk_rows, int) or chunk_rows < 1:
         raise ValueError(f"chunk_rows must be an integer >= 1, got {chunk_rows!r}.")
     if isinstance(source, RowStream):
         return source
     if isinstance(source, RankingData):
-        return RowStream(sources.InMemory(source, chunk_rows))
-    roles = (label, qid, sample_weight, features, dtype)
+        return RowStream(InMemory(source, chunk_rows))
+    roles = {"label": label, "qid": qid, "doc_id": False, "sample_weight": sample_weight}
+    columns = partial(Columns.of, **roles, features=features)
     if _is_path(source):
-        found = sources.ParquetFiles.find(source, *roles, chunk_rows, max_decompressed_bytes)
+        found = ParquetFiles.find(source, columns, dtype, chunk_rows, max_decompressed_bytes)
         return RowStream(found)
     if isinstance(source, Iterator):
-        return RowStream(sources.Once(source, *roles, n_samples))
+        return RowStream(Once(lambda: source, columns, dtype, n_samples))
     if isinstance(source, Callable):
-        return RowStream(sources.Repeated(source, *roles, n_samples))
+        return RowStream(Repeated(source, columns, dtype, n_samples))
     if isinstance(source, Iterable) and not isinstance(source, np.ndarray):
-        return RowStream(sources.Repeated(source.__iter__, *roles, n_samples))
+        return RowStream(Repeated(source.__iter__, columns, dtype, n_samples))
     raise TypeError(
         f"source must be a path of Parquet files, a RankingData, an iterable of chunks or a "
         f"callable that returns one, got {type(source).__name__}. Rows in memory go into fit as "

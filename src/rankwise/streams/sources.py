@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals as nw
 import numpy as np
@@ -16,13 +16,61 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.table import (
     PARQUET,
     Columns,
-    Role,
     check_row_groups,
     column_names,
     open_parquet,
 )
 from rankwise.datasets.readers.textfiles import find_files
-from rankwise.streams.row_stream import Chunk
+from rankwise.typing import FrameLike
+
+# Which column of a table with the given columns is what.
+Roles = Callable[[list[str]], Columns]
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows of a stream, not yet checked.
+
+    Attributes
+    ----------
+    X : array-like, CSR or frame of shape (n_rows, n_features)
+    y, qid, sample_weight : array-like of shape (n_rows,), or None
+    feature_names : list of str, or None
+        Where X is an array of columns with known names.
+    """
+
+    X: FrameLike
+    y: Any = None
+    qid: Any = None
+    sample_weight: Any = None
+    feature_names: list[str] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+
+
+class Source(Protocol):
+    """Where chunks come from."""
+
+    @property
+    def n_samples(self) -> int | None:
+        """Number of rows; None where only reading tells."""
+        ...
+
+    @property
+    def reiterable(self) -> bool:
+        """Whether it can be read again."""
+        ...
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks, from the start."""
+        ...
+
+    def keys(self) -> Iterator[Chunk]:
+        """The same chunks; ``X`` may be left out (an array without columns)."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,10 +129,7 @@ class ParquetFiles:
     def find(
         cls,
         source: Any,
-        label: Role,
-        qid: Role,
-        sample_weight: Role,
-        features: Sequence[str] | None,
+        roles: Roles,
         dtype: DTypeLike,
         chunk_rows: int,
         max_decompressed_bytes: int,
@@ -106,7 +151,7 @@ class ParquetFiles:
                 names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
             try:
                 if columns is None:
-                    columns = Columns.of(names, label, qid, False, sample_weight, features)
+                    columns = roles(names)
                 missing = sorted({*columns.names()} - {*names})
                 if missing:
                     raise ValueError(
@@ -182,10 +227,7 @@ class Repeated:
     """Chunks of a callable that gives an iterable each time."""
 
     make: Callable[[], Iterable[Any]]
-    label: Role
-    qid: Role
-    sample_weight: Role
-    features: Sequence[str] | None
+    roles: Roles
     dtype: DTypeLike
     n_samples: int | None = None
     reiterable = True
@@ -198,10 +240,7 @@ class Repeated:
                 continue
             table = nw.from_native(item, eager_only=True)
             if columns is None:
-                names = [str(column) for column in table.columns]
-                columns = Columns.of(
-                    names, self.label, self.qid, False, self.sample_weight, self.features
-                )
+                columns = self.roles([str(column) for column in table.columns])
             try:
                 yield Chunk(*columns.read(table, self.dtype), columns.features)
             except ValueError as error:
@@ -212,16 +251,9 @@ class Repeated:
 
 
 @dataclass(frozen=True, eq=False)
-class Once:
+class Once(Repeated):
     """Chunks of an iterator, which can be read once."""
 
-    iterator: Iterator[Any]
-    label: Role
-    qid: Role
-    sample_weight: Role
-    features: Sequence[str] | None
-    dtype: DTypeLike
-    n_samples: int | None = None
     used: list[bool] = field(default_factory=list)
     reiterable = False
 
@@ -232,11 +264,7 @@ class Once:
                 "iterator each time: stream(make_chunks)."
             )
         self.used.append(True)
-        roles = (self.label, self.qid, self.sample_weight, self.features, self.dtype)
-        return Repeated(lambda: self.iterator, *roles).chunks()
-
-    def keys(self) -> Iterator[Chunk]:
-        return self.chunks()
+        return super().chunks()
 
 
 def _is_frame(item: Any) -> bool:

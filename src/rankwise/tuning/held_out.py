@@ -29,23 +29,19 @@ class RunningMean:
 
     def add(self, values: Float64Array) -> None:
         """Add a part of shape (n_values, n_columns)."""
-        self.add_sums(*sums_defined(values))
+        defined = ~np.isnan(values)
+        self.sums = self.sums + np.where(defined, values, 0.0).sum(axis=0)
+        self.counts = self.counts + defined.sum(axis=0)
 
-    def add_sums(self, sums: Float64Array, counts: Float64Array) -> None:
-        """Add a part of which :func:`sums_defined` has been taken."""
-        self.sums = self.sums + sums
-        self.counts = self.counts + counts
+    def __add__(self, other: RunningMean) -> RunningMean:
+        both = RunningMean()
+        both.sums, both.counts = self.sums + other.sums, self.counts + other.counts
+        return both
 
     def value(self) -> Float64Array:
         """The mean so far, shape (n_columns,)."""
         counts = np.asarray(self.counts)
         return np.where(counts > 0, self.sums / np.maximum(counts, 1), np.nan)
-
-
-def sums_defined(values: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Sum and number of each column over what is not NaN."""
-    defined = ~np.isnan(values)
-    return np.where(defined, values, 0.0).sum(axis=0), defined.sum(axis=0)
 
 
 def mean_defined(values: Float64Array) -> Float64Array:

@@ -4,29 +4,27 @@ They add over queries: over chunks, over folds (cross-validation needs only the 
 total and a fold), over ``partial_fit`` calls and over workers. No N x N matrix and no list of
 pairs is formed; memory does not depend on the number of rows.
 
-Complexity: O(N p^2) for N rows and p columns, p^2 numbers per fold and thread.
+Rows in memory, of streams, of batches and of workers come as parts
+(:meth:`rankwise.losses.problem.Problem.parts`, :class:`rankwise.streams.cutter.Cutter`) to
+:func:`accumulate`. Parts are multiplied on all cores and added in their order: rows that arrive in
+pieces give the same bits as rows in memory, on any number of threads.
+
+Complexity: O(N p^2) for N rows and p columns; p^2 numbers per fold, and two per thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 
-from rankwise.groups import QueryGroups
-from rankwise.losses.laplacian import LaplacianFactor, laplacian_factor
-from rankwise.runtime.threads import query_chunks, thread_imap
-from rankwise.solvers.least_squares.statistics import (
-    Gram,
-    GramSum,
-    OpenQuery,
-    ordered_pairs,
-    query_factor,
-)
+from rankwise.losses.problem import Part, Problem, query_factor
+from rankwise.runtime.threads import thread_imap
+from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
 # Rows per BLAS call: two to four thousand is the fast range (benchmarks/bench_closed_form.py).
@@ -35,9 +33,6 @@ CHUNK_ROWS = 3000
 GIANT_ROWS = 4 * CHUNK_ROWS
 # Products of float32 blocks are formed in float64 while that costs less than about a second.
 PRECISE_FLOPS = 5e10
-# Chunks are dealt to this many sums whatever the number of threads: same bits for any of them, and
-# for rows that arrive in any pieces.
-N_LANES = 10
 
 
 class BlockMap(Protocol):
@@ -51,59 +46,125 @@ class BlockMap(Protocol):
     def rows(self, X: Matrix) -> Any: ...
 
 
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """Rows, queries and pair graph of a squared ranking loss; y and weights in input order.
+class GramSums:
+    """Sums of one block map under one weighting of the queries.
 
     Attributes
     ----------
-    graph : {"all", "distinct", "pointwise"}
-    query_weight : {"pair", "document", "query"}
-    intercept : bool
-        Whether a pointwise loss has an unpenalised intercept.
+    folds : list of Gram
+        Of each fold, without the edges.
+    edges : list of (query, fold, OpenQuery)
+        Queries of which more rows may be elsewhere.
     """
 
-    X: Matrix
-    y: Float64Array
-    groups: QueryGroups
-    sample_weight: Float64Array | None
-    graph: str
-    query_weight: str = "pair"
-    intercept: bool = False
+    def __init__(self, phi: BlockMap, query_weight: str, n_folds: int, precise: bool) -> None:
+        self.phi, self.p, self.precise = phi, phi.n_features_out, precise
+        self.folds = [Gram.zeros(self.p) for _ in range(n_folds)]
+        self.edges: list[tuple[Any, int, OpenQuery]] = []
+        self._query_weight = query_weight
+        self._large: dict[int, Gram] = {}
+        self._opened: dict[Any, OpenQuery] = {}
+        self._last: tuple[Part, str] | None = None
 
-    def factor(self, rows: Int64Array, groups: QueryGroups) -> LaplacianFactor:
-        """Laplacian factor of the given rows, which are sorted by ``groups``."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return laplacian_factor(
-            groups, self.y[rows], weight, graph=self.graph, query_weight=self.query_weight
-        )
+    def tasks(self, part: Part) -> Iterator[Callable[[], Callable[[], None]]]:
+        """What to do with the rows on any thread; it returns what adds the result, in order."""
+        if part.query is None:
+            yield lambda: self._whole(part)
+            return
+        rows = part.take()
+        if part.query not in self._opened:
+            self._opened[part.query] = OpenQuery.about(self.phi(rows.X), rows.y)
+        if rows.graph == "all":
+            yield lambda: self._piece(part, rows, 0.0)
+            return
+        for grade in np.unique(rows.y).tolist():
+            of_grade = rows.piece(np.flatnonzero(rows.y == grade))
+            yield lambda grade=grade, of_grade=of_grade: self._piece(part, of_grade, grade)
 
-    def pairs(self) -> float:
-        """Weight of all ordered pairs, ``sum_q c_q W_q^2``."""
-        weight = np.ones(self.X.shape[0]) if self.sample_weight is None else self.sample_weight
-        totals = np.bincount(self.groups.codes(), weights=weight, minlength=self.groups.n_queries)
-        return ordered_pairs(totals, self.query_weight)
+    def close(self) -> GramSums:
+        """Finish the large query at hand: into its fold, or, for an edge, to :attr:`edges`."""
+        if self._last is not None:
+            part, graph = self._last
+            opened, self._last = self._opened.pop(part.query), None
+            if part.is_edge:
+                self.edges.append((part.query, part.fold, opened))
+            else:
+                gram = opened.gram(graph, self._query_weight)
+                self._large.setdefault(part.fold, Gram.zeros(self.p)).add_inplace(gram)
+        return self
 
-    def piece(self, rows: Int64Array, groups: QueryGroups | None) -> Problem:
-        """Some rows of known groups (None: of one query), a view where they are consecutive."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        groups = QueryGroups.single(len(rows)) if groups is None else groups
-        return replace(
-            self, X=_rows(self.X, rows), y=self.y[rows], groups=groups, sample_weight=weight
-        )
+    def finish(self) -> GramSums:
+        """Finish all queries."""
+        self.close()
+        for fold, large in self._large.items():
+            large.add_inplace(self.folds[fold])
+            self.folds[fold] = large
+        return self
 
-    def subset(self, rows: Int64Array) -> Problem:
-        """The problem on some of the rows."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return Problem(
-            self.X[rows],
-            self.y[rows],
-            self.groups.take(rows),
-            weight,
-            self.graph,
-            self.query_weight,
-            self.intercept,
-        )
+    def _whole(self, part: Part) -> Callable[[], None]:
+        rows = replace(part.take(), query_weight=self._query_weight)
+        gram = Gram.of_queries(self._block(rows.X, self.precise), rows)
+        return lambda: self.folds[part.fold].add_inplace(gram)
+
+    def _piece(self, part: Part, rows: Problem, grade: float) -> Callable[[], None]:
+        opened = self._opened[part.query]
+        block = self._block(rows.X, self.precise or rows.graph == "distinct")
+        gram = opened.rows_gram(block, rows.y, rows.sample_weight)
+
+        def add() -> None:
+            if self._last is not None and self._last[0].query != part.query:
+                self.close()
+            self._last = part, rows.graph
+            opened.add_inplace(grade, gram)
+
+        return add
+
+    def _block(self, X: Matrix, precise: bool) -> FloatArray:
+        block = self.phi(X)
+        return block.astype(np.float64, copy=False) if precise else block
+
+
+def accumulate(
+    parts: Iterable[Part],
+    maps: Sequence[tuple[BlockMap, str]],
+    n_folds: int = 1,
+    *,
+    n_rows: int | None,
+    n_threads: int | None = None,
+) -> list[GramSums]:
+    """Statistics of all rows for each block map and weighting of the queries; one pass.
+
+    Parameters
+    ----------
+    parts : iterable of Part
+    maps : sequence of (block map, query weight)
+    n_rows : int or None
+        Number of all rows, which decides the precision of float32 blocks. Where nobody knows it,
+        the first ones are multiplied in both precisions, until one of the sums is the right one:
+        ``PRECISE_FLOPS`` multiplications more, once.
+    """
+    found = [
+        [GramSums(phi, weight, n_folds, precise) for precise in _precisions(n_rows, phi)]
+        for phi, weight in maps
+    ]
+
+    def tasks() -> Iterator[Callable[[], Callable[[], None]]]:
+        n_seen = 0
+        for part in parts:
+            for both in found:
+                phi = both[0].phi
+                if len(both) > 1 and not n_seen and phi(part.take().X[:1]).dtype == np.float64:
+                    del both[1]
+                if len(both) > 1 and not is_precise(n_seen + part.n_rows, both[0].p):
+                    del both[0]
+                for one in both:
+                    yield from one.tasks(part)
+            n_seen += part.n_rows
+
+    with closing(thread_imap(lambda task: task(), tasks(), n_threads)) as results:
+        for add in results:
+            add()
+    return [both[0].finish() for both in found]
 
 
 def fold_grams(
@@ -122,40 +183,25 @@ def fold_grams(
     Notes
     -----
     Float32 blocks are multiplied in float32 and accumulated in float64 once the work exceeds
-    ``PRECISE_FLOPS``; below, they are centred and multiplied in float64. Which rows share a block,
-    and the order of all sums, depend on the rows' places alone: rows that arrive in pieces give
-    the same bits (:mod:`rankwise.solvers.least_squares.stream_grams`).
+    ``PRECISE_FLOPS``; below, they are centred and multiplied in float64.
     """
-    p = phi.n_features_out
-    if query_folds is None:
-        query_folds = [np.arange(problem.groups.n_queries)]
-    lanes, precise = n_lanes(len(query_folds)), is_precise(problem.X.shape[0], p)
-    grams = [Gram.zeros(p) for _ in query_folds]
-    units: list[tuple[int, Callable[[], Gram]]] = []
-    for fold, queries in enumerate(query_folds):
-        if problem.graph == "pointwise":  # queries do not matter: cut anywhere
-            rows = np.sort(problem.groups.rows(queries))
-            groups = QueryGroups.from_sizes(_equal_sizes(len(rows), CHUNK_ROWS))
-        else:
-            giant = problem.groups.sizes[queries] > GIANT_ROWS
-            for query in queries[giant].tolist():
-                grams[fold] = grams[fold] + _giant_gram(problem, phi, query, lanes, precise)
-            rows, groups = problem.groups.subset(queries[~giant])
-        chunks = query_chunks(groups.indptr, CHUNK_ROWS)
-        for lane in range(min(lanes, len(chunks))):
-            part = chunks[lane::lanes]
-            units.append((fold, _unit(problem, phi, rows, groups, part, precise)))
-    n_threads = None if problem.X.shape[0] * p > 1e6 else 1
-    folds = iter([fold for fold, _ in units])
-    for gram in thread_imap(lambda unit: unit[1](), units, n_threads):
-        fold = next(folds)
-        grams[fold] = grams[fold] + gram
-    return grams
-
-
-def n_lanes(n_folds: int) -> int:
-    """Sums that the chunks of each fold are dealt to in turn."""
-    return max(1, N_LANES // n_folds)
+    n_rows, groups = problem.X.shape[0], problem.groups
+    folds = [np.arange(groups.n_queries)] if query_folds is None else list(query_folds)
+    giants: list[tuple[int, int]] = []
+    if problem.graph == "distinct":
+        giant = groups.sizes > GIANT_ROWS
+        giants = [(fold, q) for fold, some in enumerate(folds) for q in some[giant[some]].tolist()]
+        folds = [queries[~giant[queries]] for queries in folds]
+    sums = accumulate(
+        problem.parts(folds, CHUNK_ROWS, GIANT_ROWS),
+        [(phi, problem.query_weight)],
+        len(folds),
+        n_rows=n_rows,
+        n_threads=None if n_rows * phi.n_features_out > 1e6 else 1,
+    )[0]
+    for fold, query in giants:
+        sums.folds[fold].add_inplace(_giant_distinct_gram(problem, phi, query))
+    return sums.folds
 
 
 def is_precise(n_rows: int, p: int) -> bool:
@@ -168,159 +214,48 @@ def total(grams: Sequence[Gram]) -> Gram:
     return reduce(Gram.__add__, grams)
 
 
-def add_chunk(
-    sum_: GramSum, chunk: Problem, phi: BlockMap, *, precise: bool, product: FloatArray | None
-) -> FloatArray:
-    """Add whole queries, given in group order; returns scratch space for the next call."""
-    p = phi.n_features_out
-    block = phi(chunk.X)
-    if precise:
-        block = block.astype(np.float64, copy=False)
-    factor = laplacian_factor(
-        chunk.groups,
-        chunk.y,
-        chunk.sample_weight,
-        graph=chunk.graph,
-        query_weight=chunk.query_weight,
-    )
-    totals = np.diff(np.concatenate([[0.0], np.cumsum(factor.weight)])[chunk.groups.indptr])
-    sum_.pairs += ordered_pairs(totals, chunk.query_weight)
-    if chunk.graph == "pointwise":
-        sum_.add_sums(block, chunk.y, factor.weight)
-    block = factor.apply(block, 0, chunk.groups.n_queries)
-    target = factor.apply(chunk.y[:, None].copy(), 0, chunk.groups.n_queries)[:, 0]
-    if product is None or product.dtype != block.dtype or len(product) != p:
-        product = np.empty((p, p), dtype=block.dtype)
-    sum_.add_block(block, target, product)
-    return product
-
-
-def _unit(
-    problem: Problem,
-    phi: BlockMap,
-    rows: Int64Array,
-    groups: QueryGroups,
-    chunks: Sequence[tuple[int, int]],
-    precise: bool,
-) -> Callable[[], Gram]:
-    """The work of one lane: statistics of some chunks of the rows of one fold."""
-
-    def work() -> Gram:
-        p = phi.n_features_out
-        sum_, product = GramSum(p), None
-        for first, last in chunks:
-            lo, hi = groups.indptr[first], groups.indptr[last]
-            chunk = problem.piece(
-                rows[lo:hi],
-                QueryGroups(groups.indptr[first : last + 1] - lo, None, groups.ids[first:last]),
-            )
-            product = add_chunk(sum_, chunk, phi, precise=precise, product=product)
-        return sum_.gram()
-
-    return work
-
-
-def _giant_gram(problem: Problem, phi: BlockMap, query: int, lanes: int, precise: bool) -> Gram:
-    """Statistics of one large query, in pieces."""
-    if problem.graph == "distinct":
-        return _giant_distinct_gram(problem, phi, query)
-    rows = problem.groups.rows(query)
-    starts = range(0, len(rows), CHUNK_ROWS)
-    piece = problem.piece(rows[:CHUNK_ROWS], None)
-    opened = OpenQuery.about(phi(piece.X), piece.y)
-
-    def work(lane: int) -> OpenQuery:
-        part, product = OpenQuery(opened.shift, opened.target_shift), None
-        for lo in starts[lane::lanes]:
-            piece = problem.piece(rows[lo : lo + CHUNK_ROWS], None)
-            product = add_piece(part, piece, phi, precise=precise, product=product)
-        return part
-
-    for part in thread_imap(work, range(min(lanes, len(starts)))):
-        opened.merge(part)
-    return opened.gram(problem.graph, problem.query_weight)
-
-
-def add_piece(
-    opened: OpenQuery, piece: Problem, phi: BlockMap, *, precise: bool, product: FloatArray | None
-) -> FloatArray:
-    """Add rows of one query; returns scratch space for the next call."""
-    p = phi.n_features_out
-    block = phi(piece.X)
-    if precise:
-        block = block.astype(np.float64, copy=False)
-    if product is None or product.dtype != block.dtype or len(product) != p:
-        product = np.empty((p, p), dtype=block.dtype)
-    opened.add(block, piece.y, piece.sample_weight, graph=piece.graph, product=product)
-    return product
+def _precisions(n_rows: int | None, phi: BlockMap) -> list[bool]:
+    return [True, False] if n_rows is None else [is_precise(n_rows, phi.n_features_out)]
 
 
 def _giant_distinct_gram(problem: Problem, phi: BlockMap, query: int) -> Gram:
-    """Statistics of one large query over pairs of different grades; products in float64.
+    """Statistics of one large query over pairs of different grades, all at hand; in float64.
 
-    ``L 1 = 0``, so any shift of the columns is allowed; the mean of the first piece keeps the
-    subtraction of the rank-one terms at the end from cancelling.
+    The weights of the grades are known: one matrix for all of them, and p numbers for each.
     """
-    p = phi.n_features_out
     rows = problem.groups.rows(query)
-    factor = problem.factor(rows, QueryGroups.single(len(rows)))
-    weight = float(factor.weight.sum())
+    rows = rows[np.argsort(problem.y[rows], kind="stable")]
+    y, p = problem.y[rows], phi.n_features_out
+    w = np.ones(len(y)) if problem.sample_weight is None else problem.sample_weight[rows]
+    grade = np.unique(y, return_inverse=True)[1]
+    of_grade, weight = np.bincount(grade, w), float(w.sum())
+    scale = np.sqrt(w * (weight - of_grade[grade]))
+
+    def columns(lo: int) -> Float64Array:
+        part = slice(lo, lo + CHUNK_ROWS)
+        return np.column_stack([phi(problem.piece(rows[part]).X), y[part]])
+
+    shift = columns(0).mean(axis=0)
+
+    def work(lo: int) -> tuple[Int64Array, Float64Array, Float64Array]:
+        part, z = slice(lo, lo + CHUNK_ROWS), columns(lo)
+        z -= shift
+        first = np.flatnonzero(np.diff(grade[part], prepend=-1))
+        sums = np.add.reduceat(z * w[part, None], first, axis=0)
+        z *= scale[part, None]
+        return grade[part][first], sums, z.T @ z
+
+    matrix, sums = np.zeros((p + 1, p + 1)), np.zeros((len(of_grade), p + 1))
+    for grades, part_sums, product in thread_imap(work, range(0, len(y), CHUNK_ROWS)):
+        sums[grades] += part_sums
+        matrix += product
+    s = sums.sum(axis=0)
+    matrix += sums.T @ sums - np.outer(s, s)
     c = query_factor(weight, problem.query_weight)
-    starts = range(0, len(rows), CHUNK_ROWS)
-    shift = phi(_rows(problem.X, rows[:CHUNK_ROWS])).mean(axis=0, dtype=np.float64)
-    y_shift = problem.y[rows].mean()
-    segment_of = np.full(len(rows), -1)
-    segment_of[factor.tied_rows] = np.repeat(
-        np.arange(len(factor.tied_scale)), np.diff(factor.tied_indptr)
+    return replace(
+        Gram.zeros(p),
+        matrix=c * matrix[:p, :p],
+        rhs=c * matrix[:p, p],
+        target_norm=float(c * matrix[p, p]),
+        pairs=c * weight**2,
     )
-    n_segments, lanes = len(factor.tied_scale), min(N_LANES, len(starts))
-
-    def work(lane: int) -> tuple[GramSum, Float64Array, Float64Array]:
-        grade_sums, grade_targets = np.zeros((n_segments, p)), np.zeros(n_segments)
-        sum_, product = GramSum(p), np.empty((p, p))
-        for lo in starts[lane::lanes]:
-            hi = min(lo + CHUNK_ROWS, len(rows))
-            block = phi(_rows(problem.X, rows[lo:hi])).astype(np.float64, copy=False)
-            block -= shift
-            y, w = problem.y[rows[lo:hi]] - y_shift, factor.weight[lo:hi]
-            sum_.add_sums(block, y, w)
-            tied = np.flatnonzero(segment_of[lo:hi] >= 0)
-            if len(tied):
-                segment = segment_of[lo:hi][tied]
-                pick = sparse.csr_array((w[tied], (segment, tied)), shape=(n_segments, hi - lo))
-                grade_sums += pick @ block
-                grade_targets += pick @ y
-            block *= factor.row_scale[lo:hi, None]
-            sum_.add_block(block, y * factor.row_scale[lo:hi], product)
-        return sum_, grade_sums, grade_targets
-
-    parts = thread_imap(work, range(lanes))
-    sum_, grade_sums, grade_targets = next(parts)
-    for more, more_sums, more_targets in parts:
-        sum_.add(more.gram())
-        grade_sums += more_sums
-        grade_targets += more_targets
-    gram = sum_.gram()
-    return Gram(
-        gram.matrix + c * (grade_sums.T @ grade_sums - np.outer(gram.sums, gram.sums)),
-        gram.rhs + c * (grade_sums.T @ grade_targets - gram.sums * gram.target_sum),
-        float(gram.target_norm + c * (grade_targets @ grade_targets - gram.target_sum**2)),
-        np.zeros(p),
-        0.0,
-        0.0,
-        c * weight**2,
-    )
-
-
-def _rows(X: Matrix, rows: Int64Array) -> Any:
-    """Rows of X; a view where they are consecutive."""
-    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
-        return X[int(rows[0]) : int(rows[-1]) + 1]
-    return X[rows]
-
-
-def _equal_sizes(n: int, size: int) -> Int64Array:
-    sizes = np.full(n // size + (n % size > 0), size, dtype=np.int64)
-    if n % size:
-        sizes[-1] = n % size
-    return sizes

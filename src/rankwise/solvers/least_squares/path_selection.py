@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from rankwise.groups import QueryGroups
+from rankwise.losses.problem import Part, Problem
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import query_chunks, thread_imap
+from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.design import Coefs, Design, draw_grams
 from rankwise.solvers.least_squares.dual_path import DualPath
 from rankwise.solvers.least_squares.eigen_path import (
@@ -25,7 +26,7 @@ from rankwise.solvers.least_squares.eigen_path import (
     eigen_path,
     path_coef,
 )
-from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, Problem, is_precise, total
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, is_precise, total
 from rankwise.solvers.least_squares.leave_out import (
     Decomposed,
     Intercept,
@@ -300,38 +301,32 @@ def held_out(
     measure: Measure,
 ) -> Float64Array:
     """Mean measure of each fold's queries under its own solutions, shape (n_folds, n_C)."""
-    units = []
-    for fold, queries in enumerate(folds):
-        rows, inner = groups.subset(queries)
-        units += [
-            (
-                fold,
-                rows[inner.indptr[lo] : inner.indptr[hi]],
-                QueryGroups(inner.indptr[lo : hi + 1] - inner.indptr[lo], None, inner.ids[lo:hi]),
-            )
-            for lo, hi in query_chunks(inner.indptr, MEASURED_ROWS)
-        ]
-
-    def measured(unit: tuple[int, Int64Array, QueryGroups]) -> Float64Array:
-        fold, rows, chunk = unit
-        blocks = (X[rows[lo : lo + CHUNK_ROWS]] for lo in range(0, len(rows), CHUNK_ROWS))
-        return measure_blocks(design, read_outs[fold], blocks, y[rows], chunk, measure)
-
+    parts = Problem(X, y, groups, None, "all").parts(folds, MEASURED_ROWS)
     n_threads = None if X.shape[0] * design.n_columns > 1e6 else 1
-    means = [RunningMean() for _ in folds]
-    for (fold, _, _), values in zip(units, thread_imap(measured, units, n_threads), strict=True):
+    return mean_measures(design, read_outs, parts, measure, n_threads)
+
+
+def mean_measures(
+    design: Design,
+    read_outs: Sequence[Any],
+    parts: Iterable[Part],
+    measure: Measure,
+    n_threads: int | None = None,
+) -> Float64Array:
+    """Mean measure of whole queries under the solutions of their fold, shape (n_folds, n_C)."""
+
+    def measured(part: Part) -> tuple[int, Float64Array]:
+        rows = part.take()
+        scores = part_scores(design, read_outs[part.fold], rows.X)
+        return part.fold, per_query(measure, rows.y, scores, rows.groups)
+
+    means = [RunningMean() for _ in read_outs]
+    for fold, values in thread_imap(measured, parts, n_threads):
         means[fold].add(values)
     return np.array([mean.value() for mean in means])
 
 
-def measure_blocks(
-    design: Design,
-    read_out: Any,
-    blocks: Iterable[Matrix],
-    y: Float64Array,
-    groups: QueryGroups,
-    measure: Measure,
-) -> Float64Array:
-    """Values of whole queries, whose rows come in blocks of ``CHUNK_ROWS``, for every solution."""
-    scores = np.concatenate([design.scores(block, read_out) for block in blocks])
-    return per_query(measure, y, scores, groups)
+def part_scores(design: Design, read_out: Any, X: Matrix) -> Float64Array:
+    """Scores for every solution, ``CHUNK_ROWS`` rows at a time."""
+    starts = range(0, X.shape[0], CHUNK_ROWS)
+    return np.concatenate([design.scores(X[lo : lo + CHUNK_ROWS], read_out) for lo in starts])

@@ -10,19 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-
-from rankwise.solvers.least_squares.gram import (
-    CHUNK_ROWS,
-    BlockMap,
-    Problem,
-    add_piece,
-    fold_grams,
-    total,
-)
+from rankwise.losses.problem import Problem
+from rankwise.solvers.least_squares import gram
+from rankwise.solvers.least_squares.gram import BlockMap, accumulate
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
+from rankwise.streams.checked_stream import grouped
+from rankwise.streams.cutter import Cutter, plain_id
 from rankwise.structure.rules import Optional, Part, Plain, Rule, require
-from rankwise.typing import Int64Array
 
 
 @dataclass(eq=False)
@@ -54,31 +48,37 @@ class RunningGram:
 
     def update(self, problem: Problem, phi: BlockMap, *, has_qid: bool) -> Gram:
         """Add a batch and return the statistics of everything so far."""
-        if problem.graph == "pointwise":
-            self.closed = self.closed + total(fold_grams(problem, phi))
-            return self.closed
-        groups = problem.groups
-        ids = [_plain(value) for value in groups.ids] if has_qid else [None]
-        self._check_ids(ids)
-        last = int(groups.codes()[-1])
-        for query in range(groups.n_queries):
-            if ids[query] == self.open_id and self.open_query is not None:
-                self._extend(problem, phi, groups.rows(query))
-                if query != last:
-                    self._close(problem)
-        if self.open_query is not None and ids[last] != self.open_id:
-            self._close(problem)
-        finished = np.array(
-            [q for q in range(groups.n_queries) if q != last and ids[q] not in self.seen],
-            dtype=np.int64,
+        ids = [plain_id(value) for value in problem.groups.ids] if has_qid else [None]
+        goes_on = self.open_query is not None and self.open_id in ids
+        if problem.graph != "pointwise":
+            self._check_ids(ids)
+            problem = grouped(problem, self.open_id)
+        cutter = Cutter(
+            problem,
+            chunk_rows=gram.CHUNK_ROWS,
+            giant_rows=gram.GIANT_ROWS,
+            edges=(goes_on, problem.graph != "pointwise"),
         )
-        if len(finished):
-            self.closed = self.closed + fold_grams(problem, phi, [finished])[0]
-            self.seen.update(ids[query] for query in finished)
+        n_threads = None if len(problem.y) * phi.n_features_out > 1e6 else 1
+        maps = [(phi, problem.query_weight)]
+        sums = accumulate(cutter.cut([problem]), maps, n_rows=0, n_threads=n_threads)[0]
+        for query, _, opened in sums.edges:
+            query_id = query if has_qid else None
+            if self.open_query is not None and query_id == self.open_id:
+                self.open_query.merge_inplace(opened)
+                continue
+            if self.open_query is not None:
+                self.closed = self._of_all(problem)
+                self.seen.add(self.open_id)
+            self.open_query, self.open_id = opened, query_id
+        self.seen.update(ids if problem.graph != "pointwise" else [])
+        self.seen.discard(self.open_id)
+        self.closed = self.closed + sums.folds[0]
+        return self._of_all(problem)
+
+    def _of_all(self, problem: Problem) -> Gram:
         if self.open_query is None:
-            self._extend(problem, phi, groups.rows(last))
-            self.open_id = ids[last]
-        assert self.open_query is not None
+            return self.closed
         return self.closed + self.open_query.gram(problem.graph, problem.query_weight)
 
     def _check_structure(self) -> None:
@@ -100,21 +100,3 @@ class RunningGram:
                     "one batch, or in consecutive batches at the end of one and the start of the "
                     "next."
                 )
-
-    def _extend(self, problem: Problem, phi: BlockMap, rows: Int64Array) -> None:
-        product = None
-        for lo in range(0, len(rows), CHUNK_ROWS):
-            piece = problem.piece(rows[lo : lo + CHUNK_ROWS], None)
-            if self.open_query is None:
-                self.open_query = OpenQuery.about(phi(piece.X), piece.y)
-            product = add_piece(self.open_query, piece, phi, precise=True, product=product)
-
-    def _close(self, problem: Problem) -> None:
-        assert self.open_query is not None
-        self.closed = self.closed + self.open_query.gram(problem.graph, problem.query_weight)
-        self.seen.add(self.open_id)
-        self.open_query, self.open_id = None, None
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value

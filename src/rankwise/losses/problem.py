@@ -1,0 +1,132 @@
+"""Rows, queries and pair graph of a squared ranking loss, whole or cut into parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rankwise.groups import QueryGroups
+from rankwise.losses.laplacian import LaplacianFactor, laplacian_factor
+from rankwise.runtime.threads import query_chunks
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Rows, queries and pair graph of a squared ranking loss; y and weights in input order.
+
+    Attributes
+    ----------
+    graph : {"all", "distinct", "pointwise"}
+    query_weight : {"pair", "document", "query"}
+    intercept : bool
+        Whether a pointwise loss has an unpenalised intercept.
+    """
+
+    X: Matrix
+    y: Float64Array
+    groups: QueryGroups
+    sample_weight: Float64Array | None
+    graph: str
+    query_weight: str = "pair"
+    intercept: bool = False
+
+    def factor(self, rows: Int64Array | slice, groups: QueryGroups) -> LaplacianFactor:
+        """Laplacian factor of the given rows, which are sorted by ``groups``."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return laplacian_factor(
+            groups, self.y[rows], weight, graph=self.graph, query_weight=self.query_weight
+        )
+
+    def pairs(self) -> float:
+        """Weight of all ordered pairs, ``sum_q c_q W_q^2``."""
+        weight = np.ones(self.X.shape[0]) if self.sample_weight is None else self.sample_weight
+        totals = np.bincount(self.groups.codes(), weights=weight, minlength=self.groups.n_queries)
+        return ordered_pairs(totals, self.query_weight)
+
+    def piece(self, rows: Int64Array, groups: QueryGroups | None = None) -> Problem:
+        """Some rows of known groups (None: of one query), a view where they are consecutive."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        groups = QueryGroups.single(len(rows)) if groups is None else groups
+        return replace(
+            self, X=_rows(self.X, rows), y=self.y[rows], groups=groups, sample_weight=weight
+        )
+
+    def subset(self, rows: Int64Array) -> Problem:
+        """The problem on some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            groups=self.groups.take(rows),
+            sample_weight=weight,
+        )
+
+    def parts(
+        self, query_folds: Sequence[Int64Array], chunk_rows: int, giant_rows: float = np.inf
+    ) -> Iterator[Part]:
+        """Chunks of whole queries of each fold; queries of more than ``giant_rows`` in pieces."""
+        for fold, queries in enumerate(query_folds):
+            if self.graph == "pointwise":  # queries do not matter: cut anywhere
+                yield from self._pieces(fold, np.sort(self.groups.rows(queries)), chunk_rows, None)
+                continue
+            giant = self.groups.sizes[queries] > giant_rows
+            for query in queries[giant].tolist():
+                yield from self._pieces(fold, self.groups.rows(query), chunk_rows, query)
+            rows, groups = self.groups.subset(queries[~giant])
+            for first, last in query_chunks(groups.indptr, chunk_rows):
+                lo, hi = groups.indptr[first], groups.indptr[last]
+                inner = QueryGroups(
+                    groups.indptr[first : last + 1] - lo, None, groups.ids[first:last]
+                )
+                yield Part(fold, int(hi - lo), partial(self.piece, rows[lo:hi], inner))
+
+    def _pieces(self, fold: int, rows: Int64Array, size: int, query: Any) -> Iterator[Part]:
+        for lo in range(0, len(rows), size):
+            some = rows[lo : lo + size]
+            yield Part(fold, len(some), partial(self.piece, some), query)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows that are worked on at once.
+
+    Attributes
+    ----------
+    fold, n_rows : int
+    take : callable
+        Gives the rows, in group order.
+    query : object
+        What tells the query apart that the rows are a piece of; None: whole queries.
+    is_edge : bool
+        Whether more rows of it may be elsewhere.
+    """
+
+    fold: int
+    n_rows: int
+    take: Callable[[], Problem]
+    query: Any = None
+    is_edge: bool = False
+
+
+def query_factor(weight: float, query_weight: str) -> float:
+    """``c_q`` of a query of the given total weight."""
+    return float(weight) ** -{"pair": 0, "document": 1, "query": 2}[query_weight]
+
+
+def ordered_pairs(totals: Float64Array, query_weight: str) -> float:
+    """``sum_q c_q W_q^2`` of queries of the given total weights."""
+    totals = totals[totals > 0]
+    return float((totals ** {"pair": 2, "document": 1, "query": 0}[query_weight]).sum())
+
+
+def _rows(X: Matrix, rows: Int64Array) -> Any:
+    """Rows of X; a view where they are consecutive."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
+        return X[int(rows[0]) : int(rows[-1]) + 1]
+    return X[rows]

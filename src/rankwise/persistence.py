@@ -34,7 +34,7 @@ from pathlib import Path
 from sys import modules
 from types import FunctionType, MethodType
 from typing import Any, cast
-from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -43,6 +43,13 @@ from rankwise._registry import REGISTRY
 from rankwise._version import __version__
 from rankwise.checks.rows import check_folder
 from rankwise.datasets.writers.output import write_file
+from rankwise.structure.archives import (
+    CHANGED,
+    ModelFileError,
+    check_array_files,
+    check_loaders,
+    dicts_of,
+)
 from rankwise.structure.models import check_model
 from rankwise.structure.rules import StructureError
 
@@ -104,22 +111,9 @@ _RENAMED_ATTRIBUTES = {
     "StackingRanker": {"final": "final_estimator", "final_": "final_estimator_"},
 }
 
-# Bound methods, partial objects, operators and constructors with arguments have no place in a
-# model file, and are where a trusted type could be called with arguments of the file's choice.
-_LOADERS = frozenset({
-    "ObjectNode", "JsonNode", "DictNode", "DefaultDictNode", "ListNode", "TupleNode", "SetNode",
-    "SliceNode", "BytesNode", "BytearrayNode", "NdArrayNode", "MaskedArrayNode", "DTypeNode",
-    "SparseMatrixNode", "RandomStateNode", "RandomGeneratorNode", "TypeNode", "FunctionNode",
-    "LossNode", "TreeNode", "CachedNode",
-})  # fmt: skip
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "skops")
-_CHANGED = "The file is damaged or was changed: save the model again."
 _PICKLE_START = b"\x80"
 _ZIP_START = b"PK"
-
-
-class ModelFileError(ValueError):
-    """A file that is no model of this library, is damaged, or holds what is not trusted."""
 
 
 class Save:
@@ -242,15 +236,15 @@ def load(
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             schema = json.loads(archive.read("schema.json"))
-            _check_loaders(schema, path)
-            _check_array_files(archive, schema, path, max_bytes)
+            check_loaders(schema, path)
+            check_array_files(archive, schema, path, max_bytes)
             data = _with_new_places(data, archive, schema)
         estimator = skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
         _bring_up_to_date(estimator)
         if isinstance(estimator, BaseEstimator):
             check_model(estimator)
     except StructureError as error:
-        raise ModelFileError(f"{path}: {error}. {_CHANGED}") from error
+        raise ModelFileError(f"{path}: {error}. {CHANGED}") from error
     except UntrustedTypesFoundException:
         raise _untrusted(path, data, names) from None
     except (ModelFileError, ImportError):
@@ -412,7 +406,7 @@ def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
             ):
                 raise ModelFileError(f"{path} is packed in a way that rankwise.save never uses.")
             if len({entry.filename for entry in entries}) < len(entries):
-                raise ModelFileError(f"{path} holds an entry twice. {_CHANGED}")
+                raise ModelFileError(f"{path} holds an entry twice. {CHANGED}")
             if not {HEADER, "schema.json"} <= set(archive.namelist()):
                 raise ModelFileError(
                     f"{path} is a zip archive but no model file: it has no {HEADER} and "
@@ -437,32 +431,10 @@ def _major(release: str) -> int:
     return int(release.partition(".")[0])
 
 
-def _check_loaders(node: Any, path: str | os.PathLike[str]) -> None:
-    """Refuse a tree of objects with kinds of entries that ``save`` never writes."""
-    for entry in _dicts_of(node):
-        loader = entry.get("__loader__", "ObjectNode")
-        if isinstance(loader, str) and loader not in _LOADERS:
-            raise ModelFileError(
-                f"{path} holds a {loader} for {entry.get('__module__')}."
-                f"{entry.get('__class__')}, which no model needs. Do not trust this file."
-            )
-
-
-def _dicts_of(node: Any) -> Iterator[dict[str, Any]]:
-    stack = [node]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, dict):
-            yield node
-            stack.extend(node.values())
-        elif isinstance(node, list):
-            stack.extend(node)
-
-
 def _with_new_places(data: bytes, archive: ZipFile, schema: Any) -> bytes:
     """The model file with our classes where they are now; version 0.1.0 had other modules."""
     moved = False
-    for node in _dicts_of(schema):
+    for node in dicts_of(schema):
         module, name = node.get("__module__"), node.get("__class__")
         if isinstance(module, str) and isinstance(name, str) and module.startswith("rankwise."):
             node["__class__"] = _RENAMED.get(name, name)
@@ -476,54 +448,6 @@ def _with_new_places(data: bytes, archive: ZipFile, schema: Any) -> bytes:
             content = archive.read(entry) if entry.filename != "schema.json" else json.dumps(schema)
             copy.writestr(entry, content)
     return target.getvalue()
-
-
-def _check_array_files(
-    archive: ZipFile, schema: Any, path: str | os.PathLike[str], max_bytes: int
-) -> None:
-    """Refuse arrays whose header asks for more memory than their entry has bytes.
-
-    The schema, not the name of an entry, says how an entry is read. An entry that several objects
-    read would take its memory several times.
-    """
-    unpacked, readers = 0, {}
-    for node in _dicts_of(schema):
-        if not isinstance(name := node.get("file"), str):
-            continue
-        reader = node.get("__loader__"), node.get("__id__")
-        if name in readers:
-            if reader != readers[name] or reader[1] is None:
-                raise ModelFileError(f"{path} has several objects read {name}. {_CHANGED}")
-            continue
-        readers[name] = reader
-        if reader[0] == "NdArrayNode":
-            _check_array_size(archive, archive.getinfo(name))
-        elif reader[0] == "SparseMatrixNode":
-            with archive.open(name) as file, ZipFile(file) as parts:
-                unpacked += sum(part.file_size for part in parts.infolist())
-                if unpacked > max_bytes:
-                    raise ModelFileError(
-                        f"{path} holds sparse matrices of more than max_bytes={max_bytes} bytes. "
-                        "Raise max_bytes if you trust the file."
-                    )
-                for part in parts.infolist():
-                    _check_array_size(parts, part)
-
-
-def _check_array_size(archive: ZipFile, entry: ZipInfo) -> None:
-    with archive.open(entry) as file:
-        version = np.lib.format.read_magic(file)
-        read_header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
-        shape, _, dtype = read_header(file)
-        expected = file.tell() + math.prod(shape) * dtype.itemsize
-    if dtype.hasobject or expected != entry.file_size:
-        raise ValueError(
-            f"{entry.filename} must have {expected} bytes for shape {shape} and dtype {dtype}, "
-            f"got {entry.file_size}"
-        )
 
 
 def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> ModelFileError:

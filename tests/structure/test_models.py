@@ -26,6 +26,7 @@ import rankwise
 from rankwise import persistence
 from rankwise.base import Ranker
 from rankwise.persistence import ModelFileError, load, save
+from rankwise.structure.archives import dicts_of
 from rankwise.structure.models import check_model
 from rankwise.structure.rules import Array, Scope, StructureError, integers
 from tests.fuzz.models import fitted
@@ -351,7 +352,7 @@ def test_several_objects_cannot_unpack_one_entry(model_file, tmp_path, kind):
         if name != "schema.json":
             return content
         schema = json.loads(content)
-        found = [node for node in persistence._dicts_of(schema) if kind in str(node.get("file"))]
+        found = [node for node in dicts_of(schema) if kind in str(node.get("file"))]
         schema["content"]["content"]["more"] = {**found[0], "__id__": 1}
         return json.dumps(schema).encode()
 

@@ -1,0 +1,95 @@
+"""Checks of the archive of a model, before anything in it is built."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import Any
+from zipfile import ZipFile, ZipInfo
+
+import numpy as np
+
+# Bound methods, partial objects, operators and constructors with arguments have no place in a
+# model file, and are where a trusted type could be called with arguments of the file's choice.
+_LOADERS = frozenset({
+    "ObjectNode", "JsonNode", "DictNode", "DefaultDictNode", "ListNode", "TupleNode", "SetNode",
+    "SliceNode", "BytesNode", "BytearrayNode", "NdArrayNode", "MaskedArrayNode", "DTypeNode",
+    "SparseMatrixNode", "RandomStateNode", "RandomGeneratorNode", "TypeNode", "FunctionNode",
+    "LossNode", "TreeNode", "CachedNode",
+})  # fmt: skip
+CHANGED = "The file is damaged or was changed: save the model again."
+
+
+class ModelFileError(ValueError):
+    """A file that is no model of this library, is damaged, or holds what is not trusted."""
+
+
+def check_loaders(node: Any, path: str | os.PathLike[str]) -> None:
+    """Refuse a tree of objects with kinds of entries that ``save`` never writes."""
+    for entry in dicts_of(node):
+        loader = entry.get("__loader__", "ObjectNode")
+        if isinstance(loader, str) and loader not in _LOADERS:
+            raise ModelFileError(
+                f"{path} holds a {loader} for {entry.get('__module__')}."
+                f"{entry.get('__class__')}, which no model needs. Do not trust this file."
+            )
+
+
+def check_array_files(
+    archive: ZipFile, schema: Any, path: str | os.PathLike[str], max_bytes: int
+) -> None:
+    """Refuse arrays whose header asks for more memory than their entry has bytes.
+
+    The schema, not the name of an entry, says how an entry is read. An entry that several objects
+    read would take its memory several times.
+    """
+    unpacked, readers = 0, {}
+    for node in dicts_of(schema):
+        if not isinstance(name := node.get("file"), str):
+            continue
+        reader = node.get("__loader__"), node.get("__id__")
+        if name in readers:
+            if reader != readers[name] or reader[1] is None:
+                raise ModelFileError(f"{path} has several objects read {name}. {CHANGED}")
+            continue
+        readers[name] = reader
+        if reader[0] == "NdArrayNode":
+            _check_array_size(archive, archive.getinfo(name))
+        elif reader[0] == "SparseMatrixNode":
+            with archive.open(name) as file, ZipFile(file) as parts:
+                unpacked += sum(part.file_size for part in parts.infolist())
+                if unpacked > max_bytes:
+                    raise ModelFileError(
+                        f"{path} holds sparse matrices of more than max_bytes={max_bytes} bytes. "
+                        "Raise max_bytes if you trust the file."
+                    )
+                for part in parts.infolist():
+                    _check_array_size(parts, part)
+
+
+def _check_array_size(archive: ZipFile, entry: ZipInfo) -> None:
+    with archive.open(entry) as file:
+        version = np.lib.format.read_magic(file)
+        read_header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        shape, _, dtype = read_header(file)
+        expected = file.tell() + math.prod(shape) * dtype.itemsize
+    if dtype.hasobject or expected != entry.file_size:
+        raise ValueError(
+            f"{entry.filename} must have {expected} bytes for shape {shape} and dtype {dtype}, "
+            f"got {entry.file_size}"
+        )
+
+
+def dicts_of(node: Any) -> Iterator[dict[str, Any]]:
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, dict):
+            yield node
+            stack.extend(node.values())
+        elif isinstance(node, list):
+            stack.extend(node)

@@ -16,7 +16,31 @@ from rankwise.structure.rules import TRAINED_ON, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 
-class Ranker(FiniteResults, Save, RegressorMixin, BaseEstimator):
+class RanksRows:
+    """Mixin of estimators whose scores order the rows of a query."""
+
+    def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
+        """1-based rank of every row within its query; ties are broken by input order.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        qid : array-like of shape (n_samples,), optional
+            None: all rows are one query.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int64
+        """
+        scores = np.asarray(self._predict_within(X, qid))
+        return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
+
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
+        """Scores of rows that are compared within the queries."""
+        raise NotImplementedError(f"{type(self).__name__} must define _predict_within.")
+
+
+class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
     """Base of all rankers: ``predict`` gives scores, higher is better.
 
     ``fit`` and ``score`` request ``qid`` (and ``sample_weight`` where the method honours it) from
@@ -40,22 +64,6 @@ class Ranker(FiniteResults, Save, RegressorMixin, BaseEstimator):
     def predict(self, X: FrameLike) -> Any:
         """Score of every row; a higher score ranks higher within its query."""
         raise TypeError(f"{type(self).__name__} must define predict.")
-
-    def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
-        """1-based rank of every row within its query; ties are broken by input order.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-        qid : array-like of shape (n_samples,), optional
-            None: all rows are one query.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int64
-        """
-        scores = np.asarray(self._predict_within(X, qid))
-        return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
 
     def score(
         self,

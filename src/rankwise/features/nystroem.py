@@ -10,23 +10,23 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
+from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import KERNELS, resolve_kernel
 from rankwise.features.landmarks import METHODS, draw_landmarks, draw_nystroem_map
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
-from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, Number, Optional, Part, Rows, Rule
+from rankwise.structure.rules import Number, Optional, Part, Rows, Rule
 from rankwise.typing import ArrayLike, FloatArray, FrameLike
 
 __all__ = ["Nystroem", "NystroemMap", "draw_landmarks", "draw_nystroem_map", "nystroem_map"]
 
 
-class Nystroem(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     """Features whose inner products are kernel values, from landmarks among the rows.
 
     Parameters
@@ -79,7 +79,6 @@ default="rbf"
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        **TRAINED_ON,
         "gamma_": Optional(Number(low=0)),
         "landmarks_": Rows("n_landmarks", "n_features_in_"),
         "map_": Part((NystroemMap,)),
@@ -110,12 +109,6 @@ default="rbf"
         self.n_landmarks = n_landmarks
         self.method = method
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _column_limit(self) -> ColumnLimit | None:
         return kernel_limit(self.kernel)

@@ -14,14 +14,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from rankwise.checks.rows import check_rows
-from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, Rule, integers, require
+from rankwise.features.feature_transformer import FeatureTransformer
+from rankwise.structure.rules import Rule, integers, require
 from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix
 
 TERMS = ("powers", "random", "cross")
@@ -153,7 +152,7 @@ def draw_terms(
     return TermMap(np.concatenate(padded).astype(np.int64))
 
 
-class PolynomialTerms(FiniteResults, TransformerMixin, BaseEstimator):
+class PolynomialTerms(FeatureTransformer):
     """Terms of a polynomial of the features, without the constant.
 
     Parameters
@@ -200,7 +199,6 @@ class PolynomialTerms(FiniteResults, TransformerMixin, BaseEstimator):
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        **TRAINED_ON,
         "factors_": integers("n_terms", "n_factors", low=-1, below="n_features_in_"),
     }
 
@@ -225,12 +223,6 @@ class PolynomialTerms(FiniteResults, TransformerMixin, BaseEstimator):
         self.n_terms = n_terms
         self.random_state = random_state
         self.max_bytes = max_bytes
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Choose the terms for the width of ``X``; its values and ``y`` are not used."""

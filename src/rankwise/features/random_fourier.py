@@ -20,17 +20,17 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import DISTANCES, ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
+from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import median_gamma
 from rankwise.features.random_nodes import SLICE_ROWS
-from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, Number, Rule, floats
+from rankwise.structure.rules import Number, Rule, floats
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
 
 FOURIER_KERNELS = ("rbf", "laplacian")
@@ -91,9 +91,7 @@ def draw_frequencies(
     return FourierMap(gamma * random_state.standard_cauchy(shape))
 
 
-class RandomFourier(
-    FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     """Random cosines and sines that approximate the rbf or the laplacian kernel.
 
     Parameters
@@ -134,7 +132,6 @@ class RandomFourier(
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        **TRAINED_ON,
         "gamma_": Number(low=0),
         "frequencies_": floats("n_features_in_", "n_frequencies"),
         "_n_features_out": Number("i", low=0),
@@ -158,12 +155,6 @@ class RandomFourier(
         self.gamma = gamma
         self.n_frequencies = n_frequencies
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _column_limit(self) -> ColumnLimit:
         return DISTANCES

@@ -20,15 +20,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import ColumnLimit, node_limit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
-from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, Number, Rule, Word, floats
+from rankwise.features.feature_transformer import FeatureTransformer
+from rankwise.structure.rules import Number, Rule, Word, floats
 from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix
 
 Activation = Literal["sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"]
@@ -150,7 +150,7 @@ def draw_nodes(
     return NodeMap(weights, biases, activation)
 
 
-class RandomNodes(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     """Random hidden nodes as a transformer.
 
     Parameters
@@ -188,7 +188,6 @@ class RandomNodes(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMix
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        **TRAINED_ON,
         "weights_": floats("n_features_in_", "n_nodes"),
         "biases_": floats("n_nodes"),
         "_n_features_out": Number("i", low=0, size="n_nodes"),
@@ -212,12 +211,6 @@ class RandomNodes(FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.activation = activation
         self.weight_law = weight_law
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _column_limit(self) -> ColumnLimit:
         return node_limit(self.activation)

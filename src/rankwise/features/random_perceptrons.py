@@ -26,15 +26,15 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from scipy import sparse
 from scipy.special import gammaln
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.row_hash import distinct_rows
 from rankwise.checks.rows import check_rows
-from rankwise.runtime.finite import FiniteResults
-from rankwise.structure.rules import TRAINED_ON, Either, Number, Rule, floats, integers
+from rankwise.features.feature_transformer import FeatureTransformer
+from rankwise.structure.rules import Either, Number, Rule, floats, integers
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
 
 SIGN_KERNELS = ("perceptron", "stump")
@@ -84,9 +84,7 @@ def mean_projection(n_features: int) -> float:
     return float(np.exp(log) / np.sqrt(np.pi))
 
 
-class RandomPerceptrons(
-    FiniteResults, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
-):
+class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     """Random perceptrons or stumps that approximate the kernel of all of them.
 
     Parameters
@@ -137,7 +135,6 @@ class RandomPerceptrons(
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
-        **TRAINED_ON,
         "weights_": Either(
             (
                 floats("n_features_in_", "n_nodes"),
@@ -165,12 +162,6 @@ class RandomPerceptrons(
         self.kernel = kernel
         self.n_nodes = n_nodes
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Draw the nodes within the rows of ``X``; ``y`` is not used."""

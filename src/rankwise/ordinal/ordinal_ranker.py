@@ -10,18 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
+from rankwise.base import RanksRows
 from rankwise.checks.classes import rank_distances
 from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word, floats
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 SCORE_NAME = "-MAE"
 
 
-class OrdinalRanker(FiniteResults, Save, ClassifierMixin, BaseEstimator):
+class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimator):
     """Base of all ordinal estimators: classifiers over ordered classes with one score to rank by.
 
     A subclass sets ``thresholds_`` in ``fit`` and defines ``rank_score``; the class of a row is
@@ -101,22 +102,6 @@ class OrdinalRanker(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         """
         return class_margins(np.asarray(self.rank_score(X), dtype=np.float64), self.thresholds_)
 
-    def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
-        """1-based rank of every row within its query; ties are broken by input order.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-        qid : array-like of shape (n_samples,), optional
-            None: all rows are one query.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int64
-        """
-        scores = np.asarray(self.rank_score(X))
-        return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
-
     def score(
         self,
         X: FrameLike,
@@ -152,6 +137,9 @@ class OrdinalRanker(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         QueryGroups.from_qid(qid, len(predicted))
         weight = None if sample_weight is None else check_weight(sample_weight, len(predicted))
         return -float(np.average(loss, weights=weight))
+
+    def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
+        return self.rank_score(X)
 
 
 def check_ordinal_fit(

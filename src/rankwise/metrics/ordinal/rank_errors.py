@@ -20,7 +20,24 @@ from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True)
-class MAE(AgreementMeasure):
+class RankLoss(AgreementMeasure):
+    """Base of the losses of predicted labels; smaller is better."""
+
+    greater_is_better: ClassVar[bool] = False
+    reads_labels: ClassVar[bool] = True
+    empty: Empty = "skip"
+
+    def from_groups(self, scored: ScoredGroups) -> Float64Array:
+        """One value per query; see :meth:`Measure.from_groups`."""
+        return self.fill_empty(self._loss(scored), scored.sizes > 0)
+
+    def _loss(self, scored: ScoredGroups) -> Float64Array:
+        """Loss of every query; of one without rows any number."""
+        raise NotImplementedError(f"{type(self).__name__} must define _loss.")
+
+
+@dataclass(frozen=True)
+class MAE(RankLoss):
     """Mean absolute rank loss, the mean of ``|y - f|``; smaller is better.
 
     Parameters
@@ -39,18 +56,13 @@ class MAE(AgreementMeasure):
     """
 
     name: ClassVar[str] = "MAE"
-    greater_is_better: ClassVar[bool] = False
-    reads_labels: ClassVar[bool] = True
-    empty: Empty = "skip"
 
-    def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
-        loss = mean_by_query(np.abs(scored.y - scored.scores), scored.indptr)
-        return self.fill_empty(loss, scored.sizes > 0)
+    def _loss(self, scored: ScoredGroups) -> Float64Array:
+        return mean_by_query(np.abs(scored.y - scored.scores), scored.indptr)
 
 
 @dataclass(frozen=True)
-class ZeroOne(AgreementMeasure):
+class ZeroOne(RankLoss):
     """Zero-one loss, the share of rows whose predicted rank is not the label; smaller is better.
 
     Parameters
@@ -66,19 +78,14 @@ class ZeroOne(AgreementMeasure):
     """
 
     name: ClassVar[str] = "ZeroOne"
-    greater_is_better: ClassVar[bool] = False
-    reads_labels: ClassVar[bool] = True
-    empty: Empty = "skip"
 
-    def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
+    def _loss(self, scored: ScoredGroups) -> Float64Array:
         missed = (scored.y != scored.scores).astype(np.float64)
-        loss = mean_by_query(missed, scored.indptr)
-        return self.fill_empty(loss, scored.sizes > 0)
+        return mean_by_query(missed, scored.indptr)
 
 
 @dataclass(frozen=True)
-class MacroMAE(AgreementMeasure):
+class MacroMAE(RankLoss):
     """Macro-averaged MAE: the mean over the classes of the class's own ``|y - f|``.
 
     Every class counts the same, however few rows it has (Baccianella, Esuli & Sebastiani 2009,
@@ -101,12 +108,8 @@ class MacroMAE(AgreementMeasure):
     """
 
     name: ClassVar[str] = "MacroMAE"
-    greater_is_better: ClassVar[bool] = False
-    reads_labels: ClassVar[bool] = True
-    empty: Empty = "skip"
 
-    def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query; see :meth:`Measure.from_groups`."""
+    def _loss(self, scored: ScoredGroups) -> Float64Array:
         query = np.repeat(np.arange(scored.n_queries), scored.sizes)
         order = np.lexsort((scored.y, query))
         y = scored.y[order]
@@ -115,8 +118,7 @@ class MacroMAE(AgreementMeasure):
         new[scored.indptr[:-1][scored.sizes > 0]] = True
         starts = np.flatnonzero(new)
         by_class = mean_by_query(np.abs(y - scored.scores[order]), np.append(starts, len(y)))
-        loss = mean_by_query(by_class, np.searchsorted(starts, scored.indptr))
-        return self.fill_empty(loss, scored.sizes > 0)
+        return mean_by_query(by_class, np.searchsorted(starts, scored.indptr))
 
 
 @dataclass(frozen=True)

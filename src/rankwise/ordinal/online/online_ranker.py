@@ -19,6 +19,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.rows import check_fit, check_rows
@@ -186,6 +187,20 @@ class OnlineRanker(OrdinalRanker):
             self._add(X, y, classes, qid)
         return self
 
+    def rank_score(self, X: FrameLike) -> Float64Array:
+        """Score ``w.x`` of every row, on the scale of ``thresholds_``.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+        """
+        check_is_fitted(self)
+        return self._scores(X, self.hypotheses_.weights)[:, 0]
+
     def _check_structure(self) -> None:
         self._check_unchanged()
         known = self.hypotheses_
@@ -229,7 +244,11 @@ class OnlineRanker(OrdinalRanker):
     # What a learner adds --------------------------------------------------------------------------
 
     def _publish(self) -> None:
-        """Set the fitted attributes that are for reading."""
+        """Set the fitted attributes that are for reading: here those of a single hypothesis."""
+        known = self.hypotheses_
+        self._set_coef(known.weights[:, 0])
+        self.thresholds_ = known.thresholds[0]
+        self.n_mistakes_, self.total_loss_ = int(known.n_mistakes[0]), int(known.total_loss[0])
 
     def _set_coef(self, weights: Float64Array) -> None:
         """Weights of the one score, as ``coef_`` or, of a kernel, as ``dual_coef_``."""

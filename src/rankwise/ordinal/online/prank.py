@@ -10,10 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from rankwise.ordinal.online.online_ranker import OnlineRanker
-from rankwise.typing import Float64Array, FrameLike
 
 
 class PRank(OnlineRanker):
@@ -112,23 +109,3 @@ class PRank(OnlineRanker):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.random_state = random_state
-
-    def rank_score(self, X: FrameLike) -> Float64Array:
-        """Score ``w.x`` on which the thresholds lie.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
-        check_is_fitted(self)
-        return self._scores(X, self.hypotheses_.weights)[:, 0]
-
-    def _publish(self) -> None:
-        known = self.hypotheses_
-        self._set_coef(known.weights[:, 0])
-        self.thresholds_ = known.thresholds[0]
-        self.n_mistakes_, self.total_loss_ = int(known.n_mistakes[0]), int(known.total_loss[0])

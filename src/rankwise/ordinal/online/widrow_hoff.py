@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.kernels.perceptron_ranking import lms_csr, lms_rows, lms_value
 from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.ordinal.online.online_ranker import OnlineRanker
-from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,8 @@ class WidrowHoff(OnlineRanker):
     O(n_columns) for each row; with a kernel O(n_support n_features). ``partial_fit`` on any cut of
     the rows gives the bits of one ``fit`` with ``shuffle=False``.
 
+    ``rank_score`` estimates the rank, from 1 for the lowest class, unrounded.
+
     Differs from plain least mean squares: the step is at most 1 / ``|x|^2``.
 
     References
@@ -147,29 +148,9 @@ class WidrowHoff(OnlineRanker):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def rank_score(self, X: FrameLike) -> Float64Array:
-        """Estimate of the rank, from 1 for the lowest class, unrounded.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-        """
-        check_is_fitted(self)
-        return self._scores(X, self.hypotheses_.weights)[:, 0]
-
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
         super()._start(X, rng, streams=streams)
         self.hypotheses_.thresholds[0] = np.arange(len(self.classes_) - 1) + 1.5
 
     def _steps(self) -> LeastMeanSquares:
         return LeastMeanSquares(float(self.eta))
-
-    def _publish(self) -> None:
-        known = self.hypotheses_
-        self._set_coef(known.weights[:, 0])
-        self.thresholds_ = known.thresholds[0]
-        self.n_mistakes_, self.total_loss_ = int(known.n_mistakes[0]), int(known.total_loss[0])

@@ -1,18 +1,73 @@
-"""Array aliases: what an annotation means here."""
+"""Types of arrays and matrices, and the test that tells dense from sparse."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+
+class SparseMatrix(Protocol):
+    """What the library reads of a scipy sparse array or matrix; scipy itself has no types."""
+
+    data: Any
+    indices: Any
+    indptr: Any
+    has_sorted_indices: Any
+    has_canonical_format: Any
+
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def nnz(self) -> Any: ...
+    @property
+    def size(self) -> Any: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def T(self) -> Any: ...
+    def toarray(self) -> NDArray[Any]: ...
+    def tocsr(self) -> Any: ...
+    def tocsc(self) -> Any: ...
+    def astype(self, dtype: Any, casting: Any = "unsafe", copy: bool = True) -> Any: ...
+    def copy(self) -> Any: ...
+    def sum_duplicates(self) -> None: ...
+    def sorted_indices(self) -> Any: ...
+    def max(self, axis: Any = None) -> Any: ...
+    def min(self, axis: Any = None) -> Any: ...
+    def multiply(self, other: Any) -> Any: ...
+    def sum(self, axis: Any = None, dtype: Any = None) -> Any: ...
+    def mean(self, axis: Any = None, dtype: Any = None) -> Any: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+    def __rmatmul__(self, other: Any, /) -> Any: ...
+
 
 # NumPy types most arithmetic as "some float": the aliases say what is meant, not what is proved.
 Float64Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[Any]
 Int64Array: TypeAlias = NDArray[np.int64]
-Matrix: TypeAlias = Any  # ndarray (n_samples, n_features) or scipy CSR of the same shape
-FrameLike: TypeAlias = Any  # ndarray, CSR, pandas or polars frame
+Matrix: TypeAlias = NDArray[Any] | SparseMatrix  # shape (n_samples, n_features); sparse: CSR
+# Frames of pandas, polars and arrow have __array__, which ArrayLike asks for.
+FrameLike: TypeAlias = ArrayLike | SparseMatrix | sparse.sparray | sparse.spmatrix
+
+
+def is_sparse(X: object) -> TypeIs[SparseMatrix]:
+    """Whether X is a scipy sparse array or matrix."""
+    return sparse.issparse(X)
+
+
+def as_dense(X: Matrix) -> NDArray[Any]:
+    """X as an ndarray; an ndarray itself is returned as it is."""
+    return X.toarray() if is_sparse(X) else X
+
 
 __all__ = [
     "ArrayLike",
@@ -21,4 +76,7 @@ __all__ = [
     "FrameLike",
     "Int64Array",
     "Matrix",
+    "SparseMatrix",
+    "as_dense",
+    "is_sparse",
 ]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, is_sparse
 
 # Means farther than this many standard deviations from zero cost digits of squares.
 FAR = 100.0
@@ -23,7 +22,7 @@ def column_means(X: Matrix) -> Float64Array:
 
 def far_means(X: Matrix) -> Float64Array:
     """Means of the dense columns that are far from zero for their spread, 0 for the others."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return np.zeros(X.shape[1])
     means, spread = column_means(X), np.std(X, axis=0, dtype=np.float64)
     return np.where(np.abs(means) > FAR * spread, means, 0.0)
@@ -42,7 +41,7 @@ def column_scales(X: Matrix) -> Float64Array | None:
 
     Columns of zeros have scale 1.
     """
-    if sparse.issparse(X):
+    if is_sparse(X):
         largest = np.zeros(X.shape[1])
         np.maximum.at(largest, X.indices, np.abs(X.data))
     else:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from rankwise.typing import ArrayLike, Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, is_sparse
 
 
 class ClassCosts:
@@ -202,7 +201,7 @@ def _matrix(costs: ArrayLike) -> Float64Array:
 
 def cost_numbers(costs: ArrayLike) -> Float64Array:
     """Costs as float64, of any shape; a clear error for what is sparse, no number or not finite."""
-    if sparse.issparse(costs):
+    if is_sparse(costs):
         raise ValueError("costs must be dense, got a sparse matrix. Pass costs.toarray().")
     try:
         array = np.asarray(costs, dtype=np.float64)

@@ -22,7 +22,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
+
+from rankwise.typing import is_sparse
 
 MOST_ROWS = 4096
 # Columns are named up to this number.
@@ -136,7 +137,7 @@ def _lower_median(half_ranges: NDArray[np.float64]) -> float:
 
 def _moments(rows: Any) -> tuple[NDArray[np.float64], ...]:
     """Largest absolute value of each column; range, mean and variance in units of it."""
-    if not sparse.issparse(rows):
+    if not is_sparse(rows):
         largest = np.maximum(rows.max(axis=0), -rows.min(axis=0)).astype(np.float64)
         scaled = rows / np.where(largest > 0, largest, 1.0)
         return largest, np.ptp(scaled, axis=0), scaled.mean(axis=0), scaled.var(axis=0)

@@ -13,7 +13,7 @@ from rankwise.checks.classes import order_labels
 from rankwise.checks.rows import check_rows, check_weight
 from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, SparseMatrix, is_sparse
 
 TargetForm = Literal["dense", "sparse", "classes"]
 
@@ -35,7 +35,7 @@ class LabelData:
     """
 
     X: Matrix
-    Y: Matrix
+    Y: SparseMatrix
     sample_weight: Float64Array | None
     form: TargetForm
     classes: NDArray[Any]
@@ -60,8 +60,8 @@ def check_label_fit(
     ValueError, TypeError
         Naming argument, rule, value and fix.
     """
-    X = check_rows(estimator, X, reset=True)
-    n_samples = X.shape[0]
+    rows = check_rows(estimator, X, reset=True)
+    n_samples = rows.shape[0]
     if Y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
@@ -71,7 +71,7 @@ def check_label_fit(
         weight = check_weight(sample_weight, n_samples)
         kept = None if weight.all() else weight > 0
     if is_indicator(Y):
-        form: TargetForm = "sparse" if sparse.issparse(Y) else "dense"
+        form: TargetForm = "sparse" if is_sparse(Y) else "dense"
         ones = check_indicator(Y, n_samples)
         ones = ones if kept is None else ones[kept]
         classes = np.arange(ones.shape[1])
@@ -82,25 +82,25 @@ def check_label_fit(
         ones = one_hot(labels.codes, len(classes))
     if kept is not None:
         assert weight is not None
-        X, weight = X[kept], weight[kept]
+        rows, weight = rows[kept], weight[kept]
     estimator.fit_fingerprint_ = training_fingerprint(
-        X,
+        rows,
         np.concatenate([ones.indptr, ones.indices]).astype(np.float64),
-        QueryGroups.single(X.shape[0]),
+        QueryGroups.single(rows.shape[0]),
         weight,
     )
-    return LabelData(X, ones, weight, form, classes)
+    return LabelData(rows, ones, weight, form, classes)
 
 
 def is_indicator(Y: Any) -> bool:
     """Whether Y has a column for each label, and not one class for every row."""
-    if sparse.issparse(Y):
+    if is_sparse(Y):
         return True
     shape = np.asarray(Y).shape
     return len(shape) > 2 or (len(shape) == 2 and shape[1] != 1)
 
 
-def one_hot(codes: NDArray[np.int64], n_labels: int) -> Matrix:
+def one_hot(codes: NDArray[np.int64], n_labels: int) -> SparseMatrix:
     """CSR of shape (n_samples, n_labels), float64, with a one in the column of every row's code."""
     n_samples = len(codes)
     return sparse.csr_array(
@@ -110,7 +110,7 @@ def one_hot(codes: NDArray[np.int64], n_labels: int) -> Matrix:
 
 def check_indicator(
     Y: Any, n_samples: int, n_labels: int | None = None, *, name: str = "Y"
-) -> Matrix:
+) -> SparseMatrix:
     """The ones of a 0/1 matrix as CSR of shape (n_samples, n_labels), float64.
 
     Parameters
@@ -126,7 +126,7 @@ def check_indicator(
     ValueError
         For another shape, or a value other than 0 and 1.
     """
-    values: Any = sparse.csr_array(Y) if sparse.issparse(Y) else np.asarray(Y)
+    values: Any = sparse.csr_array(Y) if is_sparse(Y) else np.asarray(Y)
     if values.ndim != 2 or values.shape[1] == 0:
         raise ValueError(
             f"{name} must have a column for every label, got shape {values.shape}. Pass a 0/1 "
@@ -142,10 +142,10 @@ def check_indicator(
             f"{name} must have the {n_labels} labels of the fit as its columns, got "
             f"{values.shape[1]}."
         )
-    return _ones_of_csr(values, name) if sparse.issparse(values) else _ones_of_array(values, name)
+    return _ones_of_csr(values, name) if is_sparse(values) else _ones_of_array(values, name)
 
 
-def ones_of_mask(mask: NDArray[np.bool_], dtype: Any) -> Matrix:
+def ones_of_mask(mask: NDArray[np.bool_], dtype: Any) -> SparseMatrix:
     """CSR of ones where the mask of shape (n_samples, n_labels) is true."""
     n_samples, n_labels = mask.shape
     indptr = np.zeros(n_samples + 1, dtype=np.int64)
@@ -157,7 +157,7 @@ def ones_of_mask(mask: NDArray[np.bool_], dtype: Any) -> Matrix:
     )
 
 
-def _ones_of_array(values: NDArray[Any], name: str) -> Matrix:
+def _ones_of_array(values: NDArray[Any], name: str) -> SparseMatrix:
     if values.dtype.kind not in "biufO":
         raise ValueError(f"{name} must hold 0 and 1 only, got dtype {values.dtype}.")
     mask = values != 0
@@ -168,7 +168,7 @@ def _ones_of_array(values: NDArray[Any], name: str) -> Matrix:
     return ones_of_mask(mask, np.float64)
 
 
-def _ones_of_csr(values: Matrix, name: str) -> Matrix:
+def _ones_of_csr(values: SparseMatrix, name: str) -> SparseMatrix:
     ones = sparse.csr_array(
         (values.data.astype(np.float64), values.indices.copy(), values.indptr.copy()),
         shape=values.shape,

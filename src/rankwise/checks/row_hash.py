@@ -13,7 +13,7 @@ from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_hash import hash_rows
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 _ROWS_PER_CHUNK = 4096
 
@@ -43,7 +43,7 @@ def row_hashes(X: Matrix, y: Float64Array | None = None) -> Hashes:
     for first in range(0, X.shape[0], _ROWS_PER_CHUNK):
         rows = slice(first, first + _ROWS_PER_CHUNK)
         block = X[rows]
-        if sparse.issparse(block):
+        if is_sparse(block):
             terms = _bits(block.data) * multipliers[block.indices]
             ends = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
             keys[rows] = ends[block.indptr[1:]] - ends[block.indptr[:-1]]
@@ -152,9 +152,10 @@ class LeastRows:
 
 
 def _stacked(above: Matrix, below: Matrix) -> Matrix:
-    if sparse.issparse(above):
-        return sparse.vstack([above, below], format="csr")
-    return np.concatenate([above, below])
+    if is_sparse(above):
+        rows: Any = sparse.vstack([above, below], format="csr")
+        return rows
+    return np.concatenate([above, as_dense(below)])
 
 
 def _multipliers(n_features: int) -> np.ndarray[Any, Any]:

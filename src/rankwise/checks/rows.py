@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
@@ -23,7 +22,7 @@ from rankwise.checks.classes import class_positions, order_labels
 from rankwise.checks.dominant_columns import warn_of_dominant_columns
 from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
 
 
 @dataclass(frozen=True)
@@ -74,35 +73,36 @@ def check_fit(
         When columns of X are beyond the limit of the estimator, see
         :mod:`rankwise.checks.dominant_columns`.
     """
-    X = check_rows(
+    rows = check_rows(
         estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names
     )
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
-    labels = order_labels(y, X.shape[0]) if ordered else None
-    target = check_target(y, X.shape[0]) if labels is None else labels.codes
-    groups = QueryGroups.from_qid(qid, X.shape[0])
+    n_samples = rows.shape[0]
+    labels = order_labels(y, n_samples) if ordered else None
+    target = check_target(y, n_samples) if labels is None else labels.codes
+    groups = QueryGroups.from_qid(qid, n_samples)
     weight, kept = None, None
     if sample_weight is not None:
-        weight = check_weight(sample_weight, X.shape[0], part=part)
+        weight = check_weight(sample_weight, n_samples, part=part)
         if not weight.all():
             kept = weight > 0
-            X, weight, groups = X[kept], weight[kept], groups.take(kept)
+            rows, weight, groups = rows[kept], weight[kept], groups.take(kept)
             labels = None if labels is None else labels.take(kept)
             target = target[kept] if labels is None else labels.codes
     if reset:
-        warn_of_dominant_columns(estimator, X)
+        warn_of_dominant_columns(estimator, rows)
     target = target.astype(np.float64, copy=False)
     estimator.fit_fingerprint_ = training_fingerprint(
-        X,
+        rows,
         target,
         groups,
         weight,
         previous=None if reset else getattr(estimator, "fit_fingerprint_", None),
     )
-    return FitData(X, target, groups, weight, kept, None if labels is None else labels.classes)
+    return FitData(rows, target, groups, weight, kept, None if labels is None else labels.classes)
 
 
 def check_validation(
@@ -148,6 +148,32 @@ def check_validation(
     return FitData(rows, y_val, groups, None, classes=train.classes)
 
 
+@overload
+def check_rows(
+    estimator: Any,
+    X: FrameLike,
+    *,
+    accept_sparse: Literal[False],
+    allow_nan: bool = False,
+    reset: bool = False,
+    name: str = "X",
+    names: list[str] | None = None,
+) -> NDArray[Any]: ...
+
+
+@overload
+def check_rows(
+    estimator: Any,
+    X: FrameLike,
+    *,
+    accept_sparse: bool = True,
+    allow_nan: bool = False,
+    reset: bool = False,
+    name: str = "X",
+    names: list[str] | None = None,
+) -> Matrix: ...
+
+
 def check_rows(
     estimator: Any,
     X: FrameLike,
@@ -167,6 +193,7 @@ def check_rows(
             f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
             "fit(rankwise.stream(chunks))."
         )
+    given: Any = X
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,
         "dtype": _float_types(X),
@@ -177,9 +204,9 @@ def check_rows(
     try:
         if names is None:
             names = _column_names(X)
-            X = validate_data(estimator, X, reset=reset, **rules)
+            rows: Any = validate_data(estimator, given, reset=reset, **rules)
         else:
-            X = check_array(X, estimator=estimator, **rules)
+            rows = check_array(given, estimator=estimator, **rules)
             check_names(estimator, names, reset=reset)
     except (TypeError, ValueError) as error:
         _check_numbers(X, names, name)
@@ -188,13 +215,13 @@ def check_rows(
         said = str(error)
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{name}{said[1:]}" if said.startswith("X ") else f"{name}: {said}") from None
-    _check_finite(X, names, allow_nan=allow_nan, name=name)
-    return X
+    _check_finite(rows, names, allow_nan=allow_nan, name=name)
+    return rows
 
 
 def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:
     """One finite real number per row, float64."""
-    if sparse.issparse(y):
+    if is_sparse(y):
         raise TypeError(
             f"Sparse data was passed for {name}, but dense data is required. "
             f"Use {name}.toarray().ravel()."
@@ -288,7 +315,7 @@ def _float_types(X: Any) -> list[type]:
 
 def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
     """Raise where a column holds text or dates; called once X did not convert to numbers."""
-    if sparse.issparse(X):
+    if is_sparse(X):
         return
     if hasattr(X, "columns"):
         import narwhals
@@ -347,14 +374,14 @@ def _column_names(X: Any) -> list[str] | None:
 
 
 def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: str) -> None:
-    values = X.data if sparse.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
             return
     bad = np.isinf(values) if allow_nan else ~np.isfinite(values)
     if not bad.any():
         return
-    if sparse.issparse(X):
+    if is_sparse(X):
         entry = int(np.flatnonzero(bad)[0])
         row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
         column, value = int(X.indices[entry]), values[entry]

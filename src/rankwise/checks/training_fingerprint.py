@@ -12,10 +12,9 @@ import hashlib
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.groups import QueryGroups
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, is_sparse
 
 SAMPLED_ROWS = 256
 
@@ -69,7 +68,7 @@ def _sampled_entries(X: Matrix) -> tuple[np.ndarray[Any, Any], ...]:
     n_samples = X.shape[0]
     step_rows = np.linspace(0, max(n_samples - 1, 0), min(n_samples, SAMPLED_ROWS))
     rows = X[step_rows.astype(np.int64)]
-    if sparse.issparse(rows):
+    if is_sparse(rows):
         rows = rows.tocsr()
         rows.sum_duplicates()
         rows.eliminate_zeros()

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankwise.metrics.predicting import scores_of
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, is_sparse
 
 BATCH = 8192  # mixed rows scored at a time
 
@@ -21,7 +20,7 @@ def as_table(X: Any) -> Any:
     """A frame as it is, anything else as a dense two-dimensional array."""
     if hasattr(X, "columns"):
         return X
-    X = X.toarray() if sparse.issparse(X) else np.asarray(X)
+    X = X.toarray() if is_sparse(X) else np.asarray(X)
     return X[None, :] if X.ndim == 1 else X
 
 

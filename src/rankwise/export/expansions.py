@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.export.maps import (
     Affine,
@@ -22,7 +21,7 @@ from rankwise.export.maps import (
 )
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.features.kernel import Kernel
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 
 def linear_model(estimator: Any) -> Chain:
@@ -203,4 +202,4 @@ def _values(kernel: Kernel, rows: Matrix | None, then: Affine) -> Chain:
 
 
 def _dense(rows: Matrix) -> Float64Array:
-    return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
+    return np.asarray(as_dense(rows), dtype=np.float64)

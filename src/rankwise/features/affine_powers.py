@@ -6,13 +6,14 @@ Composition: feature map of the online ordinal learners.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from rankwise.features.kernel import Kernel
 from rankwise.kernels.quadratic import append_one, expand_csr, expand_rows
-from rankwise.typing import Matrix
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, is_sparse
 
 
 @dataclass(frozen=True)
@@ -67,19 +68,20 @@ class AffinePowers:
         -----
         O(n_rows n_features_out); degree 2 of a sparse row of s entries O(s^2).
         """
-        if sparse.issparse(X):
+        if is_sparse(X):
             features = self._of_csr(X)
-            values = features.data
+            given, values = X.data, features.data
         else:
+            given = X
             features = values = self._of_rows(np.ascontiguousarray(X, dtype=np.float64))
         if self.degree == 2 and not np.isfinite(values).all():
             raise ValueError(
                 "X must hold numbers whose products are finite with degree=2, got an entry of "
-                f"{abs(X.data if sparse.issparse(X) else X).max():.3g}. Scale the columns."
+                f"{abs(given).max():.3g}. Scale the columns."
             )
         return features
 
-    def _of_rows(self, X: Matrix) -> Matrix:
+    def _of_rows(self, X: Float64Array) -> Float64Array:
         if self.degree == 1 and not self.constant:
             return X
         out = np.empty((X.shape[0], self.n_features_out))
@@ -90,19 +92,19 @@ class AffinePowers:
             out[:, -1] = 1.0
         return out
 
-    def _of_csr(self, X: Matrix) -> Matrix:
-        X = sparse.csr_array(X, dtype=np.float64)  # shares the arrays where they are float64
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
+    def _of_csr(self, X: SparseMatrix) -> SparseMatrix:
+        rows: Any = sparse.csr_array(X, dtype=np.float64)  # shares arrays of float64
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
         if self.degree == 1 and not self.constant:
-            return X
-        sizes = np.diff(X.indptr).astype(np.int64)
+            return rows
+        sizes = np.diff(rows.indptr).astype(np.int64)
         if self.degree == 2:
             expand, sizes = expand_csr, (sizes + 1) * (sizes + 2) // 2
         else:
             expand, sizes = append_one, sizes + 1
         data, indices = np.empty(sizes.sum()), np.empty(sizes.sum(), dtype=np.int64)
-        indptr = np.empty(X.shape[0] + 1, dtype=np.int64)
-        expand(X.data, X.indices, X.indptr, X.shape[1], data, indices, indptr)
-        return sparse.csr_array((data, indices, indptr), (X.shape[0], self.n_features_out))
+        indptr = np.empty(rows.shape[0] + 1, dtype=np.int64)
+        expand(rows.data, rows.indices, rows.indptr, rows.shape[1], data, indices, indptr)
+        return sparse.csr_array((data, indices, indptr), (rows.shape[0], self.n_features_out))

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
 from rankwise.kernels.distances import absolute_block, refine_near, squared_block
-from rankwise.typing import FloatArray, Matrix
+from rankwise.typing import FloatArray, Matrix, as_dense, is_sparse
 
 # Writes distances of the given rows into the given array.
 Distances = Callable[[Matrix, FloatArray], None]
@@ -41,14 +41,14 @@ def squared_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distanc
     -----
     O(n_x n_z n_features) for a block of n_x rows.
     """
-    if sparse_rows and sparse.issparse(Z):
+    if sparse_rows and is_sparse(Z):
         return _sparse_squares(Z)
     return _dense(Z, dtype, squared_block)
 
 
 def absolute_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distances:
     """Like :func:`squared_distances_to` for ``sum_k |x_k - z_k|``."""
-    if sparse_rows and sparse.issparse(Z):
+    if sparse_rows and is_sparse(Z):
         fixed = _canonical(Z)
 
         def write(X: Matrix, out: FloatArray) -> None:
@@ -77,13 +77,13 @@ def _aligned(X: Matrix, dtype: Any) -> FloatArray:
     """Dense rows with columns of zeros up to a multiple of four."""
     n, d = X.shape
     rows = np.zeros((n, -(-d // 4) * 4), dtype=dtype)
-    rows[:, :d] = X.toarray() if sparse.issparse(X) else X
+    rows[:, :d] = as_dense(X)
     return rows
 
 
 def _sparse_squares(Z: Matrix) -> Distances:
-    Z = _canonical(Z)
-    norms, transposed = _squared_norms(Z), Z.T.tocsr()
+    known = _canonical(Z)
+    norms, transposed = _squared_norms(known), known.T.tocsr()
 
     def write(X: Matrix, out: FloatArray) -> None:
         X = _canonical(X)
@@ -91,7 +91,7 @@ def _sparse_squares(Z: Matrix) -> Distances:
         squares = (X @ transposed).toarray()
         squares *= -2
         squares += x_norms[:, None] + norms
-        refine_near(squares, _arrays(X), x_norms, _arrays(Z), norms, _NEAR)
+        refine_near(squares, _arrays(X), x_norms, _arrays(known), norms, _NEAR)
         out[:] = squares
 
     return write
@@ -99,11 +99,11 @@ def _sparse_squares(Z: Matrix) -> Distances:
 
 def _canonical(X: Matrix) -> Any:
     """Float64 CSR rows of their own with ascending indices, each at most once."""
-    X = sparse.csr_array(X, dtype=np.float64)
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return X
+    rows: Any = sparse.csr_array(X, dtype=np.float64)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def _squared_norms(X: Any) -> FloatArray:

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.features.distances import absolute_distances_to, squared_distances_to
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.rules import Number, Optional, Plain, Rule, Word, require
-from rankwise.typing import Float64Array, FloatArray, Matrix
+from rankwise.typing import Float64Array, FloatArray, Matrix, as_dense, is_sparse
 
 # Rows evaluated at a time: a slice of distances is turned into values while it is in the caches.
 SLICE_ROWS = 512
@@ -92,12 +91,12 @@ class Kernel:
         if self.function is not None:
             return _checked_values(self.function(X, Z, **self.keywords), X, Z, dtype)
         if self.name == "precomputed":
-            return _checked_values(X.toarray() if sparse.issparse(X) else X, X, Z, dtype)
+            return _checked_values(as_dense(X), X, Z, dtype)
         out = np.empty((X.shape[0], Z.shape[0]), dtype=dtype)
         if self.name in _FROM_PRODUCTS:
             _FROM_PRODUCTS[self.name](self, _products(X, Z, out))
             return out
-        evaluate = self.against(Z, dtype, sparse_rows=sparse.issparse(X))
+        evaluate = self.against(Z, dtype, sparse_rows=is_sparse(X))
         slices = [slice(lo, lo + SLICE_ROWS) for lo in range(0, X.shape[0], SLICE_ROWS)]
         n_threads = None if float(out.size) * X.shape[1] > _SMALL_WORK else 1
         thread_map(lambda rows: evaluate(X[rows], out[rows]), slices, n_threads)
@@ -144,7 +143,7 @@ class Kernel:
             out = np.zeros(X.shape[0])
             _FROM_DISTANCES[self.name][1](self, out)
             return out
-        squares = X.multiply(X) if sparse.issparse(X) else np.square(X)
+        squares = X.multiply(X) if is_sparse(X) else np.square(X)
         out = np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()
         _FROM_PRODUCTS[self.name](self, out)
         return out
@@ -186,10 +185,10 @@ def block_dtype(X: Matrix, Z: Matrix) -> Any:
 
 def _products(X: Matrix, Z: Matrix, out: FloatArray) -> FloatArray:
     """``X Z'`` in ``out``; symmetric for X with itself."""
-    if not sparse.issparse(X) and not sparse.issparse(Z):
+    if not is_sparse(X) and not is_sparse(Z):
         return np.matmul(X, Z.T, out=out)
     product = X @ Z.T
-    out[:] = product.toarray() if sparse.issparse(product) else product
+    out[:] = as_dense(product)
     return out
 
 
@@ -250,7 +249,7 @@ _DEFINITE = {
 
 def _checked_values(values: Any, X: Matrix, Z: Matrix, dtype: Any) -> FloatArray:
     """Values of a callable or precomputed kernel as an array of the right shape."""
-    values = np.asarray(values.toarray() if sparse.issparse(values) else values)
+    values = np.asarray(as_dense(values))
     expected = (X.shape[0], Z.shape[0])
     if values.shape != expected:
         raise ValueError(

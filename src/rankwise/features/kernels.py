@@ -20,13 +20,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.checks.row_hash import distinct_rows
 from rankwise.checks.rows import FitData
 from rankwise.features.distances import absolute_distances_to, squared_distances_to
 from rankwise.features.kernel import Kernel
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
 
 __all__ = [
     "Kernel",
@@ -148,7 +147,7 @@ def median_gamma(X: Matrix, kernel: str = "rbf") -> float:
     """
     rows = X[distinct_rows(X, MEDIAN_ROWS)].astype(np.float64)
     distances = np.empty((rows.shape[0], rows.shape[0]))
-    _WITH_WIDTH[kernel](rows, np.float64, sparse_rows=sparse.issparse(rows))(rows, distances)
+    _WITH_WIDTH[kernel](rows, np.float64, sparse_rows=is_sparse(rows))(rows, distances)
     pairs = distances[np.triu_indices(len(distances), 1)]
     median = float(np.median(pairs)) if len(pairs) else 1.0
     return 1.0 / median if np.finfo(np.float64).tiny <= median < np.inf else 1.0
@@ -248,8 +247,5 @@ def _check_numbers(kernel: str, values: dict[str, Any]) -> None:
 def _box_diameter(X: Matrix, norm: int) -> float:
     """Diameter in the L1 or L2 norm of the box that holds the rows."""
     ends = [X.max(axis=0), X.min(axis=0)]
-    high, low = (
-        np.asarray(end.toarray() if sparse.issparse(end) else end).ravel().astype(np.float64)
-        for end in ends
-    )
+    high, low = (np.asarray(as_dense(end)).ravel().astype(np.float64) for end in ends)
     return float(np.linalg.norm(high - low, norm))

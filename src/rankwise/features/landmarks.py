@@ -23,14 +23,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 
 from rankwise.checks.row_hash import distinct_rows
 from rankwise.features.distances import squared_distances_to
 from rankwise.features.kernel import Kernel
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 METHODS = ("uniform", "kmeans++", "leverage")
 # k-means++ and leverage scores look at so many rows, drawn uniformly, for each landmark.
@@ -128,7 +127,7 @@ def leverage_scores(X: Matrix, kernel: Kernel, n: int) -> Float64Array:
 
 def _spread(X: Matrix, n: int, rng: np.random.RandomState) -> Int64Array:
     """The k-means++ draw; every row of X differs from the others."""
-    distances_to = squared_distances_to(X, X.dtype, sparse_rows=sparse.issparse(X))
+    distances_to = squared_distances_to(X, X.dtype, sparse_rows=is_sparse(X))
     distances = np.empty((1, X.shape[0]), dtype=X.dtype)
     nearest = np.full(X.shape[0], np.inf)
     chosen = [0]  # the rows come shuffled

@@ -21,12 +21,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from rankwise.features.kernel import Kernel
 from rankwise.structure.rules import Part, Rows, Rule, floats, require
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, is_sparse
 
 # Rows mapped at a time: their kernel values stay in a core's caches until they are multiplied.
 SLICE_ROWS = 256
@@ -123,7 +122,7 @@ class NystroemMap:
         """Slices of the rows with their kernel values, which the next slice overwrites."""
         dtype, (n, m) = self.whitening.dtype, (X.shape[0], self.landmarks.shape[0])
         values = np.empty((min(SLICE_ROWS, n), m), dtype=dtype)
-        evaluate = self.kernel.against(self.landmarks, dtype, sparse_rows=sparse.issparse(X))
+        evaluate = self.kernel.against(self.landmarks, dtype, sparse_rows=is_sparse(X))
         for lo in range(0, n, SLICE_ROWS):
             rows = slice(lo, min(lo + SLICE_ROWS, n))
             block = values[: rows.stop - lo]

@@ -21,7 +21,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Rule, integers, require
-from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix, is_sparse
 
 TERMS = ("powers", "random", "cross")
 SLICE_ROWS = 512
@@ -50,7 +50,7 @@ class TermMap:
     def __call__(self, X: Matrix) -> Matrix:
         """Terms of shape (n_rows, n_terms), in the type of ``X``; CSR of CSR."""
         blocks = self._by_size()
-        if sparse.issparse(X):
+        if is_sparse(X):
             columns = sparse.csc_array(X)
             parts = []
             for factors in blocks:
@@ -228,7 +228,7 @@ class PolynomialTerms(FeatureTransformer):
         """Choose the terms for the width of ``X``; its values and ``y`` are not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
-        column_bytes = 0 if sparse.issparse(X) else X.shape[0] * X.dtype.itemsize
+        column_bytes = 0 if is_sparse(X) else X.shape[0] * X.dtype.itemsize
         check_room(X.shape[1], self.degree, self.terms, self.n_terms, column_bytes, self.max_bytes)
         drawn = draw_terms(
             X.shape[1],

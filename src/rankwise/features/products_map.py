@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from rankwise.typing import Float64Array, FloatArray, Matrix
+from rankwise.typing import Float64Array, FloatArray, Matrix, as_dense
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class ProductsMap:
 
     def __call__(self, X: Matrix) -> FloatArray:
         """Columns of a block of rows, dense, shape (n_rows, n_features_out)."""
-        X = X.toarray() if sparse.issparse(X) else X
+        X = as_dense(X)
         out = np.empty((X.shape[0], self.n_features_out), dtype=X.dtype)
         out[:, : self.n_features] = X
         place = self.n_features

@@ -109,7 +109,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         self.shift_, self.scale_ = shift[0], scale[0]
         return self
 
-    def fit_transform(
+    def fit_transform(  # type: ignore[override]  # nothing else to pass to fit
         self,
         X: FrameLike,
         y: ArrayLike | None = None,

@@ -19,7 +19,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -29,7 +28,7 @@ from rankwise.checks.dominant_columns import ColumnLimit, node_limit, warn_of_do
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Number, Rule, Word, floats
-from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix
+from rankwise.typing import ArrayLike, FloatArray, FrameLike, Matrix, is_sparse
 
 Activation = Literal["sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"]
 WeightLaw = Literal["uniform", "normal"]
@@ -80,7 +79,7 @@ class NodeMap:
         for lo in range(0, X.shape[0], SLICE_ROWS):
             rows = X if X.shape[0] <= SLICE_ROWS else X[lo : lo + SLICE_ROWS]  # CSR slices slowly
             block = out[lo : lo + SLICE_ROWS]
-            if sparse.issparse(X):
+            if is_sparse(rows):
                 block[:] = rows @ self.weights
             else:
                 np.matmul(rows, self.weights, out=block)
@@ -97,7 +96,7 @@ class NodeMap:
 
     def _to_gaussian_inplace(self, X: Matrix, out: FloatArray) -> None:
         """Turn ``out = X @ weights`` into ``exp(-b |x - a|^2)``."""
-        if sparse.issparse(X):
+        if is_sparse(X):
             norms = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         else:
             norms = np.einsum("ij,ij->i", X, X)

@@ -24,7 +24,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from scipy.special import gammaln
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
@@ -35,7 +34,7 @@ from rankwise.checks.row_hash import distinct_rows
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Either, Number, Rule, floats, integers
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, as_dense
 
 SIGN_KERNELS = ("perceptron", "stump")
 SLICE_ROWS = 512
@@ -74,7 +73,7 @@ def project(X: Matrix, weights: FloatArray) -> Float64Array:
     """Projections on directions (n_features, n_nodes), or features by number (n_nodes,)."""
     if weights.ndim == 2:
         return np.asarray(X @ weights)
-    rows = X.toarray() if sparse.issparse(X) else X
+    rows = as_dense(X)
     return rows[:, weights].astype(np.float64)
 
 

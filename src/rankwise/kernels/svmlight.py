@@ -107,7 +107,7 @@ def _digits(word):
     others = ((nibbles + _SIXES) | nibbles) & _HIGH_NIBBLES
     n = _U8
     if others != _U0:
-        n = trailing_zeros(others) >> _U3
+        n = trailing_zeros(others) >> _U3  # type: ignore[reportCallIssue]  # an intrinsic
         if n == _U0:
             return n, n
         nibbles <<= _U64 - (n << _U3)
@@ -134,7 +134,7 @@ def _nearest_double(mantissa, power):
         return 0.0, True
     if power > _MOST_POWER:
         return np.inf, True
-    lead = leading_zeros(mantissa)
+    lead = leading_zeros(mantissa)  # type: ignore[reportCallIssue]  # an intrinsic
     shifted = mantissa << lead
     row = power - _LEAST_POWER
     high, low = _high_word(shifted, _FIVES[row, 0]), shifted * _FIVES[row, 0]
@@ -258,7 +258,7 @@ def _next_newline(buf, i):
         # The high bit of every byte that is zero (and perhaps of bytes above it).
         zeros = (others - _ONES) & ~others & _HIGH_BITS
         if zeros != _U0:
-            return i + (trailing_zeros(zeros) >> _U3)
+            return i + (trailing_zeros(zeros) >> _U3)  # type: ignore[reportCallIssue]  # an intrinsic
         i += _U8
 
 

@@ -26,6 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise.typing import is_sparse
+
 FITTING = ("fit", "partial_fit")
 SCORING = ("predict", "predict_proba", "decision_function", "rank_score", "transform")
 # Fitted attributes that scores are computed from.
@@ -155,7 +157,7 @@ def _not_finite_attribute(estimator: Any) -> str:
 
 def _is_finite(values: Any) -> bool:
     """Whether all numbers of an array or sparse matrix are; True for what holds no floats."""
-    if sparse.issparse(values):
+    if is_sparse(values):
         values = values.data
     if isinstance(values, float):
         return bool(np.isfinite(values))
@@ -211,7 +213,7 @@ def _numbers_of(model: Any) -> Iterator[tuple[str, float, float]]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if sparse.issparse(value):
+        if is_sparse(value):
             value = value.data
         if isinstance(value, np.ndarray | np.number | int | float):
             values = np.ravel(value)
@@ -235,7 +237,7 @@ def _ranges(values: Any) -> list[tuple[float, float]]:
     """Smallest and largest number of every column; empty for anything but tables of numbers."""
     try:
         table: NDArray[Any]
-        if sparse.issparse(values):
+        if is_sparse(values):
             csc = sparse.csc_array(values)
             columns = [
                 np.append(csc.data[lo:hi], 0.0)

@@ -7,12 +7,23 @@ where none is (a read-only container, say): numba itself raises in that case.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, overload
 
 import numba
 
+# Numba returns Python numbers where the function of a kernel would return NumPy scalars: Any.
+P = ParamSpec("P")
+
 # IEEE semantics for NaN and infinities are kept; only reassociation and contraction are allowed.
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
+
+
+@overload
+def njit(func: Callable[P, Any], /) -> Callable[P, Any]: ...
+
+
+@overload
+def njit(*, fastmath: frozenset[str] | bool) -> Callable[[Callable[P, Any]], Callable[P, Any]]: ...
 
 
 def njit(func: Callable[..., Any] | None = None, *, fastmath: frozenset[str] | bool = False) -> Any:

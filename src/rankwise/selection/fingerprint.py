@@ -21,6 +21,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from rankwise.datasets.data import Fold, RankingData
+from rankwise.typing import is_sparse
 
 _BLOCK_ROWS = 65536
 _under_way: ContextVar[tuple[types.FunctionType, ...]] = ContextVar("_under_way", default=())
@@ -62,7 +63,7 @@ def fold_fingerprint(fold: Fold) -> str:
 def _update(hasher: Any, array: Any) -> None:
     if array is None:
         hasher.update(b"none")
-    elif sparse.issparse(array):
+    elif is_sparse(array):
         csr = array.tocsr()
         hasher.update(f"csr{csr.shape}".encode())
         for part in (csr.indptr, csr.indices, csr.data):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
@@ -59,7 +59,7 @@ class QueryKFold(BaseCrossValidator):
         y: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         qid: ArrayLike | QueryGroups | None = None,
-    ) -> Iterator[tuple[Int64Array, Int64Array]]:
+    ) -> Generator[tuple[Int64Array, Int64Array], None, None]:
         """Row numbers of the training and the test part of every fold, ascending.
 
         Parameters
@@ -92,7 +92,7 @@ class QueryKFold(BaseCrossValidator):
             test[query_groups.rows(part)] = True
             yield np.flatnonzero(~test), np.flatnonzero(test)
 
-    def get_n_splits(
+    def get_n_splits(  # type: ignore[override]  # without types, scikit-learn's seems to return None
         self,
         X: Any = None,
         y: ArrayLike | None = None,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.checks.row_hash import LeastRows
 from rankwise.checks.rows import FitData, check_fit, check_weight
@@ -17,7 +16,7 @@ from rankwise.metrics.default import default_score_name, is_graded
 from rankwise.streams.cutter import QueryNumbers, join_ids, join_rows, plain_id
 from rankwise.streams.row_stream import RowStream
 from rankwise.streams.sources import Chunk
-from rankwise.typing import Int64Array, Matrix
+from rankwise.typing import Int64Array, Matrix, is_sparse
 
 _NO_ROW = "sample_weight must not be all zero: no row is left to fit."
 
@@ -260,11 +259,11 @@ def _kept(chunk: Chunk) -> np.ndarray[Any, Any] | None:
 
 def _as_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:
     """X like the first chunk: what concatenating all chunks would give."""
-    if first is None or (X.dtype == first.dtype and sparse.issparse(X) == sparse.issparse(first)):
+    if first is None or (X.dtype == first.dtype and is_sparse(X) == is_sparse(first)):
         return X
-    if sparse.issparse(X) == sparse.issparse(first) and first.dtype == np.float64:
+    if is_sparse(X) == is_sparse(first) and first.dtype == np.float64:
         return X.astype(np.float64)
-    kinds = ["sparse" if sparse.issparse(part) else "dense" for part in (first, X)]
+    kinds = ["sparse" if is_sparse(part) else "dense" for part in (first, X)]
     raise ValueError(
         f"X must be of one kind in all chunks, got {kinds[0]} {first.dtype} first and {kinds[1]} "
         f"{X.dtype} at row {row}. Convert the chunks."

@@ -20,7 +20,7 @@ from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Part, Problem
 from rankwise.runtime.threads import query_chunks
-from rankwise.typing import Int64Array
+from rankwise.typing import Int64Array, is_sparse
 
 # Fold of each of the given queries; the first of them is that many-th of all.
 Folds = Callable[[np.ndarray[Any, Any], int], Int64Array]
@@ -100,7 +100,7 @@ def join_rows(parts: Sequence[Any]) -> Any:
     """One matrix or array of the rows of several."""
     if len(parts) == 1:
         return parts[0]
-    if sparse.issparse(parts[0]):
+    if is_sparse(parts[0]):
         return sparse.vstack(parts, format="csr")
     return np.concatenate(parts)
 

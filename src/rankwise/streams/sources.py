@@ -48,7 +48,8 @@ class Chunk:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+        X: Any = self.X
+        return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
 class Source(Protocol):

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from rankwise.structure.rules import (
@@ -29,6 +28,7 @@ from rankwise.structure.rules import (
     run,
     structure_of,
 )
+from rankwise.typing import is_sparse
 
 # Attributes of scikit-learn's predictors that predictions are sums and products of.
 _COEFFICIENTS = frozenset({
@@ -74,7 +74,7 @@ def _children(where: str, value: Any) -> list[tuple[str, Any]]:
         if value.dtype.kind not in _NUMBERS_AND_TEXT:
             raise broken(where, "hold numbers or text", value.dtype)
         return list(_items(where, value.ravel().tolist())) if value.dtype.kind == "O" else []
-    if sparse.issparse(value):
+    if is_sparse(value):
         check_sparse(value, where)
         return []
     if isinstance(value, dict):
@@ -244,7 +244,7 @@ def _check_support_vectors(where: str, machine: Any) -> None:
     scope = Scope()
     scope.bind("n_features_in_", machine.n_features_in_)
     for name, array in (("support_vectors_", vectors), ("_dual_coef_", coefs)):
-        if sparse.issparse(array):
+        if is_sparse(array):
             check_sparse(array, f"{where}.{name}")
         elif type(array) is not np.ndarray or array.dtype != np.float64:
             raise broken(f"{where}.{name}", "be a float64 array", array)

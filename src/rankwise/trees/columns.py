@@ -13,12 +13,11 @@ from typing import Any, ClassVar
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from rankwise.checks.classes import declared_classes, is_missing
 from rankwise.structure.rules import Number, Plain, Rule, Table, require
-from rankwise.typing import Float64Array, FrameLike
+from rankwise.typing import Float64Array, FrameLike, is_sparse
 
 FROM_DTYPE = "from_dtype"
 MAX_DENSE_BYTES = 2**33
@@ -145,14 +144,15 @@ class ColumnTable:
 def encode_rows(estimator: Any, table: ColumnTable, X: FrameLike) -> FrameLike:
     """X as dense numbers, ready for the check of rows; width and names are checked first.
 
-    ``estimator`` is fitted. See :func:`as_dense` for sparse rows.
+    ``estimator`` is fitted. See :func:`dense_within_memory` for sparse rows.
     """
     if table.nominal or table.ordered:
-        validate_data(estimator, X, reset=False, skip_check_array=True)
-    return table.encode(as_dense(X))
+        given: Any = X
+        validate_data(estimator, given, reset=False, skip_check_array=True)
+    return table.encode(dense_within_memory(X))
 
 
-def as_dense(X: FrameLike) -> FrameLike:
+def dense_within_memory(X: FrameLike) -> FrameLike:
     """Sparse rows as an array, anything else as it is.
 
     Every split looks at whole columns, and the absent entries of a sparse row are zeros that take
@@ -163,7 +163,7 @@ def as_dense(X: FrameLike) -> FrameLike:
     ValueError
         Where the array would take more than 8 GiB.
     """
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return X
     n_bytes = X.shape[0] * X.shape[1] * 8
     if n_bytes > MAX_DENSE_BYTES:
@@ -184,7 +184,7 @@ def _as_frame(X: Any) -> Any:
 
 def _as_array(X: Any) -> NDArray[Any]:
     """X as an array; lists keep the types of their values, and text has no fixed width."""
-    array = np.asarray(as_dense(X), dtype=getattr(X, "dtype", object))
+    array = np.asarray(dense_within_memory(X), dtype=getattr(X, "dtype", object))
     return array.astype(object) if array.dtype.kind in "SUT" else array
 
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankwise.datasets import MultiLabelData, load_mulan
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, is_sparse
 from rankwise_papers.tai2012.plan import TRAIN_SHARE
 
 
@@ -37,7 +36,7 @@ def split(n_samples: int, seed: int, n_rows: int | None = None) -> tuple[Int64Ar
 
 def dense_labels(Y: Any) -> NDArray[np.bool_]:
     """Which labels are there."""
-    return (Y.toarray() if sparse.issparse(Y) else np.asarray(Y)) > 0
+    return (Y.toarray() if is_sparse(Y) else np.asarray(Y)) > 0
 
 
 def hamming(scores: Float64Array, truth: NDArray[np.bool_]) -> float:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import RandomFourier
 from rankwise.experiments import Cell
 from rankwise.labels import plst_path
+from rankwise.typing import is_sparse
 from rankwise_papers.tai2012.parts import rows_of, split
 
 ALPHAS = [0.01, 0.1, 1.0, 10.0, 100.0, 1000.0]
@@ -30,7 +30,7 @@ def ours(cell: Cell) -> dict[str, Any]:
     data, params = rows_of(cell.data), cell.params
     train, test = split(data.n_samples, params["split"])
     sizes = sorted({*params["grid"][-AXES * 2 :: 2], data.n_labels})
-    maps = _maps(data.n_features, dense=not sparse.issparse(data.X))
+    maps = _maps(data.n_features, dense=not is_sparse(data.X))
     folds = _folds(train, params["split"])
     losses = {name: _inner(data, folds, of, sizes) for name, of in maps.items()}
     name = min(losses, key=lambda key: losses[key].min())

@@ -178,7 +178,7 @@ def read_mulan(
     path = Path(path)
     table = read_arff(path, max_decompressed_bytes=max_decompressed_bytes)
     is_label = _label_columns(path, table, labels, max_decompressed_bytes)
-    matrix = table.matrix
+    matrix: Any = table.matrix
     if dense is not None and dense != isinstance(matrix, np.ndarray):
         matrix = sparse.csr_matrix(matrix) if not dense else sparse.csr_matrix(matrix).toarray()
     names = [attribute.name for attribute in table.attributes]

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.linting.report import Finding, PartSummary
@@ -18,7 +17,7 @@ from rankwise.datasets.linting.table_hash import TableHash, hash_table, mix
 from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.trec_ids import string_codes
 from rankwise.groups import QueryGroups
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 N_EXAMPLES = 5
 MOST_LABELS = 20
@@ -231,7 +230,7 @@ def copied_columns(part: Part) -> dict[int, int]:
 
 
 def _column(block: Matrix, j: int) -> NDArray[Any]:
-    return block[:, [j]].toarray().ravel() if sparse.issparse(block) else block[:, j]
+    return block[:, [j]].toarray().ravel() if is_sparse(block) else block[:, j]
 
 
 def _repeated(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Int64Array, Matrix
+from rankwise.typing import Int64Array, Matrix, is_sparse
 
 VALUES_PER_BLOCK = 1 << 17
 
@@ -70,7 +70,7 @@ def hash_table(X: Matrix, first_row: int = 0) -> TableHash:
     """
     n_rows, n_columns = X.shape
     row_factors, column_factors = _factors(first_row, n_rows), _factors(0, n_columns)
-    if sparse.issparse(X):
+    if is_sparse(X):
         return _hash_csr(X, row_factors, column_factors)
     first = _mixed(X[:1]).ravel() if n_rows else np.zeros(n_columns, dtype=np.uint64)
     rows = np.zeros(n_rows, dtype=np.uint64)

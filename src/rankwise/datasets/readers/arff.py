@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -245,9 +246,9 @@ def _sparse_rows(path: Path, attributes: Sequence[Attribute], data: bytes, line:
         matrix = _dense_of(path, left_out, shape)
         matrix[rows, columns] = values
         return matrix
-    matrix = sparse.csr_matrix((values, (rows, columns)), shape=shape)
-    matrix.eliminate_zeros()
-    return matrix
+    table: Any = sparse.csr_matrix((values, (rows, columns)), shape=shape)
+    table.eliminate_zeros()
+    return table
 
 
 def _pairs(row: bytes) -> list[tuple[bytes, bytes]] | None:

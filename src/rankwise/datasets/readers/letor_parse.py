@@ -224,7 +224,7 @@ def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
     indices -= np.int32(base)
     indptr = np.zeros(rows + 1, dtype=np.int32 if entries <= kernel.LARGEST_INDEX else np.int64)
     np.cumsum(parsed.sizes[:, 0], out=indptr[1:])
-    X = sparse.csr_matrix((parsed.values, indices, indptr), shape=(rows, width))
+    X: Any = sparse.csr_matrix((parsed.values, indices, indptr), shape=(rows, width))
     if parsed.states[:, kernel.UNORDERED].any():
         X.has_sorted_indices = False
         X.sort_indices()

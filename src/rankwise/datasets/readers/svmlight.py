@@ -25,6 +25,7 @@ from rankwise.datasets.readers.textfiles import (
 )
 from rankwise.kernels.csr_bounds import is_canonical
 from rankwise.runtime.threads import thread_map
+from rankwise.typing import is_sparse
 
 
 def read_letor(
@@ -221,7 +222,7 @@ def _parse(
     texts = thread_map(lambda file: open_text(file, max_decompressed_bytes), files)
     rows = parse_files(texts, options)
     arrays: dict[str, NDArray[Any]] = {}
-    if sparse.issparse(rows.X):
+    if is_sparse(rows.X):
         arrays |= {f"X.{part}": getattr(rows.X, part) for part in ("data", "indices", "indptr")}
     else:
         arrays["X"] = rows.X

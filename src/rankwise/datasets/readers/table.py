@@ -28,7 +28,7 @@ from rankwise.datasets.readers.textfiles import (
     check_there,
     read_text,
 )
-from rankwise.typing import Float64Array, FrameLike
+from rankwise.typing import Float64Array
 
 LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
 QUERY_NAMES = ("qid", "query_id", "query", "q")
@@ -168,7 +168,7 @@ def column_names(schema: Any) -> list[str]:
 
 
 def from_frame(
-    frame: FrameLike,
+    frame: Any,
     *,
     label: str | None = None,
     qid: str | None = None,

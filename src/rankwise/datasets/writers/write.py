@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.writers.output import open_to_write
+from rankwise.typing import is_sparse
 
 # Its functions are made when it is imported: type checkers do not see them.
 pc: Any = pyarrow.compute
@@ -78,7 +78,7 @@ def letor_text(
     notes = _notes(data, comments)
     labels = _numbers(data.y)
     queries = _queries(data.qid) if with_qid else None
-    X = data.X.tocsr() if sparse.issparse(data.X) else np.asarray(data.X)
+    X = data.X.tocsr() if is_sparse(data.X) else np.asarray(data.X)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"X must hold numbers, got dtype {X.dtype}. Encode it first.")
 
@@ -154,7 +154,7 @@ def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
 def _feature_blocks(X: Any) -> Iterator[tuple[slice, pa.Array]]:
     """Row slices and their features, each as one string ``" 1:0.5 2:…"``."""
     n_rows, n_features = X.shape
-    if sparse.issparse(X):
+    if is_sparse(X):
         X = X if X.has_sorted_indices else X.sorted_indices()
         starts = X.indptr.astype(np.int64)
     else:
@@ -164,7 +164,7 @@ def _feature_blocks(X: Any) -> Iterator[tuple[slice, pa.Array]]:
     while first < n_rows:
         last = int(np.searchsorted(starts, starts[first] + VALUES_PER_BLOCK, side="right")) - 1
         last = min(max(last, first + 1), n_rows)
-        if sparse.issparse(X):
+        if is_sparse(X):
             stored = slice(starts[first], starts[last])
             indices, values = X.indices[stored], X.data[stored]
         else:

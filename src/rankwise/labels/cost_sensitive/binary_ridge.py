@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from scipy import sparse
 
 from rankwise.labels.cost_sensitive.contrasts import Contrasts
 from rankwise.runtime.threads import single_threaded_blas, thread_map
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
 
 
 def fit_binary_ridge(
@@ -61,7 +60,7 @@ def fit_binary_ridge(
 
 def centre_of(X: Matrix) -> Float64Array | None:
     """Column means of dense rows, far from which moments lose digits; None for sparse ones."""
-    return None if sparse.issparse(X) else X.mean(axis=0, dtype=np.float64)
+    return None if is_sparse(X) else X.mean(axis=0, dtype=np.float64)
 
 
 def row_space(X: Matrix) -> tuple[Matrix, Matrix | None]:
@@ -73,7 +72,7 @@ def row_space(X: Matrix) -> tuple[Matrix, Matrix | None]:
     if X.shape[1] <= X.shape[0]:
         return X, None
     product = X @ X.T
-    product = product.toarray() if sparse.issparse(product) else product
+    product = as_dense(product)
     eigenvalues, vectors = scipy.linalg.eigh(product)
     kept = eigenvalues > eigenvalues[-1] * len(eigenvalues) * np.finfo(np.float64).eps
     roots = np.sqrt(eigenvalues[kept])
@@ -111,7 +110,7 @@ def weighted_moments(X: Matrix, weight: Float64Array) -> Float64Array:
     """``sum_n w_n [x_n 1] [x_n 1]'``; the last line is :func:`_moments_of`."""
     n_features = X.shape[1]
     moments = np.empty((n_features + 1, n_features + 1))
-    if sparse.issparse(X):
+    if is_sparse(X):
         moments[:-1, :-1] = (X.T @ X.multiply(weight[:, None]).tocsr()).toarray()
     else:
         used = weight > 0

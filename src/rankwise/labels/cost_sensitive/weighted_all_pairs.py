@@ -26,7 +26,7 @@ from rankwise.labels.cost_sensitive.pair_votes import class_votes
 from rankwise.runtime.routing import fit_with
 from rankwise.runtime.threads import single_threaded_blas, threads_asked
 from rankwise.structure.rules import Fitted, Optional, Rule, Sometimes, floats, require_attributes
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, is_sparse
 
 
 class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
@@ -140,7 +140,7 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
         if not sum(map(len, labels)):
             return None
         model = clone(self.estimator)
-        rows = sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
+        rows = sparse.vstack(parts, format="csr") if is_sparse(parts[0]) else np.vstack(parts)
         offered = {"sample_weight": np.concatenate(weights)}
         with single_threaded_blas():
             taken = fit_with(model, rows, np.concatenate(labels).astype(np.int64), offered)
@@ -158,11 +158,13 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
         pair[0, first], pair[0, second] = -1.0, 1.0
         if self.encoding == "products":
             ones = np.ones((X.shape[0], 1))
-            with_one = sparse.hstack([X, ones]) if sparse.issparse(X) else np.hstack([X, ones])
-            return sparse.csr_matrix(sparse.kron(pair, with_one, format="csr"))
+            with_one = sparse.hstack([X, ones]) if is_sparse(X) else np.hstack([X, ones])
+            products: Any = sparse.csr_matrix(sparse.kron(pair, with_one, format="csr"))
+            return products
         pairs = np.repeat(pair, X.shape[0], axis=0)
-        if sparse.issparse(X):
-            return sparse.csr_matrix(sparse.hstack([X, pairs], format="csr"))
+        if is_sparse(X):
+            joined: Any = sparse.csr_matrix(sparse.hstack([X, pairs], format="csr"))
+            return joined
         return np.hstack([X, pairs])
 
     def _class_scores(self, X: Matrix) -> Float64Array:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise.checks.labels import one_hot
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, SparseMatrix
 
 
 class BinaryRelevance(LabelSpace):
@@ -81,7 +81,7 @@ class BinaryRelevance(LabelSpace):
         self.offset_ = np.zeros(source.n_labels)
         self.components_ = one_hot(np.arange(source.n_labels), source.n_labels)
 
-    def _encode(self, Y: Matrix) -> Matrix:
+    def _encode(self, Y: SparseMatrix) -> SparseMatrix:
         return Y
 
     def _decode(self, codes: Float64Array) -> Float64Array:

@@ -25,7 +25,7 @@ from rankwise.labels.cost_sensitive.contrasts import Contrasts
 from rankwise.labels.cost_sensitive.pair_votes import class_votes
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
 from rankwise.structure.rules import Rule, integers
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, SparseMatrix
 
 
 class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
@@ -105,7 +105,7 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
         )
         return tags
 
-    def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
+    def _fit(self, X: Matrix, Y: SparseMatrix, sample_weight: Float64Array | None) -> None:
         contrasts = label_contrasts(Y.toarray(), sample_weight)
         n_labels = Y.shape[1]
         first, second = np.triu_indices(n_labels, 1)

@@ -32,7 +32,7 @@ from rankwise.structure.rules import (
     require,
     require_attributes,
 )
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, SparseMatrix
 
 
 class LabelPowerset(MultiLabel):
@@ -128,7 +128,7 @@ class LabelPowerset(MultiLabel):
             require(list(known) == list(range(n_sets)), "estimator_.classes_",
                     f"be 0 to {n_sets - 1}", known)  # fmt: skip
 
-    def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
+    def _fit(self, X: Matrix, Y: SparseMatrix, sample_weight: Float64Array | None) -> None:
         if self.estimator is not None and not is_classifier(self.estimator):
             raise ValueError(
                 "estimator must be a classifier, for it learns the numbers of label sets as "

@@ -19,7 +19,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
@@ -42,7 +41,7 @@ from rankwise.structure.rules import (
     require,
     require_attributes,
 )
-from rankwise.typing import ArrayLike, Float64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, as_dense, is_sparse
 
 # Products of features and labels that may be held: 256 MB.
 MOST_PRODUCTS = 2**25
@@ -74,7 +73,7 @@ class LabelSource(Protocol):
         ...
 
     @property
-    def rows(self) -> tuple[Matrix, Float64Array | None] | None:
+    def rows(self) -> tuple[SparseMatrix, Float64Array | None] | None:
         """Labels of the rows and their weights, where rows are at hand."""
         ...
 
@@ -118,13 +117,13 @@ class LabelSpace(MultiLabel):
     alpha: float
     estimator: Any
     offset_: Float64Array
-    components_: Matrix
+    components_: Any  # an ndarray or CSR, see the subclasses
     coef_: Float64Array
     intercept_: Float64Array
     regressors_: list[Any]
     _parameter_constraints: ClassVar[dict[str, Any]] = {"alpha": ALPHA, "estimator": ESTIMATOR}
 
-    def encode_labels(self, Y: Matrix) -> Float64Array:
+    def encode_labels(self, Y: SparseMatrix) -> Float64Array:
         """Codes ``P (y - o)`` of label sets: what an ideal regressor would predict.
 
         Parameters
@@ -137,9 +136,9 @@ class LabelSpace(MultiLabel):
         ndarray of shape (n_samples, n_codes), float64
         """
         check_is_fitted(self)
-        n_samples = Y.shape[0] if sparse.issparse(Y) else len(np.asarray(Y))
+        n_samples = Y.shape[0] if is_sparse(Y) else len(np.asarray(Y))
         codes = self._encode(check_indicator(Y, n_samples, len(self.classes_)))
-        return codes.toarray() if sparse.issparse(codes) else codes
+        return as_dense(codes)
 
     def decode_scores(self, codes: ArrayLike) -> Float64Array:
         """Scores of the labels from (predicted) codes.
@@ -169,16 +168,16 @@ class LabelSpace(MultiLabel):
         n, n_codes = len(self.regressors_), self.components_.shape[0]
         require(n in (1, n_codes), "regressors_", f"have 1 or {n_codes} items", n)
 
-    def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
+    def _fit(self, X: Matrix, Y: SparseMatrix, sample_weight: Float64Array | None) -> None:
         self._forget_regression()
         source = RowSource(X, Y, sample_weight, self.alpha)
         self._set_code(source)
         if self.estimator is not None:
             codes = self._encode(Y)
-            codes = codes.toarray() if sparse.issparse(codes) else codes
+            codes = as_dense(codes)
             _check_estimator(self.estimator, codes)
             self.regressors_ = fit_outputs(self.estimator, X, codes, sample_weight)
-        elif sparse.issparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
+        elif is_sparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
             self._set_coefficients(source.ridge.coefficients(self._encode(Y)))
         else:  # products of sparse labels cost less than those of their dense codes
             code = self.components_
@@ -206,13 +205,13 @@ class LabelSpace(MultiLabel):
         """Set ``offset_`` and ``components_``."""
         raise TypeError(f"{type(self).__name__} must define _set_code.")
 
-    def _encode(self, Y: Matrix) -> Matrix:
+    def _encode(self, Y: SparseMatrix) -> Matrix:
         """``P (y - o)`` for a CSR of label sets; CSR where P is and o is zero."""
         codes = Y @ self.components_.T
         shift = self.components_ @ self.offset_
         if not shift.any():
             return codes
-        return (codes.toarray() if sparse.issparse(codes) else codes) - shift
+        return as_dense(codes) - shift
 
     def _decode(self, codes: Float64Array) -> Float64Array:
         """``o + P'r``."""
@@ -262,7 +261,9 @@ def _check_estimator(estimator: Any, codes: Float64Array) -> None:
 class RowSource:
     """Rows as a source of codes."""
 
-    def __init__(self, X: Matrix, Y: Matrix, weight: Float64Array | None, alpha: float) -> None:
+    def __init__(
+        self, X: Matrix, Y: SparseMatrix, weight: Float64Array | None, alpha: float
+    ) -> None:
         self.X, self.alpha, self.rows = X, alpha, (Y, weight)
         w = np.ones(Y.shape[0]) if weight is None else weight
         self.n_labels = Y.shape[1]

@@ -24,7 +24,7 @@ from rankwise.metrics.labels.label_sets import Hamming, count_ones
 from rankwise.persistence import Save
 from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, SparseMatrix
 
 # Label scores held at a time where only decisions are wanted: 128 MB.
 MOST_SCORES = 2**24
@@ -179,7 +179,8 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         X = self._check_rows(X)
         n_samples = X.shape[0]
         if self.target_form_ == "classes":
-            true = order_labels(y, n_samples)
+            classes: Any = y
+            true = order_labels(classes, n_samples)
             right: Any = true.classes[true.codes] == self.predict(X)
         else:
             truth = check_indicator(y, n_samples, len(self.classes_), name="y")
@@ -188,7 +189,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         weight = None if sample_weight is None else check_weight(sample_weight, n_samples)
         return float(np.average(right, weights=weight))
 
-    def _fit(self, X: Matrix, Y: Matrix, sample_weight: Float64Array | None) -> None:
+    def _fit(self, X: Matrix, Y: SparseMatrix, sample_weight: Float64Array | None) -> None:
         """Train on checked rows; Y of shape (n_samples, n_labels) holds ones."""
         raise TypeError(f"{type(self).__name__} must define _fit.")
 
@@ -212,7 +213,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return check_rows(self, X)
 
-    def _predicted_ones(self, X: Matrix) -> Matrix:
+    def _predicted_ones(self, X: Matrix) -> SparseMatrix:
         """Predicted labels of checked rows as CSR, int64."""
         blocks = [
             ones_of_mask(self._predict_labels(X[rows]), np.int64)

@@ -21,7 +21,7 @@ from rankwise.metrics.labels.label_sets import SetMeasure, count_ones
 from rankwise.metrics.labels.propensity import PropensityPrecision
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import parse
-from rankwise.typing import ArrayLike, Float64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, is_sparse
 
 MOST_CELLS = 2**22  # of a dense block: 32 MB a column
 
@@ -154,7 +154,7 @@ def evaluate_labels(
 
 
 def _measure_sets(
-    truth: Matrix,
+    truth: SparseMatrix,
     predicted: Any,
     measures: Mapping[str, SetMeasure],
     means: dict[str, float],
@@ -172,22 +172,20 @@ def _measure_sets(
         means[spec] = measure.of_labels(labels) if values is None else measure.aggregate(values)
 
 
-def _by_row(values: Matrix, scores: Any, measures: Sequence[Measure]) -> list[Float64Array]:
+def _by_row(values: SparseMatrix, scores: Any, measures: Sequence[Measure]) -> list[Float64Array]:
     """Values per row of every measure."""
     from rankwise.metrics.scored import compute  # loads numba
 
-    is_sparse = sparse.issparse(scores)
-    blocks = _union_blocks(values, scores) if is_sparse else _dense_blocks(values, scores)
+    may_miss = is_sparse(scores)
+    blocks = _union_blocks(values, scores) if may_miss else _dense_blocks(values, scores)
     parts = [
-        compute(
-            measures, of.values, of.scores, QueryGroups.from_sizes(of.sizes), may_miss=is_sparse
-        )
+        compute(measures, of.values, of.scores, QueryGroups.from_sizes(of.sizes), may_miss=may_miss)
         for of in blocks
     ]
     return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
 
 
-def _dense_blocks(values: Matrix, scores: Float64Array) -> Iterator[Block]:
+def _dense_blocks(values: SparseMatrix, scores: Float64Array) -> Iterator[Block]:
     n_samples, n_labels = values.shape
     step = max(1, MOST_CELLS // n_labels)
     for lo in range(0, max(n_samples, 1), step):
@@ -195,7 +193,7 @@ def _dense_blocks(values: Matrix, scores: Float64Array) -> Iterator[Block]:
         yield Block(rows.ravel(), scores[lo : lo + step].ravel(), np.full(len(rows), n_labels))
 
 
-def _union_blocks(values: Matrix, scores: Any) -> Iterator[Block]:
+def _union_blocks(values: SparseMatrix, scores: Any) -> Iterator[Block]:
     """Labels that are relevant or scored; minus infinity where they are not scored."""
     n_labels = values.shape[1]
     of_values, of_scores = _cells(values), _cells(scores)
@@ -219,7 +217,7 @@ def _n_rows(Y: Any) -> int:
 def _check_scores(truth: Matrix, scores: Any, measures: Mapping[str, Measure]) -> Any:
     if scores is None:
         raise ValueError(f"scores must be passed for {next(iter(measures))!r}: one a label.")
-    if not sparse.issparse(scores):
+    if not is_sparse(scores):
         dense = np.asarray(scores, dtype=np.float64)
         _check_shape("scores", dense.shape, truth.shape)
         return dense

@@ -15,7 +15,7 @@ import numpy as np
 
 from rankwise.metrics.conventions import EMPTY, Empty, check_choice, value_of_empty
 from rankwise.metrics.measure import Measure
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, SparseMatrix
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class MicroF1(MacroF1):
         return float(SetCounts(*pooled).f1(self.empty)[0])
 
 
-def count_ones(truth: Matrix, predicted: Matrix, axis: int) -> SetCounts:
+def count_ones(truth: SparseMatrix, predicted: SparseMatrix, axis: int) -> SetCounts:
     """Counts by label (axis 0) or row (axis 1) of two CSR that hold ones alone."""
 
     def ones(matrix: Any) -> Float64Array:

@@ -49,7 +49,7 @@ from rankwise.structure.rules import (
     require,
     require_attributes,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
 BLOCK_VALUES, BLOCK_ROWS = 2**19, 8192  # features at a time
 SUPPORT_BLOCK = 1024
@@ -290,11 +290,11 @@ class OnlineRanker(OrdinalRanker):
                     f"each of {self._n_hypotheses} hypotheses, more than {MAX_WEIGHTS} in all. "
                     f"Use {fix}, which keeps rows and no weights of columns."
                 )
-            self.X_fit_ = None
+            self.X_fit_ = None  # type: ignore[assignment]  # of a kernel only
         else:
             self.kernel_ = self._resolve(X, streams)
             shape = (0, X.shape[1])
-            self.X_fit_ = sparse.csr_array(shape) if sparse.issparse(X) else np.empty(shape)
+            self.X_fit_ = sparse.csr_array(shape) if is_sparse(X) else np.empty(shape)
         self.hypotheses_ = Hypotheses.zeros(n_columns, self._n_hypotheses, len(self.classes_))
         self.n_seen_ = 0
         values = {name: getattr(self, name) for name in self._shaping}
@@ -397,7 +397,7 @@ class OnlineRanker(OrdinalRanker):
 
 def largest(values: Matrix) -> float:
     """Largest absolute value, infinite where one is NaN."""
-    entries = values.data if sparse.issparse(values) else values
+    entries = values.data if is_sparse(values) else values
     most = float(np.maximum(entries.max(initial=0.0), -entries.min(initial=0.0)))
     return most if most < np.inf else np.inf
 

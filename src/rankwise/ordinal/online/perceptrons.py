@@ -6,12 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankwise.kernels.perceptron_ranking import prank_csr, prank_rows, prank_value
 from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 # Below so many products of weights and entries, one thread is quicker.
 SMALL_WORK = 1e6
@@ -33,13 +32,13 @@ class PerceptronSteps:
         state = (coins, known.weights, known.thresholds, known.tallies, moves)
 
         def learn(span: tuple[int, int]) -> None:
-            if sparse.issparse(features):
+            if is_sparse(features):
                 arrays = (features.data, features.indices, features.indptr)
                 prank_csr(*arrays, codes, *state, span)
             else:
                 prank_rows(features, codes, *state, *span)
 
-        n_entries = features.nnz if sparse.issparse(features) else features.size
+        n_entries = features.nnz if is_sparse(features) else features.size
         n_threads = available_threads() if n_entries * coins.shape[1] > SMALL_WORK else 1
         n_spans = max(1, min(n_threads, coins.shape[1] // LEAST_PRANKS))
         ends = np.linspace(0, coins.shape[1], n_spans + 1).astype(int).tolist()

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from scipy import sparse
 
-from rankwise.typing import Matrix
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense, is_sparse
 
 
 class SupportRows(ABC):
@@ -35,16 +35,16 @@ class SupportRows(ABC):
     @staticmethod
     def start(kept: Matrix, block: Matrix) -> SupportRows:
         """Rows kept so far and the block that more will come from, dense or CSR as it is."""
-        if sparse.issparse(kept):
+        if is_sparse(kept):
             return SparseSupportRows(kept, sparse.csr_array(block, dtype=np.float64))
-        dense = block.toarray() if sparse.issparse(block) else block
+        dense = as_dense(block)
         return DenseSupportRows(kept, dense.astype(np.float64, copy=False))
 
 
 class DenseSupportRows(SupportRows):
     """Of arrays."""
 
-    def __init__(self, kept: Matrix, block: Matrix) -> None:
+    def __init__(self, kept: Float64Array, block: Float64Array) -> None:
         self._block, self.n_kept = block, len(kept)
         self._rows = np.empty((len(kept) + len(block), block.shape[1]))
         self._rows[: len(kept)] = kept
@@ -63,7 +63,7 @@ class DenseSupportRows(SupportRows):
 class SparseSupportRows(SupportRows):
     """Of CSR matrices."""
 
-    def __init__(self, kept: Matrix, block: Matrix) -> None:
+    def __init__(self, kept: SparseMatrix, block: SparseMatrix) -> None:
         self._block, self.n_kept = block, kept.shape[0]
         n_entries = kept.nnz + block.nnz
         self._data = np.empty(n_entries)

@@ -17,7 +17,7 @@ from rankwise.ordinal.online.online_ranker import OnlineRanker, check_range, lar
 from rankwise.ordinal.online.rank_votes import VOTES, Votes
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.rules import Number, Rows, Rule, floats, integers
-from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix, as_dense, is_sparse
 
 SLICE_VALUES = 2**21  # kernel values at a time
 PIECES = 8  # of a slice, over threads
@@ -141,7 +141,7 @@ class VotedPRank(Votes, OnlineRanker):
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
         super()._start(X, rng, streams=streams)
         shape = (0, X.shape[1])
-        self.X_fit_ = sparse.csr_array(shape) if sparse.issparse(X) else np.empty(shape)
+        self.X_fit_ = sparse.csr_array(shape) if is_sparse(X) else np.empty(shape)
         self.dual_coef_ = np.zeros(0)
         self.threshold_path_ = np.zeros((1, len(self.classes_) - 1))
         self.survival_ = np.zeros(1, dtype=np.int64)
@@ -198,7 +198,8 @@ class VotedPRank(Votes, OnlineRanker):
 
 def _joined(kept: Matrix, more: Matrix) -> Matrix:
     """Rows kept and more of them, in float64, CSR where the kept ones are."""
-    if sparse.issparse(kept):
-        return sparse.vstack([kept, sparse.csr_array(more, dtype=np.float64)], format="csr")
-    dense = more.toarray() if sparse.issparse(more) else more
+    if is_sparse(kept):
+        rows: Any = sparse.vstack([kept, sparse.csr_array(more, dtype=np.float64)], format="csr")
+        return rows
+    dense = as_dense(more)
     return np.concatenate([kept, dense.astype(np.float64, copy=False)])

@@ -13,13 +13,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
 from rankwise.kernels.perceptron_ranking import lms_csr, lms_rows, lms_value
 from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.ordinal.online.online_ranker import OnlineRanker
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class LeastMeanSquares:
         self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
         state = (self.eta, known.weights[:, 0], known.thresholds[0], known.tallies[0])
-        if sparse.issparse(features):
+        if is_sparse(features):
             lms_csr(features.data, features.indices, features.indptr, codes, *state)
         else:
             lms_rows(features, codes, *state)

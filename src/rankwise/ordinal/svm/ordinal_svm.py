@@ -318,7 +318,8 @@ class OrdinalSVM(OrdinalRanker):
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_, dtype=np.float64) + self.intercept_
         columns = np.arange(X.shape[1])  # those of a precomputed kernel
-        expansion = KernelExpansion(self.kernel_, getattr(self, "X_fit_", None), columns)
+        known: Any = getattr(self, "X_fit_", None)
+        expansion = KernelExpansion(self.kernel_, known, columns)
         return expansion.scores(X, self.dual_coef_[:, None])[:, 0] + self.intercept_
 
     def _check_structure(self) -> None:

@@ -18,7 +18,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -40,7 +39,7 @@ from rankwise.solvers.svm.threshold_path import ThresholdFit, ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, Steps, ThresholdSolver
 from rankwise.structure.rules import Number, Optional, Part, Plain, Rule, Sometimes, floats, require
 from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, as_dense, is_sparse
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 LOSSES = ("hinge", "squared_hinge")
@@ -306,7 +305,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         if self.terms == "powers":
             return None
         n_samples, n_features = X.shape
-        column_bytes = 0 if sparse.issparse(X) else 8 * n_samples
+        column_bytes = 0 if is_sparse(X) else 8 * n_samples
         check_room(n_features, self.degree, self.terms, None, column_bytes, self.max_bytes)
         random = check_random_state(self.random_state)
         return draw_terms(n_features, self.degree, self.terms, None, random)
@@ -342,9 +341,6 @@ def largest_magnitudes(X: Matrix) -> Float64Array:
     1 for a column of zeros, and of subnormal numbers, whose inverse may be infinite.
     """
     ends = [X.max(axis=0), X.min(axis=0)]
-    high, low = (
-        np.asarray(end.toarray() if sparse.issparse(end) else end, dtype=np.float64).ravel()
-        for end in ends
-    )
+    high, low = (np.asarray(as_dense(end), dtype=np.float64).ravel() for end in ends)
     largest = np.maximum(high, -low)
     return np.where(largest >= np.finfo(np.float64).tiny, largest, 1.0)

@@ -31,13 +31,13 @@ from rankwise.ordinal.trees.tree_ranker import (
     take_rows,
 )
 from rankwise.structure.rules import Number, Optional, Part, Plain, Rule, Sometimes, integers
-from rankwise.trees.columns import FROM_DTYPE, as_dense
+from rankwise.trees.columns import FROM_DTYPE, dense_within_memory
 from rankwise.trees.criterion import make_criterion
 from rankwise.trees.leaves import LeafRule, leaf_classes, mean_ranks
 from rankwise.trees.pruning import cut_at_depth, prune, pruning_path
 from rankwise.trees.tree import Tree
 from rankwise.tuning.folds import cv_splits
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, as_dense
 
 DEPTHS = range(1, 21)  # what "cv" and "val" search
 
@@ -232,7 +232,7 @@ class RankingTree(TreeRanker):
         self._validate_params()
         vars(self).pop("cv_results_", None)
         data = self._read(X, y, qid, sample_weight)
-        X_val = None if X_val is None else self.columns_.encode(as_dense(X_val))
+        X_val = None if X_val is None else self.columns_.encode(dense_within_memory(X_val))
         validation = check_validation(
             self, data, X_val, y_val, qid_val, accept_sparse=False, allow_nan=True
         )
@@ -355,7 +355,8 @@ class RankingTree(TreeRanker):
         losses = []
         for tree in trees:
             tree = prune(tree, self.ccp_alpha)
-            predicted = leaf_classes(tree.counts, self.leaf, self.distance_)[tree.apply(held_out.X)]
+            leaves = tree.apply(as_dense(held_out.X))
+            predicted = leaf_classes(tree.counts, self.leaf, self.distance_)[leaves]
             loss = np.abs(predicted - held_out.y)
             losses.append(float(np.average(loss, weights=row_weights(held_out))))
         return losses

@@ -17,12 +17,12 @@ from rankwise.groups import QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.structure.rules import Part, Rule, booleans, floats, require
 from rankwise.trees.binned_columns import BinnedColumns
-from rankwise.trees.columns import FROM_DTYPE, ColumnTable, as_dense, encode_rows
+from rankwise.trees.columns import FROM_DTYPE, ColumnTable, dense_within_memory, encode_rows
 from rankwise.trees.growth import Limits, grow_from, prepare
 from rankwise.trees.leaves import LEAF_RULES, distance_matrix, leaf_margins, mean_ranks
 from rankwise.trees.sorted_columns import SortedColumns
 from rankwise.trees.tree import Tree
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, as_dense
 
 RankDistance = str | ArrayLike | Callable[[int, int], float] | None
 
@@ -176,7 +176,7 @@ class TreeRanker(OrdinalRanker):
         """Sorted or binned columns to grow from."""
         n_categories = self.columns_.n_categories(self.n_features_in_)
         return prepare(
-            data.X,
+            as_dense(data.X),
             n_categories=n_categories,
             method=self._method(data, int(n_categories.max(initial=0))),
             max_bins=self.max_bins,
@@ -237,7 +237,7 @@ class TreeRanker(OrdinalRanker):
         sample_weight: ArrayLike | None = None,
     ) -> FitData:
         """Checked training rows; sets what later rows are read by."""
-        X = as_dense(X)
+        X = dense_within_memory(X)
         self.columns_ = ColumnTable.of(X, self.categorical_features)
         data = check_ordinal_fit(
             self,
@@ -251,7 +251,7 @@ class TreeRanker(OrdinalRanker):
         n_classes = len(self.classes_)
         self.thresholds_ = np.arange(n_classes - 1) + 0.5
         self.distance_ = distance_matrix(self.rank_distance, n_classes)
-        self.has_missing_ = np.isnan(data.X).any(axis=0)
+        self.has_missing_ = np.isnan(as_dense(data.X)).any(axis=0)
         return data
 
     def _check_rows(self, X: FrameLike) -> FloatArray:

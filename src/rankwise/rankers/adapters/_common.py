@@ -28,7 +28,7 @@ from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import available_threads
 from rankwise.structure.rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -209,10 +209,10 @@ class BoostedRanker(Ranker):
         every score is 0.
         """
         check_is_fitted(self)
-        X = _library_matrix(check_rows(self, X, allow_nan=True))
+        rows = _library_matrix(check_rows(self, X, allow_nan=True))
         if not self.model_:
-            return np.zeros(X.shape[0])
-        return np.asarray(self._predict(self.booster_, X), dtype=np.float64)
+            return np.zeros(rows.shape[0])
+        return np.asarray(self._predict(self.booster_, rows), dtype=np.float64)
 
     @property
     def booster_(self) -> Any:
@@ -279,7 +279,7 @@ class BoostedRanker(Ranker):
         two threads on a small table were measured up to 30 times slower than one.
         """
         if self.n_jobs is None:
-            values = X.nnz if sparse.issparse(X) else X.size
+            values = X.nnz if is_sparse(X) else X.size
             return max(1, min(available_threads(), values // VALUES_PER_THREAD))
         return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
 
@@ -295,13 +295,13 @@ class BoostedRanker(Ranker):
         return parse(self.measure)
 
 
-def _library_matrix(X: Matrix) -> Matrix:
+def _library_matrix(X: Matrix) -> Any:
     """X itself where dense; sparse arrays as a CSR matrix in the one form all libraries take."""
-    if not sparse.issparse(X):
+    if not is_sparse(X):
         return X
     index = np.int32 if max(X.nnz, X.shape[1]) < 2**31 else np.int64
     indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
-    matrix = sparse.csr_matrix((X.data, indices, indptr), shape=X.shape)
+    matrix: Any = sparse.csr_matrix((X.data, indices, indptr), shape=X.shape)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()

@@ -24,7 +24,7 @@ from rankwise.rankers.adapters._common import (
 )
 from rankwise.rankers.adapters._rows import deal_large_queries
 from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array
 
 try:
     import lightgbm
@@ -244,7 +244,7 @@ class LightGBMRanker(BoostedRanker):
     def _parse(self, model: bytes) -> lightgbm.Booster:
         return lightgbm.Booster(model_str=check_lightgbm(model, self.n_features_in_))
 
-    def _predict(self, booster: lightgbm.Booster, X: Matrix) -> Any:
+    def _predict(self, booster: lightgbm.Booster, X: Any) -> Any:
         return booster.predict(X, raw_score=True, num_threads=self._threads(X))
 
     def _n_rounds(self, booster: lightgbm.Booster) -> int:
@@ -254,7 +254,7 @@ class LightGBMRanker(BoostedRanker):
         return booster.feature_importance("gain")
 
 
-def _small_queries(rows: TrainingRows) -> tuple[Matrix, Float64Array, Int64Array]:
+def _small_queries(rows: TrainingRows) -> tuple[Any, Float64Array, Int64Array]:
     """The rows with every query within LightGBM's limit."""
     largest = int(rows.sizes.max())
     if largest <= LARGEST_QUERY:

@@ -12,7 +12,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.rankers.adapters._common import (
@@ -25,7 +24,7 @@ from rankwise.rankers.adapters._common import (
 )
 from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
 from rankwise.runtime.finite import foreign_range
-from rankwise.typing import Matrix
+from rankwise.typing import Matrix, is_sparse
 
 try:
     import xgboost
@@ -258,7 +257,7 @@ class XGBoostRanker(BoostedRanker):
     def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
         booster.set_param({"nthread": self._threads(X)})
         with foreign_range():
-            if not sparse.issparse(X):
+            if not is_sparse(X):
                 return booster.inplace_predict(X, predict_type="margin")
             return np.concatenate([
                 booster.inplace_predict(_dense(X[first : first + _PREDICT_CHUNK]),
@@ -287,4 +286,4 @@ def _json(booster: xgboost.Booster) -> bytes:
 
 def _dense(X: Matrix) -> Any:
     """X itself, or CSR as float32 with zeros where XGBoost would see missing values."""
-    return X.astype(np.float32).toarray() if sparse.issparse(X) else X
+    return X.astype(np.float32).toarray() if is_sparse(X) else X

@@ -14,7 +14,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import check_random_state, get_tags
@@ -40,7 +39,7 @@ from rankwise.structure.rules import (
     floats,
     require,
 )
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 LARGEST_EXPONENT = 1000  # of the gain
@@ -335,4 +334,4 @@ class McRank(Ranker):
 
 def _rows(ranker: McRank, X: Matrix) -> Matrix:
     """Rows as the classifier takes them."""
-    return X.toarray() if ranker.estimator is None and sparse.issparse(X) else X
+    return X.toarray() if ranker.estimator is None and is_sparse(X) else X

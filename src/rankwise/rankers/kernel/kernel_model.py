@@ -212,7 +212,9 @@ class KernelModel(ClosedFormRanker):
         super()._check_stream(rows, has_validation)
 
     @available_if(_streams)
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(  # type: ignore[override]  # a descriptor
+        self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Add a batch of rows; the model is that of one ``fit`` on all batches (linear kernel).
 
         Parameters

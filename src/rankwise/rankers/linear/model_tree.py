@@ -19,7 +19,7 @@ from rankwise.checks.rows import check_fit, check_rows
 from rankwise.groups import QueryGroups
 from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.structure.rules import Number, Part, Rule
-from rankwise.trees.columns import as_dense
+from rankwise.trees.columns import dense_within_memory
 from rankwise.trees.linear_models import LEAF, ModelNodes, grow_models
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -138,7 +138,7 @@ class ModelTree(Ranker):
             For wrong input, naming it.
         """
         self._validate_params()
-        data = check_fit(self, as_dense(X), y, qid, sample_weight)
+        data = check_fit(self, dense_within_memory(X), y, qid, sample_weight)
         self._set_score_name(data.y)
         merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
         self.nodes_ = grow_models(
@@ -157,4 +157,4 @@ class ModelTree(Ranker):
     def predict(self, X: FrameLike) -> Float64Array:
         """Prediction of every row, shape (n_samples,), float64."""
         check_is_fitted(self)
-        return self.nodes_.predict(check_rows(self, as_dense(X)))
+        return self.nodes_.predict(check_rows(self, dense_within_memory(X), accept_sparse=False))

@@ -11,7 +11,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
@@ -24,7 +23,7 @@ from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS
 from rankwise.rankers.svm.pair_ranker import PairRanker
 from rankwise.solvers.least_squares.design import NodeDesign
 from rankwise.solvers.newton.pairwise_logistic_path import DrawnPairs, LogisticProblem
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, is_sparse
 
 
 class ProductsDesign(NodeDesign):
@@ -192,7 +191,7 @@ class RankLR(PairRanker):
             raise ValueError(
                 f'{what} needs kernel="linear", got kernel={self.kernel!r}. Drop one of them.'
             )
-        if self.solver == "sgd" and sparse.issparse(data.X) and self.degree == 1:
+        if self.solver == "sgd" and is_sparse(data.X) and self.degree == 1:
             raise ValueError(
                 'solver="sgd" needs dense rows, got a sparse X: a step on a sparse pair would '
                 'touch all columns all the same. Use solver="newton", or X.toarray().'

@@ -8,7 +8,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
@@ -24,7 +23,7 @@ from rankwise.rankers.neural.network import ACTIVATIONS, first_layers, outputs
 from rankwise.solvers.boosting.measured_rows import LabelScale
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.structure.rules import Array, Many, Number, Plain, Rule, Sometimes, floats, require
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, as_dense
 
 if TYPE_CHECKING:
     from rankwise.rankers.neural.trainer import Batch, Objective
@@ -142,8 +141,8 @@ class NeuralRanker(Ranker):
         order, counts = canonical_order(data.X, data.y, data.groups)
         indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         scale = LabelScale.of(data.y, parse("nDCG"))
-        X, labels = data.X[order], scale(data.y[order])
-        self._set_input(X, labels, indptr)
+        rows, labels = data.X[order], scale(data.y[order])
+        self._set_input(rows, labels, indptr)
         monitor = None
         if validation is not None:
             y_held = LabelScale.of(data.y, measure)(validation.y)
@@ -154,7 +153,7 @@ class NeuralRanker(Ranker):
         trained = trainer.train(
             self._objective(scale.low is None, rng),
             self._first_weights(rng),
-            trainer.JudgedRows(X, labels, indptr, self._prepare),
+            trainer.JudgedRows(rows, labels, indptr, self._prepare),
             trainer.Schedule(
                 self.n_epochs,
                 self.batch_size,
@@ -255,4 +254,4 @@ class NeuralRanker(Ranker):
 
 
 def _dense(X: Matrix) -> Float64Array:
-    return (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
+    return as_dense(X).astype(np.float64)

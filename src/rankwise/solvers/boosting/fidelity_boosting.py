@@ -12,6 +12,7 @@ References
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +107,7 @@ class FidelityBoosting:
         found = thread_map(split, self._parts)
         return math.fsum(right for right, _ in found), math.fsum(wrong for _, wrong in found)
 
-    def _arguments(self) -> tuple:
+    def _arguments(self) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
         pairs = self._pairs
         return (
             self._E, pairs.weight, pairs.grades, pairs.table, pairs.layer_ptr, pairs.query_ptr,

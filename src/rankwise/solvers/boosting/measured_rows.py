@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.rows import FitData
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.runtime.threads import available_threads, thread_map
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
 
 LARGEST_GRADE = 30  # gain 2^30
 LABEL_SPAN = 4.0  # other labels are spread over the usual range of grades
@@ -77,7 +76,7 @@ class MeasuredRows:
     def __init__(self, data: FitData, measure: Measure) -> None:
         order, sizes = canonical_order(data.X, data.y, data.groups)
         rows = data.X[order]
-        self._columns: Matrix = rows.tocsc() if sparse.issparse(rows) else np.asfortranarray(rows)
+        self._columns: Matrix = rows.tocsc() if is_sparse(rows) else np.asfortranarray(rows)
         self._measure, self.labels = measure, LabelScale.of(data.y, measure)
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         y = np.ascontiguousarray(self.labels(data.y[order]))
@@ -91,7 +90,7 @@ class MeasuredRows:
     def column(self, j: int) -> Float64Array:
         """Values of a column."""
         column = self._columns[:, [j]]
-        dense = column.toarray() if sparse.issparse(column) else column
+        dense = as_dense(column)
         return dense.ravel().astype(np.float64)
 
     def scores(self, coef: Float64Array) -> Float64Array:

@@ -16,12 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.solvers.boosting.ensemble import Ensemble
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from rankwise.solvers.boosting.rounds import State
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 SLACK = 2.0**-40  # of a weight of 1: a ranker without losses has a finite step
 TRIALS = 8  # at a time
@@ -44,7 +43,7 @@ class ColumnEnsemble(Ensemble):
 
     def prepare(self, X: Matrix) -> Matrix:
         """Rows as ``changes`` takes them."""
-        return X.tocsc() if sparse.issparse(X) else X
+        return X.tocsc() if is_sparse(X) else X
 
     def changes(self, prepared: Matrix) -> Iterator[Float64Array]:
         """Multiples of single columns."""

@@ -18,13 +18,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankwise.features.binning import MAX_BINS, find_bins, midpoints
 from rankwise.kernels.binning import midpoint
 from rankwise.kernels.stump_search import choose_bin, choose_sorted, search_bins, search_sorted
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
 
 COLUMNS_AT_ONCE = 32
 
@@ -243,7 +242,7 @@ def _any_of(rows: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
 
 def _dense_blocks(X: Matrix) -> Iterator[tuple[int, FloatArray]]:
     """First column and dense values of a few columns at a time."""
-    table = X.tocsc() if sparse.issparse(X) else X
+    table = X.tocsc() if is_sparse(X) else X
     for first in range(0, X.shape[1], COLUMNS_AT_ONCE):
         block = table[:, first : first + COLUMNS_AT_ONCE]
-        yield first, block.toarray() if sparse.issparse(block) else block
+        yield first, as_dense(block)

@@ -8,14 +8,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankwise.kernels.stump_search import add_stumps
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.solvers.boosting.ensemble import SignEnsemble
 from rankwise.solvers.boosting.stump_search import Stump
 from rankwise.structure.rules import Array, Rule, floats, integers
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 ROWS_AT_ONCE = 4096
 SMALL = 20_000  # rows times columns, up to which one thread is quicker
@@ -79,7 +78,7 @@ class StumpEnsemble(SignEnsemble):
 
         def add(start: int) -> None:
             rows = slice(start, start + ROWS_AT_ONCE)
-            block = X[rows].toarray() if sparse.issparse(X) else X[rows]
+            block = X[rows].toarray() if is_sparse(X) else X[rows]
             add_stumps(block, used, indptr, thresholds, values, missing, out[rows])
 
         n_threads = 1 if X.shape[0] * len(used) < SMALL else available_threads()
@@ -88,7 +87,7 @@ class StumpEnsemble(SignEnsemble):
 
     def prepare(self, X: Matrix) -> Matrix:
         """Rows as ``sides`` takes them."""
-        return X.tocsc() if sparse.issparse(X) else X
+        return X.tocsc() if is_sparse(X) else X
 
     def sides(self, prepared: Matrix) -> Iterator[NDArray[np.bool_]]:
         """Rows that go up, stump by stump; values may be missing where they were in training."""
@@ -104,7 +103,7 @@ class StumpEnsemble(SignEnsemble):
         """1 for rows that go up, -1 for those that go down, stump by stump."""
         used, place = np.unique(self.features, return_inverse=True)
         table = prepared[:, used]
-        columns = np.ascontiguousarray((table.toarray() if sparse.issparse(table) else table).T)
+        columns = np.ascontiguousarray(as_dense(table).T)
         holes = [np.flatnonzero(np.isnan(column)) for column in columns]
         for m, threshold, up, missing in zip(
             place, self.thresholds, self.directions, self.missing, strict=True

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, SparseMatrix
 
 OVERSAMPLING = 10
 N_ITER = 6
@@ -51,7 +51,7 @@ def centred_products(
 
 
 def randomised_axes(
-    Y: Matrix,
+    Y: SparseMatrix,
     weight: Float64Array | None,
     offset: Float64Array,
     n_axes: int,

@@ -11,14 +11,13 @@ dense rows; O(N (a^2 + a b)) where a row has a features other than zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeGuard
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.kernels.label_products import add_labelled_rows, add_row_products
 from rankwise.runtime.threads import thread_imap
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense, is_sparse
 
 # Rows of a matrix product; see benchmarks/bench_closed_form.py.
 CHUNK_ROWS = 3000
@@ -78,7 +77,7 @@ class LabelStatistics:
 
 def label_statistics(
     X: Matrix,
-    Y: Matrix,
+    Y: SparseMatrix,
     weight: Float64Array | None = None,
     *,
     label_gram: bool = False,
@@ -115,7 +114,7 @@ def centred_gram(
     gram = feature_gram(X, weight)
     means = gram[0, 1:] / gram[0, 0]
     spread = gram.diagonal()[1:] / gram[0, 0] - means**2
-    if sparse.issparse(X) or not (spread < (means / FAR) ** 2).any():
+    if is_sparse(X) or not (spread < (means / FAR) ** 2).any():
         return gram, None
     return feature_gram(X, weight, means), means
 
@@ -157,9 +156,9 @@ def feature_products(
     w = np.ones(n_samples) if weight is None else weight
     cross = np.empty((p + 1, Y.shape[1]))
     cross[0] = Y.T @ w
-    if not sparse.issparse(Y):
+    if not is_sparse(Y):
         weighted = Y if weight is None else weight[:, None] * Y
-        if sparse.issparse(X):
+        if is_sparse(X):
             cross[1:] = X.T @ weighted
             return cross
         cross[1:] = 0
@@ -183,7 +182,7 @@ def feature_products(
     return cross
 
 
-def products_of_labels(Y: Matrix, weight: Float64Array | None) -> Float64Array:
+def products_of_labels(Y: SparseMatrix, weight: Float64Array | None) -> Float64Array:
     """``Y'WY``, shape (K, K), of a CSR Y."""
     w = np.ones(Y.shape[0]) if weight is None else weight
     product = np.zeros((Y.shape[1], Y.shape[1]))
@@ -194,14 +193,14 @@ def products_of_labels(Y: Matrix, weight: Float64Array | None) -> Float64Array:
 def dense_rows(X: Matrix, lo: int, centre: Float64Array | None = None) -> Float64Array:
     """``CHUNK_ROWS`` rows from ``lo`` on in float64, less a centre; else a view where it can be."""
     rows = X[lo : lo + CHUNK_ROWS]
-    rows = rows.toarray() if sparse.issparse(rows) else rows
+    rows = as_dense(rows)
     rows = rows.astype(np.float64, copy=False)
     return rows if centre is None else rows - centre
 
 
-def _stays_sparse(rows: Matrix) -> bool:
-    return sparse.issparse(rows) and rows.nnz <= SPARSE_SHARE * rows.shape[0] * rows.shape[1]
+def _stays_sparse(rows: Matrix) -> TypeGuard[SparseMatrix]:
+    return is_sparse(rows) and rows.nnz <= SPARSE_SHARE * rows.shape[0] * rows.shape[1]
 
 
-def _csr_parts(rows: Matrix) -> tuple[Float64Array, Float64Array, Float64Array]:
+def _csr_parts(rows: SparseMatrix) -> tuple[Float64Array, Float64Array, Float64Array]:
     return rows.indptr, rows.indices, rows.data.astype(np.float64, copy=False)

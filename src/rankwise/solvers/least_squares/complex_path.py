@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,7 +27,7 @@ from scipy import sparse
 from rankwise.features.random_nodes import NodeMap
 from rankwise.kernels.complex_folds import add_squared_solutions, fold_products, shrinkages
 from rankwise.solvers.least_squares.eigen_path import RELATIVE_CUT
-from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 # ELMRank's grids: lam 1e-5 ... 1e1, C 2^1 ... 2^25.
 LAM_GRID = 10.0 ** np.arange(-5, 2)
@@ -321,10 +322,10 @@ class _Rows:
     @classmethod
     def stacked(cls, X_train: Matrix, X_test: Matrix) -> _Rows:
         """Training rows, then test rows."""
-        if sparse.issparse(X_train):
-            rows = sparse.vstack([X_train, X_test], format="csr")
+        if is_sparse(X_train):
+            rows: Any = sparse.vstack([X_train, X_test], format="csr")
             return cls(rows, None, rows)
-        rows = np.concatenate([X_train, X_test])
+        rows = np.concatenate([X_train, as_dense(X_test)])
         common = np.median(rows[:FEW_ROWS], axis=0)
         deviations = rows - common
         if np.count_nonzero(deviations) > SPARSE_SHARE * rows.size:

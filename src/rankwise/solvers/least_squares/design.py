@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.features.nystroem_map import NystroemMap
 from rankwise.features.random_nodes import SLICE_ROWS, NodeMap
@@ -31,7 +30,7 @@ from rankwise.structure.rules import (
     floats,
     require,
 )
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
 
 Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
 
@@ -107,7 +106,7 @@ class ShiftedColumns:
     def __call__(self, X: Matrix) -> Float64Array:
         out = np.empty((X.shape[0], self.n_features_out))
         columns = out[:, : len(self.shift)]
-        columns[:] = X.toarray() if sparse.issparse(X) else X
+        columns[:] = as_dense(X)
         if self.scale is None:
             columns -= self.shift
         else:
@@ -118,7 +117,7 @@ class ShiftedColumns:
 
     def rows(self, X: Matrix) -> Any:
         """Columns for the dual: sparse rows stay sparse where nothing is added to them."""
-        if sparse.issparse(X) and not self.ones and not self.shift.any() and self.scale is None:
+        if is_sparse(X) and not self.ones and not self.shift.any() and self.scale is None:
             return X.astype(np.float64)
         return self(X)
 

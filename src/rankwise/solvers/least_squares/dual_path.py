@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import LaplacianFactor
 from rankwise.solvers.least_squares.eigen_path import check_semidefinite, inverse_shifted
 from rankwise.solvers.least_squares.gram import BlockMap, Problem
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, as_dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
     order = problem.groups.rows(np.arange(problem.groups.n_queries))
     columns = phi.rows(problem.X[order])
     omega = columns @ columns.T
-    omega = omega.toarray() if sparse.issparse(omega) else omega
+    omega = as_dense(omega)
     return DualPath(decompose_dual(problem, omega.astype(np.float64), order), columns)
 
 

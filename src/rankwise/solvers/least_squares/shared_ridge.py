@@ -33,10 +33,9 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankwise.solvers.labels.label_statistics import centred_gram, feature_products
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +167,7 @@ class SharedRidge:
             self.X = X = X.astype(np.float64, copy=False)
             self._root = np.ones(X.shape[0]) if weight is None else np.sqrt(weight)
             products: Any = X @ X.T
-            products = products.toarray() if sparse.issparse(products) else products
+            products = as_dense(products)
             self._matrix = self._root[:, None] * (1 + products) * self._root
             self._solve = factorised(self._matrix, alpha)
         else:
@@ -179,12 +178,12 @@ class SharedRidge:
         """B of shape (p + 1, M), the constant's row first; targets CSR or dense (N, M)."""
         if not self._wide:
             return from_centre(self._solve(self._products(targets)), self._centre)
-        targets = targets.toarray() if sparse.issparse(targets) else targets
+        targets = as_dense(targets)
         dual = self._root[:, None] * self._solve(self._root[:, None] * targets)
         return np.vstack([dual.sum(axis=0), np.asarray(self.X.T @ dual)])
 
     def code_coefficients(
-        self, Y: Matrix, code: Float64Array, offset: Float64Array
+        self, Y: SparseMatrix, code: Float64Array, offset: Float64Array
     ) -> Float64Array:
         """:meth:`coefficients` of ``(Y - 1 o') P'``, with p x K numbers held in between."""
         if self._wide:
@@ -199,7 +198,7 @@ class SharedRidge:
             cross = self._products(targets)
             cross -= np.outer(self._matrix[:, 0], shift)
             return cross.T @ self._solve(cross)
-        targets = targets.toarray() if sparse.issparse(targets) else targets
+        targets = as_dense(targets)
         scaled = self._root[:, None] * (targets - shift)
         return scaled.T @ (self._matrix @ self._solve(scaled))
 

@@ -12,9 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 SELECTORS = ("adjacent", "nearest", "pilot", "random")
 SLICE_ROWS = 512
@@ -124,7 +123,7 @@ def _adjacent(grades: Int64Array) -> Pairs:
 
 def _nearest(values: Matrix, grades: Int64Array, n_opponents: int) -> Pairs:
     """Pairs of every row with its nearest rows of other grades; equal distances by place."""
-    rows: Any = values.toarray() if sparse.issparse(values) else values
+    rows: Any = as_dense(values)
     rows = rows.astype(np.float64, copy=False)
     norms = np.einsum("ij,ij->i", rows, rows)
     found = []

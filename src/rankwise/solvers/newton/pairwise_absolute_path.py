@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.losses.pairwise_absolute import pairwise_absolute
@@ -18,7 +17,7 @@ from rankwise.solvers.newton.proximal_newton import Gram, ProximalNewton
 from rankwise.solvers.newton.row_products import column_products, kernel_products
 from rankwise.solvers.result import SolveResult
 from rankwise.tuning.held_out import mean_defined, per_query
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +96,7 @@ class PairwiseAbsolutePath:
             merged.indptr, merged.weight, epsilon=self.epsilon, query_weight=self.query_weight
         )
         if self.is_kernel:
-            gram = kernel_products(self.values, merged.indptr, kept)
+            gram = kernel_products(as_dense(self.values), merged.indptr, kept)
             solved = self.solver.path(loss, self.y[kept], gram, self.lams)
             coefs = np.zeros((len(self.lams), len(self.y)))
             coefs[:, rows] = _stacked(solved)[:, merged.position] * merged.share
@@ -106,7 +105,7 @@ class PairwiseAbsolutePath:
             products: Gram = columns
             if len(kept) < self.values.shape[1]:
                 K = columns.X @ columns.X.T
-                K = K.toarray() if sparse.issparse(K) else K
+                K = as_dense(K)
                 products = kernel_products(K, merged.indptr)
             solved = self.solver.path(loss, self.y[kept], products, self.lams)
             coefs = np.asarray(columns.X.T @ _stacked(solved).T).T

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import get_lapack_funcs
 
 from rankwise.kernels.pairwise_absolute import expand_blocks, reduce_blocks
@@ -20,7 +19,7 @@ from rankwise.runtime.threads import query_chunks
 from rankwise.solvers.least_squares.eigen_path import NEGATIVE_CUT
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.solvers.newton.proximal_newton import NewtonSystem
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 _potrf: Any = get_lapack_funcs("potrf", dtype=np.float64)
 _posv: Any = get_lapack_funcs("posv", dtype=np.float64)
@@ -73,7 +72,7 @@ class ColumnProducts:
 
     def mean_diagonal(self) -> float:
         X = self.X
-        squares = X.multiply(X).sum() if sparse.issparse(X) else np.vdot(X, X)
+        squares = X.multiply(X).sum() if is_sparse(X) else np.vdot(X, X)
         return float(squares) / X.shape[0]
 
     def apply(self, beta: Float64Array) -> Float64Array:
@@ -88,7 +87,7 @@ class ColumnProducts:
         for first, last in query_chunks(block_ptr, CHUNK_ROWS):
             lo, hi = block_ptr[first], block_ptr[last]
             rows = self.X[system.block_rows[lo:hi]]
-            block = rows.toarray() if sparse.issparse(rows) else rows
+            block = as_dense(rows)
             root = np.sqrt(scale[lo:hi])[:, None]
             block = _centre(block, scale[lo:hi], block_ptr[first : last + 1] - lo) * root
             matrix += block.T @ block
@@ -125,7 +124,7 @@ def kernel_products(
 def column_products(X: Matrix, indptr: Int64Array, rows: Int64Array) -> ColumnProducts:
     """Columns of ``X[rows]`` in float64; dense ones are centred by query. X is not changed."""
     columns = X[rows].astype(np.float64, copy=False)
-    if sparse.issparse(columns):
+    if is_sparse(columns):
         return ColumnProducts(columns)
     for lo, hi in itertools.pairwise(indptr.tolist()):
         if hi > lo:

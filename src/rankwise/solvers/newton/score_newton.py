@@ -30,12 +30,11 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.kernels.row_products import add_moments, add_transposed, times_vector
 from rankwise.runtime.threads import single_threaded_blas, thread_map
 from rankwise.solvers.result import SolveResult
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import Float64Array, Matrix, is_sparse
 
 N_LANES = 10
 FORCING = 0.1  # of the gradient's norm that conjugate gradients leave at most
@@ -142,6 +141,7 @@ class ScoreNewton:
             slope = float(gradient @ step)
             by_slope = -slope <= FINE * value
             length, stalled = 1.0, True
+            next_w, next_scores, next_value = w, scores, value
             for _ in range(HALVINGS):
                 next_w, next_scores = w + length * step, scores + length * score_step
                 loss, slopes = rows.value_grad(next_scores)
@@ -217,7 +217,7 @@ class LinearRows:
         self._parts = [
             (slice(lo, hi), X[lo:hi], loss) for (lo, hi), loss in zip(bounds, losses, strict=True)
         ]
-        size = X.nnz if sparse.issparse(X) else X.size
+        size = X.nnz if is_sparse(X) else X.size
         lanes = N_LANES if size > _SMALL else 1
         self._lanes = [self._parts[lane::lanes] for lane in range(min(lanes, len(self._parts)))]
         self._n_threads = None if lanes > 1 else 1
@@ -324,21 +324,21 @@ class LinearRows:
 
 
 def _times_vector(X: Matrix, w: Float64Array, out: Float64Array) -> None:
-    if sparse.issparse(X):
+    if is_sparse(X):
         out[:] = X @ w
     else:
         times_vector(X, w, out)
 
 
 def _add_transposed(X: Matrix, h: Float64Array, out: Float64Array) -> None:
-    if sparse.issparse(X):
+    if is_sparse(X):
         out += X.T @ h
     else:
         add_transposed(X, h, out)
 
 
 def _moments(X: Matrix) -> tuple[Float64Array, Float64Array]:
-    if sparse.issparse(X):
+    if is_sparse(X):
         squares = np.bincount(
             X.indices, weights=np.square(X.data, dtype=float), minlength=X.shape[1]
         )

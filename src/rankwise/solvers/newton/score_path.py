@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from scipy import sparse
 from scipy.linalg import get_lapack_funcs
 
 from rankwise.groups import QueryGroups
@@ -21,7 +20,7 @@ from rankwise.solvers.newton.pairwise_absolute_path import SolvedPath
 from rankwise.solvers.newton.row_products import kernel_products
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreLoss, ScoreResult
 from rankwise.tuning.held_out import mean_defined, per_query
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
 # Rows are merged and put in an order of their own below so many numbers: the result then has the
@@ -110,7 +109,8 @@ class ScorePath:
     def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[ScoreResult], Loss]:
         taken = self._take(rows)
         if self.is_kernel:
-            values = kernel_factor(kernel_products(self.values, taken.indptr, taken.rows).K)
+            K = as_dense(self.values)
+            values = kernel_factor(kernel_products(K, taken.indptr, taken.rows).K)
         elif len(taken.rows) == len(self.y) and (np.diff(taken.rows) == 1).all():
             values = self.values
         else:
@@ -132,7 +132,7 @@ class ScorePath:
     def _take(self, rows: Int64Array) -> Taken:
         groups = self.groups if len(rows) == len(self.y) else self.groups.take(rows)
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        size = self.X.nnz if sparse.issparse(self.X) else self.X.size
+        size = self.X.nnz if is_sparse(self.X) else self.X.size
         if size * (len(rows) / max(1, len(self.y))) <= LARGEST_MERGED or self.is_kernel:
             merged = merge_rows(self.X[rows], self.y[rows], groups, weight)
             return Taken(
@@ -159,7 +159,7 @@ def check_squares(values: Matrix, groups: QueryGroups) -> None:
 
     The solvers would find out, but only after their kernels have been compiled.
     """
-    if sparse.issparse(values):
+    if is_sparse(values):
         overflows = float(np.abs(values.data).max(initial=0.0)) >= LARGEST_DIFFERENCE
     else:
         half = 0.5 * LARGEST_DIFFERENCE
@@ -182,7 +182,7 @@ def centre_far_columns(values: Matrix, indptr: Int64Array) -> Matrix:
     otherwise lose the digits of the differences, and Newton steps go astray. Sparse rows stay as
     they are, and so do rows without such a column.
     """
-    if sparse.issparse(values):
+    if is_sparse(values):
         return values
     squares, largest = np.zeros(values.shape[1]), np.zeros(values.shape[1])
     add_within(values, indptr, squares, largest)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.svm import SVR
 
 from rankwise.features.kernel import Kernel, check_symmetric
@@ -23,7 +22,7 @@ from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.newton.row_products import column_products
 from rankwise.solvers.result import SolveResult
 from rankwise.tuning.held_out import mean_defined, per_query
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 # LIBSVM's own kernels, which it evaluates as it needs them, and what they are called there.
 BUILT_IN = {"linear": "linear", "rbf": "rbf", "polynomial": "poly", "sigmoid": "sigmoid"}
@@ -198,4 +197,4 @@ class SupportVectorPath:
 
 
 def _dense(values: Any) -> Any:
-    return values.toarray() if sparse.issparse(values) else values
+    return as_dense(values)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
 
 # Float64 values of some rows (a slice or row numbers) with all rows, (n_rows, n_samples).
 Evaluate = Callable[[Any], Float64Array]
@@ -147,7 +146,7 @@ def kernel_rows(
     if kernel.name in ("callable", "precomputed"):
         K = _given(kernel, X, max_bytes, columns)
         return KernelRows(lambda rows: K[rows], np.diagonal(K), max_bytes, K)
-    write = kernel.against(X, np.float64, sparse_rows=sparse.issparse(X))
+    write = kernel.against(X, np.float64, sparse_rows=is_sparse(X))
 
     def evaluate(rows: Any) -> Float64Array:
         block = X[rows]
@@ -180,7 +179,7 @@ def _given(kernel: Kernel, X: Matrix, max_bytes: int, columns: Int64Array | None
         K = np.asarray(kernel(X, X), dtype=np.float64)
         check_symmetric(K, kernel.function)
         return K
-    K = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    K = np.asarray(as_dense(X), dtype=np.float64)
     K = K if columns is None else K.take(columns, axis=1)  # C-ordered, as steps read rows
     check_symmetric(K, "precomputed")
     return K

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.checks.column_ranges import far_means
 from rankwise.checks.rows import FitData
@@ -23,7 +22,7 @@ from rankwise.solvers.svm.kernel_rows import KernelRows, kernel_rows
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.tuning.folds import cv_splits
 from rankwise.tuning.held_out import mean_defined, per_query
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, Int64Array, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +144,7 @@ class OrdinalPath:
         known = rows.merged.rows
         columns = known if data.kept is None else np.flatnonzero(data.kept)[known]
         X = data.X[known].astype(np.float64, copy=False)
-        if sparse.issparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
+        if is_sparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
             X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
         shift = np.zeros(X.shape[1])
         if kernel.name == "linear" and solver.intercept:

@@ -12,12 +12,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.features.polynomial_terms import TermMap
 from rankwise.kernels import ordinal_descent as kernels
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 CHUNK_ROWS = 4096
 # Below so many numbers in X, one thread is quicker.
@@ -53,10 +52,10 @@ class PowerRows:
         self.degree, self.n_features = degree, X.shape[1]
         self.n_samples, self.n_columns = len(self._rows), degree * X.shape[1]
         self._inverse = np.ones(X.shape[1]) if inverse is None else inverse
-        self._sparse = sparse.issparse(X)
+        self._sparse = is_sparse(X)
         self._given = X
-        self._X: Any = (X.data, X.indices, X.indptr) if self._sparse else np.ascontiguousarray(X)
-        size = X.nnz if self._sparse else X.size
+        self._X: Any = (X.data, X.indices, X.indptr) if is_sparse(X) else np.ascontiguousarray(X)
+        size = X.nnz if is_sparse(X) else X.size
         self._n_threads = None if size > _SMALL else 1
 
     def take(self, which: Int64Array) -> PowerRows:
@@ -98,8 +97,7 @@ class PowerRows:
     def expanded(self, which: Int64Array) -> Float64Array:
         """Columns of some rows, numbered as here, shape (n_which, n_columns), float64."""
         block = self._given[self._rows[which]]
-        t = block.toarray() if self._sparse else block
-        t = t.astype(np.float64) * self._inverse
+        t = as_dense(block).astype(np.float64) * self._inverse
         out = np.empty((len(which), self.n_columns))
         power = out[:, : self.n_features]
         power[:] = t
@@ -175,5 +173,5 @@ class PowerMap:
         inverse = 1.0 / self.scale
         if self.terms is None:
             return PowerRows(X, self.degree, inverse)
-        scaled = X.multiply(inverse).tocsr() if sparse.issparse(X) else X * inverse
+        scaled = X.multiply(inverse).tocsr() if is_sparse(X) else X * inverse
         return PowerRows(self.terms(scaled), 1, np.ones(len(self.terms.factors)))

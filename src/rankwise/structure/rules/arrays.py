@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from rankwise.structure.rules.scope import Found, Rule, Scope, Size, broken, check_shape, run
+from rankwise.typing import is_sparse
 
 _KINDS = {"f": "floating-point numbers", "i": "integers", "u": "unsigned integers", "b": "booleans"}
 
@@ -107,7 +107,7 @@ class Rows(Rule):
 
     def check(self, value: Any, where: str, scope: Scope) -> Found:
         rule = Array((self.n_rows, self.n_columns))
-        if not sparse.issparse(value):
+        if not is_sparse(value):
             return rule.check(value, where, scope)
         check_sparse(value, where)
         if value.format != "csr":

@@ -330,3 +330,22 @@ def test_a_column_far_from_zero_costs_no_digits(offset, rng):
             path, K = moved.path_, far[:60] @ far[:60].T
             scores = K @ path["coef"].T + path["intercept"]
             np.testing.assert_allclose(scores[:, -1], near.rank_score(X[:60]), atol=1e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize("C", [1.0, 100.0])
+def test_a_wide_column_does_not_keep_a_linear_machine_from_its_optimum(fit_intercept, form, C):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    y = np.digitize(X.sum(axis=1) + 0.3 * rng.normal(size=120), [-1, 0, 1])
+    X[:, 2] *= 5 * 3600  # hours, in seconds
+    if form == "csr":
+        X = sparse.csr_array(X)
+    machine = OrdinalSVM("linear", C=C, fit_intercept=fit_intercept, max_bytes=2**18)
+    with pytest.warns(UserWarning, match="X must have columns of similar scale"):
+        machine.fit(X, y)
+    assert machine.n_iter_ < 110_000
+    assert 0 <= machine.dual_gap_ < 1e-4
+    if fit_intercept:
+        assert abs(machine.path_["coef"][0].sum()) < 1e-8

@@ -164,6 +164,11 @@ class OrdinalSVM(OrdinalRanker):
     by an order of magnitude or two. Whether a callable or precomputed kernel is semidefinite is not
     checked.
 
+    With a linear kernel, steps of two variables hardly end where columns differ in size by factors
+    of 100 and more, or C is large. Where 10^5 of them (20 for each variable where these are more)
+    have not converged, Newton steps on the columns find a point near the optimum, and the steps
+    go on from there. Of columns whose spread differs by more than 10^5 they may still run out.
+
     Differs from the authors' program, a changed LIBSVM: it holds one kernel row for all
     thresholds of a row, reports the duality gap, and takes costs by row.
 

@@ -19,6 +19,7 @@ from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.result import SolveResult
 from rankwise.solvers.svm.kernel_rows import KernelRows, kernel_rows
+from rankwise.solvers.svm.linear_ordinal_smo import LinearOrdinalSMO
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.tuning.folds import cv_splits
 from rankwise.tuning.held_out import mean_defined, per_query
@@ -114,7 +115,7 @@ class OrdinalPath:
         Of the same rows.
     C : ndarray of shape (n_C,)
         Ascending; each solution starts from the one before.
-    solver : OrdinalSMO
+    solver : OrdinalSMO or LinearOrdinalSMO
     """
 
     data: FitData
@@ -123,7 +124,7 @@ class OrdinalPath:
     shift: Float64Array
     kernel: KernelRows
     C: Float64Array
-    solver: OrdinalSMO
+    solver: OrdinalSMO | LinearOrdinalSMO
 
     @staticmethod
     def of(
@@ -159,7 +160,8 @@ class OrdinalPath:
                 f"fit_intercept=False needs a positive definite kernel, got kernel={name!r} with "
                 "K(x, x) < 0. Set fit_intercept=True."
             )
-        return OrdinalPath(data, rows, expansion, shift, values, C, solver)
+        quick = LinearOrdinalSMO(solver, X) if kernel.name == "linear" else solver
+        return OrdinalPath(data, rows, expansion, shift, values, C, quick)
 
     def solve(self) -> OrdinalFit:
         """Solutions for every C, from all rows."""

@@ -121,7 +121,7 @@ class OrdinalSMO:
         """
         rows = _Rows(kernel, classes, upper, start, scale)
         steps = pair_steps if self.intercept else row_steps
-        limit = self.max_iter or max(MOST_STEPS, MOST_STEPS_EACH * upper.size)
+        limit = self.most_steps(upper)
         n_iter, top, low = 0, 0.0, 0.0
         converged = not len(rows.taking_part)
         while not converged and n_iter < limit:
@@ -140,6 +140,10 @@ class OrdinalSMO:
         rows.activate_all()
         solution, violation = self._solution(rows)
         return SolveResult(solution, n_iter, converged, violation)
+
+    def most_steps(self, upper: Float64Array) -> int:
+        """Steps that a problem with these bounds may take."""
+        return self.max_iter or max(MOST_STEPS, MOST_STEPS_EACH * upper.size)
 
     def _solution(self, rows: _Rows) -> tuple[OrdinalSolution, float]:
         """What follows from the dual point, and how far it is from optimal."""

@@ -1,0 +1,112 @@
+"""Ordinal support vector machines with a linear kernel, also of columns that differ in size.
+
+Steps of two variables need 10^7 and more where one column is a thousand times as wide as the
+others. Newton steps do not: where a fair number of steps has not converged, they solve the problem
+with the intercept as the weight of a constant column, so large that its penalty is next to nothing,
+and the steps go on from the better point. A few are then left, or none.
+
+Composition: kernel rows x SMO, from the dual point of proximal Newton steps on the columns.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from rankwise.losses.threshold_hinge import ThresholdHinge
+from rankwise.solvers.result import SolveResult
+from rankwise.solvers.svm.kernel_rows import KernelRows
+from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
+from rankwise.solvers.svm.power_rows import PowerRows
+from rankwise.solvers.svm.threshold_solver import MOST_COLUMNS, ThresholdSolver
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+# Steps before Newton steps are tried, and for each variable where these are more.
+PATIENCE, PATIENCE_EACH = 10**5, 20
+# Value of the constant column: the penalty of an intercept b is b^2 / (2 CONSTANT^2).
+CONSTANT = 1e5
+NEWTON_TOL, NEWTON_STEPS = 1e-8, 200
+
+
+@dataclass(frozen=True, eq=False)
+class LinearOrdinalSMO:
+    """Solves as :class:`OrdinalSMO` does, of products of rows.
+
+    Attributes
+    ----------
+    smo : OrdinalSMO
+    X : ndarray or CSR of shape (n_samples, n_features), float64
+        The rows whose products the kernel holds.
+    """
+
+    smo: OrdinalSMO
+    X: Matrix
+
+    @property
+    def intercept(self) -> bool:
+        """Whether there is one."""
+        return self.smo.intercept
+
+    def solve(
+        self,
+        kernel: KernelRows,
+        classes: Int64Array,
+        upper: Float64Array,
+        start: OrdinalSolution | None = None,
+        scale: float = 1.0,
+    ) -> SolveResult:
+        """The optimum for rows of given classes, see :meth:`OrdinalSMO.solve`."""
+        most = self.smo.most_steps(upper)
+        patience = min(most, max(PATIENCE, PATIENCE_EACH * upper.size))
+        if self.X.shape[1] >= MOST_COLUMNS:
+            patience = most
+        first = replace(self.smo, max_iter=patience).solve(kernel, classes, upper, start, scale)
+        if first.converged or patience == most:
+            return first
+        near = first.x
+        with suppress(ArithmeticError, ValueError):  # columns whose squares lose all digits
+            near = min(near, self._near(classes, upper), key=lambda point: point.dual_objective)
+        rest = replace(self.smo, max_iter=most - patience).solve(kernel, classes, upper, near)
+        return replace(rest, n_iter=patience + rest.n_iter)
+
+    def _near(self, classes: Int64Array, upper: Float64Array) -> OrdinalSolution:
+        """A feasible point near the optimum."""
+        part = np.flatnonzero((upper > 0).any(axis=1))
+        loss = ThresholdHinge(classes[part], upper[part], squared=False)
+        newton = ThresholdSolver("auto", NEWTON_TOL, NEWTON_STEPS)
+        rows = PowerRows(self._columns(), 1, rows=part)
+        alpha = newton.path(loss, rows, np.ones(1))[0].alpha
+        if self.intercept:
+            alpha = _balanced(alpha, loss)
+        coef = np.zeros(len(classes))
+        coef[part], theta = loss.signed(alpha)
+        every = np.zeros(upper.shape)
+        every[part] = alpha
+        scores = np.asarray(self.X @ (self.X.T @ coef))
+        dual = 0.5 * float(coef @ scores + theta @ theta) - float(alpha.sum())
+        return OrdinalSolution(every, coef, scores, theta, 0.0, dual, np.inf)
+
+    def _columns(self) -> Matrix:
+        if not self.intercept:
+            return self.X
+        constant = np.full((self.X.shape[0], 1), CONSTANT)
+        if sparse.issparse(self.X):
+            return sparse.csr_array(sparse.hstack([self.X, constant]))
+        return np.hstack([self.X, constant])
+
+
+def _balanced(alpha: Float64Array, loss: ThresholdHinge) -> Float64Array:
+    """Dual values within their bounds whose signed sum is zero, next to others."""
+    excess = float(loss.signed(alpha)[0].sum())
+    if not excess:
+        return alpha
+    above = np.arange(alpha.shape[1]) < loss.codes[:, None]
+    falling = above == (excess > 0)
+    room = np.minimum(alpha, loss.weight - alpha)  # takes no value to a bound, nor away from one
+    if room.sum() <= abs(excess):
+        room = np.where(falling, alpha, loss.weight - alpha)
+    step = room * (abs(excess) / room.sum())
+    return np.where(falling, alpha - step, alpha + step)

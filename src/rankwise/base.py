@@ -61,7 +61,7 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def predict(self, X: FrameLike) -> Any:
+    def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row; a higher score ranks higher within its query."""
         raise TypeError(f"{type(self).__name__} must define predict.")
 

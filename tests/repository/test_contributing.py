@@ -14,7 +14,15 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "CONTRIBUTING.md"
-RECIPES = ["Add a ranker", "Add a measure", "Add a data set", "Add an experiment"]
+RECIPES = [
+    "Add a ranker",
+    "Add a loss",
+    "Add a solver",
+    "Add a feature map",
+    "Add a measure",
+    "Add a data set",
+    "Add an experiment",
+]
 STEP = re.compile(
     r"(?P<verb>Create|Add to)(?: `(?P<table>\w+)` in)? `(?P<path>[^`]+)`:\n\n"
     r"```\w+\n(?P<text>.*?)^```$"
@@ -77,14 +85,16 @@ def section(title):
     return found[1]
 
 
-@pytest.fixture
-def workplace(tmp_path):
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """One copy for all recipes, so that kernels are compiled once."""
+    root = tmp_path_factory.mktemp("workplace")
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("src", "tests", "papers"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignore)
+        shutil.copytree(ROOT / name, root / name, ignore=ignore)
     for name in ("pyproject.toml", "conftest.py"):
-        shutil.copy(ROOT / name, tmp_path)
-    return Workplace(tmp_path)
+        shutil.copy(ROOT / name, root)
+    return Workplace(root)
 
 
 def test_every_recipe_is_tested():
@@ -97,6 +107,22 @@ def test_add_a_ranker(workplace):
     assert "covariance" in listed
     assert re.search(r"[1-9]\d* passed", tested)
     assert "covariance" in compared
+
+
+def test_add_a_loss(workplace):
+    (tested,) = workplace.follow("Add a loss")
+    assert "1 passed" in tested
+
+
+def test_add_a_solver(workplace):
+    (tested,) = workplace.follow("Add a solver")
+    assert "1 passed" in tested
+
+
+def test_add_a_feature_map(workplace):
+    _, tested, predicted = workplace.follow("Add a feature map")
+    assert re.search(r"[1-9]\d* passed", tested)
+    assert predicted.startswith("[")
 
 
 def test_add_a_measure(workplace):

@@ -44,6 +44,29 @@ def test_docstrings(name, tmp_path, monkeypatch):
         run(test)
 
 
+def resolves(name):
+    """Whether a dotted name is a module, or an attribute of one."""
+    parts = name.split(".")
+    for cut in range(len(parts), 0, -1):
+        with contextlib.suppress(ImportError):
+            value = importlib.import_module(".".join(parts[:cut]))
+            return all(
+                hasattr(value, part) and (value := getattr(value, part)) for part in parts[cut:]
+            )
+    return False
+
+
+def test_dotted_names_in_pages_exist():
+    recipes = {"rankwise.metrics.top_grade", "rankwise.losses.pairwise_exponential"}
+    recipes |= {"rankwise.solvers.newton.score_lbfgs", "rankwise_papers.nobody2000.experiment"}
+    names = set()
+    for path in [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "papers/README.md"]:
+        names |= set(
+            re.findall(r"\brankwise(?:_papers)?(?:\.[A-Za-z_]\w*)+", path.read_text("utf-8"))
+        )
+    assert [name for name in sorted(names - recipes) if not resolves(name)] == []
+
+
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_pages(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -364,3 +365,13 @@ def test_memory_does_not_grow_with_the_pairs(rng):
     assert ranker.coef_[0] > 20 * abs(ranker.coef_[1])
     with pytest.raises(ValueError, match="takes at most 4096 distinct labels, got 20000"):
         RankSVM(pair_weight="difference").fit(X, rng.normal(size=20_000))
+
+
+def test_a_tolerance_below_rounding_leads_to_no_worse_hinge():
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(24, 3)), rng.integers(0, 4, 24), np.repeat(range(3), 8)
+    loose = RankSVM(C=0.3, loss="hinge", tol=1e-6).fit(X, y, qid=qid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        tight = RankSVM(C=0.3, loss="hinge", tol=1e-9).fit(X, y, qid=qid)
+    assert tight.objective_ <= loose.objective_ * (1 + 1e-6)

@@ -116,6 +116,7 @@ class HingeProblem:
         """
         history: list[float] = []
         n_iter = 0
+        best: ScoreResult | None = None
         while True:
             bent = rows.with_losses([loss.part(a, b) for a, b in queries])
             # Half of the tolerance for the bent problem, half for the bend.
@@ -129,8 +130,11 @@ class HingeProblem:
             gap = value - solved.objective + solved.stop_value * solved.objective
             history.append(max(gap, 0.0) / value if value > 0 else 0.0)
             done = history[-1] <= self.tol
+            # Bends too sharp for float64 lead away from the minimum again.
+            if best is None or done or value < best.objective:
+                best = ScoreResult(w, n_iter, done, history[-1], history, solved.dual, value)
             if done or n_iter >= self.max_iter or len(history) == MOST_BENDS:
-                return ScoreResult(w, n_iter, done, history[-1], history, solved.dual, value)
+                return replace(best, n_iter=n_iter)
             loss = _bent(loss, SHARPER * loss.bend)
 
 

@@ -126,10 +126,11 @@ class CheckedStream:
             if not chunk.n_rows:
                 continue
             try:
-                kept = _kept(chunk)
-                groups = _groups(chunk, self._note_qid(chunk))
-                if kept is not None:
-                    groups = groups.take(kept)
+                self._note_qid(chunk)
+                groups = QueryGroups.from_qid(chunk.qid, chunk.n_rows)
+                if chunk.sample_weight is not None:
+                    weight = check_weight(chunk.sample_weight, chunk.n_rows, part=True)
+                    groups = groups.take(weight > 0)
                 if groups.n_samples:
                     numbers.add(groups.ids[_order_of_queries(groups, numbers.last)])
             except (ValueError, TypeError) as error:
@@ -192,8 +193,8 @@ class CheckedStream:
             raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
         self.n_samples = kept_rows
 
-    def _note_qid(self, chunk: Chunk) -> bool:
-        """Whether there is a qid, which all chunks must have or none."""
+    def _note_qid(self, chunk: Chunk) -> None:
+        """Check that all chunks have a qid or none."""
         has_qid = chunk.qid is not None
         if self.has_qid is None:
             self.has_qid = has_qid
@@ -201,7 +202,6 @@ class CheckedStream:
             raise ValueError(
                 "qid must be given in every chunk or in none. Without it all rows are one query."
             )
-        return has_qid
 
 
 def _join(parts: list[FitData], most: int | None = None) -> FitData:
@@ -244,17 +244,6 @@ def _order_of_queries(groups: QueryGroups, last: Any) -> Int64Array:
         queries.append(queries.pop(end))
     goes_on = [query for query in queries if plain_id(groups.ids[query]) == last]
     return np.array([*goes_on, *(q for q in queries if q not in goes_on)], dtype=np.int64)
-
-
-def _groups(chunk: Chunk, has_qid: bool) -> QueryGroups:
-    return QueryGroups.from_qid(chunk.qid if has_qid else None, chunk.n_rows)
-
-
-def _kept(chunk: Chunk) -> np.ndarray[Any, Any] | None:
-    """Which rows have a positive weight; None: all."""
-    if chunk.sample_weight is None:
-        return None
-    return check_weight(chunk.sample_weight, chunk.n_rows, part=True) > 0
 
 
 def _as_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -18,53 +17,10 @@ from numpy.typing import DTypeLike
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.table import Columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
-from rankwise.streams.sources import Chunk, InMemory, Once, ParquetFiles, Repeated, Source
+from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, RowStream
 
 # Rows read at a time where the source leaves it open.
 CHUNK_ROWS = 1 << 14
-
-
-@dataclass(frozen=True, eq=False)
-class RowStream:
-    """Judged rows chunk by chunk; made by :func:`stream`.
-
-    Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and
-    ``feature_names``.
-
-    Attributes
-    ----------
-    source : Source
-    """
-
-    source: Source
-
-    @property
-    def n_samples(self) -> int | None:
-        """Number of rows; None where only reading tells."""
-        return self.source.n_samples
-
-    @property
-    def reiterable(self) -> bool:
-        """Whether it can be read more than once."""
-        return self.source.reiterable
-
-    def __iter__(self) -> Iterator[Chunk]:
-        return self.source.chunks()
-
-    def keys(self) -> Iterator[Chunk]:
-        """The chunks with query ids and weights; ``X`` need not be read."""
-        return self.source.keys()
-
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(
-            "X must be rows in memory here, got a RowStream. Closed forms whose model does not "
-            "grow with the rows (linear ones, landmarks, ELMs) fit, predict and score streams."
-        )
-
-    def __repr__(self) -> str:
-        rows = "?" if self.n_samples is None else self.n_samples
-        again = "" if self.reiterable else ", once"
-        return f"RowStream({type(self.source).__name__}, {rows} rows{again})"
 
 
 def stream(
@@ -147,18 +103,17 @@ def stream(
     if isinstance(source, RowStream):
         return source
     if isinstance(source, RankingData):
-        return RowStream(InMemory(source, chunk_rows))
+        return InMemory(source, chunk_rows)
     roles = {"label": label, "qid": qid, "doc_id": False, "sample_weight": sample_weight}
     columns = partial(Columns.of, **roles, features=features)
     if _is_path(source):
-        found = ParquetFiles.find(source, columns, dtype, chunk_rows, max_decompressed_bytes)
-        return RowStream(found)
+        return ParquetFiles.find(source, columns, dtype, chunk_rows, max_decompressed_bytes)
     if isinstance(source, Iterator):
-        return RowStream(Once(lambda: source, columns, dtype, n_samples))
+        return Once(lambda: source, columns, dtype, n_samples)
     if isinstance(source, Callable):
-        return RowStream(Repeated(source, columns, dtype, n_samples))
+        return Repeated(source, columns, dtype, n_samples)
     if isinstance(source, Iterable) and not isinstance(source, np.ndarray):
-        return RowStream(Repeated(source.__iter__, columns, dtype, n_samples))
+        return Repeated(source.__iter__, columns, dtype, n_samples)
     raise TypeError(
         f"source must be a path of Parquet files, a RankingData, an iterable of chunks or a "
         f"callable that returns one, got {type(source).__name__}. Rows in memory go into fit as "

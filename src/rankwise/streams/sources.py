@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -52,41 +52,54 @@ class Chunk:
         return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
-class Source(Protocol):
-    """Where chunks come from."""
+class RowStream:
+    """Judged rows chunk by chunk; made by :func:`rankwise.stream`.
 
-    @property
-    def n_samples(self) -> int | None:
-        """Number of rows; None where only reading tells."""
-        ...
+    Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and
+    ``feature_names``.
 
-    @property
-    def reiterable(self) -> bool:
-        """Whether it can be read again."""
-        ...
+    Attributes
+    ----------
+    n_samples : int or None
+        Number of rows; None where only reading tells.
+    reiterable : bool
+        Whether it can be read more than once.
+    """
 
-    def chunks(self) -> Iterator[Chunk]:
-        """All chunks, from the start."""
-        ...
+    n_samples: Any
+    reiterable = True
+
+    def __iter__(self) -> Iterator[Chunk]:
+        raise NotImplementedError
 
     def keys(self) -> Iterator[Chunk]:
-        """The same chunks; ``X`` may be left out (an array without columns)."""
-        ...
+        """The chunks with query ids and weights; ``X`` need not be read."""
+        return iter(self)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            "X must be rows in memory here, got a RowStream. Closed forms whose model does not "
+            "grow with the rows (linear ones, landmarks, ELMs) fit, predict and score streams."
+        )
+
+    def __repr__(self) -> str:
+        rows = "?" if self.n_samples is None else self.n_samples
+        again = "" if self.reiterable else ", once"
+        return f"RowStream({type(self).__name__}, {rows} rows{again})"
 
 
-@dataclass(frozen=True, eq=False)
-class InMemory:
+@dataclass(frozen=True, eq=False, repr=False)
+class InMemory(RowStream):
     """Rows in memory, or mapped from a file, query by query."""
 
     data: RankingData
     chunk_rows: int
-    reiterable = True
 
     @property
     def n_samples(self) -> int:
         return self.data.n_samples
 
-    def chunks(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Chunk]:
         return self._chunks(self.data.X)
 
     def keys(self) -> Iterator[Chunk]:
@@ -107,24 +120,23 @@ class InMemory:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class ParquetFiles:
+@dataclass(frozen=True, eq=False, repr=False)
+class ParquetFiles(RowStream):
     """Parquet files with the same columns, one after the other.
 
     Attributes
     ----------
     paths : tuple of Path
-    columns : Columns
+    layout : Columns
     dtype : float32 or float64
     chunk_rows, n_samples : int
     """
 
     paths: tuple[Path, ...]
-    columns: Columns
+    layout: Columns
     dtype: DTypeLike
     chunk_rows: int
     n_samples: int
-    reiterable = True
 
     @classmethod
     def find(
@@ -165,11 +177,11 @@ class ParquetFiles:
         assert columns is not None
         return cls(tuple(paths), columns, dtype, chunk_rows, n_samples)
 
-    def chunks(self) -> Iterator[Chunk]:
-        return self._chunks(self.columns)
+    def __iter__(self) -> Iterator[Chunk]:
+        return self._chunks(self.layout)
 
     def keys(self) -> Iterator[Chunk]:
-        roles = self.columns
+        roles = self.layout
         return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
 
     def _chunks(self, columns: Columns) -> Iterator[Chunk]:
@@ -223,17 +235,16 @@ def _parquet_paths(source: Any) -> list[Path]:
     return [path.absolute() for path in paths]  # workers have a folder of their own
 
 
-@dataclass(frozen=True, eq=False)
-class Repeated:
+@dataclass(frozen=True, eq=False, repr=False)
+class Repeated(RowStream):
     """Chunks of a callable that gives an iterable each time."""
 
     make: Callable[[], Iterable[Any]]
     roles: Roles
     dtype: DTypeLike
     n_samples: int | None = None
-    reiterable = True
 
-    def chunks(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Chunk]:
         columns: Columns | None = None
         for number, item in enumerate(self.make()):
             if not _is_frame(item):
@@ -247,25 +258,22 @@ class Repeated:
             except ValueError as error:
                 raise ValueError(f"chunk {number} of the stream: {error}") from None
 
-    def keys(self) -> Iterator[Chunk]:
-        return self.chunks()
 
-
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Once(Repeated):
     """Chunks of an iterator, which can be read once."""
 
     used: list[bool] = field(default_factory=list)
     reiterable = False
 
-    def chunks(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Chunk]:
         if self.used:
             raise ValueError(
                 "the stream's iterator has been read already. Pass a callable that returns a new "
                 "iterator each time: stream(make_chunks)."
             )
         self.used.append(True)
-        return super().chunks()
+        return super().__iter__()
 
 
 def _is_frame(item: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankwise.checks.rows import FitData
 from rankwise.distributed.planning import MEASURES, QUERIES, Plan, as_stream
-from rankwise.distributed.sums import Edge, GramEdge, Range, ScoreEdge, Statistics
+from rankwise.distributed.sums import GramEdge, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Part
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
@@ -103,7 +103,7 @@ def _noting_ids(chunks: Iterator[FitData], ids: list[np.ndarray[Any, Any]]) -> I
 
 def _sums(
     job: Plan, chunks: Iterator[FitData], n_threads: int | None
-) -> tuple[list[list[Any]], tuple[Edge, ...]]:
+) -> tuple[list[list[Any]], tuple[Any, ...]]:
     cutter = Cutter(
         job.problem,
         job.folds,
@@ -114,7 +114,7 @@ def _sums(
     maps = [(phi, job.problem.query_weight) for phi in job.design.maps]
     of_maps = gram.accumulate(cutter.cut(chunks), maps, job.n_folds, n_rows=0, n_threads=n_threads)
     edges = [
-        Edge(query, fold, GramEdge([sums.edges[place][2] for sums in of_maps]))
+        GramEdge(query, fold, [sums.edges[place][2] for sums in of_maps])
         for place, (query, fold, _) in enumerate(of_maps[0].edges)
     ]
     return [sums.folds for sums in of_maps], tuple(edges)
@@ -122,7 +122,7 @@ def _sums(
 
 def _measures(
     job: Plan, chunks: Iterator[FitData], n_threads: int | None
-) -> tuple[list[list[Any]], tuple[Edge, ...]]:
+) -> tuple[list[list[Any]], tuple[Any, ...]]:
     """Measures of whole queries, and the scores of the first and the last one."""
     cutter = Cutter(
         replace(job.problem, graph="all"),
@@ -146,7 +146,7 @@ def _measures(
         else:
             pieces[part.query, part.fold].append((y, values))
     edges = [
-        Edge(query, fold, ScoreEdge(*map(np.concatenate, zip(*parts, strict=True))))
+        ScoreEdge(query, fold, *map(np.concatenate, zip(*parts, strict=True)))
         for (query, fold), parts in pieces.items()
     ]
     return [means], tuple(edges)

@@ -24,20 +24,26 @@ from rankwise.typing import Float64Array
 
 
 @dataclass(frozen=True, eq=False)
-class GramEdge:
+class Edge:
+    """The first or the last query of a range of partitions."""
+
+    query: Any
+    fold: int
+
+
+@dataclass(frozen=True, eq=False)
+class GramEdge(Edge):
     """Sums of the rows of one query, for each block map."""
 
     opened: list[OpenQuery]
 
     def joined(self, other: GramEdge) -> GramEdge:
         """The sums of these rows and of those that follow."""
-        both = []
-        for mine, theirs in zip(self.opened, other.opened, strict=True):
-            query = OpenQuery(mine.shift, mine.target_shift)
+        both = [OpenQuery(mine.shift, mine.target_shift) for mine in self.opened]
+        for query, mine, theirs in zip(both, self.opened, other.opened, strict=True):
             query.merge_inplace(mine)
             query.merge_inplace(theirs)
-            both.append(query)
-        return GramEdge(both)
+        return replace(self, opened=both)
 
     def closed(self, problem: Problem, measure: Measure | None) -> Sequence[Gram]:
         """What the whole query adds to its fold, for each block map."""
@@ -45,7 +51,7 @@ class GramEdge:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreEdge:
+class ScoreEdge(Edge):
     """Labels (m,) and scores (m, n_penalties) of the rows of one query."""
 
     y: Float64Array
@@ -53,9 +59,8 @@ class ScoreEdge:
 
     def joined(self, other: ScoreEdge) -> ScoreEdge:
         """These rows and those that follow."""
-        return ScoreEdge(
-            np.concatenate([self.y, other.y]), np.concatenate([self.scores, other.scores])
-        )
+        y, scores = ((self.y, other.y), (self.scores, other.scores))
+        return replace(self, y=np.concatenate(y), scores=np.concatenate(scores))
 
     def closed(self, problem: Problem, measure: Measure | None) -> Sequence[RunningMean]:
         """What the whole query adds to its fold."""
@@ -66,15 +71,6 @@ class ScoreEdge:
 
 
 @dataclass(frozen=True, eq=False)
-class Edge:
-    """The first or the last query of a range of partitions."""
-
-    query: Any
-    fold: int
-    sums: Any
-
-
-@dataclass(frozen=True, eq=False)
 class Range:
     """Consecutive partitions.
 
@@ -82,14 +78,14 @@ class Range:
     ----------
     first, last : int
         Numbers of the partitions, both included.
-    edges : tuple of Edge
+    edges : tuple of GramEdge or of ScoreEdge
         None where no rows lie there, one where all rows are of one query, else the first and the
         last query.
     """
 
     first: int
     last: int
-    edges: tuple[Edge, ...] = ()
+    edges: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,22 +214,21 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
     return replace(both, ranges=tuple(ranges))
 
 
-def _meet(left: Range, right: Range) -> tuple[Range, tuple[Edge, ...]]:
+def _meet(left: Range, right: Range) -> tuple[Range, tuple[Any, ...]]:
     """The range of both, and the queries that are complete now."""
     edges = [*left.edges, *right.edges]
     if left.edges and right.edges and left.edges[-1].query == right.edges[0].query:
-        before, after = left.edges[-1], right.edges[0]
-        joined = replace(before, sums=before.sums.joined(after.sums))
+        joined = left.edges[-1].joined(right.edges[0])
         edges = [*left.edges[:-1], joined, *right.edges[1:]]
     outer = (edges[0], edges[-1]) if len(edges) > 1 else tuple(edges)
     return Range(left.first, right.last, outer), tuple(edges[1:-1])
 
 
-def _with_closed(statistics: Statistics, edges: Sequence[Edge]) -> list[list[Any]]:
+def _with_closed(statistics: Statistics, edges: Sequence[Any]) -> list[list[Any]]:
     """The totals with the given queries added."""
     totals = [list(folds) for folds in statistics.totals]
     for edge in edges:
-        parts = edge.sums.closed(statistics.problem, statistics.measure)
+        parts = edge.closed(statistics.problem, statistics.measure)
         for folds, part in zip(totals, parts, strict=True):
             folds[edge.fold] = folds[edge.fold] + part
     return totals

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 
-from rankwise import load
+from rankwise import PairwiseELM, load
 from rankwise._registry import REGISTRY
 from rankwise.persistence import _plain, _renamed, describe
 from tests.common.estimators import row_scores
@@ -39,3 +39,14 @@ def test_models_of_0_1_0_predict_as_then(key, tmp_path):
     else:
         found = row_scores(model, rows)
     np.testing.assert_allclose(found, stored[key], rtol=1e-9, atol=1e-12)
+
+
+def test_a_model_of_batches_goes_on(tmp_path):
+    with ZipFile(ARCHIVE.with_name("0.1.0-partial-fit.zip")) as archive:
+        (tmp_path / "model").write_bytes(archive.read("model"))
+    X = np.random.default_rng(0).random((60, 4))
+    y, qid = np.floor(3 * X[:, 0]), np.arange(60) // 12
+    model = load(tmp_path / "model")  # of the first 40 rows; query 3 goes on
+    model.partial_fit(X[40:], y[40:], qid=qid[40:])
+    whole = PairwiseELM(10, C=1.0, graph="distinct", random_state=0).fit(X, y, qid=qid)
+    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-9)

@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,8 +29,6 @@ from rankwise.structure.archives import dicts_of
 from rankwise.structure.models import check_model
 from rankwise.structure.rules import Array, Scope, StructureError, integers
 from tests.fuzz.models import fitted
-
-OLD_MODELS = Path(__file__).parents[1] / "data" / "models_of_0_1_0.zip"
 
 
 def model_of(name):
@@ -377,22 +374,6 @@ def test_array_headers_do_not_ask_for_more_than_there_is(tmp_path):
 
 
 # Earlier versions ---------------------------------------------------------------------------------
-
-
-def old_models():
-    with zipfile.ZipFile(OLD_MODELS) as archive:
-        return [name for name in archive.namelist() if name.endswith(".skops")]
-
-
-@pytest.mark.parametrize("name", old_models())
-def test_models_of_version_0_1_0_load(name, tmp_path):
-    with zipfile.ZipFile(OLD_MODELS) as archive:
-        expected = json.loads(archive.read("predictions.json"))[name.removesuffix(".skops")]
-        archive.extract(name, tmp_path)
-    model = load(tmp_path / name)
-    X = np.random.default_rng(6).normal(size=(7, model.n_features_in_))
-    predicted = getattr(model, "predict", getattr(model, "transform", None))(X)
-    np.testing.assert_allclose(predicted, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_parameters_that_came_later_have_their_default(tmp_path):

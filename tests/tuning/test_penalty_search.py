@@ -63,7 +63,10 @@ def test_way_and_grid(penalty, value, way, grid):
     np.testing.assert_array_equal(found.penalties.values, grid)
 
 
-@pytest.mark.parametrize("value", [[], [[1.0]], [1.0, -1.0], np.nan, 0.0, [1e-305], [1e301]])
+@pytest.mark.parametrize(
+    "value",
+    [[], [[1.0]], [[1.0], [1.0, 2.0]], ["1", "a"], [1.0, -1.0], np.nan, 0.0, [1e-305], [1e301]],
+)
 @pytest.mark.parametrize("penalty", [C, ALPHA])
 def test_values_out_of_range(penalty, value):
     with pytest.raises(ValueError, match=rf"^{penalty.name} must be a number or a list of numbers"):

@@ -106,7 +106,10 @@ class Penalty:
         """
         if isinstance(value, str):
             return Penalties(self.default, self.scale)
-        grid = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        try:
+            grid = np.atleast_1d(np.asarray(value, dtype=np.float64))
+        except (TypeError, ValueError):  # texts, or lists of several lengths
+            grid = np.zeros(0)
         limit, named = (np.inf, "infinity") if self.is_rising else (0.0, "0")
         usable = (grid >= self.smallest) & (grid <= self.largest)
         usable |= self.unpenalised & (grid == limit)
@@ -226,8 +229,8 @@ class PenaltySearch:
         """
         parsed = parse(measure)
         has_validation = validation is not None
-        way = search_way({penalty.name: value}, has_validation=has_validation, beside=beside)
         penalties = penalty.grid(value)
+        way = search_way({penalty.name: value}, has_validation=has_validation, beside=beside)
         parsed = parse("Misranking") if way == "lpo" else parsed
         return cls(penalty, way, penalties, parsed, measure, cv, validation)
 

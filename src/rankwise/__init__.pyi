@@ -31,6 +31,7 @@ from .labels.multi_label.partial_binary_relevance import (
 from .labels.multi_label.plst import PLST as PLST
 from .metrics.evaluation import evaluate as evaluate
 from .ordinal.boosting.orboost import ORBoost as ORBoost
+from .ordinal.linear.proportional_odds import ProportionalOdds as ProportionalOdds
 from .ordinal.online.aggregate_prank import AggregatePRank as AggregatePRank
 from .ordinal.online.prank import PRank as PRank
 from .ordinal.online.voted_prank import VotedPRank as VotedPRank

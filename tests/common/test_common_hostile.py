@@ -40,6 +40,9 @@ VARIANTS = [
     ("rank_lr", {"kernel": "rbf"}),
     ("ordinal_svm", {"kernel": "linear", "max_iter": 1000}),
     ("prank", {"kernel": "rbf"}),
+    ("proportional_odds", {"C": np.inf}),
+    ("proportional_odds", {"C": np.inf, "link": "probit"}),
+    ("proportional_odds", {"C": [0.01, np.inf], "cv": 2, "link": "cloglog"}),
 ]
 SCALE_WARNING = "X must have columns of similar scale"
 # What a message must name, whoever it comes from: an argument, or why there is nothing to fit.

@@ -24,7 +24,7 @@ NAMES = [f"f{number}" for number in range(1, 6)]
 SCORING = [key for key in (*RANKERS, *ORDINAL) if is_exportable(REGISTRY[key].path)]
 LINEAR = ["linear_regression", "ridge", "rankrls", "svr", "mprank", "rank_svm", "rank_lr",
           "pruned_rank_svm", "ada_rank", "coordinate_ascent", "prank", "widrow_hoff",
-          "aggregate_prank"]  # fmt: skip
+          "aggregate_prank", "proportional_odds"]  # fmt: skip
 TREES = ["ranking_tree", "ranking_forest", "orboost", "rank_boost", "frank", "lightgbm",
          "xgboost", "catboost"]  # fmt: skip
 NETWORKS = ["pointwise_elm", "pairwise_elm", "elmrank"]

@@ -72,4 +72,11 @@ ORDINAL: dict[str, Row] = {
         # The hinge's minimum is the constant score where one class outweighs the others.
         params={"C": "val", "loss": "squared_hinge"},
     ),
+    "proportional_odds": Row(
+        "linear:ProportionalOdds",
+        "Ordered logit, probit or complementary log-log (proportional odds)",
+        "linear path validation own-rule deterministic",
+        paper="mccullagh1980",
+        params={"C": "val"},
+    ),
 }

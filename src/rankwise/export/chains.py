@@ -54,6 +54,7 @@ _READERS: dict[str, Reader] = {
     "orboost": grown_trees.boosted,
     "ordinal_svm": expansions.kernel_model,
     "poly_ordinal_svm": expansions.polynomial,
+    "proportional_odds": expansions.linear_model,
     "nystroem": expansions.nystroem,
     "random_fourier": expansions.random_fourier,
     "polynomial_terms": expansions.polynomial_terms,

@@ -14,7 +14,8 @@ def cuts_scores(estimator: Any) -> bool:
     """Whether the class is the number of thresholds that the score reaches."""
     by_leaf = getattr(estimator, "leaf", "mean") == "mean"
     by_votes = getattr(estimator, "votes", "mean") == "mean"
-    return by_leaf and (by_votes or getattr(estimator, "combine", "") == "bpm")
+    by_threshold = not hasattr(estimator, "link") or len(estimator.classes_) == 2
+    return by_threshold and by_leaf and (by_votes or getattr(estimator, "combine", "") == "bpm")
 
 
 def class_chain(estimator: Any) -> Chain | None:
@@ -32,6 +33,12 @@ def class_chain(estimator: Any) -> Chain | None:
         )
     if cuts_scores(estimator):
         return None
+    if hasattr(estimator, "link"):
+        raise ExportError(
+            f"{type(estimator).__name__} predicts the most probable class, which its score does "
+            "not tell. Drop label=True, or count the thresholds_ that the score reaches: the "
+            "median class."
+        )
     if hasattr(estimator, "node_classes_"):
         return node_classes(estimator)
     raise ExportError(

@@ -1,0 +1,301 @@
+"""Cumulative link models: proportional odds, ordered probit, complementary log-log [1]_.
+
+Minimises ``|w|^2 / 2 + C sum_n w_n (-log P(y_n | x_n))`` over w and ascending thresholds with
+``P(y <= k | x) = F(theta_k - w.x)``; thresholds are not penalised.
+
+Composition: linear columns x cumulative link loss x Newton steps, along C.
+
+References
+----------
+.. [1] McCullagh, "Regression models for ordinal data", JRSS B 42 (1980).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.checks.rows import check_rows, check_validation
+from rankwise.groups import QueryGroups
+from rankwise.losses.cumulative_link import LINKS
+from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
+from rankwise.solvers.newton.cumulative_newton import CumulativeNewton
+from rankwise.solvers.newton.cumulative_path import CumulativeModel, CumulativePath
+from rankwise.structure.rules import Number, Plain, Rule, Sometimes, floats
+from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
+
+# 10^-3, 10^-2, ..., 10^2.
+PENALTY = Penalty("C", "C", 10.0 ** np.arange(-3, 3), unpenalised=True)
+
+
+class ProportionalOdds(OrdinalRanker):
+    """Cumulative link model: ordered logit, ordered probit or complementary log-log.
+
+    Minimises ``|w|^2 / 2 + C sum_n w_n (-log P(y_n | x_n))`` over coefficients w and ascending
+    thresholds theta with ``P(y <= k | x) = F(theta_k - w.x)``; ``w_n`` are the weights of the rows,
+    and thresholds are not penalised.
+
+    Parameters
+    ----------
+    C : float > 0, list of floats, "cv" or "val", default=1.0
+        Multiplies the SUM of the losses over rows against half the squared norm of the
+        coefficients. ``C=numpy.inf`` is maximum likelihood. A grid is searched on ``X_val`` where
+        it is given and else by ``cv`` folds of queries; "cv" and "val" search 10^-3, 10^-2, ...,
+        10^2.
+    link : {"logit", "probit", "cloglog"}, default="logit"
+        F in ``P(y <= k | x) = F(theta_k - w.x)``: logistic (proportional odds), normal, or
+        ``1 - exp(-exp(z))`` (proportional hazards of grouped times).
+    measure : str, default="MAE"
+        What the search optimises, see :func:`rankwise.metrics.parse`. Measures of predicted
+        labels get class numbers, the others the scores.
+    cv : int, splitter or iterable of (train rows, test rows), default=5
+        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
+        splitter gets the queries as ``groups``.
+    tol : float > 0, default=1e-6
+        Newton steps end when no score and no threshold changes by more. The error that is left is
+        about the square of it.
+    max_iter : int, default=100
+        Newton steps for each C.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    coef_ : ndarray of shape (n_features_in_,), float64
+        w; larger features with a positive coefficient move a row to higher classes.
+    thresholds_ : ndarray of shape (n_classes - 1,), float64
+        theta, ascending. A class without rows (of a declared order) has probability zero:
+        thresholds beyond the lowest or highest class with rows are -1e300 or 1e300.
+    intercept_ : float
+        Median of F: 0, and log(log 2) for "cloglog". It is part of ``rank_score``.
+    log_likelihood_ : float
+        Sum of ``w_n log P(y_n | x_n)`` over the training rows.
+    standard_errors_ : ndarray of shape (n_features_in_ + n_classes - 1,)
+        Of coefficients, then thresholds, from the observed information; only where C is infinite.
+        NaN for what is not estimated: see the notes.
+    C_ : float
+    objective_ : float
+        The minimised sum at the end; minus ``log_likelihood_`` where C is infinite.
+    n_iter_ : int
+        Newton steps for ``C_`` (after those for smaller values of a grid).
+    path_ : dict with "C" of shape (n_C,), "coef" (n_C, n_features_in_), "thresholds"
+    cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+    score_name_ : str
+
+    Warns
+    -----
+    ConvergenceWarning
+        If ``max_iter`` is reached, or if the maximum of the likelihood does not exist: where C is
+        infinite and a combination of columns separates classes, coefficients grow without bound.
+
+    Notes
+    -----
+    ``predict`` gives the most probable class, as scikit-learn expects of ``predict_proba``.
+    ``rank_score`` is ``w.x + intercept_``, the median of the latent variable: the number of
+    ``thresholds_`` that it reaches is the median class, which has the least expected absolute
+    error and need not be the most probable one.
+
+    Columns are centred (dense ones) and divided by their standard deviation inside the solver; the
+    objective is that of the columns as they are, so scale them before a finite C. Without a
+    penalty the fit does not depend on the scale; a column that is constant, or a combination of
+    others, has the coefficient 0 and no standard error.
+
+    A Newton step costs O(N D^2 + D^3) for D features and thresholds and needs a dense matrix of D^2
+    numbers; a handful of steps is enough. Dense rows are copied in float64. Equal rows are merged
+    up to 5 million numbers: a weight is a repetition, and the order of the rows does not matter.
+
+    With two classes and the link "logit" this is logistic regression, and mord's ``LogisticAT``
+    with ``alpha=1/C``. With more classes, ``LogisticAT`` minimises the sum of K - 1 binary losses
+    of every row instead of the likelihood. statsmodels' ``OrderedModel`` is the same model with
+    ``C=numpy.inf``; its thresholds are the first one and logarithms of differences, and its
+    complementary log-log is ``distr=scipy.stats.gumbel_l``.
+
+    References
+    ----------
+    .. [1] McCullagh, "Regression models for ordinal data", JRSS B 42 (1980).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import ProportionalOdds
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    >>> model = ProportionalOdds(C=10.0).fit(X, [0, 0, 1, 1, 2, 2])
+    >>> model.predict(X)
+    array([0, 0, 1, 1, 2, 2])
+    >>> model.predict_proba([[2.5]]).round(2)
+    array([[0.03, 0.94, 0.03]])
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef_": floats("n_features_in_"),
+        "intercept_": Number(),
+        "C_": Number(low=0, finite=False),
+        "n_iter_": Number("i", low=0),
+        "objective_": Number(finite=False),
+        "log_likelihood_": Number(finite=False),
+        "standard_errors_": Sometimes(floats("n_parameters", numbers="any")),
+        "path_": Plain(),
+        "cv_results_": Sometimes(Plain()),
+    }
+
+    C_: float
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": PENALTY.constraint,
+        "link": [StrOptions(set(LINKS))],
+        "measure": [str],
+        "cv": ["cv_object"],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
+        link: Literal["logit", "probit", "cloglog"] = "logit",
+        *,
+        measure: str = "MAE",
+        cv: Any = 5,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+    ) -> None:
+        self.C = C
+        self.link = link
+        self.measure = measure
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Self:
+        """Train on rows of ordered classes.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Ordered classes.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, for folds and measures.
+        sample_weight : array-like of shape (n_samples,), optional
+            A weight means repetition of the row.
+        X_val, y_val, qid_val : optional
+            Validation rows for the search over a list or "val".
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        self._validate_params()
+        rows = check_ordinal_fit(self, X, y, qid, sample_weight)
+        validation = check_validation(self, rows, X_val, y_val, qid_val)
+        search = PenaltySearch.of(
+            PENALTY, self.C, measure=self.measure, cv=self.cv, validation=validation
+        )
+        solver = CumulativeNewton(self.tol, self.max_iter)
+        path = CumulativePath(rows, LINKS[self.link], search.penalties.values, solver)
+        return self._publish(search.choose([({}, path)]), search.penalties.values)
+
+    def rank_score(self, X: FrameLike) -> Float64Array:
+        """Median of the latent variable, shape (n_samples,), float64; higher ranks higher."""
+        check_is_fitted(self)
+        return np.asarray(check_rows(self, X) @ self.coef_) + self.intercept_
+
+    def predict(self, X: FrameLike) -> NDArray[Any]:
+        """Most probable class of every row.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), of the type of ``classes_``
+        """
+        margins = self.decision_function(X)
+        chosen = margins > 0 if margins.ndim == 1 else margins.argmax(axis=1)
+        return self.classes_[chosen.astype(np.int64)]
+
+    def decision_function(self, X: FrameLike) -> Float64Array:
+        """Score less threshold for two classes, else probabilities.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
+        """
+        check_is_fitted(self)
+        return super().decision_function(X) if len(self.classes_) == 2 else self.predict_proba(X)
+
+    def predict_proba(self, X: FrameLike) -> Float64Array:
+        """Probability of every class.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+        """
+        scores = self.rank_score(X) - self.intercept_
+        return LINKS[self.link].probabilities(scores, self.thresholds_)
+
+    def _publish(self, choice: Choice[list[CumulativeModel]], C: Float64Array) -> Self:
+        model = choice.fit[choice.index]
+        self.C_, self.n_iter_ = choice.value, model.n_iter
+        self.coef_, self.thresholds_ = model.coef, model.thresholds
+        self.intercept_ = LINKS[self.link].median
+        self.log_likelihood_, self.objective_ = model.log_likelihood, model.objective
+        self.path_ = {
+            "C": C,
+            "coef": np.stack([each.coef for each in choice.fit]),
+            "thresholds": np.stack([each.thresholds for each in choice.fit]),
+        }
+        for name in ("cv_results_", "standard_errors_"):
+            vars(self).pop(name, None)
+        if choice.results is not None:
+            self.cv_results_ = choice.results
+        if model.covariance is not None:
+            self.standard_errors_ = np.sqrt(model.covariance.diagonal())
+        if not model.converged:
+            self._warn(model)
+        return self
+
+    def _warn(self, model: CumulativeModel) -> None:
+        if np.isinf(self.C_) and model.n_iter < self.max_iter:
+            message = (
+                "the likelihood has no maximum: a combination of columns separates classes, and "
+                f"coefficients grow without bound (stopped after {model.n_iter} steps, "
+                f"log-likelihood {model.log_likelihood:.4g}). Set a finite C, or drop such columns."
+            )
+        else:
+            message = (
+                f"stopped after {model.n_iter} Newton steps at C={self.C_:g} with a last step of "
+                f"{model.step:.2g}, above tol={self.tol:g}. Raise max_iter or tol, or lower C."
+            )
+        warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=4)

@@ -1,0 +1,258 @@
+"""The path of a penalised cumulative link model along C, for all rows and for each fold.
+
+``|w|^2 / 2 + C sum_n w_n loss_n``, thresholds free. Equal rows are merged and put in an order that
+their content decides, then sorted by class; each C starts from the solution of the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.checks.rows import FitData
+from rankwise.groups import QueryGroups
+from rankwise.losses.cumulative_link import CumulativeLinkLoss, Link
+from rankwise.metrics.measure import Measure
+from rankwise.runtime.threads import thread_imap
+from rankwise.solvers.newton.cumulative_newton import CumulativeNewton, CumulativeSolution
+from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.solvers.newton.standard_columns import StandardColumns
+from rankwise.tuning.folds import cv_splits
+from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+
+# Beyond so many numbers rows are not merged: rounding then depends on their order.
+LARGEST_MERGED = 5e6
+# Penalties of a column in units of its spread: beyond, its coefficient is zero to all digits.
+MOST_PENALTY = 1e100
+# Thresholds beyond the classes of the rows: no score reaches them, or falls short of them.
+BEYOND = 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativeModel:
+    """A solution in units of the features.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (n_features,)
+    thresholds : ndarray of shape (n_classes - 1,)
+    log_likelihood : float
+    objective : float
+        ``|w|^2 / 2 + C sum of losses``; the sum alone where C is infinite.
+    n_iter : int
+    step : float
+        Largest change of a score by the last step.
+    converged : bool
+    covariance : ndarray of shape (n_features + n_classes - 1,) * 2, or None
+        Of coefficients and thresholds without a penalty; NaN for those that are not estimated.
+    """
+
+    coef: Float64Array
+    thresholds: Float64Array
+    log_likelihood: float
+    objective: float
+    n_iter: int
+    step: float
+    converged: bool
+    covariance: Float64Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativePath:
+    """Models for a grid of C.
+
+    Attributes
+    ----------
+    data : FitData
+    link : Link
+    C : ndarray of shape (n_C,), ascending; may end with infinity
+    solver : CumulativeNewton
+    """
+
+    data: FitData
+    link: Link
+    C: Float64Array
+    solver: CumulativeNewton
+
+    def solve(self) -> list[CumulativeModel]:
+        """Models of all rows for every C."""
+        return self._solve(np.arange(len(self.data.y)))
+
+    def validate(
+        self, measure: Measure, rows: FitData
+    ) -> tuple[list[CumulativeModel], Float64Array]:
+        """Models of all rows, and what they reach on others, (1, n_C)."""
+        models = self.solve()
+        return models, self._measure(measure, models, rows.X, rows.y, rows.groups)[None]
+
+    def cross_validate(
+        self, measure: Measure, cv: Any
+    ) -> tuple[list[CumulativeModel], Float64Array]:
+        """Models of all rows, and what those of each training part reach, (n_splits, n_C)."""
+        data = self.data
+
+        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
+            train, test = split
+            models = self._solve(train)
+            return self._measure(
+                measure, models, data.X[test], data.y[test], data.groups.take(test)
+            )
+
+        n_threads = None if len(data.y) > 500 else 1
+        scores = np.stack(list(thread_imap(held_out, cv_splits(cv, data), n_threads)))
+        return self.solve(), scores
+
+    def _measure(
+        self,
+        measure: Measure,
+        models: Sequence[CumulativeModel],
+        X: Matrix,
+        y: Float64Array,
+        groups: QueryGroups,
+    ) -> Float64Array:
+        scores = np.stack([X @ model.coef for model in models], axis=1)
+        if not measure.reads_labels:
+            return mean_defined(per_query(measure, np.maximum(y, 0.0), scores, groups))
+        probable = [
+            self.link.probabilities(column, model.thresholds).argmax(axis=1)
+            for column, model in zip(scores.T, models, strict=True)
+        ]
+        return mean_defined(
+            per_query(measure, y, np.stack(probable, axis=1).astype(np.float64), groups)
+        )
+
+    def _solve(self, rows: Int64Array) -> list[CumulativeModel]:
+        X, y, weight = self._take(rows)
+        assert self.data.classes is not None
+        frame = _Frame.of(X, y, weight, len(self.data.classes))
+        if len(frame.present) < 2:
+            return [frame.constant() for _ in self.C]
+        loss = CumulativeLinkLoss(self.link, frame.codes, weight)
+        start = self.solver.start(frame.columns, loss)
+        models = []
+        for C in self.C.tolist():
+            model, start = self._solve_one(frame, loss, C, start)
+            models.append(model)
+        return models
+
+    def _solve_one(
+        self, frame: _Frame, loss: CumulativeLinkLoss, C: float, start: CumulativeSolution
+    ) -> tuple[CumulativeModel, CumulativeSolution]:
+        columns, total = frame.columns, float(loss.weight.sum())
+        if np.isinf(C):
+            kept = columns.independent(loss.weight)
+            penalty = np.zeros(len(kept))
+        else:
+            with np.errstate(all="ignore"):
+                every = 1.0 / C / total / columns.spread / columns.spread
+            kept = np.flatnonzero(every < MOST_PENALTY)
+            penalty = every[kept]
+        taken = columns if len(kept) == columns.n_columns else columns.take(kept)
+        here = CumulativeSolution(
+            start.u[kept], start.thresholds, start.value, start.loss, 0, start.step, False
+        )
+        solution = self.solver.solve(taken, loss, penalty, here)
+        u = np.zeros(columns.n_columns)
+        u[kept] = solution.u
+        covariance = None
+        if np.isinf(C) and solution.converged:
+            covariance = self.solver.covariance(taken, loss, solution)
+        start = CumulativeSolution(u, solution.thresholds, 0.0, 0.0, 0, np.inf, False)
+        return frame.model(solution, u, kept, covariance, C), start
+
+    def _take(self, rows: Int64Array) -> tuple[Matrix, Float64Array, Float64Array]:
+        """Rows to solve for, sorted by class, with class numbers and weights."""
+        data = self.data
+        every = len(rows) == len(data.y)
+        X, y = (data.X, data.y) if every else (data.X[rows], data.y[rows])
+        weight = np.ones(len(y)) if data.sample_weight is None else data.sample_weight[rows]
+        size = X.nnz if is_sparse(X) else X.size
+        if size > LARGEST_MERGED:
+            order = np.argsort(y, kind="stable")
+            return X[order], y[order], weight[order]
+        merged = merge_rows(X, y, QueryGroups.single(len(y)), weight)
+        order = np.argsort(y[merged.rows], kind="stable")
+        taken = merged.rows[order]
+        return X[taken], y[taken], merged.weight[order]
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """Columns in units of their spread, classes that have rows, and the way back."""
+
+    columns: StandardColumns
+    codes: Int64Array
+    present: Int64Array
+    n_classes: int
+
+    @classmethod
+    def of(cls, X: Matrix, y: Float64Array, weight: Float64Array, n_classes: int) -> _Frame:
+        present, codes = np.unique(y.astype(np.int64), return_inverse=True)
+        return cls(StandardColumns.of(X, weight), codes, present, n_classes)
+
+    def constant(self) -> CumulativeModel:
+        """One class has all rows."""
+        thresholds = self._all_thresholds(np.zeros(0))
+        return CumulativeModel(
+            np.zeros(self.columns.n_columns), thresholds, 0.0, 0.0, 0, 0.0, True, None
+        )
+
+    def model(
+        self,
+        solution: CumulativeSolution,
+        u: Float64Array,
+        kept: Int64Array,
+        covariance: Float64Array | None,
+        C: float,
+    ) -> CumulativeModel:
+        spread, mean = self.columns.spread, self.columns.mean
+        coef = np.divide(u, spread, out=np.zeros(len(u)), where=spread > 0)
+        thresholds = self._all_thresholds(solution.thresholds + float(mean @ coef))
+        objective = solution.loss
+        if np.isfinite(C):
+            objective = 0.5 * float(coef @ coef) + C * solution.loss
+        if np.isinf(C):
+            covariance = self._all_covariance(covariance, kept)
+        return CumulativeModel(
+            coef,
+            thresholds,
+            -solution.loss,
+            objective,
+            solution.n_iter,
+            solution.step,
+            solution.converged,
+            covariance,
+        )
+
+    def _all_thresholds(self, solved: Float64Array) -> Float64Array:
+        """Thresholds between all classes: one beside a class without rows is its neighbour's."""
+        ends = np.concatenate([[-BEYOND], solved, [BEYOND]])
+        return ends[self._solved_place()]
+
+    def _all_covariance(self, covariance: Float64Array | None, kept: Int64Array) -> Float64Array:
+        """Covariance of coefficients and thresholds, from that of columns in other units."""
+        d = self.columns.n_columns
+        n = d + self.n_classes - 1
+        result = np.full((n, n), np.nan)
+        if covariance is None:
+            return result
+        n_kept, n_solved = len(kept), len(self.present) - 1
+        back = np.zeros((n_kept + n_solved, n_kept + n_solved))
+        inverse = 1.0 / self.columns.spread[kept]
+        back[:n_kept, :n_kept] = np.diag(inverse)
+        back[n_kept:, :n_kept] = self.columns.mean[kept] * inverse
+        back[n_kept:, n_kept:] = np.eye(n_solved)
+        place = self._solved_place()
+        known = np.flatnonzero((place > 0) & (place <= n_solved))
+        rows = np.concatenate([kept, d + known])
+        of = np.concatenate([np.arange(n_kept), n_kept + place[known] - 1])
+        result[np.ix_(rows, rows)] = (back @ covariance @ back.T)[np.ix_(of, of)]
+        return result
+
+    def _solved_place(self) -> Int64Array:
+        """Number of classes with rows up to each threshold, shape (n_classes - 1,)."""
+        return np.searchsorted(self.present, np.arange(self.n_classes - 1), side="right")

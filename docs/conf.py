@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
+import rooms  # noqa: E402
 
 import rankwise  # noqa: E402
 
@@ -34,6 +35,7 @@ add_module_names = False
 nitpicky = False
 
 api_pages.write(HERE / "generated")
+rooms.write(HERE / "generated")
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False

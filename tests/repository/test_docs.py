@@ -112,3 +112,23 @@ def test_every_source_in_the_registry_has_a_reference():
         re.findall(r"^\.\. _(\w+):$", (ROOT / "docs/references.rst").read_text("utf-8"), re.M)
     )
     assert {entry.paper for entry in REGISTRY.values()} - {""} <= labels
+
+
+def test_architecture_page_shows_every_package(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    rooms = importlib.import_module("rooms")
+    packages = {info.name for info in pkgutil.iter_modules(rankwise.__path__)}
+    assert {name for layer in rooms.layers() for name in layer} == packages == set(rooms.ROOMS)
+    picture = rooms.picture()
+    assert all(f">{name}</text>" in picture for name in packages)
+    for layer in rooms.layers():  # a character takes about 6.5 pixels
+        assert 6.5 * max(len(rooms.ROOMS[name]) for name in layer) < rooms.WIDTH / len(layer) - 12
+    assert "generated/rooms.svg" in (ROOT / "docs" / "architecture.rst").read_text("utf-8")
+
+
+def test_architecture_page_names_files_that_exist():
+    page = (ROOT / "docs" / "architecture.rst").read_text("utf-8")
+    paths = set(re.findall(r"``(\w+/[\w/]+(?:\.\w+)?)/?``", page)) - {"papers/tests", "tests/cli"}
+    missing = [p for p in sorted(paths) if "NAME" not in p and "FAMILY" not in p
+               and not any((ROOT / top / p).exists() for top in ("src/rankwise", "."))]  # fmt: skip
+    assert missing == []

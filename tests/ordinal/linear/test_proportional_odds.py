@@ -12,6 +12,8 @@ from sklearn.linear_model import LogisticRegression
 
 import rankwise
 from rankwise import ProportionalOdds
+from rankwise.export import ExportError
+from rankwise.export.labels import class_chain
 from rankwise.losses.cumulative_link import LINKS, CumulativeLinkLoss
 
 STATSMODELS = {"logit": "logit", "probit": "probit", "cloglog": stats.gumbel_l}
@@ -91,8 +93,8 @@ def test_two_classes_are_logistic_regression_and_mords(rng):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "scipy.optimize: The `disp`", DeprecationWarning)
         theirs = mord.LogisticAT(alpha=1 / 0.3).fit(X, y)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-3, atol=1e-4)
-    np.testing.assert_allclose(ours.thresholds_, theirs.theta_, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.thresholds_, theirs.theta_, rtol=1e-4, atol=1e-5)
 
 
 @each_link
@@ -232,3 +234,10 @@ def test_weights_are_repetitions_in_the_likelihood(rng):
     again = ProportionalOdds(C=np.inf).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert model.log_likelihood_ == pytest.approx(again.log_likelihood_, rel=1e-12)
     np.testing.assert_allclose(model.standard_errors_, again.standard_errors_, rtol=1e-9)
+
+
+def test_classes_are_exported_for_two_only(rng):
+    X, y = drawn(rng)
+    with pytest.raises(ExportError, match="most probable class, which its score does not tell"):
+        class_chain(ProportionalOdds().fit(X, y))
+    assert class_chain(ProportionalOdds().fit(X, y > 1)) is None

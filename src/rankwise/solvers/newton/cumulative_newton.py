@@ -191,9 +191,7 @@ class _Problem:
             hessian[place, place + 1] += np.bincount(classes, terms.upper_lower, n_ends - 1)
             return grad, hessian
 
-        parts = thread_map(of_chunk, range(len(self.columns.chunks)), self.columns.n_threads)
-        grad = np.sum([grad for grad, _ in parts], axis=0)
-        hessian = np.sum([hessian for _, hessian in parts], axis=0)
+        grad, hessian = self.columns.sum_of(of_chunk)
         kept = np.r_[:d, d + 1 : d + n_ends - 1]
         grad, hessian = grad[kept], hessian[np.ix_(kept, kept)]
         hessian = np.triu(hessian) + np.triu(hessian, 1).T

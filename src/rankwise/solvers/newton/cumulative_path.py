@@ -16,7 +16,7 @@ from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.cumulative_link import CumulativeLinkLoss, Link
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import thread_imap
+from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton, CumulativeSolution
 from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.solvers.newton.standard_columns import StandardColumns
@@ -134,9 +134,10 @@ class CumulativePath:
         loss = CumulativeLinkLoss(self.link, frame.codes, weight)
         start = self.solver.start(frame.columns, loss)
         models = []
-        for C in self.C.tolist():
-            model, start = self._solve_one(frame, loss, C, start)
-            models.append(model)
+        with single_threaded_blas():
+            for C in self.C.tolist():
+                model, start = self._solve_one(frame, loss, C, start)
+                models.append(model)
         return models
 
     def _solve_one(

@@ -6,6 +6,7 @@ their zeros and are divided only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
 CHUNK_ROWS = 2000
+N_LANES = 8
 # Fewer numbers are no work for more than one thread.
 SMALL = 100_000
 # Share of a column's variance that must be left beside the other columns.
@@ -93,20 +95,40 @@ class StandardColumns:
         """``Z u``, shape (n_samples,)."""
         return np.concatenate(thread_map(lambda Z: Z @ u, self.chunks, self.n_threads))
 
+    def sum_of(
+        self, of_chunk: Callable[[int], tuple[Float64Array, Float64Array]]
+    ) -> tuple[Float64Array, Float64Array]:
+        """Sums of two arrays over the numbers of all chunks, in an order of their own.
+
+        Only ``N_LANES`` pairs of arrays are held at once; the bits are the same for any number of
+        threads.
+        """
+
+        def run(lane: range) -> tuple[Float64Array, Float64Array]:
+            first, second = of_chunk(lane[0])
+            for number in lane[1:]:
+                more = of_chunk(number)
+                first += more[0]
+                second += more[1]
+            return first, second
+
+        n = len(self.chunks)
+        lanes = [range(lane, n, N_LANES) for lane in range(min(n, N_LANES))]
+        parts = thread_map(run, lanes, self.n_threads)
+        return np.sum([part[0] for part in parts], axis=0), np.sum(
+            [part[1] for part in parts], axis=0
+        )
+
     def independent(self, weight: Float64Array) -> Int64Array:
         """Columns that are no combination of others and the constant, ascending; O(n d^2)."""
         share = weight / weight.sum()
 
-        def of_chunk(part: tuple[tuple[int, int], Matrix]) -> tuple[Float64Array, Float64Array]:
-            (lo, hi), Z = part
-            return weighted_gram(Z, share[lo:hi]), np.asarray(Z.T @ share[lo:hi])
+        def of_chunk(number: int) -> tuple[Float64Array, Float64Array]:
+            Z, here = self.chunks[number], share[slice(*self.bounds[number])]
+            return np.asarray(Z.T @ here), weighted_gram(Z, here)
 
-        parts = thread_map(
-            of_chunk, list(zip(self.bounds, self.chunks, strict=True)), self.n_threads
-        )
-        d = self.n_columns
-        mean = _sum([mean for _, mean in parts], d)
-        gram = np.sum([gram for gram, _ in parts], axis=0) - np.outer(mean, mean)
+        mean, gram = self.sum_of(of_chunk)
+        gram = gram - np.outer(mean, mean)
         _, pivots, rank, _ = _pstrf(gram, tol=RANK_TOL, lower=1)
         return np.sort(pivots[:rank] - 1).astype(np.int64)
 

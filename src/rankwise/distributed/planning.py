@@ -20,20 +20,21 @@ from rankwise.distributed.sums import Statistics
 from rankwise.features.nystroem_map import NystroemMap
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
-from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
-from rankwise.rankers.closed_form import DEFAULT_FOLDS, ClosedFormRanker
+from rankwise.rankers.basis_expansion import publish
+from rankwise.rankers.closed_form import ClosedForm, check_stream, search_of
 from rankwise.rankers.streamed import dealt_folds
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares import gram
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import total
-from rankwise.solvers.least_squares.path_selection import PathFit, gram_coef, solve_folds
+from rankwise.solvers.least_squares.path_selection import PathFit, fit_from_grams, solve_folds
 from rankwise.streams.checked_stream import CheckedStream
 from rankwise.streams.cutter import join_ids
 from rankwise.streams.row_stream import stream
-from rankwise.tuning.penalty import Penalties
-from rankwise.typing import Int64Array
+from rankwise.tuning.folds import DEFAULT_FOLDS
+from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.typing import Float64Array, Int64Array
 
 QUERIES, SUMS, MEASURES, FINISHED = "queries", "sums", "measures", "finished"
 
@@ -44,7 +45,7 @@ class Plan:
 
     Attributes
     ----------
-    ranker : ClosedFormRanker
+    ranker : estimator with a closed form
         Fitted once the plan is finished.
     stage : {"queries", "sums", "measures", "finished"}
         What the next round over the partitions is for.
@@ -58,14 +59,17 @@ class Plan:
     stage: str
     design: Design
     problem: Problem
-    penalties: Penalties
-    measure: Measure
-    way: str
+    search: PenaltySearch
     n_folds: int = 1
     ids: np.ndarray[Any, Any] | None = None
     fold_of: Int64Array | None = None
     read_outs: tuple[Any, ...] = ()
     path: PathFit | None = None
+
+    @property
+    def measure(self) -> Measure:
+        """What held-out queries are measured by."""
+        return self.search.measure
 
     @property
     def finished(self) -> bool:
@@ -98,7 +102,7 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
 
     Parameters
     ----------
-    ranker : ClosedFormRanker
+    ranker : estimator with a closed form
         With a number, a list or "cv" for its penalty. A copy is fitted.
     first_rows : chunk, iterable of chunks or RowStream
         Some rows, at best the first partition: they tell the columns' number, names, type and
@@ -113,17 +117,18 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
     TypeError, ValueError
         When the ranker has no closed form that adds, or cannot choose its penalty in a stream.
     """
-    if not isinstance(ranker, ClosedFormRanker):
+    if not hasattr(ranker, "_closed_form"):
         raise TypeError(
             f"ranker must have a closed form whose statistics add, got {type(ranker).__name__}. "
             "Use a linear ranker, RankRLS or an ELM."
         )
     ranker = clone(ranker)
     ranker._validate_params()
-    ranker._check_stream(stream([]), False)
-    way, penalties = ranker._grid(getattr(ranker, ranker._penalty), False)
+    form: ClosedForm = ranker._closed_form()
+    check_stream(ranker, form, stream([]), has_validation=False)
+    search = search_of(ranker, form)
     data = CheckedStream(ranker, as_stream(first_rows)).head(gram.CHUNK_ROWS)
-    design = ranker._design(data)
+    design = next(iter(form.features.designs(data)))[1]
     if any(isinstance(phi, NystroemMap) for phi in design.maps):
         raise ValueError(
             'approximation="nystroem" draws its landmarks from all rows, which no plan has seen. '
@@ -131,16 +136,15 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
         )
     del ranker.fit_fingerprint_
     problem = replace(
-        ranker._problem(data),
+        form.loss.on(data),
         X=data.X[:0],
         y=data.y[:0],
         groups=QueryGroups.from_sizes(np.zeros(0, dtype=np.int64)),
         sample_weight=None,
     )
-    n_folds = int(ranker.cv or DEFAULT_FOLDS) if way == "cv" else 1
-    stage = QUERIES if way == "cv" else SUMS
-    measure = parse(ranker.measure)
-    return Plan(ranker, stage, design, problem, penalties, measure, way, n_folds)
+    n_folds = int(ranker.cv or DEFAULT_FOLDS) if search.way == "cv" else 1
+    stage = QUERIES if search.way == "cv" else SUMS
+    return Plan(ranker, stage, design, problem, search, n_folds)
 
 
 def solve(job: Plan, statistics: Statistics) -> Plan:
@@ -193,30 +197,25 @@ def _solve_sums(job: Plan, statistics: Statistics) -> Plan:
         for folds in statistics.closed()
         for draw in zip(*map(job.design.draws, folds), strict=True)
     ]
-    job = replace(job, ranker=_described(job, statistics))
-    if job.way == "fixed":
+    job, penalties = replace(job, ranker=_described(job, statistics)), job.search.penalties
+    if job.search.way == "fixed":
         grams = [total(folds) for folds in draws]
-        coefs = [gram_coef(part, job.problem, job.penalties) for part in grams]
-        return _finished(replace(job, path=PathFit(coefs, None, grams)))
-    final, held, grams = solve_folds(
-        draws, job.n_folds, job.problem, job.penalties, job.design.n_columns
-    )
+        path = fit_from_grams(grams, job.design, job.problem, penalties)
+        return _finished(replace(job, path=path), None)
+    path, held = solve_folds(draws, job.n_folds, job.design, job.problem, penalties)
     read_outs = tuple(job.design.read_out(coefs) for coefs in held)
-    return replace(job, stage=MEASURES, read_outs=read_outs, path=PathFit(final, None, grams))
+    return replace(job, stage=MEASURES, read_outs=read_outs, path=path)
 
 
 def _choose(job: Plan, statistics: Statistics) -> Plan:
-    assert job.path is not None
     means = np.array([mean.value() for mean in statistics.closed()[0]])
-    return _finished(replace(job, path=replace(job.path, fold_scores=means)))
+    return _finished(job, means)
 
 
-def _finished(job: Plan) -> Plan:
-    fit, ranker = job.path, copy.deepcopy(job.ranker)
-    assert fit is not None
-    chosen = 0 if fit.fold_scores is None else fit.best(job.measure)[0]
-    ranker._set_fitted(job.design, job.problem, fit, job.penalties, chosen)
-    ranker._set_results(job.penalties, [({}, fit.fold_scores)])
+def _finished(job: Plan, scores: Float64Array | None) -> Plan:
+    assert job.path is not None
+    ranker = copy.deepcopy(job.ranker)
+    publish(ranker, job.search, job.search.choice(job.path, scores))
     return replace(job, ranker=ranker, stage=FINISHED)
 
 

@@ -24,9 +24,9 @@ from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate, is_precise, total
 from rankwise.solvers.least_squares.path_selection import (
     PathFit,
-    gram_coef,
-    held_out,
+    fit_from_grams,
     mean_measures,
+    measure_validation,
     solve_folds,
 )
 from rankwise.streams.checked_stream import CheckedStream, StreamData
@@ -34,7 +34,7 @@ from rankwise.streams.cutter import Cutter, Folds
 from rankwise.streams.row_stream import RowStream
 from rankwise.tuning.folds import query_folds
 from rankwise.tuning.penalty import Penalties
-from rankwise.typing import Int64Array
+from rankwise.typing import Float64Array, Int64Array
 
 
 def read_head(estimator: Any, rows: RowStream, y: Any, qid: Any, sample_weight: Any) -> FitData:
@@ -69,7 +69,7 @@ def fit_stream(
     vali: FitData | None,
     measure: Measure,
     n_folds: int,
-) -> PathFit:
+) -> tuple[PathFit, Float64Array | None]:
     """Solutions for every penalty on all rows of the stream, measured as ``way`` says.
 
     Parameters
@@ -83,12 +83,11 @@ def fit_stream(
         return _fit_cv(design, problem, penalties, data, measure, n_folds)
     draws = _draw_grams(data.checked.chunks(), design, problem, 1, None, data.checked.n_known)
     grams = [total(folds) for folds in draws]
-    coefs, values = [gram_coef(part, problem, penalties) for part in grams], None
+    fit, values = fit_from_grams(grams, design, problem, penalties), None
     if way == "val":
         assert vali is not None
-        read_out, queries = design.read_out(coefs), np.arange(vali.groups.n_queries)
-        values = held_out(design, [read_out], vali.X, vali.y, vali.groups, [queries], measure)
-    return PathFit(coefs, values, grams)
+        values = measure_validation(design, fit.coefs, measure, vali)
+    return fit, values
 
 
 def _fit_cv(
@@ -98,17 +97,17 @@ def _fit_cv(
     data: StreamData,
     measure: Measure,
     n_folds: int,
-) -> PathFit:
+) -> tuple[PathFit, Float64Array]:
     stream = data.checked
     folds, n_samples = stream_folds(stream, n_folds)
     draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds, n_samples)
-    final, held, grams = solve_folds(draws, n_folds, problem, penalties, design.n_columns)
+    fit, held = solve_folds(draws, n_folds, design, problem, penalties)
     dtype = np.float64 if is_precise(n_samples, design.n_columns) else data.X.dtype
     read_outs = [design.read_out(coefs, dtype) for coefs in held]
     whole = replace(problem, graph="all")  # a measure takes whole queries
     cutter = Cutter(whole, folds, chunk_rows=path_selection.MEASURED_ROWS)
     values = mean_measures(design, read_outs, cutter.cut(stream.chunks()), measure)
-    return PathFit(final, values, grams)
+    return fit, values
 
 
 def stream_grams(

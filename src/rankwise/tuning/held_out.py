@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
+from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.typing import Float64Array
+from rankwise.runtime.threads import thread_imap
+from rankwise.typing import Float64Array, Int64Array
 
 
 def per_query(
@@ -15,6 +19,36 @@ def per_query(
     """Values per query for every column of scores, shape (n_queries, n_columns)."""
     columns = np.ascontiguousarray(scores.T)
     return np.stack([measure.per_query(y, column, groups) for column in columns], axis=1)
+
+
+def measure_rows(measure: Measure, rows: FitData, scores: Float64Array) -> Float64Array:
+    """Mean of the measure over the queries of validation rows, shape (1, n_columns)."""
+    return mean_defined(per_query(measure, rows.y, scores, rows.groups))[None, :]
+
+
+def measure_refits(
+    measure: Measure,
+    rows: FitData,
+    splits: Sequence[tuple[Int64Array, Int64Array]],
+    scores: Callable[[Int64Array, Int64Array], Float64Array],
+    n_threads: int | None = None,
+) -> Float64Array:
+    """Mean of the measure on the test rows of each split, shape (n_splits, n_columns).
+
+    Parameters
+    ----------
+    scores : callable
+        From training and test rows to the scores of the test rows, one column per solution.
+    n_threads : int or None
+        Splits that are fitted at once.
+    """
+
+    def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
+        train, test = split
+        values = per_query(measure, rows.y[test], scores(train, test), rows.groups.take(test))
+        return mean_defined(values)
+
+    return np.stack(list(thread_imap(held_out, splits, n_threads)))
 
 
 class RunningMean:

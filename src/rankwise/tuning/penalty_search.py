@@ -124,6 +124,11 @@ class Penalty:
         return Penalties(ordered if self.is_rising else ordered[::-1], self.scale)
 
 
+def is_searched(value: Any) -> bool:
+    """Whether a parameter's value stands for several: a list or a name."""
+    return isinstance(value, str) or np.ndim(value) > 0
+
+
 def search_way(
     values: Mapping[str, Any], *, has_validation: bool, beside: Sequence[Any] = ()
 ) -> Way:
@@ -156,7 +161,7 @@ def search_way(
             )
         way: Any = value
         return way
-    if any(isinstance(value, str) or np.ndim(value) for value in (*values.values(), *beside)):
+    if any(map(is_searched, (*values.values(), *beside))):
         return "val" if has_validation else "cv"
     return "fixed"
 
@@ -277,6 +282,12 @@ class PenaltySearch:
         assert best is not None, "a search needs a path"
         _, fit, index = best
         results = self._results(searched, parts) if parts else None
+        return Choice(fit, index, float(self.penalties.values[index]), results)
+
+    def choice(self, fit: Fit, scores: Float64Array | None) -> Choice[Fit]:
+        """The best value of one path that is solved and measured already."""
+        index = 0 if scores is None else self._best(scores)[0]
+        results = None if scores is None else self._results([{}], [scores])
         return Choice(fit, index, float(self.penalties.values[index]), results)
 
     def _fit(self, path: Any) -> tuple[Any, Float64Array | None]:

@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -198,7 +199,7 @@ FAMILY = {
 def test_leave_one_query_out_equals_refits(name):
     X, y, qid = rows()
     model = FAMILY[name]("loqo")
-    model._default_grid = lambda: np.array(GRID)
+    model._penalty = replace(model._penalty, default=np.array(GRID))
     model.fit(X, y, qid=qid)
     folds = [np.flatnonzero(qid == query) for query in dict.fromkeys(qid)]
     expected = held_out_means(FAMILY[name], X, y, qid, folds)
@@ -212,8 +213,7 @@ def test_search_over_splits_equals_refits(name):
     model = FAMILY[name](GRID)
     model.cv = [(np.setdiff1d(np.arange(len(y)), fold), fold) for fold in folds]
     model.fit(X, y, qid=qid)
-    penalties = next(values for key, values in model.path_.items() if key in ("C", "lam", "alpha"))
-    order = [GRID.index(value) for value in penalties]
+    order = [GRID.index(value) for value in model.path_[model._penalty.name]]
     expected = held_out_means(FAMILY[name], X, y, qid, folds)[:, order]
     np.testing.assert_allclose(model.cv_results_["fold_test_scores"], expected, atol=1e-9)
 
@@ -236,7 +236,7 @@ def test_leave_pair_out_equals_refits():
     X, y, qid = rows(n=14)
     for name in ("LSRRank", "LSRRank linear", "RankRLS distinct", "LSSVRanker"):
         model = FAMILY[name]("lpo")
-        model._default_grid = lambda: np.array(GRID)
+        model._penalty = replace(model._penalty, default=np.array(GRID))
         model.fit(X, y, qid=qid)
         for k, value in enumerate(GRID):
             per_query = []
@@ -283,7 +283,7 @@ def test_validation_data_choose(make, dtype):
     X_val, y_val, qid_val = rows(seed=5)
     X, X_val = X.astype(dtype), X_val.astype(dtype)
     model = make("val")
-    model._default_grid = lambda: np.array(GRID)
+    model._penalty = replace(model._penalty, default=np.array(GRID))
     model.fit(X, y, qid=qid, X_val=X_val, y_val=y_val, qid_val=qid_val)
     values = []
     for lam in GRID:

@@ -257,7 +257,7 @@ def test_asymmetric_kernels_are_refused():
     ("params", "message"),
     [
         ({"lam": 0.0}, "'lam' parameter"),
-        ({"lam": [1.0, 0.0]}, "lam must be > 0"),
+        ({"lam": [1.0, 0.0]}, "lam must be a number or a list of numbers"),
         ({"lam": "loqo"}, "'lam' parameter"),
         ({"lam": "val"}, 'lam="val" needs validation data'),
         ({"epsilon": -1.0}, "'epsilon' parameter"),

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from rankwise import PrunedRankSVM, RankSVM
 from rankwise.losses.listed_hinge import ListedHinge
 from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, _numbered
+from rankwise.solvers.newton.pairwise_hinge_path import PrunedProblem
 
 
 @pytest.fixture
@@ -96,7 +97,9 @@ def test_pilot_keeps_pairs_within_its_margin():
 def test_objective_is_the_least_over_the_kept_pairs(selector, loss, judged):
     X, y, qid = judged
     ranker = PrunedRankSVM(selector, n_opponents=3, loss=loss, tol=1e-7, random_state=0)
-    problem = ranker.fit(X, y, qid=qid)._score_problem()
+    ranker.fit(X, y, qid=qid)
+    rule = PairSelector(selector, 3, ranker.share, 0)
+    problem = PrunedProblem(loss == "squared_hinge", None, False, "pair", 1e-7, 1000, rule)
     order = np.argsort(qid, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(qid))])
     hinge = problem.loss(X[order], indptr, y[order], np.ones(60))

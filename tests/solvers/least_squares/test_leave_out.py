@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ def test_leave_pair_out_equals_refits(name, targets, weighted):
     model = MAKERS[name]("lpo")
     parameter = "alpha" if isinstance(model, RidgeRanker) else "C"
     vars(model)[parameter] = "lpo"
-    model._default_grid = lambda: np.array(GRID)
+    model._penalty = replace(model._penalty, default=np.array(GRID))
     model.fit(X, y, qid=qid, sample_weight=w)
     expected = [refitted(MAKERS[name], X, y, qid, w, value) for value in GRID]
     np.testing.assert_allclose(model.cv_results_["mean_test_score"], expected, atol=1e-12)

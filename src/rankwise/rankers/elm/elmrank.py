@@ -10,17 +10,16 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, overload
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import ColumnLimit, node_limit
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
     WEIGHT_LAWS,
@@ -30,12 +29,11 @@ from rankwise.features.random_nodes import (
     draw_nodes,
 )
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.stream_scores import StreamRanker, predict_chunks
+from rankwise.losses.problem import Problem
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.streamed import check_rereadable, read_head, stream_folds, stream_grams
-from rankwise.runtime.threads import single_threaded_blas, thread_imap
+from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID, complex_penalties
-from rankwise.solvers.least_squares.design import NodeDesign
-from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Problem
 from rankwise.solvers.least_squares.stabilised import (
     StabilisedFit,
     fit_query_folds,
@@ -48,15 +46,17 @@ from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Plain, Rule, Sometimes, floats, require
 from rankwise.tuning.folds import content_folds, query_folds, row_splits
+from rankwise.tuning.penalty_search import Penalty, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 DEFAULT_FOLDS = 10
-WAYS = ("cv", "val")
-# Penalties beyond these overflow when they are squared.
-SMALLEST, LARGEST = 1e-100, 1e100
+# Penalties beyond the smallest and the largest overflow when they are squared.
+LIMITS: dict[str, Any] = {"smallest": 1e-100, "largest": 1e100, "unpenalised": True}
+LAM = Penalty("lam", "lam", LAM_GRID[::-1], **LIMITS)
+SECOND_C = Penalty("C", "C", C_GRID, **LIMITS)
 
 
-class ELMRank(StreamRanker):
+class ELMRank(BasisExpansionRanker):
     """Least squares on score differences over random hidden nodes (ELMRank).
 
     Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam |b|^2``,
@@ -149,8 +149,8 @@ class ELMRank(StreamRanker):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_nodes": [Interval(Integral, 1, None, closed="left")],
-        "lam": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions(set(WAYS))],
-        "C": [Interval(Real, 0, np.inf, closed="right"), "array-like", StrOptions(set(WAYS))],
+        "lam": LAM.constraint,
+        "C": SECOND_C.constraint,
         "activation": [StrOptions(set(ACTIVATIONS))],
         "weight_law": [StrOptions(set(WEIGHT_LAWS))],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
@@ -323,71 +323,6 @@ class ELMRank(StreamRanker):
 
     def _grids(self, has_validation: bool) -> tuple[str, Float64Array, Float64Array]:
         """How the penalties are chosen ("fixed", "cv" or "val") and their ascending grids."""
-        values: dict[str, Any] = {"lam": self.lam, "C": self.C}
-        ways = {value for value in values.values() if isinstance(value, str)}
-        if len(ways) == 2:
-            raise ValueError(
-                f"lam and C must be searched in one way, got lam={self.lam!r} and C={self.C!r}. "
-                'Use "cv" or "val" for both, or numbers and lists.'
-            )
-        if "val" in ways and not has_validation:
-            name = next(name for name, value in values.items() if isinstance(value, str))
-            raise ValueError(
-                f'{name}="val" needs validation data, got X_val=None. Pass X_val, y_val and '
-                f'qid_val to fit, or use {name}="cv".'
-            )
-        lam, C = (
-            default if isinstance(values[name], str) else _checked(name, values[name])
-            for name, default in (("lam", LAM_GRID), ("C", C_GRID))
-        )
-        if ways:
-            return ways.pop(), lam, C
-        if all(np.ndim(value) == 0 for value in values.values()):
-            return "fixed", lam, C
-        return ("val" if has_validation else "cv"), lam, C
-
-    @overload
-    def predict(self, X: FrameLike) -> Float64Array: ...
-
-    @overload
-    def predict(self, X: RowStream) -> Iterator[Float64Array]: ...
-
-    def predict(self, X: FrameLike | RowStream) -> Any:
-        """Score of every row, averaged over draws; a higher score ranks higher.
-
-        Parameters
-        ----------
-        X : array-like or CSR of shape (n_samples, n_features), or RowStream
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), float64
-            For a stream: an iterator of such arrays, one for each chunk.
-        """
-        check_is_fitted(self)
-        if isinstance(X, RowStream):
-            return predict_chunks(self, X)
-        rows = check_rows(self, X)
-        draws = zip(self.hidden_weights_, self.hidden_biases_, strict=True)
-        design = NodeDesign([NodeMap(*draw, self.activation).astype(rows.dtype) for draw in draws])
-        read_out = design.read_out([coef[None, :] for coef in self.output_weights_])
-        starts = range(0, rows.shape[0], CHUNK_ROWS)
-        parts = thread_imap(
-            lambda lo: design.scores(rows[lo : lo + CHUNK_ROWS], read_out)[:, 0],
-            starts,
-            None if len(starts) > 1 else 1,
-        )
-        return np.concatenate(list(parts))
-
-
-def _checked(name: str, value: Any) -> Float64Array:
-    """The ascending grid of a number or a list."""
-    grid = np.sort(np.atleast_1d(np.asarray(value, dtype=np.float64)))
-    free, named = (np.inf, "infinity") if name == "C" else (0.0, "0")
-    usable = ((grid >= SMALLEST) & (grid <= LARGEST)) | (grid == free)
-    if grid.ndim != 1 or not grid.size or not usable.all():
-        raise ValueError(
-            f"{name} must be a number or a list of numbers from {SMALLEST:g} to {LARGEST:g} "
-            f"(or {named}), or one of {', '.join(WAYS)}; got {value!r}."
-        )
-    return grid
+        way = search_way({"lam": self.lam, "C": self.C}, has_validation=has_validation)
+        lam, C = LAM.grid(self.lam).values, SECOND_C.grid(self.C).values
+        return way, lam[::-1], C

@@ -16,17 +16,21 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from rankwise.checks.rows import FitData
+from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.elm.elm import ELM, ELM_CONSTRAINTS
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
-from rankwise.solvers.least_squares.gram import Problem
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, PartialFitOfColumns, fit_closed_form
+from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, ELM_STRUCTURE, elm
+from rankwise.rankers.kernel.kernel_features import DEFAULT_MAX_BYTES
 from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import Rule
+from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, FrameLike
 
 
-class PairwiseELM(ELM):
+class PairwiseELM(PartialFitOfColumns, BasisExpansionRanker):
     """Random hidden nodes with least squares over all pairs of a query (pairwise RankELM).
 
     Minimises ``sum_q c_q sum_{i<j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + |b|^2 / C``, a sum
@@ -112,6 +116,8 @@ class PairwiseELM(ELM):
     array([2, 1, 2, 1])
     """
 
+    _penalty: ClassVar[Penalty] = C_OF_SUM
+    _structure: ClassVar[dict[str, Rule]] = ELM_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **ELM_CONSTRAINTS,
         "graph": [StrOptions(set(GRAPHS))],
@@ -148,10 +154,11 @@ class PairwiseELM(ELM):
         self.kernel_params = kernel_params
         self.max_bytes = max_bytes
 
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(
-            data.X, data.y, data.groups, data.sample_weight, self.graph, self.query_weight
-        )
+    def _closed_form(self) -> ClosedForm:
+        return elm(self, SquaredLoss(self.graph, self.query_weight))
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return self._closed_form().features.column_limit
 
     def fit(
         self,
@@ -181,5 +188,6 @@ class PairwiseELM(ELM):
             Validation data for the search over a list or "val"; not used with a number, "cv",
             "loqo" and "lpo".
         """
-        self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
+        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
+        fit_closed_form(self, self._closed_form(), *rows, validation)
         return self

@@ -6,28 +6,32 @@ Composition: kernel columns x squared loss over all pairs x one factorisation.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.rows import FitData
-from rankwise.features.kernel_columns import KernelColumns
-from rankwise.features.landmarks import draw_landmarks
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.closed_form import ALPHA_CONSTRAINT
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KERNEL_CONSTRAINTS, KernelModel
-from rankwise.solvers.least_squares.design import NodeDesign
-from rankwise.solvers.least_squares.expansion import Penalise
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.tuning.penalty import Penalties, Scale
-from rankwise.typing import Float64Array
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.closed_form import LAM, ClosedForm
+from rankwise.rankers.kernel.kernel_features import DEFAULT_MAX_BYTES, KERNEL_CONSTRAINTS
+from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
+from rankwise.solvers.least_squares.expansion import ExpansionPath
+from rankwise.solvers.least_squares.kernel_design import KernelDesign
+from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
+from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.penalty_search import Path, Penalty
+
+# No closed form leaves pairs out: every pair takes two columns with it.
+PENALTY = replace(LAM, ways=("cv", "loqo", "val"))
 
 
-class CLSRRank(KernelModel):
+class CLSRRank(FitKernel, BasisExpansionRanker):
     """Coefficient-regularised least-squares ranking, for any kernel (CLSRRank).
 
     Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam m |a|^2``
@@ -105,12 +109,10 @@ class CLSRRank(KernelModel):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[str] = "lam"
-    _scale: ClassVar[Scale] = "lam"
-    _penalise: ClassVar[Penalise] = "coefficients"
+    _penalty: ClassVar[Penalty] = PENALTY
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KERNEL_CONSTRAINTS,
-        "lam": [*ALPHA_CONSTRAINT[:2], StrOptions({"cv", "loqo", "val"})],
+        "lam": PENALTY.constraint,
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "approximation": [StrOptions({"landmarks"}), None],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
@@ -144,49 +146,20 @@ class CLSRRank(KernelModel):
         self.cv = cv
         self.random_state = random_state
 
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
+    def _closed_form(self) -> ClosedForm:
+        loss = SquaredLoss("all", self.query_weight)
+        smaller = ', or use approximation="landmarks"'
+        form = kernel_least_squares(self, loss, penalise="coefficients", smaller=smaller)
+        return replace(form, path=partial(coefficient_path, max_bytes=self.max_bytes))
 
-    def _smaller(self) -> str:
-        return ', or use approximation="landmarks"'
 
-    def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
-        if self.approximation is None:
-            return super()._kernel_design(data, gamma)
-        kernel = self._resolve(data, gamma)
-        if kernel.name == "precomputed":
-            raise ValueError(
-                'approximation="landmarks" needs a kernel of rows, got kernel="precomputed", whose '
-                "values are all there. Drop it."
-            )
-        rows = draw_landmarks(
-            data.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
-        )
-        return NodeDesign([KernelColumns(kernel, data.X[rows], data.X.dtype)])
-
-    def _fit_way(
-        self,
-        way: str,
-        design: Any,
-        problem: Problem,
-        penalties: Penalties,
-        data: FitData,
-        vali: FitData | None,
-    ) -> PathFit:
-        if isinstance(design, NodeDesign):
-            w = data.sample_weight
-            m = float(len(data.y) if w is None else w.sum())
-            penalties = Penalties(m * penalties.values, penalties.scale)
-        return super()._fit_way(way, design, problem, penalties, data, vali)
-
-    def _set_model(self, design: Any, coefs: Sequence[Float64Array]) -> None:
-        if not isinstance(design, NodeDesign):
-            super()._set_model(design, coefs)
-            return
-        columns: Any = design.maps[0]
-        self.kernel_, self.gamma_ = columns.kernel, columns.kernel.gamma
-        self.X_fit_ = columns.landmarks.astype(np.float64, copy=False)
-        self.dual_coef_, self.intercept_ = coefs[0], 0.0
-
-    def _path_coef(self, design: Any, fit: PathFit) -> Float64Array:
-        return fit.coefs[0]
+def coefficient_path(
+    rows: FitData, design: Any, loss: SquaredLoss, penalties: Penalties, *, max_bytes: int
+) -> Path[PathFit]:
+    """The path with penalised coefficients; of landmarks ``m`` stays the number of all rows."""
+    if isinstance(design, KernelDesign):
+        return ExpansionPath(rows, design, loss, penalties, "coefficients", max_bytes)
+    weight = rows.sample_weight
+    m = float(len(rows.y) if weight is None else weight.sum())
+    scaled = Penalties(m * penalties.values, penalties.scale)
+    return LeastSquaresPath(rows, design, loss, scaled)

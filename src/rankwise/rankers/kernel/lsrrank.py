@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from rankwise.checks.rows import FitData
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.closed_form import ALPHA_CONSTRAINT
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
-from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.tuning.penalty import Scale
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.closed_form import LAM, ClosedForm, PartialFitOfColumns
+from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, DEFAULT_MAX_BYTES
+from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
+from rankwise.tuning.penalty_search import Penalty
 
 
-class LSRRank(KernelRanker):
+class LSRRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     """Least-squares regularised ranking in the space of a kernel (LSRRank).
 
     Minimises
@@ -108,11 +108,10 @@ class LSRRank(KernelRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[str] = "lam"
-    _scale: ClassVar[Scale] = "lam"
+    _penalty: ClassVar[Penalty] = LAM
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "lam": ALPHA_CONSTRAINT,
+        "lam": LAM.constraint,
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
     }
 
@@ -143,5 +142,5 @@ class LSRRank(KernelRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
+    def _closed_form(self) -> ClosedForm:
+        return kernel_least_squares(self, SquaredLoss("all", self.query_weight))

@@ -10,15 +10,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from rankwise.checks.rows import FitData
-from rankwise.rankers.closed_form import PENALTY_CONSTRAINT
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
-from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.tuning.penalty import Scale
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, PartialFitOfColumns
+from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, DEFAULT_MAX_BYTES
+from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
+from rankwise.tuning.penalty_search import Penalty
 
 
-class LSSVRanker(KernelRanker):
+class LSSVRanker(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     """Least-squares support vector regression as a ranker (LS-SVM).
 
     Minimises ``sum_i w_i (y_i - b - f_i)^2 + |f|_K^2 / C``: a sum over rows, with an unpenalised
@@ -96,11 +96,10 @@ class LSSVRanker(KernelRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[str] = "C"
-    _scale: ClassVar[Scale] = "C"
+    _penalty: ClassVar[Penalty] = C_OF_SUM
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "C": PENALTY_CONSTRAINT,
+        "C": C_OF_SUM.constraint,
     }
 
     def __init__(
@@ -128,5 +127,5 @@ class LSSVRanker(KernelRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(data.X, data.y, data.groups, data.sample_weight, "pointwise", intercept=True)
+    def _closed_form(self) -> ClosedForm:
+        return kernel_least_squares(self, SquaredLoss("pointwise", intercept=True))

@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from rankwise.checks.rows import FitData
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.closed_form import PENALTY_CONSTRAINT
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
-from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.tuning.penalty import Scale
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.closed_form import C_OF_MEAN, ClosedForm, PartialFitOfColumns
+from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, DEFAULT_MAX_BYTES
+from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
+from rankwise.tuning.penalty_search import Penalty
 
 
-class MPRank(KernelRanker):
+class MPRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     """Magnitude-preserving ranking with squared loss (MPRank, p = 2).
 
     Minimises ``|f|_K^2 + (C/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2``: a
@@ -102,11 +102,10 @@ class MPRank(KernelRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[str] = "C"
-    _scale: ClassVar[Scale] = "mean"
+    _penalty: ClassVar[Penalty] = C_OF_MEAN
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "C": PENALTY_CONSTRAINT,
+        "C": C_OF_MEAN.constraint,
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
     }
 
@@ -137,5 +136,5 @@ class MPRank(KernelRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
+    def _closed_form(self) -> ClosedForm:
+        return kernel_least_squares(self, SquaredLoss("all", self.query_weight))

@@ -6,30 +6,32 @@ conjugate gradients).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.rows import FitData
+from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.closed_form import ALPHA_CONSTRAINT
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KernelDesign
-from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.solvers.least_squares.path_selection import PathFit
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.closed_form import ALPHA, ClosedForm, PartialFitOfColumns, fit_closed_form
+from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, DEFAULT_MAX_BYTES
+from rankwise.rankers.kernel.kernel_least_squares import kernel_least_squares
 from rankwise.solvers.least_squares.pcg import (
+    ConjugateGradientsPath,
     PreconditionedConjugateGradients,
-    solve_expansion_by_pcg,
 )
-from rankwise.tuning.penalty import Penalties, Scale
+from rankwise.streams.row_stream import RowStream
+from rankwise.tuning.penalty_search import Penalty
+from rankwise.typing import ArrayLike, FrameLike
 
 
-class RankRLS(KernelRanker):
+class RankRLS(PartialFitOfColumns, BasisExpansionRanker):
     """Regularised least squares over the pairs of each query (RankRLS).
 
     Minimises ``sum_q c_q sum_{i<j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + alpha |f|_K^2``: a
@@ -119,11 +121,11 @@ class RankRLS(KernelRanker):
     array([2, 1, 2, 1])
     """
 
-    _penalty: ClassVar[str] = "alpha"
-    _scale: ClassVar[Scale] = "alpha"
+    n_iter_: int
+    _penalty: ClassVar[Penalty] = ALPHA
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "alpha": ALPHA_CONSTRAINT,
+        "alpha": ALPHA.constraint,
         "graph": [StrOptions(set(GRAPHS))],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "approximation": [StrOptions({"nystroem", "pcg"}), None],
@@ -164,57 +166,48 @@ class RankRLS(KernelRanker):
         self.cv = cv
         self.random_state = random_state
 
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(
-            data.X, data.y, data.groups, data.sample_weight, self.graph, self.query_weight
-        )
+    def _closed_form(self) -> ClosedForm:
+        loss = SquaredLoss(self.graph, self.query_weight)
+        smaller = ', or use approximation="nystroem" or "pcg"'
+        form = kernel_least_squares(self, loss, smaller=smaller)
+        if self.approximation != "pcg" or self.kernel == "linear":
+            return form
+        solver = PreconditionedConjugateGradients(self.tol, self.max_iter)
+        features: Any = form.features
+        path = partial(ConjugateGradientsPath, landmarks=features.landmarks, solver=solver)
+        return replace(form, path=path)
 
-    def _smaller(self) -> str:
-        return ', or use approximation="nystroem" or "pcg"'
-
-    def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
-        kernel = self._resolve(data, gamma)
-        if self.approximation != "pcg" or kernel.name == "linear":
-            return super()._kernel_design(data, gamma)
-        return KernelDesign(kernel, data.X.astype(np.float64, copy=False), None)
-
-    def _fit_way(
+    def fit(
         self,
-        way: str,
-        design: Any,
-        problem: Problem,
-        penalties: Penalties,
-        data: FitData,
-        vali: FitData | None,
-    ) -> PathFit:
-        self.n_iter_ = 1
-        if self.approximation != "pcg" or not isinstance(design, KernelDesign):
-            return super()._fit_way(way, design, problem, penalties, data, vali)
-        if way != "fixed":
-            raise ValueError(
-                'approximation="pcg" solves for one penalty, got '
-                f"alpha={self.alpha!r}, gamma={self.gamma!r}. Give numbers, or use "
-                'approximation="nystroem" to search.'
-            )
-        C = float(penalties.C(problem.pairs())[0])
-        if np.isinf(C):
-            raise ValueError('approximation="pcg" needs alpha > 0, got alpha=0. Use a small one.')
-        landmarks = self._landmark_map(data, design.kernel)
-        expanded = solve_expansion_by_pcg(
-            design.kernel,
-            design.X,
-            problem,
-            C,
-            landmarks,
-            PreconditionedConjugateGradients(self.tol, self.max_iter),
-        )
-        self.n_iter_ = expanded.n_iter
-        if not expanded.converged:
-            warnings.warn(
-                f"Conjugate gradients stopped after max_iter={self.max_iter} steps at a relative "
-                f"residual of {expanded.stop_value:.2e} > tol={self.tol:g}. Raise max_iter or "
-                "n_landmarks.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return PathFit([expanded.x[None, :]], None, None)
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the path and choose from it.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
+            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+        y : array-like of shape (n_samples,); None for a stream
+            Grades or real-valued targets, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+        X_val, y_val, qid_val : optional
+            Validation data for the search over a list or "val"; not used with a number, "cv",
+            "loqo" and "lpo".
+        """
+        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
+        self.n_iter_ = fit_closed_form(self, self._closed_form(), *rows, validation).n_iter
+        return self
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return self._closed_form().features.column_limit

@@ -8,39 +8,34 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from rankwise.checks.rows import FitData
-from rankwise.features.kernel import Kernel
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KERNEL_CONSTRAINTS
-from rankwise.rankers.kernel.solved_model import SolvedModel
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.solvers.newton.support_vector_path import SupportVectorFit, SupportVectorPath
+from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.checks.rows import FitData, check_fit, check_validation
+from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit
+from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
+from rankwise.rankers.kernel.kernel_features import (
+    DEFAULT_MAX_BYTES,
+    KERNEL_CONSTRAINTS,
+    KernelFeatures,
+)
+from rankwise.rankers.svm.pair_fit import refuse_stream
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.rules import Number, Rule
-from rankwise.tuning.penalty import Penalties, Scale
-from rankwise.typing import Float64Array, Matrix
+from rankwise.tuning.penalty_search import Penalty, PenaltySearch, is_searched
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 # 10^-3, 10^-2, ..., 10^2.
-GRID = 10.0 ** np.arange(-3, 3)
+PENALTY = Penalty("C", "C", 10.0 ** np.arange(-3, 3))
 
 
-@dataclass(frozen=True, eq=False)
-class SVRDesign:
-    """What tells searched models apart but for C; ``kept``: columns of a precomputed kernel."""
-
-    kernel: Kernel
-    epsilon: float
-    kept: Any
-
-
-class SVRRanker(SolvedModel):
+class SVRRanker(BasisExpansionRanker):
     """Support vector regression as a ranker (epsilon-SVR).
 
     Minimises ``|f|_K^2 / 2 + C sum_i w_i max(0, |y_i - f_i - b| - epsilon)``: a sum over rows, with
@@ -139,12 +134,10 @@ class SVRRanker(SolvedModel):
     }
 
     C_: float
-    _penalty: ClassVar[str] = "C"
-    _scale: ClassVar[Scale] = "C"
-    _no_sums: ClassVar[str] = "absolute residuals"
+    _penalty: ClassVar[Penalty] = PENALTY
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **KERNEL_CONSTRAINTS,
-        "C": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"cv", "val"})],
+        "C": PENALTY.constraint,
         "epsilon": [Interval(Real, 0, None, closed="left"), "array-like"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -175,79 +168,76 @@ class SVRRanker(SolvedModel):
         self.tol = tol
         self.max_iter = max_iter
 
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(data.X, data.y, data.groups, data.sample_weight, "pointwise")
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the path and choose from it.
 
-    def _default_grid(self) -> Float64Array:
-        return GRID
-
-    def _grid(self, value: Any, has_validation: bool) -> tuple[str, Penalties]:
-        way, penalties = super()._grid(value, has_validation)
-        if way == "fixed" and np.ndim(self.epsilon):
-            way = "val" if has_validation else "cv"
-        return way, penalties
-
-    def _designs(self, data: FitData) -> Iterator[tuple[dict[str, Any], Any]]:
-        epsilons = np.atleast_1d(np.asarray(self.epsilon, dtype=np.float64))
-        if epsilons.ndim != 1 or not epsilons.size or not (epsilons >= 0).all():
-            raise ValueError(
-                f"epsilon must be a number >= 0 or a list of them, got {self.epsilon!r}."
-            )
-        kept = data.kept if self.kernel == "precomputed" else None
-        for gamma in self._gammas(data):
-            kernel = self._resolve(data, gamma)
-            for epsilon in epsilons.tolist():
-                searched = {} if self.gamma is None else {"gamma": gamma}
-                if np.ndim(self.epsilon):
-                    searched["epsilon"] = epsilon
-                yield searched, SVRDesign(kernel, epsilon, kept)
-
-    def _path(self, design: SVRDesign, problem: Problem, penalties: Penalties) -> SupportVectorPath:
-        return SupportVectorPath(
-            problem,
-            design.kernel,
-            design.kept,
-            penalties.values,
-            design.epsilon,
-            self.tol,
-            self.max_iter,
-            self.max_bytes,
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Grades or real-valued targets, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+        X_val, y_val, qid_val : optional
+            Validation data for the search over a list or "val"; not used with a number and "cv".
+        """
+        self._validate_params()
+        refuse_stream(self, X, "absolute residuals")
+        rows = check_fit(self, X, y, qid, sample_weight)
+        validation = check_validation(self, rows, X_val, y_val, qid_val)
+        self._set_score_name(rows.y)
+        search = PenaltySearch.of(
+            self._penalty,
+            self.C,
+            measure=self.measure,
+            cv=self.cv,
+            validation=validation,
+            beside=(self.gamma, self.epsilon),
         )
-
-    def _held_out(self, design: Any, path: Any, X: Matrix, fit: Any) -> Float64Array:
-        return path.scores(X, fit)
-
-    def _set_fitted(
-        self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
-    ) -> None:
-        super()._set_fitted(design, problem, fit, penalties, chosen)
-        assert isinstance(fit, SupportVectorFit)
-        self.kernel_, self.gamma_ = design.kernel, design.kernel.gamma
-        self.epsilon_ = design.epsilon
-        self.intercept_ = float(fit.intercepts[chosen])
-        if design.kernel.name not in ("linear", "precomputed"):
-            support = fit.supports[chosen]
-            self.X_fit_ = problem.X[support].astype(np.float64)
-            self.dual_coef_ = self.dual_coef_[support]
-        result = fit.results[chosen]
-        self.n_iter_ = result.n_iter
+        search.check_measure(rows)
+        with single_threaded_blas():
+            choice = search.choose(self._paths(rows, search.penalties.values))
+        publish(self, search, choice)
+        result = choice.fit.results[choice.index]
         if not result.converged and np.isfinite(result.stop_value):  # LIBSVM warns itself
             warnings.warn(
                 f"SVRRanker stopped after {result.n_iter} steps with a duality gap of "
                 f"{result.stop_value:.2g} of the objective, above tol={self.tol:g} times 0.01. "
                 "Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        return self
 
-    def _set_model(self, design: SVRDesign, coefs: Sequence[Float64Array]) -> None:
-        if design.kernel.name == "linear":
-            self.coef_ = coefs[0]
-        elif design.kept is None:
-            self.dual_coef_ = coefs[0]
-        else:  # rows without weight have columns all the same
-            self.dual_coef_ = np.zeros(len(design.kept))
-            self.dual_coef_[design.kept] = coefs[0]
+    def _column_limit(self) -> ColumnLimit | None:
+        return KernelFeatures.of(self).column_limit
 
-    def _path_coef(self, design: Any, fit: PathFit) -> Float64Array:
-        return fit.coefs[0]
+    def _paths(
+        self, rows: FitData, C: Float64Array
+    ) -> Iterator[tuple[dict[str, Any], SupportVectorPath]]:
+        """One path for each width and each epsilon."""
+        epsilons = np.atleast_1d(np.asarray(self.epsilon, dtype=np.float64))
+        if epsilons.ndim != 1 or not epsilons.size or not (epsilons >= 0).all():
+            raise ValueError(
+                f"epsilon must be a number >= 0 or a list of them, got {self.epsilon!r}."
+            )
+        limits = self.tol, self.max_iter, self.max_bytes
+        for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
+            kernel = resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
+            for epsilon in epsilons.tolist():
+                given = {"gamma": (self.gamma, gamma), "epsilon": (self.epsilon, epsilon)}
+                searched = {name: value for name, (of, value) in given.items() if is_searched(of)}
+                yield searched, SupportVectorPath(rows, kernel, C, epsilon, *limits)

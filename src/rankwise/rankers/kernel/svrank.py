@@ -8,31 +8,34 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.rows import FitData
+from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.checks.rows import check_fit, check_validation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES, KernelDesign
-from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS, KernelRanker
-from rankwise.rankers.kernel.solved_model import SolvedModel
-from rankwise.solvers.least_squares.design import LinearDesign
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.solvers.least_squares.path_selection import PathFit
-from rankwise.solvers.newton.pairwise_absolute_path import PairwiseAbsolutePath, SolvedPath
+from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
+from rankwise.rankers.kernel.kernel_features import (
+    APPROXIMATION_CONSTRAINTS,
+    DEFAULT_MAX_BYTES,
+    KernelFeatures,
+)
+from rankwise.rankers.svm.pair_fit import SOLVER_STRUCTURE, refuse_stream
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.newton.pairwise_absolute_path import PairwiseAbsolutePath
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
-from rankwise.solvers.newton.row_products import is_semidefinite, kernel_products
-from rankwise.tuning.penalty import Penalties, Scale
-from rankwise.typing import Float64Array, Matrix
+from rankwise.structure.rules import Rule
+from rankwise.tuning.penalty_search import Penalty, PenaltySearch
+from rankwise.typing import ArrayLike, FrameLike
 
 # 10, 10^0.5, ..., 10^-6.
-GRID = 10.0 ** np.arange(1, -6.5, -0.5)
+PENALTY = Penalty("lam", "lam", 10.0 ** np.arange(1, -6.5, -0.5))
 
 
-class SVRank(SolvedModel, KernelRanker):
+class SVRank(BasisExpansionRanker):
     """Ranking by epsilon-insensitive absolute differences over pairs, with a kernel (SVRank).
 
     Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j max(0, |r_i - r_j| - epsilon) + lam |f|_K^2``
@@ -133,16 +136,14 @@ class SVRank(SolvedModel, KernelRanker):
     """
 
     lam_: float
-    _penalty: ClassVar[str] = "lam"
-    _scale: ClassVar[Scale] = "lam"
-    _no_sums: ClassVar[str] = "absolute differences"
+    objective_: float
+    dual_gap_: float
+    n_iter_: int
+    _penalty: ClassVar[Penalty] = PENALTY
+    _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "lam": [
-            Interval(Real, 0, None, closed="neither"),
-            "array-like",
-            StrOptions({"cv", "val"}),
-        ],
+        "lam": PENALTY.constraint,
         "epsilon": [Interval(Real, 0, None, closed="left")],
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -182,63 +183,65 @@ class SVRank(SolvedModel, KernelRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the path and choose from it.
 
-    def _default_grid(self) -> Float64Array:
-        return GRID
-
-    def _path(self, design: Any, problem: Problem, penalties: Penalties) -> PairwiseAbsolutePath:
-        """The problem on kernel values, on the columns of X, or on those of the landmarks."""
-        is_kernel = isinstance(design, KernelDesign)
-        if is_kernel:
-            assert design.expansion is not None
-            values = design.expansion.K
-            if not design.expansion.definite:
-                self._check_definite(values, problem)
-        else:
-            values = problem.X if isinstance(design, LinearDesign) else design.block(problem.X, 0)
-        return PairwiseAbsolutePath(
-            problem.X,
-            problem.y,
-            problem.groups,
-            problem.sample_weight,
-            values,
-            is_kernel,
-            penalties.values,
-            float(self.epsilon),
-            self.query_weight,
-            ProximalNewton(self.tol, self.max_iter),
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Grades or real-valued targets, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+        X_val, y_val, qid_val : optional
+            Validation data for the search over a list or "val"; not used with a number and "cv".
+        """
+        self._validate_params()
+        refuse_stream(self, X, "absolute differences")
+        rows = check_fit(self, X, y, qid, sample_weight)
+        validation = check_validation(self, rows, X_val, y_val, qid_val)
+        self._set_score_name(rows.y)
+        features = KernelFeatures.of(self)
+        search = PenaltySearch.of(
+            self._penalty,
+            self.lam,
+            measure=self.measure,
+            cv=self.cv,
+            validation=validation,
+            beside=features.searched,
         )
-
-    def _check_definite(self, K: Float64Array, problem: Problem) -> None:
-        order = problem.groups.rows(np.arange(problem.groups.n_queries))
-        if not is_semidefinite(kernel_products(K, problem.groups.indptr, order).K):
-            raise ValueError(
-                "kernel must be positive semidefinite on coefficients that sum to 0 in each query, "
-                f"or the problem is not convex; got kernel={self.kernel!r}, whose matrix has "
-                "negative eigenvalues there. CLSRRank takes any kernel."
+        search.check_measure(rows)
+        lams, solver = search.penalties.values, ProximalNewton(self.tol, self.max_iter)
+        loss = float(self.epsilon), self.query_weight
+        with single_threaded_blas():
+            choice = search.choose(
+                (parameters, PairwiseAbsolutePath(rows, design, lams, *loss, solver))
+                for parameters, design in features.designs(rows)
             )
-
-    def _held_out(self, design: Any, path: Any, X: Matrix, fit: Any) -> Float64Array:
-        if isinstance(design, KernelDesign):
-            return design.scores(X, fit.coefs[0])
-        return design.scores(X, design.read_out(fit.coefs))
-
-    def _set_fitted(
-        self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
-    ) -> None:
-        super()._set_fitted(design, problem, fit, penalties, chosen)
-        assert isinstance(fit, SolvedPath)
-        result = fit.results[chosen]
-        path = self._path(design, problem, penalties)
-        self.objective_ = path.objective(fit.coefs[0][chosen], self.lam_)
-        self.dual_gap_, self.n_iter_ = result.stop_value, result.n_iter
+        publish(self, search, choice)
+        result = choice.fit.results[choice.index]
         if not result.converged:
             warnings.warn(
                 f"SVRank stopped after max_iter={self.max_iter} steps at lam={self.lam_:g} with a "
                 f"duality gap of {result.stop_value:.2g} of the objective, above tol={self.tol:g}. "
                 "Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
+        return self
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return KernelFeatures.of(self).column_limit

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from rankwise.checks.column_ranges import column_scales
-from rankwise.rankers.linear.ridge import PointwiseLinearRanker
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
+from rankwise.rankers.closed_form import ALPHA, ClosedForm, PartialFit, fit_closed_form
+from rankwise.rankers.linear.column_features import ColumnFeatures
 from rankwise.streams.row_stream import RowStream
-from rankwise.tuning.penalty import Scale
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.structure.rules import Rule
+from rankwise.tuning.penalty_search import Penalty
+from rankwise.typing import ArrayLike, FrameLike
 
 
-class LinearRegressionRanker(PointwiseLinearRanker):
+class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
     """Ordinary least squares on the grades.
 
     Parameters
@@ -46,8 +49,8 @@ class LinearRegressionRanker(PointwiseLinearRanker):
     array([3.])
     """
 
-    _penalty: ClassVar[str] = "alpha"
-    _scale: ClassVar[Scale] = "alpha"
+    _penalty: ClassVar[Penalty] = ALPHA
+    _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {"fit_intercept": ["boolean"]}
     alpha = 0.0
     measure = "nDCG@10"
@@ -76,8 +79,9 @@ class LinearRegressionRanker(PointwiseLinearRanker):
         sample_weight : array-like of shape (n_samples,), optional
             Repetitions of each row, >= 0.
         """
-        self._fit(X, y, qid, sample_weight, (None, None, None))
+        fit_closed_form(self, self._closed_form(), X, y, qid, sample_weight)
         return self
 
-    def _column_scales(self, X: Matrix) -> Float64Array | None:
-        return column_scales(X)
+    def _closed_form(self) -> ClosedForm:
+        loss = SquaredLoss("pointwise", intercept=self.fit_intercept)
+        return ClosedForm(ColumnFeatures(self.fit_intercept, scaled=True), loss)

@@ -6,31 +6,96 @@ truncated Newton steps, or stochastic gradient steps on drawn pairs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
+from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit
 from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
-from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS
-from rankwise.rankers.svm.pair_ranker import PairRanker
-from rankwise.solvers.least_squares.design import NodeDesign
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.kernel.kernel_features import (
+    APPROXIMATION_CONSTRAINTS,
+    DEFAULT_MAX_BYTES,
+    KernelFeatures,
+)
+from rankwise.rankers.svm.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
+from rankwise.solvers.least_squares.design import Coefs, MapDesign
 from rankwise.solvers.newton.pairwise_logistic_path import DrawnPairs, LogisticProblem
-from rankwise.typing import Float64Array, Matrix, is_sparse
+from rankwise.structure.rules import Rule
+from rankwise.tuning.penalty_search import Penalty
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
 
 
-class ProductsDesign(NodeDesign):
+@dataclass(frozen=True, eq=False)
+class ProductsDesign(MapDesign):
     """The columns of a :class:`ProductsMap`."""
 
+    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+        return {"coef_": coefs[0], "intercept_": 0.0}
 
-class RankLR(PairRanker):
+
+@dataclass(frozen=True, eq=False)
+class LogisticFeatures:
+    """A kernel, or products of every two features; what stochastic steps can take of them.
+
+    Attributes
+    ----------
+    kernel_features : KernelFeatures
+    degree, solver
+        Of the ranker.
+    """
+
+    kernel_features: KernelFeatures
+    degree: int
+    solver: str
+
+    @property
+    def searched(self) -> Sequence[Any]:
+        """The kernel width."""
+        return self.kernel_features.searched
+
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Any]]:
+        """One design for each width.
+
+        Raises
+        ------
+        ValueError
+            Where solver, degree and kernel do not go together, or memory is short.
+        """
+        kernel, max_bytes = self.kernel_features.kernel, self.kernel_features.max_bytes
+        if kernel != "linear" and (self.degree == 2 or self.solver == "sgd"):
+            what = "degree=2" if self.degree == 2 else 'solver="sgd"'
+            raise ValueError(
+                f'{what} needs kernel="linear", got kernel={kernel!r}. Drop one of them.'
+            )
+        if self.solver == "sgd" and is_sparse(rows.X) and self.degree == 1:
+            raise ValueError(
+                'solver="sgd" needs dense rows, got a sparse X: a step on a sparse pair would '
+                'touch all columns all the same. Use solver="newton", or X.toarray().'
+            )
+        if self.degree == 1:
+            yield from self.kernel_features.designs(rows)
+            return
+        products = ProductsMap(rows.X.shape[1])
+        needed = 8 * rows.X.shape[0] * products.n_features_out
+        if needed > max_bytes:
+            raise ValueError(
+                f"max_bytes={max_bytes} is less than the {needed} bytes that "
+                f"{products.n_features_out} products of n_samples={rows.X.shape[0]} rows take. "
+                "Raise max_bytes, select features, or fit fewer rows."
+            )
+        yield {}, ProductsDesign([products])
+
+
+class RankLR(BasisExpansionRanker):
     """Logistic regression on the pairs of each query (RankLR).
 
     Minimises ``|f|^2 / 2 + C sum_q c_q sum_{i,j: y_i > y_j} w_ij log(1 + exp(-(f_i - f_j)))``: a
@@ -125,10 +190,16 @@ class RankLR(PairRanker):
     """
 
     n_features_in_: int
-    _no_sums: ClassVar[str] = "logistic losses"
+    C_: float
+    objective_: float
+    dual_gap_: float
+    n_iter_: int
+    query_weight: QueryWeight
+    _penalty: ClassVar[Penalty] = C_OF_PAIRS
+    _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "C": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"cv", "val"})],
+        "C": C_OF_PAIRS.constraint,
         "degree": [Options(Integral, {1, 2})],
         "solver": [StrOptions({"newton", "sgd"})],
         "n_steps": [Interval(Integral, 1, None, closed="left")],
@@ -177,48 +248,54 @@ class RankLR(PairRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _score_problem(self) -> LogisticProblem:
-        if self.solver == "newton":
-            return LogisticProblem(self.pair_weight, self.query_weight, self.tol, self.max_iter)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        return DrawnPairs(
-            self.pair_weight, self.query_weight, self.tol, self.max_iter, self.n_steps, seed
-        )
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the path and choose from it.
 
-    def _kernel_design(self, data: FitData, gamma: float | None) -> Any:
-        if self.kernel != "linear" and (self.degree == 2 or self.solver == "sgd"):
-            what = "degree=2" if self.degree == 2 else 'solver="sgd"'
-            raise ValueError(
-                f'{what} needs kernel="linear", got kernel={self.kernel!r}. Drop one of them.'
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Grades or real-valued targets, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+        X_val, y_val, qid_val : optional
+            Validation data for the search over a list or "val"; not used with a number and "cv".
+        """
+        self._validate_params()
+        refuse_stream(self, X, "logistic losses")
+        problem = LogisticProblem(self.pair_weight, self.query_weight, self.tol, self.max_iter)
+        if self.solver == "sgd":
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            problem = DrawnPairs(
+                self.pair_weight, self.query_weight, self.tol, self.max_iter, self.n_steps, seed
             )
-        if self.solver == "sgd" and is_sparse(data.X) and self.degree == 1:
-            raise ValueError(
-                'solver="sgd" needs dense rows, got a sparse X: a step on a sparse pair would '
-                'touch all columns all the same. Use solver="newton", or X.toarray().'
-            )
-        if self.degree == 1:
-            return super()._kernel_design(data, gamma)
-        products = ProductsMap(data.X.shape[1])
-        needed = 8 * data.X.shape[0] * products.n_features_out
-        if needed > self.max_bytes:
-            raise ValueError(
-                f"max_bytes={self.max_bytes} is less than the {needed} bytes that "
-                f"{products.n_features_out} products of n_samples={data.X.shape[0]} rows take. "
-                "Raise max_bytes, select features, or fit fewer rows."
-            )
-        return ProductsDesign([products])
+        features = LogisticFeatures(KernelFeatures.of(self), self.degree, self.solver)
+        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
+        fit_pairs(self, features, problem, *rows, validation)
+        return self
 
     def _n_coefficients(self) -> int:
         n = int(self.n_features_in_)
         return n if self.degree == 1 else ProductsMap(n).n_features_out
 
-    def _set_model(self, design: Any, coefs: Sequence[Float64Array]) -> None:
-        if not isinstance(design, ProductsDesign):
-            super()._set_model(design, coefs)
-            return
-        self.coef_, self.intercept_ = coefs[0], 0.0
-
     def _scores(self, X: Matrix) -> Float64Array:
         if self.degree == 1:
             return super()._scores(X)
         return ProductsMap(self.n_features_in_).rows(X) @ self.coef_
+
+    def _column_limit(self) -> ColumnLimit | None:
+        # The solver scales columns itself.
+        return None if self.kernel == "linear" else kernel_limit(self.kernel)

@@ -8,78 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-from scipy import sparse
-
-from rankwise.checks.column_ranges import column_means
-from rankwise.checks.dominant_columns import SQUARES, ColumnLimit
-from rankwise.checks.rows import FitData
-from rankwise.rankers.closed_form import ALPHA_CONSTRAINT, SELECTION_CONSTRAINTS, LinearModel
-from rankwise.solvers.least_squares.design import Design, LinearDesign, ShiftedColumns
-from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Problem
-from rankwise.solvers.least_squares.path_selection import PathFit, weighted_means
+from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
+from rankwise.rankers.closed_form import (
+    ALPHA,
+    SELECTION_CONSTRAINTS,
+    ClosedForm,
+    PartialFit,
+    fit_closed_form,
+)
+from rankwise.rankers.linear.column_features import ColumnFeatures
 from rankwise.streams.row_stream import RowStream
-from rankwise.tuning.penalty import Penalties, Scale
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+from rankwise.structure.rules import Rule
+from rankwise.tuning.penalty_search import Penalty
+from rankwise.typing import ArrayLike, FrameLike
 
 
-class PointwiseLinearRanker(LinearModel):
-    """Pointwise least squares on the columns of X; subclasses have ``fit_intercept``."""
-
-    fit_intercept: bool
-
-    def _problem(self, data: FitData) -> Problem:
-        return Problem(
-            data.X,
-            data.y,
-            data.groups,
-            data.sample_weight,
-            "pointwise",
-            intercept=self.fit_intercept,
-        )
-
-    def _design(self, data: FitData) -> LinearDesign:
-        n_samples, n_features = data.X.shape
-        scale = self._column_scales(data.X)
-        shift = np.zeros(n_features)
-        # Columns far from zero would cancel in the centred Gram matrix; the first rows tell where
-        # they are, and all that a stream has. The N x N system of wide rows is centred itself,
-        # and sparse rows stay sparse in it.
-        if self.fit_intercept and n_samples >= n_features:
-            head = data.X[:CHUNK_ROWS]
-            if scale is None:
-                shift = column_means(head)
-            else:  # sums of the largest values may overflow
-                shift = column_means(head @ sparse.diags_array(1.0 / scale)) * scale
-        return LinearDesign(ShiftedColumns(shift, False, scale))
-
-    def _column_scales(self, X: Matrix) -> Float64Array | None:
-        """Powers of two that columns are divided by where the solution does not feel them."""
-        return None
-
-    def _path_coef(self, design: Design, fit: PathFit) -> Float64Array:
-        assert isinstance(design, LinearDesign)
-        return design.columns.on_rows(super()._path_coef(design, fit))
-
-    def _set_fitted(
-        self, design: Design, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
-    ) -> None:
-        super()._set_fitted(design, problem, fit, penalties, chosen)
-        if not self.fit_intercept:
-            return
-        if fit.grams is None:
-            centre, mean_target, _ = weighted_means(problem)
-            self.intercept_ = mean_target - float(centre @ self.coef_)
-        else:
-            gram = fit.grams[0]
-            centre = gram.sums / gram.weight
-            assert isinstance(design, LinearDesign)
-            if design.columns.scale is not None:
-                centre = centre * design.columns.scale
-            self.intercept_ += float(gram.target_sum / gram.weight - centre @ self.coef_)
-
-
-class RidgeRanker(PointwiseLinearRanker):
+class RidgeRanker(PartialFit, BasisExpansionRanker):
     """Ridge regression on the grades; the whole path from one eigendecomposition.
 
     Minimises ``sum_i w_i (y_i - b - x_i'c)^2 + alpha |c|^2``: a sum over rows, with an unpenalised
@@ -123,10 +69,10 @@ class RidgeRanker(PointwiseLinearRanker):
     array([0.5])
     """
 
-    _penalty: ClassVar[str] = "alpha"
-    _scale: ClassVar[Scale] = "alpha"
+    _penalty: ClassVar[Penalty] = ALPHA
+    _structure: ClassVar[dict[str, Rule]] = LINEAR_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": ALPHA_CONSTRAINT,
+        "alpha": ALPHA.constraint,
         "fit_intercept": ["boolean"],
         **SELECTION_CONSTRAINTS,
     }
@@ -144,8 +90,12 @@ class RidgeRanker(PointwiseLinearRanker):
         self.measure = measure
         self.cv = cv
 
-    def _column_limit(self) -> ColumnLimit:
-        return SQUARES
+    def _closed_form(self) -> ClosedForm:
+        loss = SquaredLoss("pointwise", intercept=self.fit_intercept)
+        return ClosedForm(ColumnFeatures(self.fit_intercept), loss)
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return self._closed_form().features.column_limit
 
     def fit(
         self,
@@ -173,5 +123,6 @@ class RidgeRanker(PointwiseLinearRanker):
             Validation data for the search over a list or "val"; not used with a number, "cv",
             "loqo" and "lpo".
         """
-        self._fit(X, y, qid, sample_weight, (X_val, y_val, qid_val))
+        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
+        fit_closed_form(self, self._closed_form(), *rows, validation)
         return self

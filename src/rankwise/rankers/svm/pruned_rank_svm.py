@@ -7,26 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.kernel.kernel_features import DEFAULT_MAX_BYTES, KernelFeatures
+from rankwise.rankers.svm.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
 from rankwise.rankers.svm.rank_svm import RankSVM
-from rankwise.solvers.least_squares.gram import Problem
-from rankwise.solvers.least_squares.path_selection import PathFit
 from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector
-from rankwise.solvers.newton.pairwise_hinge_path import PrunedHinge, PrunedProblem
-from rankwise.solvers.newton.score_path import ScoreFit
+from rankwise.solvers.newton.pairwise_hinge_path import PrunedProblem
 from rankwise.structure.rules import Number, Rule
-from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.penalty_search import Penalty
+from rankwise.typing import ArrayLike, FrameLike
 
 
-class PrunedRankSVM(RankSVM):
+class PrunedRankSVM(BasisExpansionRanker):
     """RankSVM on some of the pairs of each query, chosen by a rule (Pruned RankSVM).
 
     Minimises ``|f|^2 / 2 + C sum_q c_q sum_{(i,j) kept} w_ij h(d_ij - (f_i - f_j))``: a sum over
@@ -135,7 +136,14 @@ class PrunedRankSVM(RankSVM):
     (3, 0.75)
     """
 
+    C_: float
+    objective_: float
+    dual_gap_: float
+    n_iter_: int
+    query_weight: QueryWeight
+    _penalty: ClassVar[Penalty] = C_OF_PAIRS
     _structure: ClassVar[dict[str, Rule]] = {
+        **SOLVER_STRUCTURE,
         "pairs_kept_": Number("i", low=0),
         "pairs_share_": Number(low=0),
     }
@@ -170,31 +178,56 @@ class PrunedRankSVM(RankSVM):
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        super().__init__(
-            C,
-            loss,
-            kernel,
-            gamma,
-            pair_weight=pair_weight,
-            margin=margin,
-            query_weight=query_weight,
-            kernel_params=kernel_params,
-            approximation=approximation,
-            n_landmarks=n_landmarks,
-            max_bytes=max_bytes,
-            measure=measure,
-            cv=cv,
-            tol=tol,
-            max_iter=max_iter,
-            random_state=random_state,
-        )
         self.selector = selector
         self.n_opponents = n_opponents
         self.share = share
+        self.C = C
+        self.loss = loss
+        self.kernel = kernel
+        self.gamma = gamma
+        self.pair_weight = pair_weight
+        self.margin = margin
+        self.query_weight = query_weight
+        self.kernel_params = kernel_params
+        self.approximation = approximation
+        self.n_landmarks = n_landmarks
+        self.max_bytes = max_bytes
+        self.measure = measure
+        self.cv = cv
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
 
-    def _score_problem(self) -> PrunedProblem:
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the path and choose from it.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Grades or real-valued targets, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+        X_val, y_val, qid_val : optional
+            Validation data for the search over a list or "val"; not used with a number and "cv".
+        """
+        self._validate_params()
+        refuse_stream(self, X, "hinges")
         seed = int(check_random_state(self.random_state).randint(2**31))
-        return PrunedProblem(
+        problem = PrunedProblem(
             self.loss == "squared_hinge",
             self.pair_weight,
             self.margin == "difference",
@@ -203,12 +236,12 @@ class PrunedRankSVM(RankSVM):
             self.max_iter,
             PairSelector(self.selector, int(self.n_opponents), float(self.share), seed),
         )
+        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
+        kept: Any = fit_pairs(self, KernelFeatures.of(self), problem, *rows, validation).loss
+        self.pairs_kept_ = len(kept.upper)
+        self.pairs_share_ = self.pairs_kept_ / max(1, kept.n_all)
+        return self
 
-    def _set_fitted(
-        self, design: Any, problem: Problem, fit: PathFit, penalties: Penalties, chosen: int
-    ) -> None:
-        super()._set_fitted(design, problem, fit, penalties, chosen)
-        assert isinstance(fit, ScoreFit)
-        assert isinstance(fit.loss, PrunedHinge)
-        self.pairs_kept_ = len(fit.loss.upper)
-        self.pairs_share_ = self.pairs_kept_ / max(1, fit.loss.n_all)
+    def _column_limit(self) -> ColumnLimit | None:
+        # The solver scales columns itself.
+        return None if self.kernel == "linear" else kernel_limit(self.kernel)

@@ -7,20 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
-from rankwise.rankers.kernel.kernel_model import DEFAULT_MAX_BYTES
-from rankwise.rankers.kernel.kernel_ranker import APPROXIMATION_CONSTRAINTS
-from rankwise.rankers.svm.pair_ranker import PairRanker
+from rankwise.rankers.basis_expansion import BasisExpansionRanker
+from rankwise.rankers.kernel.kernel_features import (
+    APPROXIMATION_CONSTRAINTS,
+    DEFAULT_MAX_BYTES,
+    KernelFeatures,
+)
+from rankwise.rankers.svm.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
 from rankwise.solvers.newton.pairwise_hinge_path import HingeProblem
+from rankwise.structure.rules import Rule
+from rankwise.tuning.penalty_search import Penalty
+from rankwise.typing import ArrayLike, FrameLike
 
 
-class RankSVM(PairRanker):
+class RankSVM(BasisExpansionRanker):
     """Support vector machine over the pairs of each query, linear or with a kernel (RankSVM).
 
     Minimises ``|f|^2 / 2 + C sum_q c_q sum_{i,j: y_i > y_j} w_ij h(d_ij - (f_i - f_j))``, a sum
@@ -125,10 +133,16 @@ class RankSVM(PairRanker):
     array([2, 1, 2, 1])
     """
 
-    _no_sums: ClassVar[str] = "hinges"
+    C_: float
+    objective_: float
+    dual_gap_: float
+    n_iter_: int
+    query_weight: QueryWeight
+    _penalty: ClassVar[Penalty] = C_OF_PAIRS
+    _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
-        "C": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"cv", "val"})],
+        "C": C_OF_PAIRS.constraint,
         "loss": [StrOptions({"squared_hinge", "hinge"})],
         "pair_weight": [StrOptions(set(PAIR_WEIGHTS)), callable, None],
         "margin": [StrOptions({"unit", "difference"})],
@@ -174,8 +188,35 @@ class RankSVM(PairRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _score_problem(self) -> HingeProblem:
-        return HingeProblem(
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the path and choose from it.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Grades or real-valued targets, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+        X_val, y_val, qid_val : optional
+            Validation data for the search over a list or "val"; not used with a number and "cv".
+        """
+        self._validate_params()
+        refuse_stream(self, X, "hinges")
+        problem = HingeProblem(
             self.loss == "squared_hinge",
             self.pair_weight,
             self.margin == "difference",
@@ -183,3 +224,10 @@ class RankSVM(PairRanker):
             self.tol,
             self.max_iter,
         )
+        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
+        fit_pairs(self, KernelFeatures.of(self), problem, *rows, validation)
+        return self
+
+    def _column_limit(self) -> ColumnLimit | None:
+        # The solver scales columns itself.
+        return None if self.kernel == "linear" else kernel_limit(self.kernel)

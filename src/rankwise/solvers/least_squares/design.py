@@ -35,12 +35,6 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_den
 Coefs = Sequence[Float64Array]  # one array (n_C, n_columns) per draw
 
 
-class ColumnMap(BlockMap, Protocol):
-    """A block map in a precision of its own: :class:`NodeMap`, or a Nystroem or Fourier map."""
-
-    def astype(self, dtype: Any) -> Any: ...
-
-
 class Design(Protocol):
     """Columns, draws and read-out of a closed-form ranker."""
 
@@ -70,6 +64,18 @@ class Design(Protocol):
 
     def block(self, X: Matrix, draw: int) -> FloatArray:
         """The columns of one draw for the given rows."""
+        ...
+
+    def training_values(self, X: Matrix) -> Matrix:
+        """What iterative solvers read of the training rows: the columns of the first draw."""
+        ...
+
+    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+        """Fitted attributes of the model with these weights, one array (n_columns,) per draw."""
+        ...
+
+    def path_coef(self, coefs: Coefs) -> Float64Array:
+        """Solutions of all draws as ``path_["coef"]`` holds them."""
         ...
 
 
@@ -142,6 +148,7 @@ class LinearDesign:
         "bases": Many(Optional(Array(None))),
     }
 
+    is_kernel: ClassVar[bool] = False
     columns: ShiftedColumns
     bases: Sequence[Float64Array | None] = (None,)
 
@@ -180,6 +187,19 @@ class LinearDesign:
         basis = self.bases[draw]
         return self.columns(X) if basis is None else self.columns(X) @ basis
 
+    def training_values(self, X: Matrix) -> Matrix:
+        return X
+
+    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+        raw = self.read_out([coef[None, :] for coef in coefs])[0]
+        constant = raw[len(self.columns.shift)] if self.columns.ones else 0.0
+        weights = self.columns.on_rows(raw).copy()
+        return {"coef_": weights, "intercept_": float(constant - self.columns.shift @ weights)}
+
+    def path_coef(self, coefs: Coefs) -> Float64Array:
+        raw = self.read_out(coefs)
+        return raw if self.columns.ones else self.columns.on_rows(raw)
+
     def _check_structure(self) -> None:
         n = self.columns.n_features_out
         for number, basis in enumerate(self.bases):
@@ -206,14 +226,11 @@ class _Projected:
 
 
 @dataclass(frozen=True, eq=False)
-class NodeDesign:
+class MapDesign:
     """Columns that a map computes from blocks of rows, one map per draw."""
 
-    _structure: ClassVar[dict[str, Rule]] = {
-        "maps": Many(Part((NodeMap, NystroemMap))),
-    }
-
-    maps: Sequence[ColumnMap]
+    is_kernel: ClassVar[bool] = False
+    maps: Sequence[Any]
 
     @property
     def n_columns(self) -> int:
@@ -223,25 +240,71 @@ class NodeDesign:
         yield gram
 
     def dual_paths(self, problem: Problem) -> Iterator[DualPath]:
-        for nodes in self.maps:
-            yield dual_path(problem, nodes)
+        for phi in self.maps:
+            yield dual_path(problem, phi)
 
     def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> list[FloatArray]:
-        """Output weights of each draw divided by the number of draws, shape (n_nodes, n_C)."""
+        """Output weights of each draw divided by the number of draws, shape (n_columns, n_C)."""
         return [np.ascontiguousarray(coef.T / len(self.maps), dtype=dtype) for coef in coefs]
 
     def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
-        # Slices of node outputs are used while they are in the cache. Large opposite weights
-        # cancel: the sum is taken in the precision of the weights, whatever the nodes have.
+        # Slices of the columns are used while they are in the cache. Large opposite weights
+        # cancel: the sum is taken in the precision of the weights, whatever the columns have.
         total = np.zeros((X.shape[0], read_out[0].shape[1]))
         for lo in range(0, X.shape[0], SLICE_ROWS):
             rows = X[lo : lo + SLICE_ROWS]
-            for nodes, weights in zip(self.maps, read_out, strict=True):
-                total[lo : lo + SLICE_ROWS] += nodes(rows).astype(weights.dtype) @ weights
+            for phi, weights in zip(self.maps, read_out, strict=True):
+                total[lo : lo + SLICE_ROWS] += phi(rows).astype(weights.dtype) @ weights
         return total
 
     def block(self, X: Matrix, draw: int) -> FloatArray:
         return self.maps[draw].rows(X)
 
+    def training_values(self, X: Matrix) -> FloatArray:
+        return self.block(X, 0)
+
+    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+        raise TypeError(f"{type(self).__name__} must define attributes.")
+
+    def path_coef(self, coefs: Coefs) -> Float64Array:
+        return coefs[0]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeDesign(MapDesign):
+    """Random hidden nodes."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "maps": Many(Part((NodeMap, NystroemMap))),
+    }
+
+    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+        return {
+            "hidden_weights_": np.stack([nodes.weights for nodes in self.maps]),
+            "hidden_biases_": np.stack([nodes.biases for nodes in self.maps]),
+            "output_weights_": np.stack(list(coefs)),
+        }
+
+    def path_coef(self, coefs: Coefs) -> Float64Array:
+        return np.stack(list(coefs))
+
     def _check_structure(self) -> None:
         require(self.maps, "maps", "have an item", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class LandmarkDesign(MapDesign):
+    """Nystroem features, which scores do not need: kernel values are read out at once."""
+
+    def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
+        return self.maps[0].scores(X, read_out[0].astype(np.float64, copy=False))
+
+    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+        nystroem: NystroemMap = self.maps[0]
+        return {
+            "nystroem_": nystroem,
+            "kernel_": nystroem.kernel,
+            "gamma_": nystroem.kernel.gamma,
+            "intercept_": 0.0,
+            "output_weights_": coefs[0],
+        }

@@ -1,4 +1,4 @@
-"""Choosing the regularisation from the path: validation data, query folds, or leave-query-out.
+"""The path of a squared loss on columns, and its measures on held-out queries.
 
 Every way evaluates the whole grid at once: one pass over the rows gives the Gram statistics, one
 eigendecomposition per training set gives every C, and one pass gives the scores of held-out rows
@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Part, Problem
+from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.design import Coefs, Design, draw_grams
@@ -33,8 +36,8 @@ from rankwise.solvers.least_squares.leave_out import (
     leave_pair_out,
     leave_query_out,
 )
-from rankwise.tuning.folds import fold_splits, query_folds
-from rankwise.tuning.held_out import RunningMean, mean_defined, per_query
+from rankwise.tuning.folds import DEFAULT_FOLDS, cv_splits, query_folds
+from rankwise.tuning.held_out import RunningMean, per_query
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
@@ -44,111 +47,210 @@ MEASURED_ROWS = 4 * CHUNK_ROWS
 
 @dataclass(frozen=True, eq=False)
 class PathFit:
-    """Solutions for every C, and the measure each reaches on held-out queries.
+    """Solutions for every penalty on all training rows.
 
     Attributes
     ----------
-    coefs : sequence of ndarray of shape (n_C, n_columns)
-        One per draw, on all training rows.
-    fold_scores : ndarray of shape (n_folds, n_C), or None
-        Mean of the measure on each held-out part; NaN where no query of it counts.
-    grams : list of Gram, or None
-        Statistics of all training rows, one per draw (primal only).
+    design : Design
+        What the solutions weigh.
+    coefs : sequence of ndarray of shape (n_values, n_columns)
+        One per draw.
+    constants : ndarray of shape (n_values,), or None
+        Unpenalised intercepts; None: none.
+    n_iter : int
+        Steps of an iterative solver.
     """
 
+    design: Any
     coefs: Coefs
-    fold_scores: Float64Array | None
-    grams: list[Gram] | None
+    constants: Float64Array | None = None
+    n_iter: int = 1
 
-    def best(self, measure: Measure) -> tuple[int, float]:
-        """Number of the best penalty (the first one on ties), and its value, larger is better."""
-        assert self.fold_scores is not None
-        means = mean_defined(self.fold_scores)
-        signed = means if measure.greater_is_better else -means
-        if np.isnan(signed).all():
-            raise ValueError(
-                f"measure={str(measure)!r} is defined for no held-out query, so it cannot choose. "
-                "Use another measure, or give a number."
-            )
-        best = int(np.nanargmax(signed))
-        return best, float(signed[best])
+    def attributes(self, index: int) -> dict[str, Any]:
+        """Fitted attributes of the solution at one value of the grid."""
+        found = self.design.attributes([coef[index] for coef in self.coefs])
+        if self.constants is not None:
+            found["intercept_"] += float(self.constants[index])
+        return found
+
+    def path_coef(self) -> Float64Array:
+        """All solutions, as ``path_["coef"]`` holds them."""
+        return self.design.path_coef(self.coefs)
 
 
-def fit_path(problem: Problem, design: Design, penalties: Penalties) -> PathFit:
-    """Solutions for every penalty on all rows."""
-    if use_dual(problem, design):
-        return PathFit(_dual_coefs(problem, design, penalties), None, None)
-    grams = [total(folds) for folds in draw_grams(design, problem, None)]
-    return PathFit([gram_coef(gram, problem, penalties) for gram in grams], None, grams)
+@dataclass(frozen=True, eq=False)
+class LeastSquaresPath:
+    """A squared loss on the columns of a design, plus a squared norm, for a grid of penalties.
 
-
-def fit_path_val(
-    problem: Problem,
-    design: Design,
-    penalties: Penalties,
-    measure: Measure,
-    X_val: Matrix,
-    y_val: Float64Array,
-    groups_val: QueryGroups,
-) -> PathFit:
-    """Solutions on all rows, measured on validation data."""
-    fit = fit_path(problem, design, penalties)
-    read_out = design.read_out(fit.coefs)
-    queries = np.arange(groups_val.n_queries)
-    values = held_out(design, [read_out], X_val, y_val, groups_val, [queries], measure)
-    return PathFit(fit.coefs, values, fit.grams)
-
-
-def fit_path_cv(
-    problem: Problem, design: Design, penalties: Penalties, measure: Measure, n_folds: int
-) -> PathFit:
-    """Solutions on all rows, measured by ``n_folds``-fold cross-validation.
-
-    Folds are over queries; with fewer queries than folds they are over rows, and the rows of a
-    query that a fold holds are measured as one query.
+    Attributes
+    ----------
+    rows : FitData
+    design : Design
+    loss : SquaredLoss
+    penalties : Penalties
     """
-    n_queries, n_samples = problem.groups.n_queries, problem.X.shape[0]
-    if n_queries < n_folds:
-        splits = fold_splits(problem.X, problem.y, problem.groups, n_folds)
-        return fit_path_splits(problem, design, penalties, measure, splits)
-    folds = query_folds(problem.groups, n_folds)
-    final: list[Float64Array] = []
-    held: list[list[Float64Array]] = [[] for _ in folds]
-    grams: list[Gram] | None = None
-    if use_dual(problem, design):
-        final = _dual_coefs(problem, design, penalties)
-        for number, fold in enumerate(folds):
-            train = problem.groups.rows(np.setdiff1d(np.arange(n_queries), fold))
-            part = problem.subset(np.sort(train))
-            held[number] = _dual_coefs(part, design, penalties)
-    else:
-        draws = draw_grams(design, problem, folds)
-        final, held, grams = solve_folds(draws, len(folds), problem, penalties, design.n_columns)
-    # Held-out scores only choose C: blocks of many float32 rows are read out as they are.
-    dtype = np.float64 if is_precise(n_samples, design.n_columns) else problem.X.dtype
-    read_outs = [design.read_out(coefs, dtype) for coefs in held]
-    values = held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
-    return PathFit(final, values, grams)
+
+    rows: FitData
+    design: Design
+    loss: SquaredLoss
+    penalties: Penalties
+
+    def solve(self) -> PathFit:
+        """Solutions for every penalty, from all rows."""
+        return self._solve(self.loss.on(self.rows))
+
+    def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
+        """Solutions on all rows, measured on validation rows."""
+        fit = self.solve()
+        return fit, measure_validation(self.design, fit.coefs, measure, rows)
+
+    def cross_validate(self, measure: Measure, cv: Any) -> tuple[PathFit, Float64Array]:
+        """Solutions on all rows, measured by cross-validation.
+
+        A number of folds is of queries; with fewer queries than folds they are of rows, and the
+        rows of a query that a fold holds are measured as one query. Of a splitter, or of pairs
+        (train rows, test rows), each is fitted anew.
+        """
+        is_number = cv is None or isinstance(cv, Integral)
+        n_folds = int(cv or DEFAULT_FOLDS) if is_number else 0
+        problem = self.loss.on(self.rows)
+        if is_number and problem.groups.n_queries >= n_folds:
+            return self._cross_validate_queries(problem, measure, n_folds)
+        fit = self._solve(problem)
+        values = [
+            self._measure(problem, self._solve(problem.subset(train)).coefs, test, measure)
+            for train, test in cv_splits(cv, self.rows)
+        ]
+        return fit, np.array(values)
+
+    def leave_query_out(self, measure: Measure) -> tuple[PathFit, Float64Array]:
+        """Solutions on all rows, measured by exact leave-one-query-out."""
+        problem = self.loss.on(self.rows)
+        draws, intercept, fit = self._decomposed(problem)
+        return fit, leave_query_out(problem, draws, self.penalties, measure, intercept)
+
+    def leave_pair_out(self) -> tuple[PathFit, Float64Array]:
+        """Solutions on all rows, and the share of pairs misordered by exact leave-pair-out."""
+        problem = self.loss.on(self.rows)
+        draws, intercept, fit = self._decomposed(problem)
+        return fit, leave_pair_out(problem, draws, self.penalties, intercept)
+
+    def _solve(self, problem: Problem) -> PathFit:
+        if use_dual(problem, self.design):
+            return self._dual_fit(problem, _dual_coefs(problem, self.design, self.penalties))
+        grams = [total(folds) for folds in draw_grams(self.design, problem, None)]
+        return fit_from_grams(grams, self.design, problem, self.penalties)
+
+    def _dual_fit(self, problem: Problem, coefs: Coefs) -> PathFit:
+        if not problem.intercept:
+            return PathFit(self.design, coefs)
+        mean_row, mean_target, _ = weighted_means(problem)
+        centre = self.design.block(mean_row[None, :], 0)[0]
+        return PathFit(self.design, coefs, _constants(mean_target, centre, coefs[0]))
+
+    def _cross_validate_queries(
+        self, problem: Problem, measure: Measure, n_folds: int
+    ) -> tuple[PathFit, Float64Array]:
+        design, n_queries = self.design, problem.groups.n_queries
+        folds = query_folds(problem.groups, n_folds)
+        held: list[list[Float64Array]] = []
+        if use_dual(problem, design):
+            fit = self._dual_fit(problem, _dual_coefs(problem, design, self.penalties))
+            for fold in folds:
+                train = problem.groups.rows(np.setdiff1d(np.arange(n_queries), fold))
+                part = problem.subset(np.sort(train))
+                held.append(_dual_coefs(part, design, self.penalties))
+        else:
+            draws = draw_grams(design, problem, folds)
+            fit, held = solve_folds(draws, len(folds), design, problem, self.penalties)
+        # Held-out scores only choose C: blocks of many float32 rows are read out as they are.
+        dtype = problem.X.dtype
+        if is_precise(problem.X.shape[0], design.n_columns):
+            dtype = np.dtype(np.float64)
+        read_outs = [design.read_out(coefs, dtype) for coefs in held]
+        values = held_out(design, read_outs, problem.X, problem.y, problem.groups, folds, measure)
+        return fit, values
+
+    def _measure(
+        self, problem: Problem, coefs: Coefs, test: Int64Array, measure: Measure
+    ) -> Float64Array:
+        """What solutions reach on test rows, shape (n_values,)."""
+        groups, read_out = problem.groups.take(test), self.design.read_out(coefs)
+        queries, X, y = np.arange(groups.n_queries), problem.X[test], problem.y[test]
+        return held_out(self.design, [read_out], X, y, groups, [queries], measure)[0]
+
+    def _decomposed(self, problem: Problem) -> tuple[list[Decomposed], Intercept, PathFit]:
+        """Eigendecomposed draws as the leave-out formulas take them, and the fit on all rows."""
+        design, is_dual = self.design, use_dual(problem, self.design)
+        grams: list[Gram] = []
+        paths: Sequence[EigenPath | DualPath]
+        if is_dual:
+            paths = list(_dual_paths(problem, design))
+        else:
+            grams = [total(folds) for folds in draw_grams(design, problem, None)]
+            with _cancelling_columns():
+                paths = [eigen_path(solvable(gram, problem)) for gram in grams]
+        centre, intercept = np.zeros(design.n_columns), Intercept()
+        if problem.intercept:
+            mean_row, mean_target, weight = weighted_means(problem)
+            centre = design.block(mean_row[None, :], 0)[0]
+            intercept = Intercept(mean_target, 1.0 / weight)
+
+        def decompose(draw: int) -> Decomposed:
+            path = paths[draw]
+            vectors = path.vectors
+            return Decomposed(
+                path.values,
+                path.projected_rhs,
+                lambda rows: (design.block(problem.X[rows], draw) - centre) @ vectors,
+            )
+
+        C = self.penalties.C(problem.pairs())
+        coefs = [path.coef(C) for path in paths]
+        if is_dual:
+            fit = self._dual_fit(problem, coefs)
+        else:
+            fit = _gram_fit(grams, coefs, design, problem)
+        return [decompose(draw) for draw in range(len(paths))], intercept, fit
+
+
+def fit_from_grams(
+    grams: Sequence[Gram], design: Design, problem: Problem, penalties: Penalties
+) -> PathFit:
+    """Solutions from the statistics of all rows, one per draw."""
+    coefs = [gram_coef(gram, problem, penalties) for gram in grams]
+    return _gram_fit(grams, coefs, design, problem)
+
+
+def _gram_fit(grams: Sequence[Gram], coefs: Coefs, design: Design, problem: Problem) -> PathFit:
+    if not problem.intercept:
+        return PathFit(design, coefs)
+    gram = grams[0]
+    centre = gram.sums / gram.weight
+    return PathFit(design, coefs, _constants(gram.target_sum / gram.weight, centre, coefs[0]))
+
+
+def _constants(mean_target: float, centre: Float64Array, coefs: Float64Array) -> Float64Array:
+    """Intercepts with which the mean score of the rows is that of their targets."""
+    return np.array([mean_target - float(centre @ coef) for coef in coefs])
+
+
+def measure_validation(
+    design: Design, coefs: Coefs, measure: Measure, rows: FitData
+) -> Float64Array:
+    """What solutions reach on validation rows, shape (1, n_values)."""
+    read_out, queries = design.read_out(coefs), np.arange(rows.groups.n_queries)
+    return held_out(design, [read_out], rows.X, rows.y, rows.groups, [queries], measure)
 
 
 def solve_folds(
     draws: Iterable[Sequence[Gram]],
     n_folds: int,
+    design: Design,
     problem: Problem,
     penalties: Penalties,
-    n_columns: int,
-) -> tuple[list[Float64Array], list[list[Float64Array]], list[Gram]]:
-    """Solutions from the statistics of each fold.
-
-    Returns
-    -------
-    final : list of ndarray of shape (n_C, n_columns)
-        On all rows, one per draw.
-    held : list of lists of ndarray
-        Without each fold, one per draw.
-    grams : list of Gram
-        Statistics of all rows, one per draw.
-    """
+) -> tuple[PathFit, list[list[Float64Array]]]:
+    """Solutions on all rows, and those without each fold, from the statistics of each fold."""
     final: list[Float64Array] = []
     held: list[list[Float64Array]] = [[] for _ in range(n_folds)]
     grams: list[Gram] = []
@@ -160,47 +262,12 @@ def solve_folds(
             part = all_rows if fold < 0 else all_rows - parts[fold]
             return gram_coef(part, problem, penalties)
 
-        n_threads = None if n_columns >= 64 else 1
+        n_threads = None if design.n_columns >= 64 else 1
         solutions = list(thread_imap(solve, range(-1, n_folds), n_threads))
         final.append(solutions[0])
         for number, solution in enumerate(solutions[1:]):
             held[number].append(solution)
-    return final, held, grams
-
-
-def fit_path_splits(
-    problem: Problem,
-    design: Design,
-    penalties: Penalties,
-    measure: Measure,
-    splits: Sequence[tuple[Int64Array, Int64Array]],
-) -> PathFit:
-    """Solutions on all rows, measured on any splits (train rows, test rows), each fitted anew."""
-    fit = fit_path(problem, design, penalties)
-    values = []
-    for train, test in splits:
-        read_out = design.read_out(fit_path(problem.subset(train), design, penalties).coefs)
-        groups = problem.groups.take(test)
-        queries = np.arange(groups.n_queries)
-        X, y = problem.X[test], problem.y[test]
-        values.append(held_out(design, [read_out], X, y, groups, [queries], measure)[0])
-    return PathFit(fit.coefs, np.array(values), fit.grams)
-
-
-def fit_path_loqo(
-    problem: Problem, design: Design, penalties: Penalties, measure: Measure
-) -> PathFit:
-    """Solutions on all rows, measured by exact leave-one-query-out."""
-    draws, intercept, fit = _decomposed(problem, design, penalties)
-    values = leave_query_out(problem, draws, penalties, measure, intercept)
-    return PathFit(fit.coefs, values, fit.grams)
-
-
-def fit_path_lpo(problem: Problem, design: Design, penalties: Penalties) -> PathFit:
-    """Solutions on all rows, measured by exact leave-pair-out: the share of pairs misordered."""
-    draws, intercept, fit = _decomposed(problem, design, penalties)
-    values = leave_pair_out(problem, draws, penalties, intercept)
-    return PathFit(fit.coefs, values, fit.grams)
+    return _gram_fit(grams, final, design, problem), held
 
 
 def solvable(gram: Gram, problem: Problem) -> Gram:
@@ -257,38 +324,6 @@ def _dual_paths(problem: Problem, design: Design) -> Iterator[DualPath]:
         groups = QueryGroups.single(problem.X.shape[0])
         problem = Problem(problem.X, problem.y, groups, problem.sample_weight, "all", "document")
     yield from design.dual_paths(problem)
-
-
-def _decomposed(
-    problem: Problem, design: Design, penalties: Penalties
-) -> tuple[list[Decomposed], Intercept, PathFit]:
-    """Eigendecomposed draws as the leave-out formulas take them, and the fit on all rows."""
-    paths: Sequence[EigenPath | DualPath]
-    grams: list[Gram] | None = None
-    if use_dual(problem, design):
-        paths = list(_dual_paths(problem, design))
-    else:
-        grams = [total(folds) for folds in draw_grams(design, problem, None)]
-        with _cancelling_columns():
-            paths = [eigen_path(solvable(gram, problem)) for gram in grams]
-    centre, intercept = np.zeros(design.n_columns), Intercept()
-    if problem.intercept:
-        mean_row, mean_target, weight = weighted_means(problem)
-        centre = design.block(mean_row[None, :], 0)[0]
-        intercept = Intercept(mean_target, 1.0 / weight)
-
-    def decompose(draw: int) -> Decomposed:
-        path = paths[draw]
-        vectors = path.vectors
-        return Decomposed(
-            path.values,
-            path.projected_rhs,
-            lambda rows: (design.block(problem.X[rows], draw) - centre) @ vectors,
-        )
-
-    C = penalties.C(problem.pairs())
-    fit = PathFit([path.coef(C) for path in paths], None, grams)
-    return [decompose(draw) for draw in range(len(paths))], intercept, fit
 
 
 def held_out(

@@ -14,17 +14,27 @@ References
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel
 from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import LaplacianFactor
+from rankwise.losses.problem import Problem
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import thread_imap
-from rankwise.solvers.least_squares.gram import BlockMap, Problem
+from rankwise.solvers.least_squares.gram import BlockMap
+from rankwise.solvers.least_squares.kernel_design import KernelDesign
+from rankwise.solvers.least_squares.path_selection import PathFit
 from rankwise.solvers.result import SolveResult
+from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Matrix
 
 # Kernel values held at a time and thread, in numbers.
@@ -81,6 +91,77 @@ class PreconditionedConjugateGradients:
                     return SolveResult(x, step, True, history[-1], history)
                 rho = np.inf
         return SolveResult(x, self.max_iter, False, history[-1], history)
+
+
+@dataclass(frozen=True, eq=False)
+class ConjugateGradientsPath:
+    """A squared loss of a kernel expansion that is solved for one penalty.
+
+    Attributes
+    ----------
+    rows : FitData
+    design : KernelDesign
+        Without the kernel between the rows.
+    loss : SquaredLoss
+    penalties : Penalties
+    landmarks : callable
+        From the rows and the kernel to features whose inner products approximate it.
+    solver : PreconditionedConjugateGradients
+
+    Raises
+    ------
+    ValueError
+        For a search, and for alpha=0.
+    """
+
+    rows: FitData
+    design: KernelDesign
+    loss: SquaredLoss
+    penalties: Penalties
+    landmarks: Callable[[FitData, Kernel], BlockMap]
+    solver: PreconditionedConjugateGradients
+
+    def solve(self) -> PathFit:
+        """The solution on all rows."""
+        problem = self.loss.on(self.rows)
+        C = float(self.penalties.C(problem.pairs())[0])
+        if np.isinf(C):
+            raise ValueError('approximation="pcg" needs alpha > 0, got alpha=0. Use a small one.')
+        solved = solve_expansion_by_pcg(
+            self.design.kernel,
+            self.design.X,
+            problem,
+            C,
+            self.landmarks(self.rows, self.design.kernel),
+            self.solver,
+        )
+        if not solved.converged:
+            warnings.warn(
+                f"Conjugate gradients stopped after max_iter={self.solver.max_iter} steps at a "
+                f"relative residual of {solved.stop_value:.2e} > tol={self.solver.tol:g}. Raise "
+                "max_iter or n_landmarks.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return PathFit(self.design, [solved.x[None, :]], n_iter=solved.n_iter)
+
+    def validate(self, measure: Measure, rows: FitData) -> NoReturn:
+        self._refuse()
+
+    def cross_validate(self, measure: Measure, cv: Any) -> NoReturn:
+        self._refuse()
+
+    def leave_query_out(self, measure: Measure) -> NoReturn:
+        self._refuse()
+
+    def leave_pair_out(self) -> NoReturn:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ValueError(
+            'approximation="pcg" solves for one penalty, got several values, a name or a list of '
+            'widths. Give numbers for alpha and gamma, or use approximation="nystroem" to search.'
+        )
 
 
 def kernel_operator(

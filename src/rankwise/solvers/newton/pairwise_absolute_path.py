@@ -4,27 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from rankwise.groups import QueryGroups
+from rankwise.checks.rows import FitData
 from rankwise.losses.pairwise_absolute import pairwise_absolute
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import thread_imap
-from rankwise.solvers.least_squares.path_selection import PathFit
 from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.solvers.newton.proximal_newton import Gram, ProximalNewton
 from rankwise.solvers.newton.row_products import column_products, kernel_products
 from rankwise.solvers.result import SolveResult
-from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.tuning.folds import cv_splits
+from rankwise.tuning.held_out import measure_refits, measure_rows
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 
 @dataclass(frozen=True, eq=False)
-class SolvedPath(PathFit):
-    """Solutions of an iterative solver; ``results`` has one entry per penalty."""
+class PairwiseAbsoluteFit:
+    """Solutions for every penalty on all training rows, and the path that they are of."""
 
+    path: PairwiseAbsolutePath
+    coefs: Float64Array
     results: Sequence[SolveResult]
+
+    def attributes(self, index: int) -> dict[str, Any]:
+        """Fitted attributes of the solution at one value of the grid."""
+        result = self.results[index]
+        return {
+            **self.path.design.attributes([self.coefs[index]]),
+            "objective_": self.path.objective(self.coefs[index], float(self.path.lams[index])),
+            "dual_gap_": result.stop_value,
+            "n_iter_": result.n_iter,
+        }
+
+    def path_coef(self) -> Float64Array:
+        """All solutions, as ``path_["coef"]`` holds them."""
+        return self.path.design.path_coef([self.coefs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,81 +50,85 @@ class PairwiseAbsolutePath:
 
     Attributes
     ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
+    rows : FitData
         Rows as the user gave them: which of them are equal.
-    y : ndarray of shape (n_samples,)
-    groups : QueryGroups
-    sample_weight : ndarray of shape (n_samples,) or None
-    values : ndarray or CSR
-        Columns of every row, (n_samples, n_columns), or kernel values, (n_samples, n_samples).
-    is_kernel : bool
+    design : Design or KernelDesign
+        Columns of every row, or kernel values between the rows.
     lams : ndarray of shape (n_lam,)
     epsilon : float
     query_weight : str
     solver : ProximalNewton
     """
 
-    X: Matrix
-    y: Float64Array
-    groups: QueryGroups
-    sample_weight: Float64Array | None
-    values: Matrix
-    is_kernel: bool
+    rows: FitData
+    design: Any
     lams: Float64Array
     epsilon: float
     query_weight: str
     solver: ProximalNewton
 
-    def fit(self) -> SolvedPath:
+    def solve(self) -> PairwiseAbsoluteFit:
         """Coefficients of the columns (or of the rows) for every penalty, from all rows."""
-        coefs, results = self._solve(np.arange(len(self.y)))
-        return SolvedPath([coefs], None, None, results)
+        if self.design.is_kernel:
+            self.design.check_convex(self.rows.groups)
+        return PairwiseAbsoluteFit(self, *self._solve(np.arange(len(self.rows.y))))
 
-    def split_scores(
-        self, measure: Measure, splits: Sequence[tuple[Int64Array, Int64Array]]
-    ) -> Float64Array:
-        """Mean of the measure on each split's test rows, shape (n_splits, n_lam)."""
+    def validate(self, measure: Measure, rows: FitData) -> tuple[PairwiseAbsoluteFit, Float64Array]:
+        """Solutions on all rows, measured on validation rows."""
+        fit = self.solve()
+        scores = self.design.scores(rows.X, self.design.read_out([fit.coefs]))
+        return fit, measure_rows(measure, rows, scores)
 
-        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
-            train, test = split
-            scores = np.asarray(self.values[test] @ self._solve(train)[0].T)
-            groups = self.groups.take(test)
-            return mean_defined(per_query(measure, self.y[test], scores, groups))
+    def cross_validate(self, measure: Measure, cv: Any) -> tuple[PairwiseAbsoluteFit, Float64Array]:
+        """Solutions on all rows, measured by cross-validation, each split fitted anew."""
+        fit, values = self.solve(), self._values
 
-        n_threads = None if len(self.y) > 500 else 1
-        return np.stack(list(thread_imap(held_out, splits, n_threads)))
+        def scores(train: Int64Array, test: Int64Array) -> Float64Array:
+            return np.asarray(values[test] @ self._solve(train)[0].T)
+
+        n_threads = None if len(self.rows.y) > 500 else 1
+        splits = cv_splits(cv, self.rows)
+        return fit, measure_refits(measure, self.rows, splits, scores, n_threads)
 
     def objective(self, coef: Float64Array, lam: float) -> float:
         """``g(y - f) + lam |f|^2`` on all rows, without merging any."""
-        order = self.groups.rows(np.arange(self.groups.n_queries))
-        weight = None if self.sample_weight is None else self.sample_weight[order]
+        groups, weight = self.rows.groups, self.rows.sample_weight
+        order = groups.rows(np.arange(groups.n_queries))
         loss = pairwise_absolute(
-            self.groups.indptr, weight, epsilon=self.epsilon, query_weight=self.query_weight
+            groups.indptr,
+            None if weight is None else weight[order],
+            epsilon=self.epsilon,
+            query_weight=self.query_weight,
         )
-        scores = np.asarray(self.values @ coef)
-        norm = float(coef @ scores) if self.is_kernel else float(coef @ coef)
-        return loss.value((self.y - scores)[order]) + lam * norm
+        scores = np.asarray(self._values @ coef)
+        norm = float(coef @ scores) if self.design.is_kernel else float(coef @ coef)
+        return loss.value((self.rows.y - scores)[order]) + lam * norm
+
+    @cached_property
+    def _values(self) -> Matrix:
+        return self.design.training_values(self.rows.X)
 
     def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[SolveResult]]:
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        merged = merge_rows(self.X[rows], self.y[rows], self.groups.take(rows), weight)
+        X, y, weight = self.rows.X, self.rows.y, self.rows.sample_weight
+        part = None if weight is None else weight[rows]
+        merged = merge_rows(X[rows], y[rows], self.rows.groups.take(rows), part)
         kept = rows[merged.rows]
         loss = pairwise_absolute(
             merged.indptr, merged.weight, epsilon=self.epsilon, query_weight=self.query_weight
         )
-        if self.is_kernel:
-            gram = kernel_products(as_dense(self.values), merged.indptr, kept)
-            solved = self.solver.path(loss, self.y[kept], gram, self.lams)
-            coefs = np.zeros((len(self.lams), len(self.y)))
+        if self.design.is_kernel:
+            gram = kernel_products(as_dense(self._values), merged.indptr, kept)
+            solved = self.solver.path(loss, y[kept], gram, self.lams)
+            coefs = np.zeros((len(self.lams), len(y)))
             coefs[:, rows] = _stacked(solved)[:, merged.position] * merged.share
         else:
-            columns = column_products(self.values, merged.indptr, kept)
+            columns = column_products(self._values, merged.indptr, kept)
             products: Gram = columns
-            if len(kept) < self.values.shape[1]:
+            if len(kept) < self._values.shape[1]:
                 K = columns.X @ columns.X.T
                 K = as_dense(K)
                 products = kernel_products(K, merged.indptr)
-            solved = self.solver.path(loss, self.y[kept], products, self.lams)
+            solved = self.solver.path(loss, y[kept], products, self.lams)
             coefs = np.asarray(columns.X.T @ _stacked(solved).T).T
         return coefs, [replace(result, x=coef) for result, coef in zip(solved, coefs, strict=True)]
 

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
 
+from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_products import add_within
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import query_chunks, thread_imap
+from rankwise.runtime.threads import query_chunks
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
 from rankwise.solvers.newton.merged_rows import merge_rows
-from rankwise.solvers.newton.pairwise_absolute_path import SolvedPath
 from rankwise.solvers.newton.row_products import kernel_products
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreLoss, ScoreResult
-from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.tuning.folds import cv_splits
+from rankwise.tuning.held_out import measure_refits, measure_rows
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
@@ -52,10 +54,27 @@ class ScoreProblem(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreFit(SolvedPath):
-    """Solutions on all rows, and the loss that they minimise."""
+class ScoreFit:
+    """Solutions for every C on all training rows, and the loss that they minimise."""
 
+    design: Any
+    coefs: Float64Array
+    results: Sequence[ScoreResult]
     loss: Loss
+
+    def attributes(self, index: int) -> dict[str, Any]:
+        """Fitted attributes of the solution at one value of the grid."""
+        result = self.results[index]
+        return {
+            **self.design.attributes([self.coefs[index]]),
+            "objective_": result.objective,
+            "dual_gap_": result.stop_value,
+            "n_iter_": result.n_iter,
+        }
+
+    def path_coef(self) -> Float64Array:
+        """All solutions, as ``path_["coef"]`` holds them."""
+        return self.design.path_coef([self.coefs])
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,77 +83,80 @@ class ScorePath:
 
     Attributes
     ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
+    rows : FitData
         Rows as the user gave them: which of them are equal.
-    y : ndarray of shape (n_samples,)
-    groups : QueryGroups
-    sample_weight : ndarray of shape (n_samples,) or None
-    values : ndarray or CSR
-        Columns of every row, (n_samples, n_columns), or kernel values, (n_samples, n_samples).
-    is_kernel : bool
-    Cs : ndarray of shape (n_C,)
+    design : Design or KernelDesign
+        Columns of every row, or kernel values between the rows.
     problem : ScoreProblem
+        The loss and its solver.
+    Cs : ndarray of shape (n_C,)
     """
 
-    X: Matrix
-    y: Float64Array
-    groups: QueryGroups
-    sample_weight: Float64Array | None
-    values: Matrix
-    is_kernel: bool
-    Cs: Float64Array
+    rows: FitData
+    design: Any
     problem: ScoreProblem
+    Cs: Float64Array
 
-    def fit(self) -> ScoreFit:
+    def solve(self) -> ScoreFit:
         """Coefficients of the columns (or of the rows) for every C, from all rows."""
-        if not self.is_kernel:
-            check_squares(self.values, self.groups)
-        coefs, results, loss = self._solve(np.arange(len(self.y)))
-        return ScoreFit([coefs], None, None, results, loss)
+        if self.design.is_kernel:
+            self.design.check_convex(self.rows.groups)
+        else:
+            check_squares(self._values, self.rows.groups)
+        coefs, results, loss = self._solve(np.arange(len(self.rows.y)))
+        design = replace(self.design, K=None) if self.design.is_kernel else self.design
+        return ScoreFit(design, coefs, results, loss)
 
-    def split_scores(
-        self, measure: Measure, splits: Sequence[tuple[Int64Array, Int64Array]]
-    ) -> Float64Array:
-        """Mean of the measure on each split's test rows, shape (n_splits, n_C)."""
+    def validate(self, measure: Measure, rows: FitData) -> tuple[ScoreFit, Float64Array]:
+        """Solutions on all rows, measured on validation rows."""
+        fit = self.solve()
+        scores = self.design.scores(rows.X, self.design.read_out([fit.coefs]))
+        return fit, measure_rows(measure, rows, scores)
 
-        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
-            train, test = split
-            scores = np.asarray(self.values[test] @ self._solve(train)[0].T)
-            groups = self.groups.take(test)
-            return mean_defined(per_query(measure, self.y[test], scores, groups))
+    def cross_validate(self, measure: Measure, cv: Any) -> tuple[ScoreFit, Float64Array]:
+        """Solutions on all rows, measured by cross-validation, each split fitted anew."""
+        fit, values = self.solve(), self._values
 
-        n_threads = None if len(self.y) > 500 else 1
-        return np.stack(list(thread_imap(held_out, splits, n_threads)))
+        def scores(train: Int64Array, test: Int64Array) -> Float64Array:
+            return np.asarray(values[test] @ self._solve(train)[0].T)
+
+        n_threads = None if len(self.rows.y) > 500 else 1
+        splits = cv_splits(cv, self.rows)
+        return fit, measure_refits(measure, self.rows, splits, scores, n_threads)
+
+    @cached_property
+    def _values(self) -> Matrix:
+        return self.design.training_values(self.rows.X)
 
     def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[ScoreResult], Loss]:
-        taken = self._take(rows)
-        if self.is_kernel:
-            K = as_dense(self.values)
+        taken, is_kernel = self._take(rows), self.design.is_kernel
+        if is_kernel:
+            K = as_dense(self._values)
             values = kernel_factor(kernel_products(K, taken.indptr, taken.rows).K)
-        elif len(taken.rows) == len(self.y) and (np.diff(taken.rows) == 1).all():
-            values = self.values
+        elif len(taken.rows) == len(self.rows.y) and (np.diff(taken.rows) == 1).all():
+            values = self._values
         else:
-            values = self.values[taken.rows]
-        if not self.is_kernel:
+            values = self._values[taken.rows]
+        if not is_kernel:
             values = centre_far_columns(values, taken.indptr)
-        loss: Loss = self.problem.loss(values, taken.indptr, self.y[taken.rows], taken.weight)
+        loss: Loss = self.problem.loss(values, taken.indptr, self.rows.y[taken.rows], taken.weight)
         chunks = query_chunks(taken.indptr, CHUNK_ROWS)
         bounds = [(int(taken.indptr[a]), int(taken.indptr[b])) for a, b in chunks]
         linear = LinearRows(values, bounds, [loss.part(a, b) for a, b in chunks])
         results = self.problem.path(loss, linear, chunks, self.Cs)
-        if not self.is_kernel:
+        if not is_kernel:
             return np.stack([result.x for result in results]), results, loss
-        coefs = np.zeros((len(self.Cs), len(self.y)))
+        coefs = np.zeros((len(self.Cs), len(self.rows.y)))
         dual = np.stack([result.dual for result in results])
         coefs[:, rows] = dual[:, taken.position] * taken.share
         return coefs, results, loss
 
     def _take(self, rows: Int64Array) -> Taken:
-        groups = self.groups if len(rows) == len(self.y) else self.groups.take(rows)
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        size = self.X.nnz if is_sparse(self.X) else self.X.size
-        if size * (len(rows) / max(1, len(self.y))) <= LARGEST_MERGED or self.is_kernel:
-            merged = merge_rows(self.X[rows], self.y[rows], groups, weight)
+        groups = self.rows.groups if len(rows) == len(self.rows.y) else self.rows.groups.take(rows)
+        weight = None if self.rows.sample_weight is None else self.rows.sample_weight[rows]
+        size = self.rows.X.nnz if is_sparse(self.rows.X) else self.rows.X.size
+        if size * (len(rows) / max(1, len(self.rows.y))) <= LARGEST_MERGED or self.design.is_kernel:
+            merged = merge_rows(self.rows.X[rows], self.rows.y[rows], groups, weight)
             return Taken(
                 rows[merged.rows], merged.indptr, merged.weight, merged.position, merged.share
             )

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from sklearn.svm import SVR
 
+from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.groups import QueryGroups
 from rankwise.losses.pointwise_absolute import PointwiseAbsolute
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.finite import foreign_range
-from rankwise.runtime.threads import thread_imap
-from rankwise.solvers.least_squares.gram import Problem
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
-from rankwise.solvers.newton.pairwise_absolute_path import SolvedPath
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.newton.row_products import column_products
 from rankwise.solvers.result import SolveResult
-from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.tuning.folds import cv_splits
+from rankwise.tuning.held_out import measure_refits, measure_rows
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 # LIBSVM's own kernels, which it evaluates as it needs them, and what they are called there.
@@ -31,20 +30,52 @@ SLICE_ROWS = 512
 
 
 @dataclass(frozen=True, eq=False)
-class SupportVectorFit(SolvedPath):
-    """Solutions for every C.
+class SupportVectorFit:
+    """Solutions for every C on all training rows, or on some of them.
 
     Attributes
     ----------
-    coefs : list of one ndarray
+    path : SupportVectorPath
+    coefs : ndarray
         Weights of the columns, (n_C, n_features) (linear kernel), or of the rows, (n_C, n_samples).
+    results : sequence of SolveResult
     intercepts : ndarray of shape (n_C,)
     supports : list of n_C int64 arrays
         Rows whose weight is not zero, in an order that depends on their content alone.
     """
 
+    path: SupportVectorPath
+    coefs: Float64Array
+    results: Sequence[SolveResult]
     intercepts: Float64Array
     supports: Sequence[Int64Array]
+
+    def attributes(self, index: int) -> dict[str, Any]:
+        """Fitted attributes of the solution at one value of the grid."""
+        path, coef = self.path, self.coefs[index]
+        found = {
+            "kernel_": path.kernel,
+            "gamma_": path.kernel.gamma,
+            "epsilon_": path.epsilon,
+            "intercept_": float(self.intercepts[index]),
+            "n_iter_": self.results[index].n_iter,
+        }
+        if path.kernel.name == "linear":
+            return {**found, "coef_": coef}
+        if path.kernel.name != "precomputed":
+            support = self.supports[index]
+            rows = path.rows.X[support].astype(np.float64)
+            return {**found, "X_fit_": rows, "dual_coef_": coef[support]}
+        if path.rows.kept is None:
+            return {**found, "dual_coef_": coef}
+        # Rows without weight have columns all the same.
+        dual_coef = np.zeros(len(path.rows.kept))
+        dual_coef[path.rows.kept] = coef
+        return {**found, "dual_coef_": dual_coef}
+
+    def path_coef(self) -> Float64Array:
+        """All solutions, as ``path_["coef"]`` holds them."""
+        return self.coefs
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,57 +84,54 @@ class SupportVectorPath:
 
     Attributes
     ----------
-    problem : Problem
-        Rows, targets and weights; queries only say what is measured together.
+    rows : FitData
+        Queries only say what is measured together.
     kernel : Kernel
-    kept : ndarray of bool, or None
-        Rows passed to ``fit`` that have a weight; None: all. They are columns of what a
-        precomputed kernel gets.
     C : ndarray of shape (n_C,)
     epsilon, tol : float
     max_iter : int or None
     max_bytes : int
     """
 
-    problem: Problem
+    rows: FitData
     kernel: Kernel
-    kept: Any
     C: Float64Array
     epsilon: float
     tol: float
     max_iter: int | None
     max_bytes: int
 
-    def fit(self) -> SupportVectorFit:
+    def solve(self) -> SupportVectorFit:
         """Solutions for every C, from all rows."""
-        return self._solve(np.arange(len(self.problem.y)))
+        return self._solve(np.arange(len(self.rows.y)))
 
-    def split_scores(
-        self, measure: Measure, splits: Sequence[tuple[Int64Array, Int64Array]]
-    ) -> Float64Array:
-        """Mean of the measure on each split's test rows, shape (n_splits, n_C)."""
-        problem = self.problem
+    def validate(self, measure: Measure, rows: FitData) -> tuple[SupportVectorFit, Float64Array]:
+        """Solutions on all rows, measured on validation rows."""
+        fit = self.solve()
+        return fit, measure_rows(measure, rows, self.scores(rows.X, fit))
 
-        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
-            train, test = split
-            scores = self.scores(problem.X[test], self._solve(train))
-            groups = problem.groups.take(test)
-            return mean_defined(per_query(measure, problem.y[test], scores, groups))
+    def cross_validate(self, measure: Measure, cv: Any) -> tuple[SupportVectorFit, Float64Array]:
+        """Solutions on all rows, measured by cross-validation, each split fitted anew."""
 
-        n_threads = None if len(problem.y) > 500 else 1
-        return np.stack(list(thread_imap(held_out, splits, n_threads)))
+        def scores(train: Int64Array, test: Int64Array) -> Float64Array:
+            return self.scores(self.rows.X[test], self._solve(train))
+
+        fit, splits = self.solve(), cv_splits(cv, self.rows)
+        n_threads = None if len(self.rows.y) > 500 else 1
+        return fit, measure_refits(measure, self.rows, splits, scores, n_threads)
 
     def scores(self, X: Matrix, fit: SupportVectorFit) -> Float64Array:
         """Scores of new rows under every solution, shape (n_rows, n_C)."""
-        coefs = fit.coefs[0]
+        coefs = fit.coefs
         if self.kernel.name == "linear":
             return np.asarray(X @ coefs.T) + fit.intercepts
         X = X.astype(np.float64, copy=False)
         if self.kernel.name == "precomputed":
-            columns = X if self.kept is None else X[:, self.kept]
+            kept = self.rows.kept
+            columns = X if kept is None else X[:, kept]
             return np.asarray(columns @ coefs.T) + fit.intercepts
         used = np.flatnonzero(coefs.any(axis=0))
-        rows = self.problem.X[used].astype(np.float64, copy=False)
+        rows = self.rows.X[used].astype(np.float64, copy=False)
         size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
         parts = [
             np.asarray(self.kernel(X[lo : lo + size], rows)) @ coefs[:, used].T
@@ -112,9 +140,9 @@ class SupportVectorPath:
         return np.concatenate(parts) + fit.intercepts
 
     def _solve(self, rows: Int64Array) -> SupportVectorFit:
-        problem = self.problem
-        weight = None if problem.sample_weight is None else problem.sample_weight[rows]
-        X, y = problem.X[rows], problem.y[rows]
+        weight = self.rows.sample_weight
+        weight = None if weight is None else weight[rows]
+        X, y = self.rows.X[rows], self.rows.y[rows]
         merged = merge_rows(X, y, QueryGroups.single(len(rows)), weight)
         if self.kernel.name == "linear" and len(merged.rows) >= X.shape[1]:
             return self._on_columns(X, y, merged)
@@ -124,7 +152,7 @@ class SupportVectorPath:
                 self._machine(float(C)).fit(given, y[merged.rows], sample_weight=merged.weight)
                 for C in self.C
             ]
-        n_coefs = X.shape[1] if self.kernel.name == "linear" else len(problem.y)
+        n_coefs = X.shape[1] if self.kernel.name == "linear" else len(self.rows.y)
         coefs, supports = np.zeros((len(machines), n_coefs)), []
         for coef, machine in zip(coefs, machines, strict=True):
             support, dual = np.asarray(machine.support_), _dense(machine.dual_coef_).ravel()
@@ -142,7 +170,7 @@ class SupportVectorPath:
             for coef, machine in zip(coefs, machines, strict=True)
         ]
         intercepts = np.array([float(machine.intercept_[0]) for machine in machines])
-        return SupportVectorFit([coefs], None, None, results, intercepts, supports)
+        return SupportVectorFit(self, coefs, results, intercepts, supports)
 
     def _on_columns(self, X: Matrix, y: Float64Array, merged: MergedRows) -> SupportVectorFit:
         """The linear kernel on the columns of X."""
@@ -154,12 +182,13 @@ class SupportVectorPath:
         coefs = np.stack([np.asarray(columns.X.T @ result.x) for result in results])
         scores = np.asarray(X @ coefs.T)[merged.rows]
         intercepts = np.array([loss.intercept(y - column) for column in scores.T])
-        return SupportVectorFit([coefs], None, None, results, intercepts, [])
+        return SupportVectorFit(self, coefs, results, intercepts, [])
 
     def _given(self, X: Matrix, columns: Int64Array) -> Any:
         """What LIBSVM gets: rows, or the kernel between them."""
         if self.kernel.name == "precomputed":
-            K = X[:, columns if self.kept is None else np.flatnonzero(self.kept)[columns]]
+            kept = self.rows.kept
+            K = X[:, columns if kept is None else np.flatnonzero(kept)[columns]]
             check_symmetric(K, "precomputed")
             return K
         return self._filled(X) if self.kernel.name in BUILT_IN else self._matrix(X)

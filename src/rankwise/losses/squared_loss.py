@@ -1,0 +1,44 @@
+"""Squared loss of the grades, or of their differences over the pairs of each query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rankwise.checks.rows import FitData
+from rankwise.losses.problem import Problem
+
+
+@dataclass(frozen=True)
+class SquaredLoss:
+    """``sum_i w_i (y_i - f_i)^2``, or the sum over pairs ``((y_i - y_j) - (f_i - f_j))^2``.
+
+    Attributes
+    ----------
+    graph : {"all", "distinct", "pointwise"}
+        All pairs of a query, those of different grades, or no pairs but the grades themselves.
+    query_weight : {"pair", "document", "query"}
+        What counts the same.
+    intercept : bool
+        Whether a pointwise loss has an unpenalised intercept.
+    """
+
+    graph: str
+    query_weight: str = "pair"
+    intercept: bool = False
+
+    @property
+    def takes_shift(self) -> bool:
+        """Whether a constant on the scores of a query, or of all rows, changes nothing."""
+        return self.graph != "pointwise" or self.intercept
+
+    def on(self, rows: FitData) -> Problem:
+        """The loss on checked rows."""
+        return Problem(
+            rows.X,
+            rows.y,
+            rows.groups,
+            rows.sample_weight,
+            self.graph,
+            self.query_weight,
+            self.intercept,
+        )

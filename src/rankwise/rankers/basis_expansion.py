@@ -1,0 +1,227 @@
+"""Rankers whose score is an expansion ``f(x) = sum_j w_j phi_j(x) + b`` in basis functions.
+
+The basis is the columns of X, random hidden nodes, Nystroem features, or kernels at training rows.
+The fitted attributes say which, see ``FORMS``; a design (:mod:`rankwise.solvers.least_squares`)
+makes them from the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, overload
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.base import Ranker
+from rankwise.checks.rows import check_rows
+from rankwise.features.kernel import SLICE_ROWS, Kernel
+from rankwise.features.nystroem_map import NystroemMap
+from rankwise.features.random_nodes import NodeMap
+from rankwise.groups import QueryGroups
+from rankwise.rankers.stream_scores import predict_chunks, score_stream
+from rankwise.runtime.threads import thread_imap
+from rankwise.solvers.least_squares.design import NodeDesign
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS
+from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import (
+    Number,
+    Optional,
+    Part,
+    Plain,
+    Rows,
+    Rule,
+    Sometimes,
+    floats,
+    require,
+    require_attributes,
+)
+from rankwise.tuning.penalty_search import Choice, PenaltySearch
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
+
+LINEAR_STRUCTURE: dict[str, Rule] = {"coef_": floats("n_features_in_"), "intercept_": Number()}
+
+
+class BasisExpansionRanker(Ranker):
+    """A ranker whose scores are sums of weighted basis functions."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "coef_": Sometimes(floats("n_coefficients")),
+        "intercept_": Sometimes(Number()),
+        "hidden_weights_": Sometimes(floats("n_draws", "n_features_in_", "n_nodes")),
+        "hidden_biases_": Sometimes(floats("n_draws", "n_nodes")),
+        "output_weights_": Sometimes(floats("n_outputs")),
+        "nystroem_": Sometimes(Part((NystroemMap,))),
+        "kernel_": Sometimes(Part((Kernel,))),
+        "gamma_": Sometimes(Optional(Number(low=0))),
+        "dual_coef_": Sometimes(floats("n_support")),
+        "X_fit_": Sometimes(Rows("n_support", "n_features_in_")),
+        "C_": Sometimes(Number(low=0, finite=False)),
+        "alpha_": Sometimes(Number(low=0, finite=False)),
+        "lam_": Sometimes(Number(low=0, finite=False)),
+        "n_iter_": Sometimes(Number("i", low=0)),
+        "path_": Sometimes(Plain()),
+        "cv_results_": Sometimes(Plain()),
+    }
+
+    n_features_in_: int
+    coef_: Float64Array
+    intercept_: float
+    hidden_weights_: Float64Array
+    hidden_biases_: Float64Array
+    output_weights_: Float64Array
+    nystroem_: NystroemMap
+    kernel_: Kernel
+    gamma_: float | None
+    dual_coef_: Float64Array
+    X_fit_: Matrix
+    path_: dict[str, Float64Array]
+    cv_results_: dict[str, Float64Array]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
+        return tags
+
+    @overload
+    def predict(self, X: FrameLike) -> Float64Array: ...
+
+    @overload
+    def predict(self, X: RowStream) -> Iterator[Float64Array]: ...
+
+    def predict(self, X: FrameLike | RowStream) -> Any:
+        """Score of every row; a higher score ranks higher within its query.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            For a stream: an iterator of such arrays, one for each chunk.
+        """
+        check_is_fitted(self)
+        if isinstance(X, RowStream):
+            return predict_chunks(self, X)
+        rows = check_rows(self, X)
+        # A kernel of the user's sees all rows at once.
+        is_users = callable(getattr(self, "kernel", None))
+        size = rows.shape[0] if is_users else CHUNK_ROWS
+        starts = range(0, rows.shape[0], size)
+        n_threads = None if len(starts) > 1 else 1
+        parts = list(thread_imap(lambda lo: self._scores(rows[lo : lo + size]), starts, n_threads))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def score(
+        self,
+        X: FrameLike | RowStream,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+    ) -> float:
+        """Mean of the measure named in ``score_name_``; larger is better, always finite.
+
+        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank),
+        queries without relevant rows skipped, ties in input order. Real-valued or negative
+        targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
+        weight is the mean weight of its rows. A stream has the labels, queries and weights in it.
+        """
+        if isinstance(X, RowStream):
+            return score_stream(self, X)
+        return super().score(X, y, sample_weight, qid=qid)
+
+    def _scores(self, X: Matrix) -> Float64Array:
+        return next(scores for name, scores in FORMS.items() if hasattr(self, name))(self, X)
+
+    def _check_structure(self) -> None:
+        if hasattr(self, "coef_"):
+            n = self._n_coefficients()
+            require(len(self.coef_) == n, "coef_", f"have {n} entries", len(self.coef_))
+        elif hasattr(self, "hidden_weights_"):
+            require_attributes(self, "hidden_biases_", "output_weights_")
+            require(len(self.output_weights_), "output_weights_", "have a draw", "none")
+        elif hasattr(self, "nystroem_"):
+            require_attributes(self, "output_weights_", "intercept_")
+        else:
+            require_attributes(self, "dual_coef_", "kernel_", "intercept_")
+            name = self.kernel_.name
+            require((name == "precomputed") != hasattr(self, "X_fit_"), "X_fit_",
+                    "be there but for a precomputed kernel", name)  # fmt: skip
+            if name == "precomputed":
+                n = self.n_features_in_
+                require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
+                        len(self.dual_coef_))  # fmt: skip
+
+    def _n_coefficients(self) -> int:
+        """Number of entries of ``coef_``."""
+        return self.n_features_in_
+
+
+def publish(
+    ranker: BasisExpansionRanker, search: PenaltySearch, choice: Choice[Any], power: int = 0
+) -> None:
+    """Set the fitted attributes of the chosen solution, its path and the search's results.
+
+    The targets that the solutions are of were divided by ``2^power``.
+    """
+    for name in OF_FORMS:
+        vars(ranker).pop(name, None)
+    name, fit = search.penalty.name, choice.fit
+    found, coef = fit.attributes(choice.index), fit.path_coef()
+    if power:
+        coef = np.ldexp(coef, power)
+        for linear in LINEAR_IN_Y & found.keys():
+            value = np.ldexp(found[linear], power)
+            found[linear] = value if np.ndim(value) else float(value)
+    setattr(ranker, f"{name}_", choice.value)
+    vars(ranker).update(found)
+    ranker.path_ = {name: search.penalties.values, "coef": coef}
+    if choice.results is not None:
+        ranker.cv_results_ = choice.results
+
+
+# Scores by the basis ------------------------------------------------------------------------------
+
+
+def _column_scores(ranker: Any, X: Matrix) -> Float64Array:
+    return np.asarray(X @ ranker.coef_, dtype=np.float64) + ranker.intercept_
+
+
+def _node_scores(ranker: Any, X: Matrix) -> Float64Array:
+    draws = zip(ranker.hidden_weights_, ranker.hidden_biases_, strict=True)
+    design = NodeDesign([NodeMap(*draw, ranker.activation).astype(X.dtype) for draw in draws])
+    read_out = design.read_out([coef[None, :] for coef in ranker.output_weights_])
+    return design.scores(X, read_out)[:, 0]
+
+
+def _landmark_scores(ranker: Any, X: Matrix) -> Float64Array:
+    weights = ranker.output_weights_[:, None]
+    return ranker.nystroem_.scores(X, weights)[:, 0] + ranker.intercept_
+
+
+def _kernel_scores(ranker: Any, X: Matrix) -> Float64Array:
+    X = X.astype(np.float64, copy=False)
+    if not hasattr(ranker, "X_fit_"):  # a precomputed kernel
+        return np.asarray(X @ ranker.dual_coef_) + ranker.intercept_
+    size = SLICE_ROWS if ranker.kernel_.function is None else max(1, X.shape[0])
+    parts = [
+        np.asarray(ranker.kernel_(X[lo : lo + size], ranker.X_fit_)) @ ranker.dual_coef_
+        for lo in range(0, X.shape[0], size)
+    ]
+    return np.concatenate(parts) + ranker.intercept_
+
+
+# The fitted attribute that tells a basis, and the scores of rows in it.
+FORMS: dict[str, Callable[[Any, Matrix], Float64Array]] = {
+    "coef_": _column_scores,
+    "hidden_weights_": _node_scores,
+    "nystroem_": _landmark_scores,
+    "dual_coef_": _kernel_scores,
+}
+# All fitted attributes of the bases.
+OF_FORMS = (
+    *FORMS, "intercept_", "hidden_biases_", "output_weights_", "X_fit_", "kernel_", "gamma_",
+)  # fmt: skip
+LINEAR_IN_Y = {"coef_", "intercept_", "dual_coef_", "output_weights_"}

@@ -1,0 +1,130 @@
+"""The feature map of an extreme learning machine: random hidden nodes, or a kernel in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rankwise.checks.dominant_columns import ColumnLimit, node_limit
+from rankwise.checks.rows import FitData
+from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm
+from rankwise.rankers.kernel.kernel_features import (
+    KERNEL_CONSTRAINTS,
+    KernelFeatures,
+    kernel_path,
+)
+from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign, ShiftedColumns
+from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import Rule, Sometimes, floats
+from rankwise.typing import Float64Array
+
+ELM_CONSTRAINTS: dict[str, Any] = {
+    **KERNEL_CONSTRAINTS,
+    "n_nodes": [Interval(Integral, 1, None, closed="left")],
+    "activation": [StrOptions(set(ACTIVATIONS))],
+    "kernel": [*KERNEL_CONSTRAINTS["kernel"], None],
+    "C": C_OF_SUM.constraint,
+    "n_draws": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+}
+ELM_STRUCTURE: dict[str, Rule] = {"output_weights_": Sometimes(floats("n_draws", "n_nodes"))}
+
+
+@dataclass(frozen=True, eq=False)
+class RandomNodes:
+    """Hidden nodes, before the rows are known; linear ones in the space that they span.
+
+    Attributes
+    ----------
+    n_nodes, activation, n_draws, random_state
+        Of the ranker.
+    gamma, kernel_params
+        Of a kernel: they must be None.
+    """
+
+    n_nodes: int
+    activation: str
+    n_draws: int
+    random_state: Any
+    gamma: Any = None
+    kernel_params: Mapping[str, Any] | None = None
+
+    @property
+    def searched(self) -> Sequence[Any]:
+        """Nothing."""
+        return ()
+
+    @property
+    def adds_batches(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def column_limit(self) -> ColumnLimit | None:
+        """That of the activation."""
+        return node_limit(self.activation)
+
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Design]]:
+        """The one design.
+
+        Raises
+        ------
+        ValueError
+            Where parameters of a kernel are given.
+        """
+        if self.gamma is not None or self.kernel_params:
+            raise ValueError(
+                "gamma and kernel_params belong to a kernel, got kernel=None, "
+                f"gamma={self.gamma!r} and kernel_params={self.kernel_params!r}. Name a kernel, or "
+                "drop them."
+            )
+        d = rows.X.shape[1]
+        random_state = check_random_state(self.random_state)
+        maps = [
+            draw_nodes(d, self.n_nodes, self.activation, random_state) for _ in range(self.n_draws)
+        ]
+        if self.activation == "linear" and d + 1 < self.n_nodes:
+            columns = ShiftedColumns(np.zeros(d), ones=True)
+            yield {}, LinearDesign(columns, [collapsed_basis(nodes) for nodes in maps])
+        else:
+            yield {}, NodeDesign([nodes.astype(rows.X.dtype) for nodes in maps])
+
+    def check_stream(self, name: str, rows: RowStream) -> None:
+        """Every stream will do."""
+
+    def sample(self, rows: FitData) -> FitData:
+        """The first rows: nodes depend on their number of columns."""
+        return rows
+
+
+def elm(ranker: Any, loss: SquaredLoss) -> ClosedForm:
+    """An extreme learning machine: nodes or a kernel x this loss x the path that takes both."""
+    if ranker.kernel is not None:
+        features = KernelFeatures.of(ranker, takes_shift=loss.takes_shift)
+        return ClosedForm(features, loss, partial(kernel_path, max_bytes=ranker.max_bytes))
+    nodes = RandomNodes(
+        ranker.n_nodes,
+        ranker.activation,
+        ranker.n_draws,
+        ranker.random_state,
+        ranker.gamma,
+        ranker.kernel_params,
+    )
+    return ClosedForm(nodes, loss)
+
+
+def collapsed_basis(nodes: NodeMap) -> Float64Array:
+    """Basis ``B`` of at most d + 1 columns with ``B B' = A A'`` for linear nodes ``[X 1] A``."""
+    A = np.vstack([nodes.weights, nodes.biases]).astype(np.float64)
+    values, vectors = np.linalg.eigh(A @ A.T)
+    kept = values > 1e-14 * values[-1]
+    return vectors[:, kept] * np.sqrt(values[kept])

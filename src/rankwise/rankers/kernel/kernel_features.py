@@ -1,0 +1,243 @@
+"""The feature map of a kernel: the columns of X, landmarks, or training rows.
+
+A linear kernel is solved on the columns of X, any other one on an N x N matrix, or on the columns
+of a Nystroem map: three designs of one problem.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from rankwise.checks.column_ranges import far_means
+from rankwise.checks.dominant_columns import SQUARES, ColumnLimit, kernel_limit
+from rankwise.checks.row_hash import LeastRows
+from rankwise.checks.rows import FitData
+from rankwise.features.kernel import Kernel, check_symmetric
+from rankwise.features.kernel_columns import KernelColumns
+from rankwise.features.kernels import (
+    KERNELS,
+    MEDIAN_ROWS,
+    gamma_candidates,
+    resolve_kernel_of_fit,
+)
+from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
+from rankwise.features.nystroem_map import NystroemMap, nystroem_map
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.closed_form import SELECTION_CONSTRAINTS
+from rankwise.solvers.least_squares.design import (
+    Design,
+    LandmarkDesign,
+    LinearDesign,
+    ShiftedColumns,
+)
+from rankwise.solvers.least_squares.expansion import (
+    LEAVE_OUT_MATRICES,
+    MATRICES,
+    ExpansionPath,
+    Penalise,
+)
+from rankwise.solvers.least_squares.gram import CHUNK_ROWS
+from rankwise.solvers.least_squares.kernel_design import KernelColumnsDesign, KernelDesign
+from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
+from rankwise.streams.checked_stream import StreamData
+from rankwise.streams.row_stream import RowStream
+from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.penalty_search import Path, is_searched
+
+# 8 GiB: about 13,000 rows.
+DEFAULT_MAX_BYTES = 2**33
+KERNEL_CONSTRAINTS: dict[str, Any] = {
+    "kernel": [StrOptions(set(KERNELS)), callable],
+    "gamma": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"grid"}), None],
+    "kernel_params": [dict, None],
+    "max_bytes": [Interval(Integral, 1, None, closed="left")],
+    **SELECTION_CONSTRAINTS,
+}
+APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
+    **KERNEL_CONSTRAINTS,
+    "approximation": [StrOptions({"nystroem"}), None],
+    "n_landmarks": [Interval(Integral, 1, None, closed="left")],
+    "random_state": ["random_state"],
+}
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFeatures:
+    """A kernel, before the rows are known.
+
+    Attributes
+    ----------
+    kernel, gamma, kernel_params, max_bytes, approximation, n_landmarks, random_state
+        Of the ranker.
+    takes_shift, intercept : bool
+        Whether a constant on the scores changes nothing, and whether it is a parameter.
+    penalise : {"norm", "coefficients"}
+        Where coefficients are penalised a linear kernel is an expansion over the rows too.
+    leaves_out : bool
+        Whether rows are left out exactly, which takes more memory.
+    smaller : str
+        How to do with less memory.
+    """
+
+    kernel: Any
+    gamma: Any
+    kernel_params: Mapping[str, Any] | None
+    max_bytes: int
+    takes_shift: bool = True
+    intercept: bool = False
+    approximation: str | None = None
+    n_landmarks: int = 0
+    random_state: Any = None
+    penalise: Penalise = "norm"
+    leaves_out: bool = False
+    smaller: str = ""
+
+    @classmethod
+    def of(cls, ranker: Any, **options: Any) -> KernelFeatures:
+        """Of the parameters of a ranker."""
+        names = ("approximation", "n_landmarks", "random_state")
+        given = {name: getattr(ranker, name) for name in names if hasattr(ranker, name)}
+        if "approximation" in given:
+            given["smaller"] = ', or use approximation="nystroem"'
+        value = getattr(ranker, ranker._penalty.name)
+        given["leaves_out"] = isinstance(value, str) and value in ("loqo", "lpo")
+        given |= options
+        return cls(ranker.kernel, ranker.gamma, ranker.kernel_params, ranker.max_bytes, **given)
+
+    @property
+    def searched(self) -> Sequence[Any]:
+        """The width."""
+        return (self.gamma,)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the columns of X are the features."""
+        return self.kernel == "linear" and self.penalise == "norm"
+
+    @property
+    def adds_batches(self) -> bool:
+        """Only on the columns of X."""
+        return self.is_linear
+
+    @property
+    def column_limit(self) -> ColumnLimit | None:
+        """That of squares, or of the kernel."""
+        return SQUARES if self.is_linear else kernel_limit(self.kernel)
+
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Any]]:
+        """One design for each width; its matrix is not held here."""
+        for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
+            yield {"gamma": gamma} if is_searched(self.gamma) else {}, self._design(rows, gamma)
+
+    def check_stream(self, name: str, rows: RowStream) -> None:
+        """Raise where a model would grow with the stream, or landmarks need it twice."""
+        keeps_rows = not self.is_linear and self.approximation != "nystroem"
+        if keeps_rows or self.kernel == "precomputed":
+            raise ValueError(
+                f"A stream needs a model that does not grow with the rows; {name} "
+                f'with kernel={self.kernel!r} keeps them. Use RankRLS(kernel="linear"), '
+                'RankRLS(approximation="nystroem"), or random nodes (PairwiseELM).'
+            )
+        if self._has_landmarks and not rows.reiterable:
+            raise ValueError(
+                "landmarks are drawn from all rows before these are summed, and an iterator can be "
+                "read once. Pass a callable that returns a new iterator each time: "
+                "stream(make_chunks)."
+            )
+
+    def sample(self, rows: FitData) -> FitData:
+        """Rows of the whole stream, from which widths and landmarks are drawn."""
+        if not isinstance(rows, StreamData) or not self._has_landmarks:
+            return rows
+        salt = salt_of(copy.deepcopy(self.random_state))
+        draws = [LeastRows(MEDIAN_ROWS), LeastRows(n_candidates(self.n_landmarks, "uniform"), salt)]
+        return replace(rows, X=rows.checked.sample(draws))
+
+    def resolve(self, rows: FitData, gamma: float | None) -> Kernel:
+        """The kernel with its width."""
+        return resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
+
+    def landmarks(self, rows: FitData, kernel: Kernel) -> NystroemMap:
+        """The Nystroem map of rows drawn at random."""
+        drawn = draw_landmarks(
+            rows.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
+        )
+        return nystroem_map(kernel, rows.X[drawn], rows.X.dtype)
+
+    @property
+    def _has_landmarks(self) -> bool:
+        return self.approximation == "nystroem" and self.kernel != "linear"
+
+    def _design(self, rows: FitData, gamma: float | None) -> Design | KernelDesign:
+        kernel = self.resolve(rows, gamma)
+        if self.is_linear:
+            shift = np.zeros(rows.X.shape[1])
+            if self.intercept and rows.X.shape[0] >= rows.X.shape[1]:
+                shift = far_means(rows.X[:CHUNK_ROWS])
+            return LinearDesign(ShiftedColumns(shift, ones=False))
+        if self._has_landmarks:
+            return LandmarkDesign([self.landmarks(rows, kernel)])
+        if self.approximation == "landmarks":
+            return self._kernel_columns(rows, kernel)
+        if self.approximation == "pcg":
+            return KernelDesign(kernel, rows.X.astype(np.float64, copy=False), None)
+        return self._expansion(rows, kernel)
+
+    def _kernel_columns(self, rows: FitData, kernel: Kernel) -> KernelColumnsDesign:
+        if kernel.name == "precomputed":
+            raise ValueError(
+                'approximation="landmarks" needs a kernel of rows, got kernel="precomputed", whose '
+                "values are all there. Drop it."
+            )
+        drawn = draw_landmarks(
+            rows.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
+        )
+        return KernelColumnsDesign([KernelColumns(kernel, rows.X[drawn], rows.X.dtype)])
+
+    def _expansion(self, rows: FitData, kernel: Kernel) -> KernelDesign:
+        n = rows.X.shape[0]
+        leaves_out = self.leaves_out and self.penalise == "norm"
+        matrices = LEAVE_OUT_MATRICES if leaves_out else MATRICES
+        needed = 8 * n * n * matrices
+        if needed > self.max_bytes:
+            raise ValueError(
+                f"max_bytes={self.max_bytes} is less than the {needed} bytes that an exact kernel "
+                f"model of n_samples={n} rows takes ({matrices} matrices of n_samples x n_samples "
+                f"float64). Raise max_bytes{self.smaller or ', or fit fewer rows'}."
+            )
+        X = rows.X.astype(np.float64, copy=False)
+        kept = rows.kept if kernel.name == "precomputed" else None
+        X = X if kept is None else X[:, kept]
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = np.asarray(kernel(X, X), dtype=np.float64)
+            total = K.sum()
+        if not np.isfinite(total):
+            raise ValueError(
+                f"kernel must be finite between training rows, got kernel={self.kernel!r} with "
+                f"values that overflow (gamma={kernel.gamma}, kernel_params={self.kernel_params}). "
+                "Scale X, or change them."
+            )
+        given = kernel.name in ("callable", "precomputed")  # the named ones are symmetric
+        if given and self.penalise == "norm":
+            check_symmetric(K, self.kernel)
+        definite = kernel.definite == "positive" or (
+            kernel.definite == "conditional" and self.takes_shift
+        )
+        return KernelDesign(kernel, X, K, definite, kept)
+
+
+def kernel_path(
+    rows: FitData, design: Any, loss: SquaredLoss, penalties: Penalties, **options: Any
+) -> Path[PathFit]:
+    """The path of a squared loss on columns, or on an expansion over the rows."""
+    if isinstance(design, KernelDesign):
+        return ExpansionPath(rows, design, loss, penalties, **options)
+    return LeastSquaresPath(rows, design, loss, penalties)

@@ -1,0 +1,62 @@
+"""A kernel x a squared loss x one factorisation: the fit of five rankers."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, Self
+
+from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.losses.squared_loss import SquaredLoss
+from rankwise.rankers.closed_form import ClosedForm, fit_closed_form
+from rankwise.rankers.kernel.kernel_features import KernelFeatures, kernel_path
+from rankwise.runtime.finite import FiniteResults
+from rankwise.streams.row_stream import RowStream
+from rankwise.typing import ArrayLike, FrameLike
+
+
+def kernel_least_squares(ranker: Any, loss: SquaredLoss, **options: Any) -> ClosedForm:
+    """The closed form of a kernel ranker with this loss; options of :class:`KernelFeatures`."""
+    shift = {"takes_shift": loss.takes_shift, "intercept": loss.intercept}
+    features = KernelFeatures.of(ranker, **shift, **options)
+    return ClosedForm(features, loss, partial(kernel_path, max_bytes=ranker.max_bytes))
+
+
+class FitKernel(FiniteResults):
+    """Fits the closed form of a kernel ranker."""
+
+    _closed_form: Any
+
+    def fit(
+        self,
+        X: FrameLike | RowStream,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | None = None,
+    ) -> Self:
+        """Fit the path and choose from it.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features), or RowStream
+            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
+            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+        y : array-like of shape (n_samples,); None for a stream
+            Grades or real-valued targets, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+        X_val, y_val, qid_val : optional
+            Validation data for the search over a list or "val"; not used with a number, "cv",
+            "loqo" and "lpo".
+        """
+        rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
+        fit_closed_form(self, self._closed_form(), *rows, validation)
+        return self
+
+    def _column_limit(self) -> ColumnLimit | None:
+        return self._closed_form().features.column_limit

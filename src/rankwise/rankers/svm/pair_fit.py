@@ -1,0 +1,80 @@
+"""The fit of rankers with a loss of scores: feature map x loss over pairs x Newton steps.
+
+Minimises ``|f|^2 / 2 + C L(f)`` for a loss L over pairs of distinct grades.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise.checks.rows import check_fit, check_validation
+from rankwise.rankers.basis_expansion import publish
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.newton.score_path import ScoreFit, ScorePath, ScoreProblem
+from rankwise.streams.row_stream import RowStream
+from rankwise.structure.rules import Number, Rule
+from rankwise.tuning.penalty_search import Penalty, PenaltySearch
+from rankwise.typing import ArrayLike, FrameLike
+
+# 10^-5, 10^-4.5, ..., 10^2.
+C_OF_PAIRS = Penalty("C", "C", 10.0 ** np.arange(-5, 2.5, 0.5))
+# What an iterative solver says of its solution.
+SOLVER_STRUCTURE: dict[str, Rule] = {
+    "n_iter_": Number("i", low=0),
+    "objective_": Number(finite=False),
+    "dual_gap_": Number(finite=False),
+}
+
+
+def fit_pairs(
+    ranker: Any,
+    features: Any,
+    problem: ScoreProblem,
+    X: FrameLike,
+    y: ArrayLike | None,
+    qid: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
+) -> ScoreFit:
+    """Fit the path, choose from it, and set the fitted attributes."""
+    rows = check_fit(ranker, X, y, qid, sample_weight)
+    held_out = check_validation(ranker, rows, *validation)
+    ranker._set_score_name(rows.y)
+    search = PenaltySearch.of(
+        ranker._penalty,
+        ranker.C,
+        measure=ranker.measure,
+        cv=ranker.cv,
+        validation=held_out,
+        beside=features.searched,
+    )
+    search.check_measure(rows)
+    with single_threaded_blas():
+        choice = search.choose(
+            (parameters, ScorePath(rows, design, problem, search.penalties.values))
+            for parameters, design in features.designs(rows)
+        )
+    publish(ranker, search, choice)
+    result = choice.fit.results[choice.index]
+    if not result.converged:
+        warnings.warn(
+            f"{type(ranker).__name__} stopped after {result.n_iter} steps at C={choice.value:g} "
+            f"with a duality gap of {result.stop_value:.2g} of the objective, above "
+            f"tol={ranker.tol:g}. Raise max_iter or tol, or scale the columns of X.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    return choice.fit
+
+
+def refuse_stream(ranker: Any, X: Any, losses: str) -> None:
+    """Raise where X is a stream: the losses have no statistics that add up."""
+    if isinstance(X, RowStream):
+        raise ValueError(
+            f"{type(ranker).__name__} needs all rows in memory, got a stream: {losses} have no "
+            "statistics that add up. Pass arrays, or use RankRLS."
+        )

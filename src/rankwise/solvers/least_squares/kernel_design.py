@@ -1,0 +1,120 @@
+"""Kernel expansions over training rows: what their solutions weigh."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankwise.features.kernel import SLICE_ROWS, Kernel
+from rankwise.features.kernel_columns import KernelColumns
+from rankwise.groups import QueryGroups
+from rankwise.solvers.least_squares.design import Coefs, MapDesign
+from rankwise.solvers.newton.row_products import is_semidefinite, kernel_products
+from rankwise.typing import Float64Array, Matrix
+
+
+@dataclass(frozen=True, eq=False)
+class KernelDesign:
+    """Kernels at the training rows as basis functions.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    X : ndarray or CSR of shape (N, n_features)
+        Training rows in float64 (of a precomputed kernel: the values between them).
+    K : ndarray of shape (N, N), or None
+        The kernel between them; None: it is not held, or no more.
+    definite : bool
+        Whether the kernel is known to be (conditionally) positive semidefinite.
+    kept : ndarray of bool, or None
+        Rows passed to ``fit`` that have a weight; None: all. They are columns of what a
+        precomputed kernel gets.
+    """
+
+    is_kernel: ClassVar[bool] = True
+    kernel: Kernel
+    X: Matrix
+    K: Float64Array | None
+    definite: bool = True
+    kept: Any = None
+
+    @property
+    def given(self) -> Any:
+        """The kernel as the user named it."""
+        return self.kernel.name if self.kernel.function is None else self.kernel.function
+
+    def read_out(self, coefs: Coefs) -> Float64Array:
+        """Coefficients in the form that :meth:`scores` takes."""
+        return coefs[0]
+
+    def scores(self, X: Matrix, coefs: Float64Array) -> Float64Array:
+        """``K(X, X_fit) @ coefs.T``, shape (n_rows, n_C); slices of X unless K is the user's."""
+        size = SLICE_ROWS if self.kernel.function is None else max(1, X.shape[0])
+        parts = [self._values(X[lo : lo + size]) @ coefs.T for lo in range(0, X.shape[0], size)]
+        return np.concatenate(parts)
+
+    def training_values(self, X: Matrix) -> Float64Array:
+        """The kernel between the training rows."""
+        assert self.K is not None
+        return self.K
+
+    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+        """Fitted attributes of the model with these coefficients."""
+        found = {
+            "kernel_": self.kernel,
+            "gamma_": self.kernel.gamma,
+            "dual_coef_": coefs[0],
+            "intercept_": 0.0,
+        }
+        if self.kernel.name != "precomputed":
+            found["X_fit_"] = self.X
+        elif self.kept is not None:  # rows without weight have columns all the same
+            found["dual_coef_"] = np.zeros(len(self.kept))
+            found["dual_coef_"][self.kept] = coefs[0]
+        return found
+
+    def path_coef(self, coefs: Coefs) -> Float64Array:
+        """Solutions as ``path_["coef"]`` holds them."""
+        return coefs[0]
+
+    def check_convex(self, groups: QueryGroups) -> None:
+        """Raise where a loss of score differences within queries has no minimum.
+
+        Raises
+        ------
+        ValueError
+            Where the kernel has negative eigenvalues on coefficients that sum to 0 in each query.
+        """
+        assert self.K is not None
+        order = groups.rows(np.arange(groups.n_queries))
+        if self.definite or is_semidefinite(kernel_products(self.K, groups.indptr, order).K):
+            return
+        raise ValueError(
+            "kernel must be positive semidefinite on coefficients that sum to 0 in each query, or "
+            f"the problem is not convex; got kernel={self.given!r}, whose matrix has negative "
+            "eigenvalues there. CLSRRank takes any kernel."
+        )
+
+    def _values(self, X: Matrix) -> Float64Array:
+        X = X.astype(np.float64, copy=False)
+        if self.kernel.name == "precomputed" and self.kept is not None:
+            X = X[:, self.kept]
+        return np.asarray(self.kernel(X, self.X), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class KernelColumnsDesign(MapDesign):
+    """Kernels at landmarks as basis functions, weighed one by one; ``maps`` holds the columns."""
+
+    def attributes(self, coefs: Coefs) -> dict[str, Any]:
+        """Fitted attributes of the model with these coefficients."""
+        columns: KernelColumns = self.maps[0]
+        return {
+            "kernel_": columns.kernel,
+            "gamma_": columns.kernel.gamma,
+            "X_fit_": columns.landmarks.astype(np.float64, copy=False),
+            "dual_coef_": coefs[0],
+            "intercept_": 0.0,
+        }

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.base import Ranker
 from rankwise.checks.rows import FitData, check_names, check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
@@ -19,30 +18,7 @@ from rankwise.streams.checked_stream import grouped
 from rankwise.streams.cutter import Cutter, plain_id
 from rankwise.streams.row_stream import RowStream
 from rankwise.streams.sources import Chunk
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
-
-
-class StreamRanker(Ranker):
-    """A ranker that fits, predicts and scores streams as well as rows in memory."""
-
-    def score(
-        self,
-        X: FrameLike | RowStream,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        qid: ArrayLike | QueryGroups | None = None,
-    ) -> float:
-        """Mean of the measure named in ``score_name_``; larger is better, always finite.
-
-        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank),
-        queries without relevant rows skipped, ties in input order. Real-valued or negative
-        targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
-        weight is the mean weight of its rows. A stream has the labels, queries and weights in it.
-        """
-        if isinstance(X, RowStream):
-            return score_stream(self, X)
-        return super().score(X, y, sample_weight, qid=qid)
+from rankwise.typing import Float64Array
 
 
 def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:

@@ -147,6 +147,23 @@ def _pid(_):
     return os.getpid()
 
 
+_GROWN = []
+
+
+def _grow(megabytes):
+    """The process; it holds more memory from now on, and has lived for more than a second."""
+    _GROWN.append(np.ones(megabytes * 125_000))
+    time.sleep(1.1)
+    return os.getpid()
+
+
+def test_a_worker_that_has_grown_goes_on():
+    """The executor would end one that holds 300 MB more than at its start, with a warning."""
+    done = list(run_all(_grow, lambda: iter([0, 400, 0, 0]), 1, _lost, isolate=True))
+    assert len(set(done)) == 1
+    assert isinstance(done[0], int)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("time_limit", [None, 600])
 @pytest.mark.parametrize("is_noticed", [True, False], ids=["noticed", "unnoticed"])

@@ -18,7 +18,7 @@ from multiprocessing.connection import wait as ended
 from pickle import PicklingError
 from typing import Any, Generic, TypeVar
 
-from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky import ProcessPoolExecutor, process_executor
 from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.backend.utils import kill_process_tree
 from joblib.parallel import get_active_backend
@@ -108,7 +108,7 @@ class _Worker(Generic[T, R]):
     """One process that runs one task at a time."""
 
     def __init__(self) -> None:
-        self._executor = ProcessPoolExecutor(max_workers=1, initializer=_ignore_interrupts)
+        self._executor = ProcessPoolExecutor(max_workers=1, initializer=_prepare)
         self._ready = self._executor.submit(_import_library)
         self.sources: dict[str, str] = {}
         self.timer: threading.Timer | None = None
@@ -138,10 +138,12 @@ class _Worker(Generic[T, R]):
         return bool(ended([process.sentinel for process in processes], timeout=0))
 
     def is_lost(self) -> bool:
-        """Whether the process has ended and its executor has not noticed, for some seconds.
+        """Whether the executor's thread has ended, or the process, unnoticed for some seconds.
 
         An executor waits for ever for the rest of a result that the process was sending.
         """
+        if not self._is_managed():
+            return True
         if not self._has_ended():
             self.ended_at = float("inf")
             return False
@@ -355,9 +357,16 @@ def _how_it_ended(error: BrokenProcessPool, n_jobs: int) -> str:
     return f"its process ended with exit code {number}."
 
 
-def _ignore_interrupts() -> None:
-    """Ctrl-C goes to all processes of a terminal; the one that waits for this one handles it."""
+def _prepare() -> None:
+    """Make a worker process ready.
+
+    Ctrl-C goes to all processes of a terminal; the one that waits for this one handles it. The
+    executor takes growth by 300 MB for a leak and ends the process with a warning; where warnings
+    are errors, its thread ends with it and the next task waits for ever. Compiled code and the
+    libraries of rankers grow a process by as much.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
 
 def _import_library() -> None:

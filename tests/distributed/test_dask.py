@@ -106,7 +106,7 @@ def test_errors_name_argument_and_fix(judged):
         (([],), "at least one partition"),
         (([stream(iter([]))],), "can be read again"),
         (([judged.X],), "must list delayed partitions or streams"),
-        (([stream([])], y), "y belongs into the partitions"),
+        (([stream([])], y), "y belongs in the partitions"),
         (([stream([])],), "empty partitions only"),
     ]:
         with pytest.raises((TypeError, ValueError), match=message):

@@ -255,7 +255,7 @@ def test_errors_name_the_place_and_the_fix(case):
         RidgeRanker().fit(stream([]))
     with pytest.raises(ValueError, match="requires y"):
         RidgeRanker().fit(stream([X]))
-    with pytest.raises(TypeError, match="y belongs into the stream"):
+    with pytest.raises(TypeError, match="y belongs in the stream"):
         RidgeRanker().fit(stream([(X, y)]), y)
     with pytest.raises(TypeError, match="go through a stream"):
         RidgeRanker().fit(iter([(X, y)]))

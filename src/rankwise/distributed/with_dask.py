@@ -158,7 +158,7 @@ def _listed(X: Sequence[Any], columns: dict[str, Any]) -> list[Any]:
     for name, value in columns.items():
         if value is not None:
             raise TypeError(
-                f"{name} belongs into the partitions where X is a list of them. Let each give "
+                f"{name} belongs in the partitions where X is a list of them. Let each give "
                 "chunks (X, y, qid, sample_weight)."
             )
     if not X:

@@ -49,7 +49,7 @@ def read_head(estimator: Any, rows: RowStream, y: Any, qid: Any, sample_weight: 
     for name, value in given.items():
         if value is not None:
             raise TypeError(
-                f"{name} belongs into the stream, got {name} beside it. Give chunks (X, y, qid, "
+                f"{name} belongs in the stream, got {name} beside it. Give chunks (X, y, qid, "
                 "sample_weight), and only the stream to fit."
             )
     stream = CheckedStream(estimator, rows)

@@ -194,8 +194,6 @@ def test_measured_values_are_those_of_the_challenge(tiny_fold):
 
 
 def test_one_ensemble_is_measured_on_its_way(tiny_fold, monkeypatch):
-    if "orboost" not in REGISTRY:
-        pytest.skip("the registry has no orboost yet")
     monkeypatch.setattr(fits, "parts", lambda data, fold: tiny_fold)
     params = {"kind": "boost", "fold": 1, "weight": "rank_query", "rounds": [5, 12]}
     params |= plan.ALL_STUMPS

@@ -298,4 +298,4 @@ class ProportionalOdds(OrdinalRanker):
                 f"stopped after {model.n_iter} Newton steps at C={self.C_:g} with a last step of "
                 f"{model.step:.2g}, above tol={self.tol:g}. Raise max_iter or tol, or lower C."
             )
-        warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=4)
+        warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=5)

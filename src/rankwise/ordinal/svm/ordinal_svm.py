@@ -396,5 +396,5 @@ class OrdinalSVM(OrdinalRanker):
                 f"of {result.stop_value:.2g}, above tol={self.tol:g}. Raise max_iter or tol, lower "
                 "C, or scale X.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )

@@ -331,7 +331,7 @@ class PolyOrdinalSVM(OrdinalRanker):
                 f"duality gap of {solution.stop_value:.2g} of the objective, above "
                 f"tol={self.tol:g}. Raise max_iter or tol, lower C, or set solver='newton'.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

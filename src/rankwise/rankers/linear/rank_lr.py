@@ -297,5 +297,5 @@ class RankLR(BasisExpansionRanker):
         return ProductsMap(self.n_features_in_).rows(X) @ self.coef_
 
     def _column_limit(self) -> ColumnLimit | None:
-        # The solver scales columns itself.
+        # Newton steps are preconditioned, and columns far from zero are centred.
         return None if self.kernel == "linear" else kernel_limit(self.kernel)

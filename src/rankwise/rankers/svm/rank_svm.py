@@ -229,5 +229,5 @@ class RankSVM(BasisExpansionRanker):
         return self
 
     def _column_limit(self) -> ColumnLimit | None:
-        # The solver scales columns itself.
+        # Newton steps are preconditioned, and columns far from zero are centred.
         return None if self.kernel == "linear" else kernel_limit(self.kernel)

@@ -84,7 +84,7 @@ class ScorePath:
     Attributes
     ----------
     rows : FitData
-        Rows as the user gave them: which of them are equal.
+        Rows as the user gave them; equal ones are found in them, whatever the design.
     design : Design or KernelDesign
         Columns of every row, or kernel values between the rows.
     problem : ScoreProblem

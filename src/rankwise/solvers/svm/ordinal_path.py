@@ -189,7 +189,7 @@ class OrdinalPath:
             )
 
         fit, splits = self.solve(), cv_splits(cv, data)
-        # Rows that are computed as they are read have one place for all.
+        # Kernel rows that are computed when they are read share one buffer, so one thread reads.
         on_threads = self.kernel.is_whole and len(position) > 500
         return fit, np.stack(list(thread_imap(held_out, splits, None if on_threads else 1)))
 

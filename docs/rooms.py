@@ -35,6 +35,7 @@ ROOMS = {
     "groups": "which rows belong to a query",
     "typing": "array types",
     "_registry": "names of estimators",
+    "_exports": "public names, imported on first use",
     "_version": "the version",
     "structure": "rules for fitted state",
     "runtime": "threads, compilation",

@@ -1,7 +1,6 @@
 """rankwise: learning to rank behind one scikit-learn API."""
 
-import lazy_loader as _lazy
-
+from rankwise._exports import attach as _attach
 from rankwise._version import __version__ as __version__
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

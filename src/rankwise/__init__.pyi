@@ -1,4 +1,18 @@
 __version__: str
+from . import datasets as datasets
+from . import distributed as distributed
+from . import experiments as experiments
+from . import explain as explain
+from . import export as export
+from . import features as features
+from . import labels as labels
+from . import metrics as metrics
+from . import ordinal as ordinal
+from . import rankers as rankers
+from . import report as report
+from . import selection as selection
+from . import streams as streams
+from . import trees as trees
 from .datasets.data import RankingData as RankingData
 from .explain.pair import explain_pair as explain_pair
 from .explain.ranking import explain_ranking as explain_ranking
@@ -30,6 +44,8 @@ from .labels.multi_label.partial_binary_relevance import (
 )
 from .labels.multi_label.plst import PLST as PLST
 from .metrics.evaluation import evaluate as evaluate
+from .metrics.predicting import rank as rank
+from .metrics.predicting import scores as scores
 from .ordinal.boosting.orboost import ORBoost as ORBoost
 from .ordinal.linear.proportional_odds import ProportionalOdds as ProportionalOdds
 from .ordinal.online.aggregate_prank import AggregatePRank as AggregatePRank

@@ -11,7 +11,7 @@ from rankwise.checks.rows import check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score, default_score_name
 from rankwise.persistence import Save
-from rankwise.runtime.finite import FiniteResults
+from rankwise.runtime.finite import FiniteResults, names_its_class
 from rankwise.structure.rules import TRAINED_ON, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
@@ -19,6 +19,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 class RanksRows:
     """Mixin of estimators whose scores order the rows of a query."""
 
+    @names_its_class
     def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
         """1-based rank of every row within its query; ties are broken by input order.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -109,3 +110,30 @@ def test_tracked_files_are_small():
     limit = 1_500_000
     large = {str(path): size for path in tracked_files() if (size := path.stat().st_size) > limit}
     assert large == {}
+
+
+def test_subpackages_are_reached_from_the_package():
+    said = run_python(
+        "import rankwise; print(rankwise.metrics.__name__, rankwise.datasets.__name__, "
+        "'metrics' in dir(rankwise))"
+    )
+    assert said.split() == ["rankwise.metrics", "rankwise.datasets", "True"]
+
+
+@pytest.mark.parametrize(
+    ("package", "name", "meant"),
+    [
+        ("rankwise", "RankSvm", "RankSVM"),
+        ("rankwise", "evalute", "evaluate"),
+        ("rankwise.labels", "CSOV", "CSOVO"),
+    ],
+)
+def test_misspelled_names_get_a_suggestion(package, name, meant):
+    module = importlib.import_module(package)
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'. Did you mean '{meant}'"):
+        getattr(module, name)
+
+
+def test_unknown_names_get_no_far_fetched_suggestion():
+    with pytest.raises(AttributeError, match=r"no attribute 'quux'.$"):
+        importlib.import_module("rankwise").quux  # noqa: B018

@@ -193,6 +193,7 @@ def check_rows(
             f"{name} must hold rows, got a {type(X).__name__}. Chunks of rows go through a stream: "
             "fit(rankwise.stream(chunks))."
         )
+    X = collected(X)
     given: Any = X
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,
@@ -217,6 +218,11 @@ def check_rows(
         raise kind(f"{name}{said[1:]}" if said.startswith("X ") else f"{name}: {said}") from None
     _check_finite(rows, names, allow_nan=allow_nan, name=name)
     return rows
+
+
+def collected(X: Any) -> Any:
+    """The rows of a lazy frame (Polars); anything else as it is."""
+    return X.collect() if hasattr(X, "collect_schema") and hasattr(X, "collect") else X
 
 
 def check_target(y: ArrayLike, n_samples: int | None = None, *, name: str = "y") -> Float64Array:

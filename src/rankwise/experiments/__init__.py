@@ -4,6 +4,6 @@ The experiments themselves come from other packages, through the entry points th
 :mod:`rankwise.experiments.registry` reads; ``rankwise-papers`` has those of the papers.
 """
 
-import lazy_loader as _lazy
+from rankwise._exports import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -3,9 +3,9 @@
 import warnings as _warnings
 from typing import Any as _Any
 
-import lazy_loader as _lazy
+from rankwise._exports import attach as _attach
 
-_public, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+_public, __dir__, __all__ = _attach(__name__, __file__)
 
 
 def __getattr__(name: str) -> _Any:

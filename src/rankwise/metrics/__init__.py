@@ -1,5 +1,5 @@
 """Measures of rankings: spec strings, conventions by name, per query first and mean second."""
 
-import lazy_loader as _lazy
+from rankwise._exports import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.classes import class_positions
+from rankwise.checks.rows import collected
+from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.routing import call_with
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +33,60 @@ class Predicted:
     def read_by(self, measure: Measure) -> Float64Array:
         """Labels for a measure that reads these, where there are any; else the scores."""
         return self.scores if self.labels is None or not measure.reads_labels else self.labels
+
+
+def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
+    """Score of every row by a fitted model of any form; a higher score ranks higher.
+
+    Rankers give ``predict``, ordinal estimators ``rank_score``, also as the last step of a pipeline
+    or as the best estimator of a search, which have no ``rank_score`` of their own.
+
+    Parameters
+    ----------
+    estimator : fitted ranker, ordinal estimator, regressor, Pipeline or search
+    X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+    qid : array-like of shape (n_samples,), optional
+        Read by models whose scores depend on the other rows of the query.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), float64
+
+    Raises
+    ------
+    ValueError
+        Where the model gives anything but one finite number per row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import rankwise
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 2, 3]
+    >>> model = make_pipeline(StandardScaler(), rankwise.RidgeRanker()).fit(X, y)
+    >>> rankwise.scores(model, X).round(2)
+    array([0.06, 1.02, 1.98, 2.94])
+    """
+    return scores_of(estimator, collected(X), qid)
+
+
+def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
+    """1-based rank of every row within its query, by :func:`scores`; ties keep the input order.
+
+    Parameters
+    ----------
+    estimator, X
+        As of :func:`scores`.
+    qid : array-like of shape (n_samples,), optional
+        None: all rows are one query.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,), int64
+    """
+    found = scores(estimator, X, qid)
+    return QueryGroups.from_qid(qid, len(found)).ranks(found)
 
 
 def predictions(estimator: Any, X: Any, qid: Any = None) -> Predicted:

@@ -1,5 +1,5 @@
 """Ordinal estimators: classifiers over ordered classes that rank by one score."""
 
-import lazy_loader as _lazy
+from rankwise._exports import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -6,7 +6,8 @@ defined. Inside them an overflow, an invalid operation or a division by zero in 
 array arithmetic is an error, other libraries and callables of the user keep NumPy's warnings, and
 what comes out is looked at once more. The message names the column of X, the targets, the weights
 or, when the model scores, the attribute whose values are farthest from 1. What a callable of the
-user raises is passed on as it is.
+user raises is passed on as it is. The error for wrong arguments names the class that was called,
+and what an argument with another library's name is called here.
 
 Complexity: one pass over the scores; X and the model are looked at only when something has failed.
 """
@@ -20,18 +21,22 @@ from contextlib import contextmanager
 from functools import wraps
 from inspect import signature
 from traceback import walk_tb
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankwise.runtime.arguments import wrong_call
 from rankwise.typing import is_sparse
 
 FITTING = ("fit", "partial_fit")
 SCORING = ("predict", "predict_proba", "decision_function", "rank_score", "transform")
+OTHERS = ("score", "predict_ranking")
 # Fitted attributes that scores are computed from.
 COEFFICIENTS = ("coef_", "intercept_", "dual_coef_", "output_weights_", "thresholds_")
+P = ParamSpec("P")
+R = TypeVar("R")
 _PACKAGE = __name__.partition(".")[0]
 # Frames of NumPy and SciPy stand for whoever called them.
 _ARITHMETIC = ("numpy", "scipy")
@@ -61,6 +66,10 @@ class FiniteResults:
             method = vars(cls).get(name)
             if callable(method):
                 setattr(cls, name, _guarded(method, name))
+        for name in OTHERS:
+            method = vars(cls).get(name)
+            if callable(method):
+                setattr(cls, name, names_its_class(method))
         # Last: scikit-learn wraps ``transform`` so that it may return frames.
         super().__init_subclass__(**kwargs)
 
@@ -120,6 +129,10 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
             if not problem:
                 return result
             said = f"{said} {problem}."
+        except TypeError as error:
+            if _is_of_the_call(error):
+                raise TypeError(wrong_call(said, parameters, kwargs, error)) from None
+            raise
         except RangeError as error:  # of an estimator within, whose X may be none of the caller's
             said, cause = error.problem, error
         except (ArithmeticError, np.linalg.LinAlgError) as error:
@@ -130,6 +143,28 @@ def _guarded(method: Callable[..., Any], name: str) -> Callable[..., Any]:
         raise RangeError(said, farthest_values(given, self if name in SCORING else None)) from cause
 
     return guarded
+
+
+def names_its_class(method: Callable[P, R]) -> Callable[P, R]:
+    """``method``, whose errors for wrong arguments name the class that the user calls."""
+    parameters = signature(method)
+
+    @wraps(method)
+    def named(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except TypeError as error:
+            if _is_of_the_call(error):
+                said = f"{type(args[0]).__name__}.{method.__name__}"
+                raise TypeError(wrong_call(said, parameters, kwargs, error)) from None
+            raise
+
+    return named
+
+
+def _is_of_the_call(error: TypeError) -> bool:
+    """Whether the arguments did not fit the signature, so that the method was never entered."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is None
 
 
 def _is_of_a_callable(error: BaseException, method: Callable[..., Any]) -> bool:

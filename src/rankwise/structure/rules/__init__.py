@@ -10,6 +10,6 @@ The rules serve :mod:`rankwise.persistence`: kernels compiled by Numba index arr
 checks, so the numbers of a model file are checked before any method of the model is called.
 """
 
-import lazy_loader as _lazy
+from rankwise._exports import attach as _attach
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,0 +1,29 @@
+"""Public names of the packages: found in their stubs, imported when they are first used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any
+
+import lazy_loader
+
+
+def attach(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``__getattr__``, ``__dir__`` and ``__all__`` of the package whose ``__init__.py`` is given.
+
+    The error for an unknown name suggests the public name that is spelled most like it.
+    """
+    found, directory, names = lazy_loader.attach_stub(package, file)
+
+    def find(name: str) -> Any:
+        if name in names:
+            return found(name)
+        lower = {public.lower(): public for public in names}
+        near = get_close_matches(name.lower(), lower, n=1) if not name.startswith("_") else []
+        hint = f" Did you mean {lower[near[0]]!r}?" if near else ""
+        raise AttributeError(f"module {package!r} has no attribute {name!r}.{hint}", name=name)
+
+    return find, directory, names

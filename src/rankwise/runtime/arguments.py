@@ -1,0 +1,54 @@
+"""What a call with an argument that a method does not take should have been."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from inspect import Signature
+
+_QID = "Pass qid, one query id per row"
+_SIZES = f"{_QID}; from the sizes of the queries: numpy.repeat(numpy.arange(len(group)), group)"
+_WEIGHT = "Pass sample_weight, one weight per row"
+_VALIDATION = "Pass validation rows as X_val, y_val and qid_val"
+# What LightGBM, XGBoost, CatBoost and scikit-learn call an argument: its name here, and what to do.
+_ELSEWHERE = {
+    "group": ("qid", _SIZES),
+    "groups": ("qid", _QID),
+    "group_id": ("qid", _QID),
+    "query": ("qid", _QID),
+    "query_id": ("qid", _QID),
+    "weight": ("sample_weight", _WEIGHT),
+    "weights": ("sample_weight", _WEIGHT),
+    "eval_set": ("X_val", _VALIDATION),
+    "evals": ("X_val", _VALIDATION),
+    "validation_data": ("X_val", _VALIDATION),
+    "eval_group": ("X_val", f"{_VALIDATION}, one query id per row in qid_val"),
+    "eval_qid": ("X_val", _VALIDATION),
+}
+
+
+def wrong_call(
+    method: str, signature: Signature, given: Mapping[str, object], error: TypeError
+) -> str:
+    """The message for a call that does not fit a signature.
+
+    Parameters
+    ----------
+    method : str
+        "Class.method".
+    given : mapping
+        Keyword arguments of the call.
+    error : TypeError
+        What Python says of it.
+    """
+    takes = [name for name in signature.parameters if name != "self"]
+    unknown = next((name for name in given if name not in takes), None)
+    if unknown is None:
+        said = str(error)
+        return method + said[said.index("(") :] if "(" in said else f"{method}: {said}"
+    said = f"{method} takes no argument {unknown!r}."
+    name, hint = _ELSEWHERE.get(unknown, ("", ""))
+    if name in takes:
+        return f"{said} {hint}."
+    near = get_close_matches(unknown, takes, n=1)
+    return f"{said} Did you mean {near[0]!r}?" if near else f"{said} It takes {', '.join(takes)}."

@@ -1,0 +1,75 @@
+"""Calls that a user of another library writes: the error says what the argument is called here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import PLST, ORBoost, RidgeRanker, StackingRanker
+
+X = np.arange(24.0).reshape(12, 2) % 7
+y = np.arange(12) % 3
+qid = np.arange(12) // 4
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"group": [4, 4, 4]},
+            r"RidgeRanker.fit takes no argument 'group'. Pass qid.*np|numpy.rep",
+        ),
+        ({"groups": qid}, "takes no argument 'groups'. Pass qid, one query id per row"),
+        ({"eval_set": [(X, y)]}, "'eval_set'. Pass validation rows as X_val, y_val and qid_val"),
+        ({"eval_group": [[4]]}, "'eval_group'.*qid_val"),
+        ({"weight": y}, "'weight'. Pass sample_weight"),
+        ({"sampel_weight": y}, "Did you mean 'sample_weight'"),
+        ({"verbose": 1}, "It takes X, y, qid, sample_weight, X_val, y_val, qid_val"),
+    ],
+)
+def test_names_of_other_libraries_are_answered(given, said):
+    with pytest.raises(TypeError, match=said):
+        RidgeRanker().fit(X, y, **given)
+
+
+def test_no_argument_is_advised_that_the_method_lacks():
+    with pytest.raises(TypeError, match=r"PLST.fit takes no argument 'group'. It takes X, y"):
+        PLST().fit(X, np.eye(3)[y], group=[12])
+
+
+def test_sizes_of_queries_become_ids_as_the_message_says():
+    group = [4, 3, 5]
+    ids = np.repeat(np.arange(len(group)), group)
+    assert np.bincount(ids).tolist() == group
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda ranker: ranker.fit(), r"RidgeRanker.fit\(\) missing"),
+        (lambda ranker: ranker.score(X, y, y, 1), r"RidgeRanker.score\(\) takes"),
+        (lambda ranker: ranker.rank(X, y, y), r"RidgeRanker.rank\(\) takes"),
+        (
+            lambda ranker: ranker.predict(X, qids=qid),
+            "RidgeRanker.predict takes no argument 'qids'",
+        ),
+        (
+            lambda _: ORBoost().fit(X, y, group=[12]),
+            "ORBoost.fit takes no argument 'group'. Pass q",
+        ),
+    ],
+)
+def test_errors_name_the_class_that_the_user_calls(call, said):
+    with pytest.raises(TypeError, match=said):
+        call(RidgeRanker().fit(X, y, qid=qid))
+
+
+def test_type_errors_from_within_pass():
+    class Broken(RidgeRanker):
+        def predict(self, X):
+            return len(3)  # type: ignore[arg-type]
+
+    with pytest.raises(TypeError, match="object of type 'int' has no len"):
+        Broken().fit(X, y, qid=qid).predict(X)
+    with pytest.raises(TypeError, match="StackingRanker"):
+        StackingRanker().fit()

@@ -66,7 +66,7 @@ def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 2, 3]
     >>> model = make_pipeline(StandardScaler(), rankwise.RidgeRanker()).fit(X, y)
     >>> rankwise.scores(model, X).round(2)
-    array([0.06, 1.02, 1.98, 2.94])
+    array([0.3, 1.1, 1.9, 2.7])
     """
     return scores_of(estimator, collected(X), qid)
 

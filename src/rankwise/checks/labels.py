@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, SparseMatrix, is_sparse
 
-TargetForm = Literal["dense", "sparse", "classes"]
+TargetForm = Literal["dense", "sparse", "classes", "tags"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +29,11 @@ class LabelData:
     Y : CSR of shape (n_samples, n_labels), float64
         Ones, sorted by label within each row; no other entries.
     sample_weight : ndarray of shape (n_samples,), float64, or None
-    form : {"dense", "sparse", "classes"}
-        What the caller passed: an indicator matrix of either kind, or a class for every row.
+    form : {"dense", "sparse", "classes", "tags"}
+        What the caller passed: an indicator matrix of either kind, a class for every row, or a
+        collection of tags for every row.
     classes : ndarray of shape (n_labels,)
-        The classes; 0, 1, ... where the labels are the columns of an indicator.
+        The classes or tags; of an indicator the names of its columns, or 0, 1, ...
     """
 
     X: Matrix
@@ -52,7 +54,7 @@ def check_label_fit(
     ----------
     X : array-like or CSR of shape (n_samples, n_features)
     Y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels), or (n_samples,) classes
-        A dense column is one class for every row.
+        A dense column is one class for every row. Or lists of tags, one list for every row.
     sample_weight : array-like of shape (n_samples,), optional
 
     Raises
@@ -70,11 +72,18 @@ def check_label_fit(
     if sample_weight is not None:
         weight = check_weight(sample_weight, n_samples)
         kept = None if weight.all() else weight > 0
-    if is_indicator(Y):
-        form: TargetForm = "sparse" if is_sparse(Y) else "dense"
+    tags = tags_of(Y)
+    form: TargetForm
+    if tags is not None:
+        form, classes = "tags", _known_tags(tags)
+        ones = ones_of_tags(tags, classes, n_samples)
+        ones = ones if kept is None else ones[kept]
+    elif is_indicator(Y):
+        form = "sparse" if is_sparse(Y) else "dense"
         ones = check_indicator(Y, n_samples)
         ones = ones if kept is None else ones[kept]
-        classes = np.arange(ones.shape[1])
+        names = column_names(Y)
+        classes = np.arange(ones.shape[1]) if names is None else names
     else:
         form, labels = "classes", order_labels(Y, n_samples)
         labels = labels if kept is None else labels.take(kept)
@@ -98,6 +107,75 @@ def is_indicator(Y: Any) -> bool:
         return True
     shape = np.asarray(Y).shape
     return len(shape) > 2 or (len(shape) == 2 and shape[1] != 1)
+
+
+def column_names(Y: Any) -> NDArray[Any] | None:
+    """Names of a frame's columns where these are distinct text, shape (n_labels,)."""
+    columns = getattr(Y, "columns", None)
+    if columns is None or not all(isinstance(name, str) for name in columns):
+        return None
+    if len(set(columns)) < len(columns):
+        return None
+    return np.asarray(list(columns))
+
+
+def tags_of(Y: Any) -> list[Collection[Any]] | None:
+    """The tags of every row where Y lists them, None for anything else.
+
+    Y lists tags where its rows are sets, or lists and tuples that hold text or differ in length;
+    rows of as many numbers each are those of a matrix.
+    """
+    if is_sparse(Y) or getattr(Y, "ndim", 1) != 1 or isinstance(Y, str | bytes):
+        return None
+    if getattr(getattr(Y, "dtype", None), "kind", "O") != "O" or not isinstance(Y, Iterable):
+        return None
+    Y = Y.to_list() if hasattr(Y, "to_list") else Y
+    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in Y]
+    if not rows or not all(isinstance(row, list | tuple | set | frozenset) for row in rows):
+        return None
+    is_set = any(isinstance(row, set | frozenset) for row in rows)
+    has_text = any(isinstance(tag, str) for row in rows for tag in row)
+    return rows if is_set or has_text or len({len(row) for row in rows}) > 1 else None
+
+
+def ones_of_tags(
+    tags: Sequence[Collection[Any]], classes: NDArray[Any], n_samples: int, *, name: str = "y"
+) -> SparseMatrix:
+    """CSR of shape (n_samples, n_labels), float64, with a one for every tag of a row.
+
+    Raises
+    ------
+    ValueError
+        For a tag that is none of the classes, or another number of rows.
+    """
+    if len(tags) != n_samples:
+        raise ValueError(
+            f"{name} must have n_samples={n_samples} entries, got {len(tags)} (inconsistent "
+            "numbers of samples). Pass a list of tags for every row of X."
+        )
+    number = {tag: label for label, tag in enumerate(classes.tolist())}
+    for row, some in enumerate(tags):
+        if unknown := [tag for tag in some if tag not in number]:
+            raise ValueError(
+                f"{name} must hold tags of the fit, got {unknown[0]!r} at row {row}. Drop it, or "
+                "fit on rows that have it."
+            )
+    labels = [sorted({number[tag] for tag in some}) for some in tags]
+    indptr = np.cumsum([0, *map(len, labels)])
+    indices = np.concatenate([np.asarray(row, dtype=np.int64) for row in labels])
+    return sparse.csr_array(
+        (np.ones(len(indices)), indices, indptr), shape=(n_samples, len(classes))
+    )
+
+
+def _known_tags(tags: Sequence[Collection[Any]], name: str = "y") -> NDArray[Any]:
+    """The tags of all rows, as they sort."""
+    found = {tag for some in tags for tag in some}
+    if not found:
+        raise ValueError(f"{name} must hold a tag at least, got empty lists only.")
+    if len({isinstance(tag, str) for tag in found}) > 1:
+        raise ValueError(f"{name} must hold tags of one type, got text and numbers.")
+    return np.asarray(sorted(found))
 
 
 def one_hot(codes: NDArray[np.int64], n_labels: int) -> SparseMatrix:
@@ -143,6 +221,41 @@ def check_indicator(
             f"{values.shape[1]}."
         )
     return _ones_of_csr(values, name) if is_sparse(values) else _ones_of_array(values, name)
+
+
+def check_truth(
+    Y: Any, n_samples: int, classes: NDArray[Any], form: TargetForm, *, name: str = "y"
+) -> SparseMatrix:
+    """Labels of other rows than those of the fit, as CSR of shape (n_samples, n_labels).
+
+    Parameters
+    ----------
+    Y : as of :func:`check_label_fit`
+        Of the form of the fit; the columns of a frame may have another order.
+    classes : ndarray of shape (n_labels,)
+        The fit's.
+
+    Raises
+    ------
+    ValueError
+        For another shape, unknown names, or a value other than 0 and 1.
+    """
+    tags = tags_of(Y) if form == "tags" else None
+    if tags is not None:
+        return ones_of_tags(tags, classes, n_samples, name=name)
+    names = column_names(Y)
+    ones = check_indicator(Y, n_samples, len(classes), name=name)
+    if names is None or classes.dtype.kind != "U" or names.tolist() == classes.tolist():
+        return ones
+    if set(names.tolist()) != set(classes.tolist()):
+        odd = sorted(set(names.tolist()) - set(classes.tolist()))
+        raise ValueError(
+            f"{name} must have the labels of the fit as its columns, got {odd[0]!r}. Labels: "
+            f"{classes.tolist()}."
+        )
+    place = {label: column for column, label in enumerate(names.tolist())}
+    ordered: Any = ones
+    return sparse.csr_array(ordered[:, [place[label] for label in classes.tolist()]])
 
 
 def ones_of_mask(mask: NDArray[np.bool_], dtype: Any) -> SparseMatrix:

@@ -23,7 +23,7 @@ from sklearn.base import is_classifier
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.labels import check_indicator
+from rankwise.checks.labels import check_truth
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
 from rankwise.labels.outputs import fit_outputs, predict_outputs
 from rankwise.solvers.labels.label_statistics import (
@@ -136,8 +136,8 @@ class LabelSpace(MultiLabel):
         ndarray of shape (n_samples, n_codes), float64
         """
         check_is_fitted(self)
-        n_samples = Y.shape[0] if is_sparse(Y) else len(np.asarray(Y))
-        codes = self._encode(check_indicator(Y, n_samples, len(self.classes_)))
+        n_samples = Y.shape[0] if is_sparse(Y) else len(Y)
+        codes = self._encode(check_truth(Y, n_samples, self.classes_, self.target_form_, name="Y"))
         return as_dense(codes)
 
     def decode_scores(self, codes: ArrayLike) -> Float64Array:

@@ -15,8 +15,8 @@ from rankwise.checks.classes import order_labels
 from rankwise.checks.labels import (
     LabelData,
     TargetForm,
-    check_indicator,
     check_label_fit,
+    check_truth,
     ones_of_mask,
 )
 from rankwise.checks.rows import check_rows, check_weight
@@ -43,8 +43,9 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Numbers of the labels; the classes where one class for every row was given.
-    target_form_ : {"dense", "sparse", "classes"}
+        Names of the labels: the columns of a frame, the tags, or the classes where one class for
+        every row was given; else numbers.
+    target_form_ : {"dense", "sparse", "classes", "tags"}
         How labels were given, and are predicted.
     score_name_ : str
     """
@@ -84,7 +85,8 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         y : array-like or sparse matrix of shape (n_samples, n_labels), or (n_samples,)
             1 where a label is relevant, 0 where it is not; or one class for every row. A dense
             column, of shape (n_samples, 1), is one class for every row, as in scikit-learn; a
-            sparse one is a single label. Names of columns are not kept: ``classes_`` numbers them.
+            sparse one is a single label. Or a list of tags for every row, ``[["cat", "indoor"],
+            ["dog"], []]``. ``classes_`` has the names of a frame's columns or the tags.
         sample_weight : array-like of shape (n_samples,), optional
             A weight means repetition of the row.
 
@@ -132,12 +134,17 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         -------
         ndarray or CSR of shape (n_samples, n_labels), int64, or ndarray of shape (n_samples,)
             1 for predicted labels; or the class of the largest score, of the type of ``classes_``.
+            After a fit on lists of tags: a list of tuples of tags.
         """
         X = self._check_rows(X)
         if self.target_form_ == "classes":
             return self.classes_[self._class_scores(X).argmax(axis=1)]
         if self.target_form_ == "sparse":
             return self._predicted_ones(X)
+        if self.target_form_ == "tags":
+            ones, names = self._predicted_ones(X), self.classes_.tolist()
+            rows = np.split(ones.indices, ones.indptr[1:-1])
+            return [tuple(names[label] for label in row) for row in rows]
         labels = np.empty((X.shape[0], len(self.classes_)), dtype=np.int64)
         for rows in self._chunks(X.shape[0]):
             labels[rows] = self._predict_labels(X[rows])
@@ -183,7 +190,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
             true = order_labels(classes, n_samples)
             right: Any = true.classes[true.codes] == self.predict(X)
         else:
-            truth = check_indicator(y, n_samples, len(self.classes_), name="y")
+            truth = check_truth(y, n_samples, self.classes_, self.target_form_)
             counts = count_ones(truth, self._predicted_ones(X), axis=1)
             right = -Hamming().by_row(counts, truth.shape[1])
         weight = None if sample_weight is None else check_weight(sample_weight, n_samples)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankwise.checks.labels import LabelData, check_indicator, check_label_fit
+from rankwise.checks.labels import LabelData, check_label_fit, check_truth
 from rankwise.checks.rows import check_rows
 from rankwise.labels.multi_label.label_space import LabelSpace, checked_sizes
 from rankwise.labels.multi_label.plst import EXACT_UP_TO, PLST
@@ -141,7 +141,7 @@ def plst_path(
     data = _checked(model, X, y)
     n_components = checked_sizes("n_components", n_components, data.Y.shape[1])
     X_val = check_rows(model, X_val, name="X_val")
-    true = check_indicator(y_val, X_val.shape[0], data.Y.shape[1], name="y_val").toarray() > 0
+    true = check_truth(y_val, X_val.shape[0], data.classes, data.form, name="y_val").toarray() > 0
     statistics = label_statistics(data.X, data.Y, label_gram=True, centre="auto")
     assert statistics.labels is not None
     means = statistics.means

@@ -139,11 +139,10 @@ class ScoredGroups:
         if ties == "stable":
             return self._rank(self.scores, values, depth)
         # Stable ranking of rows that are in the wanted order of ties already.
-        before = {
-            "docid": np.arange(len(self.y), dtype=np.float64),
-            "worst": -self.y,
-            "best": self.y,
-        }[ties]
+        if ties == "docid":
+            scores, rows = self._last_first
+            return self._rank(scores, values[rows], depth)
+        before = {"worst": -self.y, "best": self.y}[ties]
         scores = self._rank(before, self.scores).values
         return self._rank(scores, self._rank(before, values).values, depth)
 
@@ -204,6 +203,13 @@ class ScoredGroups:
             return ranked
         lengths = np.diff(self.tie_starts)
         return np.repeat(np.add.reduceat(ranked, self.tie_starts[:-1]) / lengths, lengths)
+
+    @cached_property
+    def _last_first(self) -> tuple[Float64Array, Int64Array]:
+        """Scores with the last row of each query first, and those rows."""
+        ends = np.repeat(self.indptr[:-1] + self.indptr[1:] - 1, self.sizes)
+        rows = ends - np.arange(len(ends))
+        return self.scores[rows], rows
 
     def _top(self, depth: int) -> Int64Array:
         """Where each query's first ``depth`` rows (0: all) lie when only those are kept."""

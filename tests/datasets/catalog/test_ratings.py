@@ -50,8 +50,22 @@ def test_movielens(data_root):
     groups = [(20, 40), (40, 60), (60, 80), (50, 300)]
     found = [int(((counts >= low) & (counts <= high)).sum()) for low, high in groups]
     assert found == [1351, 824, 603, 3342]
-    with pytest.raises(ValueError, match="size must be '1m'"):
-        load_movielens("100k")
+    with pytest.raises(ValueError, match="size must be '100k' or '1m', got '10m'"):
+        load_movielens("10m")
+
+
+def test_movielens_100k(data_root):
+    ratings = load_movielens("100k")
+    assert (len(ratings), ratings.n_users, ratings.n_items) == (100_000, 943, 1682)
+    assert np.bincount(ratings.values.astype(int))[1:].tolist() == [
+        6110,
+        11370,
+        27145,
+        34174,
+        21201,
+    ]
+    items, values = ratings.of_user(195)  # of id 196: the first line of the file is 196, 242, 3
+    assert values[ratings.item_ids[items] == 242].tolist() == [3.0]
 
 
 def test_jester(data_root):

@@ -1,4 +1,4 @@
-"""Ratings of items by users: MovieLens-1M, Jester, and what there is of Book-Crossing.
+"""Ratings of items by users: MovieLens, Jester, and what there is of Book-Crossing.
 
 They are no judged queries but what recommendation experiments make judged queries from: a user's
 items are the rows, other users' ratings of them the features.
@@ -80,17 +80,19 @@ class Ratings:
         )
 
 
-def load_movielens(size: Literal["1m"] = "1m") -> Ratings:
-    """MovieLens-1M: 1,000,209 ratings (1 to 5) of 3,706 films by 6,040 users; no times.
+def load_movielens(size: Literal["100k", "1m"] = "1m") -> Ratings:
+    """MovieLens: ratings from 1 to 5 of films by users who have 20 of them or more.
 
     Parameters
     ----------
-    size : {"1m"}
-        The published edition.
+    size : {"100k", "1m"}, default="1m"
+        "100k": 100,000 ratings of 1,682 films by 943 users. "1m": 1,000,209 ratings of 3,706 films
+        by 6,040 users.
 
     Returns
     -------
     Ratings
+        Without the times.
 
     Raises
     ------
@@ -99,10 +101,16 @@ def load_movielens(size: Literal["1m"] = "1m") -> Ratings:
     FileNotFoundError
         When the set is not on this machine; says where to get it and where to put it.
     """
-    if size != "1m":
-        raise ValueError(f"size must be '1m', got {size!r}. Other editions are not in the catalog.")
-    user, movie, rating = _columns(fetch("movielens-1m")[0], ("user", "movie", "rating"))
-    return ratings_from_triplets(user, movie, rating, scale=(1.0, 5.0), name="movielens-1m")
+    if size == "1m":
+        user, movie, rating = _columns(fetch("movielens-1m")[0], ("user", "movie", "rating"))
+    elif size == "100k":
+        user, movie, rating, _ = _columns(fetch("movielens-100k")[0], None, delimiter="\t")
+    else:
+        raise ValueError(
+            f"size must be '100k' or '1m', got {size!r}. Other editions are not in the catalog; "
+            "ratings_from_triplets takes the columns of any."
+        )
+    return ratings_from_triplets(user, movie, rating, scale=(1.0, 5.0), name=f"movielens-{size}")
 
 
 def load_jester() -> Ratings:
@@ -221,8 +229,10 @@ def ratings_from_triplets(
     )
 
 
-def _columns(path: Path, names: tuple[str, ...] | None) -> list[np.ndarray[Any, Any]]:
-    """Columns of a CSV file; ``names`` are its header, None where it has none."""
+def _columns(
+    path: Path, names: tuple[str, ...] | None, *, delimiter: str = ","
+) -> list[np.ndarray[Any, Any]]:
+    """Columns of a text table; ``names`` are its header, None where it has none."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -230,7 +240,8 @@ def _columns(path: Path, names: tuple[str, ...] | None) -> list[np.ndarray[Any, 
     options = csv.ReadOptions(autogenerate_column_names=names is None)
     types = {"isbn": pa.string()} if names else {}
     convert = csv.ConvertOptions(column_types=types)
-    table = csv.read_csv(pa.BufferReader(text), read_options=options, convert_options=convert)
+    parse = csv.ParseOptions(delimiter=delimiter)
+    table = csv.read_csv(pa.BufferReader(text), options, parse, convert)
     if names is not None and tuple(table.column_names) != names:
         raise ValueError(f"{path} must have the columns {names}, got {table.column_names}.")
     return [column.to_numpy() for column in table.columns]

@@ -129,8 +129,9 @@ def tags_of(Y: Any) -> list[Collection[Any]] | None:
         return None
     if getattr(getattr(Y, "dtype", None), "kind", "O") != "O" or not isinstance(Y, Iterable):
         return None
-    Y = Y.to_list() if hasattr(Y, "to_list") else Y
-    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in Y]
+    listed: Any = Y
+    listed = listed.to_list() if hasattr(listed, "to_list") else listed
+    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in listed]
     if not rows or not all(isinstance(row, list | tuple | set | frozenset) for row in rows):
         return None
     is_set = any(isinstance(row, set | frozenset) for row in rows)

@@ -17,9 +17,10 @@ class OrdinalColumn(OrdinalRanker):
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
 
-    def __init__(self, column=0, shift=0.0):
+    def __init__(self, column=0, shift=0.0, classes=None):
         self.column = column
         self.shift = shift
+        self.classes = classes
 
     def fit(self, X, y, *, qid=None):
         data = check_ordinal_fit(self, X, y, qid)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.checks.classes import class_positions, order_labels, rank_distances
+from rankwise.checks.classes import class_positions, order_labels, ordinal_labels, rank_distances
 
 GRADES = ["bad", "fair", "good"]
 
@@ -47,6 +47,55 @@ def test_categories_without_order_sort():
     pd = pytest.importorskip("pandas")
     labels = pd.Series(["good", "bad"], dtype=pd.CategoricalDtype(["good", "bad"]))
     assert order_labels(labels).classes.tolist() == ["bad", "good"]
+
+
+def test_named_classes_are_in_the_order_given():
+    ordered = order_labels(["high", "low", "high"], classes=["low", "mid", "high"])
+    assert ordered.classes.tolist() == ["low", "mid", "high"]
+    assert ordered.codes.tolist() == [2, 0, 2]
+    assert ordered.declared
+    declared_too = order_labels(declared("pandas", ["good", "bad"]), classes=GRADES)
+    assert declared_too.codes.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "message"),
+    [
+        (["low", "top"], ["low", "high"], "y must hold the given classes, got 'top' at row 1"),
+        (["low", None], ["low", "high"], "Input y contains NaN at row 1"),
+        ([1, 2], [2, 1], "classes must ascend where they are numbers"),
+        (["a"], ["a", "a"], "classes must be one-dimensional, distinct and not empty"),
+        ([1, 2], ["1", "2"], "y must hold the given classes, got 1 at row 0"),
+    ],
+)
+def test_named_classes_are_checked(labels, classes, message):
+    with pytest.raises(ValueError, match=message):
+        order_labels(labels, classes=classes)
+
+
+def test_named_classes_are_those_of_the_dtype():
+    labels = declared("pandas", ["good", "bad"])
+    with pytest.raises(ValueError, match="classes must be those of the ordered categorical y"):
+        order_labels(labels, classes=GRADES[::-1])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        ["poor", "fair"],
+        np.array(["poor", "fair"]),
+        np.array(["poor", "fair"], dtype=object),
+        ["10", "9"],
+    ],
+)
+def test_text_has_no_order(labels):
+    with pytest.raises(ValueError, match=r"text classes without one.*classes=\[\.\.\.\]"):
+        ordinal_labels(labels)
+
+
+@pytest.mark.parametrize("labels", [[2, 1], [2.0, 1.0], [True, False]])
+def test_numbers_and_booleans_have_an_order(labels):
+    assert ordinal_labels(labels).codes.tolist() == [1, 0]
 
 
 def test_classes_of_dropped_rows_vanish():
@@ -110,8 +159,6 @@ def test_positions_of_labels_of_other_rows():
     classes = np.array([1, 2, 4])
     assert class_positions([4, 1, 2], classes, 3).tolist() == [2, 0, 1]
     assert class_positions([3, 0, 7, 2.0], classes, 4).tolist() == [1.5, -1, 3, 1]
-    words = np.array(["b", "c"])
-    assert class_positions(["c", "a", "bb"], words, 3).tolist() == [1, -1, 0.5]
     assert class_positions(declared("pandas", ["good", "bad"]), np.array(GRADES), 2).tolist() == [
         GRADES.index("good"), GRADES.index("bad")]  # fmt: skip
 
@@ -119,6 +166,7 @@ def test_positions_of_labels_of_other_rows():
 @pytest.mark.parametrize(
     ("labels", "classes", "message"),
     [
+        (["bb"], ["b", "c"], "y_val must hold classes of the fit, got 'bb'"),
         (["great"], GRADES[::-1], "y_val must hold classes of the fit, got 'great'"),
         ([3], ["a", "b"], "y_val must hold classes of the fit, got 3"),
         ([1, 2], [1, 2], "y_val must have n_samples=1 entries, got 2"),

@@ -51,7 +51,7 @@ def test_two_classes(key, judged):
 
 def test_one_class(key, judged):
     X, y, qid = judged
-    estimator = small(key).fit(X, np.full(len(y), "only"), qid=qid)
+    estimator = small(key, classes=["only"]).fit(X, np.full(len(y), "only"), qid=qid)
     assert set(estimator.predict(X)) == {"only"}
     assert estimator.thresholds_.shape == (0,)
     assert np.isfinite(estimator.rank_score(X)).all()
@@ -61,11 +61,35 @@ def test_one_class(key, judged):
 def test_names_of_classes_do_not_matter(key, judged):
     X, y, qid = judged
     expected = small(key).fit(X, y, qid=qid)
-    for classes in (np.array([-7, 0, 3, 1000]), np.array(["a", "b", "c", "d"]), np.arange(4.0)):
-        estimator = small(key).fit(X, classes[y], qid=qid)
+    for classes in (np.array([-7, 0, 3, 1000]), np.array(GRADES)[::-1], np.arange(4.0)):
+        estimator = small(key, classes=classes).fit(X, classes[y], qid=qid)
         assert (estimator.classes_ == classes).all()
         assert (estimator.predict(X) == classes[expected.predict(X)]).all()
         np.testing.assert_array_equal(estimator.rank_score(X), expected.rank_score(X))
+
+
+@pytest.mark.parametrize("kind", ["list", "object", "pandas", "polars"])
+def test_text_needs_an_order(key, kind, judged):
+    X, y, qid = judged
+    words = np.array(GRADES)[::-1][y].tolist()
+    labels: object = words
+    if kind == "object":
+        labels = np.array(words, dtype=object)
+    elif kind == "pandas":
+        labels = pytest.importorskip("pandas").Series(words, dtype="category")
+    elif kind == "polars":
+        frames = pytest.importorskip("polars")
+        labels = frames.Series(words, dtype=frames.Categorical)
+    rule = r"y must have an order, .*'bad', 'fair'.*classes=\[\.\.\.\].* ordered categorical"
+    with pytest.raises(ValueError, match=rule):
+        small(key).fit(X, labels, qid=qid)
+    estimator = small(key, classes=GRADES[::-1]).fit(X, labels, qid=qid)
+    expected = small(key).fit(X, y, qid=qid)
+    assert estimator.classes_.tolist() == GRADES[::-1]
+    assert estimator.predict(X).tolist() == np.array(GRADES)[::-1][expected.predict(X)].tolist()
+    assert estimator.score(X, labels, qid=qid) == expected.score(X, y, qid=qid)
+    with pytest.raises(ValueError, match="y must hold the given classes, got"):
+        small(key, classes=GRADES[:2]).fit(X, labels, qid=qid)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -89,6 +113,7 @@ def test_declared_class_without_rows(key, absent, judged):
     pd = pytest.importorskip("pandas")
     X, y, qid = judged
     kept = y != absent
+    by_list = small(key, classes=[0, 1, 2, 3]).fit(X[kept], y[kept], qid=qid[kept])
     labels = pd.Series(pd.Categorical(np.array(GRADES)[y], categories=GRADES, ordered=True))
     estimator = small(key).fit(X[kept], labels[kept], qid=qid[kept])
     assert estimator.classes_.tolist() == GRADES
@@ -98,6 +123,7 @@ def test_declared_class_without_rows(key, absent, judged):
     predicted = estimator.predict(X)
     assert set(predicted) <= set(GRADES)
     assert np.isfinite(estimator.rank_score(X)).all()
+    np.testing.assert_array_equal(by_list.rank_score(X), estimator.rank_score(X))
     assert estimator.decision_function(X).argmax(1).tolist() == [GRADES.index(p) for p in predicted]
 
 

@@ -15,8 +15,9 @@ from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 class Threshold(OrdinalRanker):
     """First feature as score, thresholds as given."""
 
-    def __init__(self, thresholds=(0.5, 1.5)):
+    def __init__(self, thresholds=(0.5, 1.5), classes=None):
         self.thresholds = thresholds
+        self.classes = classes
 
     def fit(self, X, y, *, qid=None, sample_weight=None):
         check_ordinal_fit(self, X, y, qid, sample_weight)
@@ -33,7 +34,7 @@ def column(*values):
 
 @pytest.fixture
 def fitted():
-    return Threshold().fit(column(0, 1, 2), ["a", "b", "c"])
+    return Threshold(classes=["a", "b", "c"]).fit(column(0, 1, 2), ["a", "b", "c"])
 
 
 def test_class_is_the_number_of_thresholds_reached(fitted):

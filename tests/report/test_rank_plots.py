@@ -107,7 +107,7 @@ def test_what_thresholds_cannot_be_drawn_of(labelled):
 def test_text_classes(labelled):
     X, y = labelled
     names = np.array(["a", "b", "c", "d"])[y - 1]
-    axes = plot_thresholds(OrdinalColumn().fit(X, names), X, names).axes[0]
+    axes = plot_thresholds(OrdinalColumn(classes=list("abcd")).fit(X, names), X, names).axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == list("abcd")
 
 

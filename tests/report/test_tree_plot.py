@@ -16,7 +16,7 @@ from rankwise.report.tree_plot import _broken, _places
 def tree(rng):
     X = rng.normal(size=(120, 3))
     y = np.array(["bad", "fair", "good"])[np.digitize(X[:, 0] + X[:, 1], [-0.6, 0.6])]
-    return RankingTree(max_depth=4).fit(X, y)
+    return RankingTree(max_depth=4, classes=["bad", "fair", "good"]).fit(X, y)
 
 
 def words(figure):

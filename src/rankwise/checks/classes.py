@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,8 +46,10 @@ class OrderedLabels:
         return OrderedLabels(self.classes[present], codes.astype(np.int64), False)
 
 
-def order_labels(y: ArrayLike, n_samples: int | None = None) -> OrderedLabels:
-    """Classes of ``y`` in their order, from its values or its dtype.
+def order_labels(
+    y: ArrayLike, n_samples: int | None = None, classes: ArrayLike | None = None
+) -> OrderedLabels:
+    """Classes of ``y`` in their order, from its values, its dtype or ``classes``.
 
     Parameters
     ----------
@@ -55,13 +58,17 @@ def order_labels(y: ArrayLike, n_samples: int | None = None) -> OrderedLabels:
         categorical or a polars Enum, ordered as declared.
     n_samples : int, optional
         Number of labels that there must be.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first.
 
     Raises
     ------
     ValueError
-        Where labels are missing, continuous, too few or too many.
+        Where labels are missing, continuous, too few or too many, or none of ``classes``.
     """
     declared = declared_classes(y)
+    if classes is not None:
+        declared = _agreed(checked_classes(classes), declared)
     labels = column_or_1d(np.asarray(y), warn=True)
     if n_samples is not None and len(labels) != n_samples:
         raise ValueError(
@@ -74,8 +81,66 @@ def order_labels(y: ArrayLike, n_samples: int | None = None) -> OrderedLabels:
         classes, codes = _sorted_classes(labels)
         return OrderedLabels(classes, codes, False)
     code_of = {value: code for code, value in enumerate(declared.tolist())}
-    codes = np.fromiter((code_of[value] for value in labels.tolist()), np.int64, len(labels))
+    found = (code_of.get(value, -1) for value in labels.tolist())
+    codes = np.fromiter(found, np.int64, len(labels))
+    if (codes < 0).any():
+        row = int(np.argmax(codes < 0))
+        raise ValueError(
+            f"y must hold the given classes, got {labels.tolist()[row]!r} at row {row}. Classes: "
+            f"{declared.tolist()}."
+        )
     return OrderedLabels(declared, codes, True)
+
+
+def ordinal_labels(
+    y: ArrayLike, n_samples: int | None = None, classes: ArrayLike | None = None
+) -> OrderedLabels:
+    """Like :func:`order_labels` where the order matters: text needs one that is declared.
+
+    Raises
+    ------
+    ValueError
+        Also where ``y`` is text without an order, which would be sorted alphabetically.
+    """
+    labels = order_labels(y, n_samples, classes)
+    found = labels.classes.tolist()
+    if not labels.declared and any(isinstance(value, str) for value in found):
+        shown = ", ".join(repr(value) for value in found[:5]) + (", ..." if found[5:] else "")
+        raise ValueError(
+            f"y must have an order, got text classes without one: {shown}. Alphabetical order may "
+            "not be the order of the classes. Pass classes=[...], lowest class first, or make y "
+            "an ordered categorical, such as pandas.Categorical(y, categories=[...], "
+            "ordered=True) or a polars Enum."
+        )
+    return labels
+
+
+def checked_classes(classes: ArrayLike) -> NDArray[Any]:
+    """Classes in ascending order as a user names them.
+
+    Raises
+    ------
+    ValueError
+        Where they are not one-dimensional, repeat, or are numbers that do not ascend.
+    """
+    named = np.asarray(classes)
+    if named.ndim != 1 or len(named) == 0 or len(set(named.tolist())) < len(named):
+        raise ValueError(
+            f"classes must be one-dimensional, distinct and not empty, got {named.tolist()}."
+        )
+    if named.dtype.kind in "biuf" and (named[1:] <= named[:-1]).any():
+        raise ValueError(f"classes must ascend where they are numbers, got {named.tolist()}.")
+    return named
+
+
+def _agreed(classes: NDArray[Any], of_dtype: NDArray[Any] | None) -> NDArray[Any]:
+    """The named classes, which must be those that the dtype of y declares, if it does."""
+    if of_dtype is not None and of_dtype.tolist() != classes.tolist():
+        raise ValueError(
+            f"classes must be those of the ordered categorical y, {of_dtype.tolist()}, got "
+            f"{classes.tolist()}. Drop classes, or reorder the categories."
+        )
+    return classes
 
 
 def rank_distances(
@@ -83,13 +148,13 @@ def rank_distances(
 ) -> NDArray[np.int64]:
     """Number of ranks between label and prediction, row by row.
 
-    Ranks are counted over ``classes`` and, where these ascend as they sort, the further labels of
-    ``y`` among them.
+    Ranks are counted over ``classes`` and, where these are numbers, the further labels of ``y``
+    among them.
 
     Raises
     ------
     ValueError
-        Where a label of ``y`` is missing or, with declared classes, not among these.
+        Where a label of ``y`` is missing or, with declared classes or text, not among these.
     """
     labels = column_or_1d(np.asarray(y))
     if len(labels) != len(predicted):
@@ -102,7 +167,7 @@ def rank_distances(
     ranks = classes.tolist()
     new = sorted({value for value in labels.tolist() if value not in known}, key=str)
     if new:
-        if ranks != sorted(ranks) or declared_classes(y) is not None:
+        if not _sort(ranks, new) or declared_classes(y) is not None:
             raise ValueError(f"y must hold classes of the fit, got {new[0]!r}. Classes: {ranks}.")
         ranks = np.unique(np.concatenate([classes, np.asarray(new, dtype=labels.dtype)])).tolist()
     rank_of = {value: rank for rank, value in enumerate(ranks)}
@@ -115,8 +180,8 @@ def class_positions(
 ) -> Float64Array:
     """Class number of every label, for labels of other rows than those of the fit.
 
-    A label that is none of the classes lies half-way between its neighbours where classes ascend
-    as they sort, and one beyond them at the ends.
+    A number that is none of the classes lies half-way between its neighbours, and one beyond them
+    at the ends.
 
     Raises
     ------
@@ -133,11 +198,7 @@ def class_positions(
     position_of: dict[Any, float] = {value: code for code, value in enumerate(classes.tolist())}
     known = list(position_of)
     new = {value for value in labels.tolist() if value not in position_of}
-    sorts = known == sorted(known) and {isinstance(value, str) for value in {*known, *new}} != {
-        0,
-        1,
-    }
-    if new and not (sorts and declared_classes(y) is None):
+    if new and not (_sort(known, new) and declared_classes(y) is None):
         raise ValueError(
             f"{name} must hold classes of the fit, got {min(new, key=str)!r}. Classes: {known}."
         )
@@ -145,6 +206,11 @@ def class_positions(
         place = bisect_left(known, value)
         position_of[value] = {0: -1.0, len(known): float(len(known))}.get(place, place - 0.5)
     return np.fromiter((position_of[value] for value in labels.tolist()), np.float64, len(labels))
+
+
+def _sort(known: list[Any], new: Collection[Any]) -> bool:
+    """Whether values are numbers, the known ones ascending, so that new ones have their place."""
+    return not any(isinstance(value, str) for value in (*known, *new)) and known == sorted(known)
 
 
 def declared_classes(y: Any) -> NDArray[Any] | None:

@@ -7,7 +7,7 @@ value and the fix.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
-from rankwise.checks.classes import class_positions, order_labels
+from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import warn_of_dominant_columns
 from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
@@ -53,14 +53,14 @@ def check_fit(
     reset: bool = True,
     names: list[str] | None = None,
     part: bool = False,
-    ordered: bool = False,
+    read_classes: Callable[[ArrayLike, int], OrderedLabels] | None = None,
 ) -> FitData:
     """Check everything ``fit`` receives.
 
     Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``;
     with ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues. ``names`` are
     those of an array's columns. Where the rows are ``part`` of those to fit, all their weights may
-    be zero. With ``ordered`` y holds ordered classes, and becomes their numbers.
+    be zero. With ``read_classes`` y holds classes, and becomes their numbers.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def check_fit(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
         )
     n_samples = rows.shape[0]
-    labels = order_labels(y, n_samples) if ordered else None
+    labels = None if read_classes is None else read_classes(y, n_samples)
     target = check_target(y, n_samples) if labels is None else labels.codes
     groups = QueryGroups.from_qid(qid, n_samples)
     weight, kept = None, None

@@ -102,7 +102,7 @@ def confusion_costs(confusion: Confusion | ArrayLike, *, smoothing: float = 1.0)
     --------
     >>> from rankwise.labels import confusion_costs
     >>> from rankwise.metrics import confusion
-    >>> seen = confusion(list("aaaabbbb"), list("aaabbbbb"))
+    >>> seen = confusion(list("aaaabbbb"), list("aaabbbbb"), classes=["a", "b"])
     >>> confusion_costs(seen).costs.round(2)
     array([[0.  , 1.1 ],
            [1.79, 0.  ]])

@@ -1,4 +1,5 @@
 from .boosting.orboost import ORBoost as ORBoost
+from .codes import ordinal_codes as ordinal_codes
 from .linear.proportional_odds import ProportionalOdds as ProportionalOdds
 from .online.aggregate_prank import AggregatePRank as AggregatePRank
 from .online.prank import PRank as PRank

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from rankwise.base import RanksRows
-from rankwise.checks.classes import rank_distances
+from rankwise.checks.classes import ordinal_labels, rank_distances
 from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.persistence import Save
@@ -25,14 +26,16 @@ SCORE_NAME = "-MAE"
 class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimator):
     """Base of all ordinal estimators: classifiers over ordered classes with one score to rank by.
 
-    A subclass sets ``thresholds_`` in ``fit`` and defines ``rank_score``; the class of a row is
-    the number of thresholds that its score reaches. ``fit`` and ``score`` request ``qid`` (and
-    ``sample_weight`` where the method honours it) from scikit-learn's metadata routing.
+    A subclass takes ``classes``, sets ``thresholds_`` in ``fit`` and defines ``rank_score``; the
+    class of a row is the number of thresholds that its score reaches. ``fit`` and ``score`` request
+    ``qid`` (and ``sample_weight`` where the method honours it) from scikit-learn's metadata
+    routing.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Classes in ascending order, as they sort or as an ordered categorical dtype declares.
+        Classes in ascending order: numbers as they sort, others as the parameter ``classes`` or an
+        ordered categorical dtype declares.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
         Ascending.
     score_name_ : str
@@ -48,6 +51,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
 
+    classes: ArrayLike | None = None
     n_features_in_: int
     classes_: NDArray[Any]
     score_name_: str
@@ -116,8 +120,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            A class that ``fit`` has not seen counts as a rank of its own where classes are
-            ordered as they sort.
+            A number that is none of ``classes_`` counts as a rank of its own.
         sample_weight : array-like of shape (n_samples,), optional
         qid : array-like of shape (n_samples,), optional
             Checked, and without effect: every row counts the same.
@@ -130,7 +133,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         Raises
         ------
         ValueError
-            Where y holds a class that the declared ones do not name.
+            If y holds text, or an ordered categorical, that ``classes_`` lacks.
         """
         predicted = self.predict(X)
         loss = rank_distances(y, predicted, self.classes_)
@@ -165,7 +168,7 @@ def check_ordinal_fit(
         sample_weight,
         accept_sparse=accept_sparse,
         allow_nan=allow_nan,
-        ordered=True,
+        read_classes=partial(ordinal_labels, classes=estimator.classes),
     )
     if by_query is not None and qid is None:
         raise ValueError(

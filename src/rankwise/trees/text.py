@@ -188,7 +188,8 @@ def export_text(
     --------
     >>> from rankwise import RankingTree
     >>> from rankwise.trees import export_text
-    >>> tree = RankingTree().fit([[1.0], [2.0], [5.0], [6.0]], ["bad", "bad", "fair", "good"])
+    >>> tree = RankingTree(classes=["bad", "fair", "good"])
+    >>> tree = tree.fit([[1.0], [2.0], [5.0], [6.0]], ["bad", "bad", "fair", "good"])
     >>> print(export_text(tree, feature_names=["clicks"]))
     clicks <= 3.5
     |   class bad

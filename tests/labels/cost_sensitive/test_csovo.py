@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import rankwise
 from rankwise import CSOVO, OrdinalReduction, WeightedAllPairs
-from rankwise.labels import ClassCosts, all_pairs_costs
+from rankwise.labels import ClassCosts, all_pairs_costs, ordinal_costs
 from rankwise.losses.ordinal_costs import cost_matrix, threshold_weights, v_shaped
 
 BASES = [
@@ -325,6 +325,15 @@ def test_ordered_categorical_and_two_classes(rows):
         np.searchsorted([0, 1, 2, 3], model.decision_function(X).argmax(axis=1)),
         [names.tolist().index(one) for one in model.predict(X)],
     )
+    named = OrdinalReduction(LogisticRegression(max_iter=2000), classes=names)
+    np.testing.assert_array_equal(named.fit(X, names[y]).predict(X), model.predict(X))
+    by_costs = ordinal_costs("absolute", names)
+    plain = OrdinalReduction(LogisticRegression(max_iter=2000)).fit(X, names[y], costs=by_costs)
+    np.testing.assert_array_equal(plain.predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="y must have an order"):
+        OrdinalReduction().fit(X, names[y])
+    with pytest.raises(ValueError, match="classes must be those that the costs name"):
+        OrdinalReduction(classes=names[::-1]).fit(X, names[y], costs=by_costs)
     two = OrdinalReduction().fit(X, y > 1)
     decision = two.decision_function(X)
     np.testing.assert_array_equal(decision > 0, two.predict(X))

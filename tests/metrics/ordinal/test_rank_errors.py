@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score
 from sklearn.model_selection import cross_val_score
 
@@ -101,9 +102,11 @@ def test_no_rows_and_queries_of_one_class():
 def test_scorer_reads_named_classes_by_their_rank(spec, rng):
     X = rng.normal(size=(60, 2))
     y = np.digitize(X[:, 0], [-0.5, 0.5])
-    names = np.array(["a", "b", "c"])[y]
+    classes = np.array(["poor", "fair", "good"])
+    names = classes[y]
     scorer = make_scorer(spec)
     numbers = PRank(random_state=0).fit(X, y)
-    named = PRank(random_state=0).fit(X, names)
+    named = PRank(random_state=0, classes=classes).fit(X, names)
     assert scorer(named, X, names) == scorer(numbers, X, y)
-    assert np.isfinite(cross_val_score(PRank(random_state=0), X, names, scoring=scorer, cv=3)).all()
+    folds = cross_val_score(clone(named), X, names, scoring=scorer, cv=3)
+    assert np.isfinite(folds).all()

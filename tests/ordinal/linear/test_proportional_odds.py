@@ -168,7 +168,7 @@ def test_steps_that_run_out_are_named(rng):
 def test_predict_is_the_most_probable_class(link, rng):
     X, y = drawn(rng)
     names = np.array(["a", "b", "c", "d"])
-    model = ProportionalOdds(link=link).fit(X, names[y])
+    model = ProportionalOdds(link=link, classes=names).fit(X, names[y])
     shares = model.predict_proba(X)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.predict(X), names[shares.argmax(axis=1)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.classes import OrderedLabels, order_labels
 from rankwise.checks.costs import ClassCosts, CostTable, cost_table
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.metrics.ordinal.cost import mean_cost
@@ -98,7 +100,7 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
             sample_weight,
             accept_sparse=tags.sparse,
             allow_nan=tags.allow_nan,
-            ordered=True,
+            read_classes=partial(self._read_classes, costs=costs),
         )
         assert data.classes is not None
         if costs is None:
@@ -171,6 +173,10 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         predicted, classes = self.predict(X), self.classes_
         costs = self._default_costs(len(classes)) if costs is None else costs
         return -mean_cost(y, predicted, costs, classes=classes, sample_weight=sample_weight)
+
+    def _read_classes(self, y: ArrayLike, n_samples: int, costs: Any) -> OrderedLabels:
+        """Classes of y, and the class number of every row."""
+        return order_labels(y, n_samples)
 
     def _default_costs(self, n_classes: int) -> ClassCosts | None:
         """Costs where none are given; None: 1 for every wrong class."""

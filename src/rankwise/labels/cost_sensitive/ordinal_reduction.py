@@ -17,12 +17,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankwise.checks.classes import (
+    OrderedLabels,
+    checked_classes,
+    order_labels,
+    ordinal_labels,
+)
 from rankwise.checks.costs import ClassCosts, CostTable
 from rankwise.labels.cost_sensitive.binary_questions import BinaryQuestions
 from rankwise.labels.cost_sensitive.contrasts import threshold_contrasts
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.losses.ordinal_costs import cost_matrix
-from rankwise.typing import Float64Array, Matrix
+from rankwise.typing import ArrayLike, Float64Array, Matrix
 
 
 class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
@@ -42,11 +48,15 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
         sum over rows.
     n_jobs : int, optional
         Thresholds at a time, in threads; None: one for each CPU, -2: one less, and so on.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text and the costs do not name the classes;
+        numbers, booleans and ordered categoricals have an order of their own.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        In ascending order, as they sort, an ordered categorical declares or the costs name them.
+        In ascending order: numbers as they sort, others as ``classes``, an ordered categorical or
+        the costs declare.
     estimators_ : list of n_classes - 1 classifiers
         None where all rows answer alike, or none asks; not without an ``estimator``.
     constants_ : ndarray of shape (n_classes - 1,), float64
@@ -81,14 +91,34 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
     array([0, 1, 2])
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = BinaryQuestions._parameter_constraints
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BinaryQuestions._parameter_constraints,
+        "classes": ["array-like", None],
+    }
 
     def __init__(
-        self, estimator: Any = None, *, alpha: float = 1.0, n_jobs: int | None = None
+        self,
+        estimator: Any = None,
+        *,
+        alpha: float = 1.0,
+        n_jobs: int | None = None,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.estimator = estimator
         self.alpha = alpha
         self.n_jobs = n_jobs
+        self.classes = classes
+
+    def _read_classes(self, y: ArrayLike, n_samples: int, costs: Any) -> OrderedLabels:
+        named = getattr(costs, "classes", None)
+        if named is None:
+            return ordinal_labels(y, n_samples, self.classes)
+        if self.classes is not None and checked_classes(self.classes).tolist() != named.tolist():
+            raise ValueError(
+                f"classes must be those that the costs name, {named.tolist()}, got "
+                f"{np.asarray(self.classes).tolist()}. Drop classes."
+            )
+        return order_labels(y, n_samples)
 
     def _default_costs(self, n_classes: int) -> ClassCosts:
         return ClassCosts(cost_matrix("absolute", n_classes))

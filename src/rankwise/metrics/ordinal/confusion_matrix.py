@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.checks.classes import order_labels
+from rankwise.checks.classes import order_labels, ordinal_labels
 from rankwise.checks.rows import check_weight
 from rankwise.metrics.conventions import check_choice
 from rankwise.metrics.ordinal.kappa import WEIGHTS
@@ -122,8 +122,9 @@ def confusion(
     predicted : array-like of shape (n_samples,)
         Predicted classes.
     classes : array-like of shape (n_classes,), optional
-        All classes in rank order, an ordinal estimator's ``classes_`` for instance. None: as the
-        dtype of ``y`` declares them, else the labels and the predicted classes as they sort.
+        All classes in rank order, an ordinal estimator's ``classes_`` for instance. Needed for
+        text, unless the dtype of ``y`` declares the classes. None: those of the dtype, else the
+        labels and the predicted classes as they sort.
     sample_weight : array-like of shape (n_samples,), optional
         Weight >= 0 of every row: that many rows.
 
@@ -134,8 +135,8 @@ def confusion(
     Raises
     ------
     ValueError
-        When lengths differ, a label is missing or not among the classes, or a class is named
-        twice.
+        When lengths differ, a label is missing or not among the classes, a class is named twice,
+        or labels are text without an order.
 
     Notes
     -----
@@ -159,7 +160,7 @@ def confusion(
         ordered = order_labels(y)
         known = ordered.classes
         if not ordered.declared:
-            known = order_labels(np.concatenate([labels, guesses])).classes
+            known = ordinal_labels(np.concatenate([labels, guesses])).classes
     else:
         known = np.asarray(classes)
         if len(set(known.tolist())) < len(known):

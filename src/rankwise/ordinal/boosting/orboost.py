@@ -91,6 +91,9 @@ class ORBoost(OrdinalRanker):
         rows the result has the bits of one fit.
     random_state : int, RandomState or None, default=None
         Of the draws of perceptrons. Stumps draw nothing.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -166,10 +169,10 @@ class ORBoost(OrdinalRanker):
     >>> import numpy as np
     >>> from rankwise import ORBoost
     >>> X = np.arange(12.0).reshape(-1, 1)
-    >>> y = ["bad"] * 4 + ["fair"] * 4 + ["good"] * 4
-    >>> booster = ORBoost(n_estimators=50).fit(X, y)
+    >>> y = ["poor"] * 4 + ["fair"] * 4 + ["good"] * 4
+    >>> booster = ORBoost(n_estimators=50, classes=["poor", "fair", "good"]).fit(X, y)
     >>> booster.predict([[1.0], [5.0], [9.0]]).tolist()
-    ['bad', 'fair', 'good']
+    ['poor', 'fair', 'good']
     >>> booster.loss_curve_[:3].round(3).tolist()
     [22.627, 12.829, 5.737]
     """
@@ -197,6 +200,7 @@ class ORBoost(OrdinalRanker):
         "early_stopping_rounds": [AT_LEAST_ONE, None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
+        "classes": ["array-like", None],
     }
 
     def __init__(
@@ -212,6 +216,7 @@ class ORBoost(OrdinalRanker):
         early_stopping_rounds: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.form = form
         self.n_estimators = n_estimators
@@ -223,6 +228,7 @@ class ORBoost(OrdinalRanker):
         self.early_stopping_rounds = early_stopping_rounds
         self.warm_start = warm_start
         self.random_state = random_state
+        self.classes = classes
 
     def fit(
         self,
@@ -241,7 +247,7 @@ class ORBoost(OrdinalRanker):
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Ordered classes.
+            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
             Query of every row; only ``row_weight`` of "query" and "rank_query" uses and needs it.
         sample_weight : array-like of shape (n_samples,), optional

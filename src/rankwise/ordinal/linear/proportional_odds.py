@@ -65,6 +65,9 @@ class ProportionalOdds(OrdinalRanker):
         about the square of it.
     max_iter : int, default=100
         Newton steps for each C.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -154,6 +157,7 @@ class ProportionalOdds(OrdinalRanker):
         "cv": ["cv_object"],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "classes": ["array-like", None],
     }
 
     def __init__(
@@ -165,6 +169,7 @@ class ProportionalOdds(OrdinalRanker):
         cv: Any = 5,
         tol: float = 1e-6,
         max_iter: int = 100,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.C = C
         self.link = link
@@ -172,6 +177,7 @@ class ProportionalOdds(OrdinalRanker):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.classes = classes
 
     def fit(
         self,
@@ -190,7 +196,7 @@ class ProportionalOdds(OrdinalRanker):
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Ordered classes.
+            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
             Query of every row, for folds and measures.
         sample_weight : array-like of shape (n_samples,), optional

@@ -18,7 +18,7 @@ from rankwise.ordinal.online.online_ranker import OnlineRanker
 from rankwise.ordinal.online.rank_votes import VOTES, Votes
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
 from rankwise.structure.rules import Number, Rule
-from rankwise.typing import Float64Array, FrameLike, Matrix
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
 LARGEST_SEED = 2**31 - 1
 
@@ -52,6 +52,9 @@ class AggregatePRank(Votes, OnlineRanker):
         order given, see :class:`PRank`.
     random_state : int, RandomState or None, default=None
         Seed of the coins and of ``shuffle``; pass an int for the same result in every fit.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -131,6 +134,7 @@ class AggregatePRank(Votes, OnlineRanker):
         n_epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.combine = combine
         self.tau = tau
@@ -143,6 +147,7 @@ class AggregatePRank(Votes, OnlineRanker):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.random_state = random_state
+        self.classes = classes
 
     def rank_score(self, X: FrameLike) -> Float64Array:
         """Score under the mean weights, or mean class number voted for.

@@ -7,18 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.checks.classes import declared_classes
+from rankwise.checks.classes import checked_classes, declared_classes
 from rankwise.checks.rows import FitData
 from rankwise.typing import ArrayLike, Int64Array
 
 
-def declare(classes: ArrayLike | None, y: ArrayLike, known: NDArray[Any] | None) -> NDArray[Any]:
-    """All classes in ascending order, from ``classes``, the type of y, or the calls before.
+def declare(
+    classes: ArrayLike | None,
+    parameter: ArrayLike | None,
+    y: ArrayLike,
+    known: NDArray[Any] | None,
+) -> NDArray[Any]:
+    """All classes in ascending order, from the call, the estimator, the type of y or calls before.
 
     Parameters
     ----------
     classes : array-like of shape (n_classes,) or None
         What the call names.
+    parameter : array-like of shape (n_classes,) or None
+        What the estimator's parameter ``classes`` names.
     y : array-like
     known : ndarray of shape (n_classes,) or None
         Classes of the calls before; None in the first.
@@ -29,7 +36,8 @@ def declare(classes: ArrayLike | None, y: ArrayLike, known: NDArray[Any] | None)
         When there are none, they do not ascend or repeat, or they are others than before.
     """
     of_y = declared_classes(y)
-    given = of_y if classes is None else np.asarray(classes)
+    named = [checked_classes(each) for each in (classes, parameter) if each is not None]
+    given = named[0] if named else of_y
     if given is None and known is None:
         raise ValueError(
             "classes must be given in the first call of partial_fit, got None. Pass all classes in "
@@ -38,13 +46,7 @@ def declare(classes: ArrayLike | None, y: ArrayLike, known: NDArray[Any] | None)
     if given is None:
         assert known is not None
         return known
-    if given.ndim != 1 or len(given) == 0 or len(set(given.tolist())) < len(given):
-        raise ValueError(
-            f"classes must be one-dimensional, distinct and not empty, got {given.tolist()}."
-        )
-    if given.dtype.kind in "biuf" and (given[1:] <= given[:-1]).any():
-        raise ValueError(f"classes must ascend where they are numbers, got {given.tolist()}.")
-    for other in (of_y, known):
+    for other in (*named, of_y, known):
         if other is not None and other.tolist() != given.tolist():
             raise ValueError(
                 f"classes must stay {other.tolist()}, got {given.tolist()}. Other classes need a "

@@ -21,6 +21,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.classes import order_labels
 from rankwise.checks.dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.features.affine_powers import AffinePowers
@@ -116,6 +117,7 @@ class OnlineRanker(OrdinalRanker):
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
+        "classes": ["array-like", None],
     }
 
     def fit(
@@ -127,7 +129,7 @@ class OnlineRanker(OrdinalRanker):
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Ordered classes: labels as they sort, or an ordered categorical as declared.
+            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
             Checked, and without effect.
 
@@ -168,8 +170,8 @@ class OnlineRanker(OrdinalRanker):
         X, y, qid
             As in ``fit``; y may lack classes.
         classes : array-like of shape (n_classes,), optional
-            All classes in ascending order, as given. Needed in the first call unless y is an
-            ordered categorical; later it may only repeat them.
+            All classes in ascending order, as given. Needed in the first call unless the parameter
+            ``classes`` is set or y is an ordered categorical; later it may only repeat them.
 
         Returns
         -------
@@ -220,9 +222,9 @@ class OnlineRanker(OrdinalRanker):
         first = not hasattr(self, "hypotheses_")
         if not first:
             self._check_unchanged()
-        data = check_fit(self, X, y, qid, reset=first, ordered=True)
+        data = check_fit(self, X, y, qid, reset=first, read_classes=order_labels)
         known = None if first else self.classes_
-        self.classes_ = declare(classes, y, known)
+        self.classes_ = declare(classes, self.classes, y, known)
         self.score_name_ = SCORE_NAME
         codes = numbers_of(data, self.classes_)
         if first:

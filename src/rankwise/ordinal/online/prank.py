@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from rankwise.ordinal.online.online_ranker import OnlineRanker
+from rankwise.typing import ArrayLike
 
 
 class PRank(OnlineRanker):
@@ -38,6 +39,9 @@ class PRank(OnlineRanker):
         (``python -m benchmarks.study_defaults``).
     random_state : int, RandomState or None, default=None
         Seed of ``shuffle``; pass an int for the same result in every fit.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -101,6 +105,7 @@ class PRank(OnlineRanker):
         n_epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.degree = degree
         self.kernel = kernel
@@ -109,3 +114,4 @@ class PRank(OnlineRanker):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.random_state = random_state
+        self.classes = classes

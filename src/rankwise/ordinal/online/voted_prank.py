@@ -17,7 +17,15 @@ from rankwise.ordinal.online.online_ranker import OnlineRanker, check_range, lar
 from rankwise.ordinal.online.rank_votes import VOTES, Votes
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.rules import Number, Rows, Rule, floats, integers
-from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix, as_dense, is_sparse
+from rankwise.typing import (
+    ArrayLike,
+    Float64Array,
+    FrameLike,
+    Int64Array,
+    Matrix,
+    as_dense,
+    is_sparse,
+)
 
 SLICE_VALUES = 2**21  # kernel values at a time
 PIECES = 8  # of a slice, over threads
@@ -45,6 +53,9 @@ class VotedPRank(Votes, OnlineRanker):
         order given, see :class:`PRank`.
     random_state : int, RandomState or None, default=None
         Seed of ``shuffle``; pass an int for the same result in every fit.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -128,6 +139,7 @@ class VotedPRank(Votes, OnlineRanker):
         n_epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.votes = votes
         self.degree = degree
@@ -137,6 +149,7 @@ class VotedPRank(Votes, OnlineRanker):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.random_state = random_state
+        self.classes = classes
 
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
         super()._start(X, rng, streams=streams)

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval
 from rankwise.kernels.perceptron_ranking import lms_csr, lms_rows, lms_value
 from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.ordinal.online.online_ranker import OnlineRanker
-from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, is_sparse
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,9 @@ class WidrowHoff(OnlineRanker):
         order given, see :class:`PRank`.
     random_state : int, RandomState or None, default=None
         Seed of ``shuffle``; pass an int for the same result in every fit.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -137,6 +140,7 @@ class WidrowHoff(OnlineRanker):
         n_epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.eta = eta
         self.degree = degree
@@ -146,6 +150,7 @@ class WidrowHoff(OnlineRanker):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.random_state = random_state
+        self.classes = classes
 
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
         super()._start(X, rng, streams=streams)

@@ -104,6 +104,9 @@ class OrdinalSVM(OrdinalRanker):
         times C leave a gap near 1 without a warning. Lower it where the objective itself counts.
     max_iter : int, optional
         Steps for each C. None: 10^7, or 100 for each variable where these are more.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -185,10 +188,10 @@ class OrdinalSVM(OrdinalRanker):
     >>> import numpy as np
     >>> from rankwise import OrdinalSVM
     >>> X = np.arange(9.0).reshape(-1, 1) / 4
-    >>> y = ["bad"] * 3 + ["fair"] * 3 + ["good"] * 3
-    >>> machine = OrdinalSVM(C=10.0).fit(X, y)
+    >>> y = ["poor"] * 3 + ["fair"] * 3 + ["good"] * 3
+    >>> machine = OrdinalSVM(C=10.0, classes=["poor", "fair", "good"]).fit(X, y)
     >>> machine.predict([[0.1], [1.0], [1.9]]).tolist()
-    ['bad', 'fair', 'good']
+    ['poor', 'fair', 'good']
     >>> round(machine.dual_objective_, 3)
     -9.0
     """
@@ -223,6 +226,7 @@ class OrdinalSVM(OrdinalRanker):
         "cv": ["cv_object"],
         "tol": [POSITIVE],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "classes": ["array-like", None],
     }
 
     def __init__(
@@ -239,6 +243,7 @@ class OrdinalSVM(OrdinalRanker):
         cv: Any = 5,
         tol: float = 1e-3,
         max_iter: int | None = None,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.kernel = kernel
         self.gamma = gamma
@@ -251,6 +256,7 @@ class OrdinalSVM(OrdinalRanker):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.classes = classes
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -275,7 +281,7 @@ class OrdinalSVM(OrdinalRanker):
         X : array-like or CSR of shape (n_samples, n_features)
             Of a precomputed kernel the values between the rows, (n_samples, n_samples).
         y : array-like of shape (n_samples,)
-            Ordered classes.
+            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
             Query of every row, for folds and measures; ``costs="err"`` needs it.
         sample_weight : array-like of shape (n_samples,), optional

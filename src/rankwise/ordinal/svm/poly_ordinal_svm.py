@@ -96,6 +96,9 @@ class PolyOrdinalSVM(OrdinalRanker):
     max_bytes : int, default=2**33
         Most memory for the products of "random" and "cross" and the list of them (those of sparse
         rows are not counted), in bytes; more raises before any is listed.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -198,6 +201,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "max_bytes": [Interval(Integral, 1, None, closed="left")],
+        "classes": ["array-like", None],
     }
 
     def __init__(
@@ -216,6 +220,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.degree = degree
         self.C = C
@@ -230,6 +235,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         self.max_iter = max_iter
         self.random_state = random_state
         self.max_bytes = max_bytes
+        self.classes = classes
 
     def fit(
         self,
@@ -248,7 +254,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Ordered classes.
+            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
             Query of every row, for folds and measures; ``costs="err"`` needs it.
         sample_weight : array-like of shape (n_samples,), optional

@@ -72,6 +72,9 @@ class RankingForest(TreeRanker):
         same bits for any number.
     random_state : int, RandomState or None, default=None
         Of the bags and the columns drawn.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -169,6 +172,7 @@ class RankingForest(TreeRanker):
         categorical_features: Any = FROM_DTYPE,
         n_jobs: int | None = None,
         random_state: Any = None,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.n_estimators = n_estimators
         self.criterion = criterion
@@ -188,6 +192,7 @@ class RankingForest(TreeRanker):
         self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.classes = classes
 
     def fit(
         self,
@@ -203,7 +208,7 @@ class RankingForest(TreeRanker):
         X : array-like, CSR or frame of shape (n_samples, n_features)
             Numbers and categories; missing values allowed.
         y : array-like of shape (n_samples,)
-            Classes, ordered as they sort or as an ordered categorical declares.
+            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
             Query of every row: bags are of whole queries, where there are two or more.
 

@@ -86,6 +86,9 @@ class RankingTree(TreeRanker):
     cv : int, splitter or iterable of (train rows, test rows), default=5
         A number of folds of queries (over rows where there are fewer queries); a scikit-learn
         splitter gets the queries as ``groups``.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
+        categoricals have an order of their own.
 
     Attributes
     ----------
@@ -143,9 +146,9 @@ class RankingTree(TreeRanker):
     >>> import pandas as pd
     >>> from rankwise import RankingTree
     >>> X = pd.DataFrame({"colour": ["red", "blue", "red", None], "size": [1.0, 2.0, 3.0, 4.0]})
-    >>> tree = RankingTree().fit(X, ["bad", "good", "fair", "good"])
-    >>> tree.predict(X).tolist()
-    ['bad', 'good', 'fair', 'good']
+    >>> tree = RankingTree(classes=["poor", "fair", "good"])
+    >>> tree.fit(X, ["poor", "good", "fair", "good"]).predict(X).tolist()
+    ['poor', 'good', 'fair', 'good']
     >>> tree.rank_score(X)
     array([0., 2., 1., 2.])
     """
@@ -179,6 +182,7 @@ class RankingTree(TreeRanker):
         ccp_alpha: float = 0.0,
         categorical_features: Any = FROM_DTYPE,
         cv: Any = 5,
+        classes: ArrayLike | None = None,
     ) -> None:
         self.max_depth = max_depth
         self.criterion = criterion
@@ -193,6 +197,7 @@ class RankingTree(TreeRanker):
         self.ccp_alpha = ccp_alpha
         self.categorical_features = categorical_features
         self.cv = cv
+        self.classes = classes
 
     def fit(
         self,
@@ -212,7 +217,7 @@ class RankingTree(TreeRanker):
         X : array-like, CSR or frame of shape (n_samples, n_features)
             Numbers and categories; missing values allowed.
         y : array-like of shape (n_samples,)
-            Classes, ordered as they sort or as an ordered categorical declares.
+            Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
             Query of every row, for the folds of ``max_depth="cv"``.
         sample_weight : array-like of shape (n_samples,), optional

@@ -42,6 +42,7 @@ TREE_CONSTRAINTS: dict[str, list[Any]] = {
     "min_gain": [NOT_NEGATIVE],
     "ccp_alpha": [NOT_NEGATIVE],
     "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
+    "classes": ["array-like", None],
 }
 
 

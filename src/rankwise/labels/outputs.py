@@ -55,3 +55,44 @@ def predict_outputs(models: list[Any], X: Matrix) -> Float64Array:
     """Predictions of shape (n_samples, n_outputs), float64."""
     columns = [np.asarray(model.predict(X), dtype=np.float64) for model in models]
     return np.column_stack(columns)
+
+
+def output_scores(models: list[Any], X: Matrix, n_outputs: int) -> Float64Array:
+    """How likely each output is 1.
+
+    Parameters
+    ----------
+    models : list of fitted classifiers
+        One for all outputs, or one for each.
+    X : ndarray or CSR of shape (n_samples, n_features)
+    n_outputs : int
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_outputs), float64
+        Probabilities where the classifiers have them, else their decision values d as
+        ``(1 + d / (1 + |d|)) / 2``, which exceeds one half where d > 0, else predictions.
+    """
+    together = len(models) < n_outputs
+    return np.column_stack([_scores(model, X, together=together) for model in models])
+
+
+def _scores(model: Any, X: Matrix, *, together: bool) -> Float64Array:
+    if hasattr(model, "predict_proba"):
+        shares: Any = model.predict_proba(X)
+        if not together:
+            return _share_of_ones(shares, model.classes_)
+        if not isinstance(shares, list):  # a column for each output
+            return np.asarray(shares, dtype=np.float64)
+        parts = zip(shares, model.classes_, strict=True)
+        return np.column_stack([_share_of_ones(*part) for part in parts])
+    if hasattr(model, "decision_function"):
+        values = np.asarray(model.decision_function(X), dtype=np.float64)
+        return (1.0 + values / (1.0 + np.abs(values))) / 2.0
+    return np.asarray(model.predict(X), dtype=np.float64)
+
+
+def _share_of_ones(shares: Any, classes: Any) -> Float64Array:
+    """The column of class 1; zeros where the training rows have no such class."""
+    ones = np.asarray(classes) == 1
+    return np.asarray(shares, dtype=np.float64)[:, ones].sum(axis=1)

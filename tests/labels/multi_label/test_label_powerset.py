@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 from rankwise import BinaryRelevance, CalibratedLabelRanking, LabelPowerset
 
@@ -38,6 +40,18 @@ def test_scores_of_the_ridge_are_those_of_binary_relevance(case):
     np.testing.assert_allclose(scores, wanted, atol=1e-10)
 
 
+class Decisions(ClassifierMixin, BaseEstimator):
+    """A classifier that gives classes and nothing else."""
+
+    def fit(self, X, y):
+        self.tree_ = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+        self.classes_ = self.tree_.classes_
+        return self
+
+    def predict(self, X):
+        return self.tree_.predict(X)
+
+
 def test_powerset_of_a_classifier(case):
     X, Y = case
     model = LabelPowerset(estimator=GaussianNB()).fit(sparse.csr_array(X).toarray(), Y)
@@ -45,7 +59,7 @@ def test_powerset_of_a_classifier(case):
     peer = GaussianNB().fit(X, numbers)
     np.testing.assert_array_equal(model.predict(X), sets[peer.predict(X)])
     np.testing.assert_allclose(model.decision_function(X), peer.predict_proba(X) @ sets)
-    hard = LabelPowerset(estimator=RidgeClassifier()).fit(X, Y)
+    hard = LabelPowerset(estimator=Decisions()).fit(X, Y)
     np.testing.assert_array_equal(hard.decision_function(X), hard.predict(X))
     same = LabelPowerset(estimator=GaussianNB()).fit(X, np.ones((120, 2), dtype=int))
     assert same.predict(X).all()

@@ -22,9 +22,10 @@ class BinaryRelevance(LabelSpace):
     alpha : float >= 0, default=0.01
         Multiplies the squared norm of the coefficients, the constant's among them, against the sum
         of squared errors. Not used with ``estimator``.
-    estimator : regressor or None, default=None
-        Any scikit-learn regressor, fitted on all labels where it takes several outputs and cloned
-        for each label where it does not. None: ridge regression with one factorisation.
+    estimator : regressor, classifier or None, default=None
+        Any scikit-learn regressor or classifier, fitted on all labels where it takes several
+        outputs and cloned for each label where it does not. None: ridge regression with one
+        factorisation.
 
     Attributes
     ----------
@@ -46,6 +47,9 @@ class BinaryRelevance(LabelSpace):
 
     Notes
     -----
+    A classifier predicts the labels itself; labels are ranked by its probabilities, or by its
+    decision values d as ``(1 + d / (1 + |d|)) / 2`` where it has no ``predict_proba``.
+
     O(N p^2 + N p b + p^3 + p^2 K) for N rows of p features and b of K labels each: the labels
     share one Gram matrix and one Cholesky factor.
 

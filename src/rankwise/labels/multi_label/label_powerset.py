@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
@@ -69,8 +70,9 @@ class LabelPowerset(MultiLabel):
     -----
     ``predict`` gives the most likely set: a combination that no training row has is never
     predicted. ``decision_function`` adds up for every label the probabilities (outputs of the
-    ridge) of the sets that hold it, so labels are ranked by how likely each is; without
-    ``predict_proba`` it has the predicted set alone. The ridge's sums are the scores of
+    ridge) of the sets that hold it, so labels are ranked by how likely each is. A classifier
+    without ``predict_proba`` gives the softmax of its decision values in their place, one that has
+    neither the predicted set alone. The ridge's sums are the scores of
     :class:`BinaryRelevance`, as regression is linear in its targets; the decisions differ.
 
     The cost of ridge regression on as many outputs as there are label sets; there may be almost as
@@ -166,4 +168,10 @@ class LabelPowerset(MultiLabel):
         best = np.asarray(self.estimator_.predict(X)).astype(np.int64)
         if hasattr(self.estimator_, "predict_proba"):
             return np.asarray(self.estimator_.predict_proba(X), dtype=np.float64), best
+        if hasattr(self.estimator_, "decision_function"):
+            values = np.asarray(self.estimator_.decision_function(X), dtype=np.float64)
+            if values.ndim == 1:
+                values = np.column_stack([np.zeros(len(values)), values])
+            if values.shape[1] == n_sets:  # not those of pairs of sets
+                return softmax(values, axis=1), best
         return one_hot(best, n_sets).toarray(), best

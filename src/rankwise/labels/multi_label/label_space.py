@@ -19,13 +19,14 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_classifier
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.labels import check_truth
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
-from rankwise.labels.outputs import fit_outputs, predict_outputs
+from rankwise.labels.outputs import fit_outputs, output_scores, predict_outputs
 from rankwise.solvers.labels.label_statistics import (
     LabelStatistics,
     products_of_labels,
@@ -193,7 +194,13 @@ class LabelSpace(MultiLabel):
         self._set_coefficients(from_centre(coefficients, statistics.centre))
 
     def _label_scores(self, X: Matrix) -> Float64Array:
-        return self._decode(self._predict_codes(X))
+        if self.estimator is None or not is_classifier(self.estimator):
+            return self._decode(self._predict_codes(X))
+        return self._decode(output_scores(self.regressors_, X, self.components_.shape[0]))
+
+    def _predict_labels(self, X: Matrix) -> NDArray[np.bool_]:
+        # A classifier's decision need not be a probability above one half.
+        return self._decode(self._predict_codes(X)) > 0.5
 
     def _predict_codes(self, X: Matrix) -> Float64Array:
         """Predictions of the regressor, shape (n_samples, n_codes), of checked rows."""

@@ -31,8 +31,8 @@ class PartialBinaryRelevance(LabelSpace):
         drawn labels too before the regression. "zero" is another name of "absent".
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
-    estimator : regressor or None, default=None
-        As in :class:`BinaryRelevance`.
+    estimator : regressor, classifier or None, default=None
+        As in :class:`BinaryRelevance`; a classifier only with ``reference="absent"``.
     random_state : int, RandomState or None, default=None
         Of the draw.
 

@@ -64,7 +64,7 @@ def scrambled(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def canonical_order(
-    X: Matrix, y: Float64Array, groups: QueryGroups
+    X: Matrix, y: Float64Array, groups: QueryGroups, weight: Float64Array | None = None
 ) -> tuple[Int64Array, Int64Array]:
     """Row numbers in an order that depends on content alone, and the rows per query in it.
 
@@ -80,6 +80,8 @@ def canonical_order(
         NaN allowed; float32 and float64 of the same values, dense and CSR, give one order.
     y : ndarray of shape (n_samples,), float64
     groups : QueryGroups
+    weight : ndarray of shape (n_samples,), float64 > 0, optional
+        Whole weights order queries as repeated rows would.
 
     Returns
     -------
@@ -89,15 +91,21 @@ def canonical_order(
 
     Notes
     -----
-    Only rows that agree in all values, or collide in 64 bits, keep their input order.
+    Only rows that agree in all values and in weight, or collide in 64 bits, keep their input
+    order.
     O(n_samples n_features).
     """
     row_key = row_hashes(X, y)
+    terms, ties = scrambled(row_key), np.zeros(len(row_key))
+    if weight is not None:
+        ties = weight
+        is_whole = not (weight % 1).any() and weight.max(initial=0) < 2.0**63
+        terms = terms * (weight.astype(np.uint64) if is_whole else _bits(weight))
     filled = groups.sizes > 0
     query_key = np.zeros(groups.n_queries, dtype=np.uint64)
-    query_key[filled] = np.add.reduceat(groups.sort(scrambled(row_key)), groups.indptr[:-1][filled])
+    query_key[filled] = np.add.reduceat(groups.sort(terms), groups.indptr[:-1][filled])
     codes = groups.codes()
-    order = np.lexsort((row_key, codes, query_key[codes]))
+    order = np.lexsort((ties, row_key, codes, query_key[codes]))
     sizes = groups.sizes[np.argsort(query_key, kind="stable")]
     return order, sizes[sizes > 0]
 

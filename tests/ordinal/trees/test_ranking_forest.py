@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
 import rankwise
@@ -180,3 +181,74 @@ def test_categories_are_saved(tmp_path):
     same_forests(forest, again)
     np.testing.assert_array_equal(again.predict(frame), forest.predict(frame))
     assert forest.score(frame, y) > -0.1
+
+
+# Weights -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+@pytest.mark.parametrize("by_query", [False, True])
+@pytest.mark.parametrize("method", ["exact", "histogram"])
+def test_whole_weights_are_repeated_rows_bit_for_bit(rows, rng, bootstrap, by_query, method):
+    X, y = rows
+    weight = rng.integers(0, 4, 300)
+    again = np.repeat(np.arange(300), weight)
+    qid = np.arange(300) // 15 if by_query else None
+    forest = RankingForest(
+        n_estimators=4, bootstrap=bootstrap, min_samples_leaf=3, method=method, random_state=0
+    )
+    repeated = clone(forest).fit(X[again], y[again], qid=None if qid is None else qid[again])
+    same_forests(forest.fit(X, y, qid=qid, sample_weight=weight), repeated)
+
+
+@pytest.mark.parametrize("by_query", [False, True])
+def test_order_of_weighted_rows_does_not_matter(rows, rng, by_query):
+    X, y = rows
+    X, y = np.concatenate([X, X[:50]]), np.concatenate([y, y[:50]])  # equal rows, other weights
+    weight, order = rng.random(350), rng.permutation(350)
+    qid = np.arange(350) // 35 if by_query else np.zeros(350)
+    forest = RankingForest(n_estimators=4, random_state=0)
+    shuffled = clone(forest).fit(X[order], y[order], qid=qid[order], sample_weight=weight[order])
+    same_forests(forest.fit(X, y, qid=qid, sample_weight=weight), shuffled)
+
+
+def test_fractional_weights_are_drawn_in_proportion(rng):
+    X, y = np.arange(4.0)[:, None], np.arange(4)
+    weight = np.array([0.1, 0.2, 0.3, 0.4])
+    forest = RankingForest(n_estimators=3000, random_state=0).fit(X, y, sample_weight=weight)
+    roots = np.array([tree.counts[0] for tree in forest.trees_])
+    np.testing.assert_allclose(roots.sum(axis=1), 1.0)  # the sum of the weights
+    np.testing.assert_allclose(roots.mean(axis=0), weight, atol=0.02)
+    assert set(np.rint(roots.ravel() * 4).tolist()) <= {0, 1, 2, 3, 4}
+
+
+def test_many_repetitions_are_drawn_like_fractions(rng):
+    X, y = np.arange(3.0)[:, None], np.arange(3)
+    weight = np.array([1e9, 2e9, 1e9])
+    forest = RankingForest(n_estimators=200, random_state=0).fit(X, y, sample_weight=weight)
+    roots = np.array([tree.counts[0] for tree in forest.trees_])
+    np.testing.assert_allclose(roots.sum(axis=1), 4e9)
+    np.testing.assert_allclose(roots.mean(axis=0) / 4e9, [0.25, 0.5, 0.25], atol=0.06)
+
+
+def test_weighted_rows_out_of_bag(rows, rng):
+    X, y = rows
+    weight = rng.integers(0, 3, 300).astype(float)
+    forest = RankingForest(n_estimators=30, oob_score=True, random_state=1)
+    forest.fit(X, y, sample_weight=weight)
+    assert np.isnan(forest.oob_proba_[weight == 0]).all()
+    known = ~np.isnan(forest.oob_proba_[:, 0])
+    predicted = leaf_classes(forest.oob_proba_[known], "median", forest.distance_)
+    expected = np.average(np.abs(predicted - y[known]), weights=weight[known])
+    # A sum of shares may tell two classes apart that tie in the mean.
+    assert forest.oob_score_ == pytest.approx(-expected, abs=0.01)
+
+
+def test_weights_move_the_forest(rows):
+    X, y = rows
+    high = np.where(y == 3, 20.0, 1.0)
+    plain = RankingForest(n_estimators=10, max_depth=2, random_state=0).fit(X, y)
+    heavy = RankingForest(n_estimators=10, max_depth=2, random_state=0)
+    heavy.fit(X, y, sample_weight=high)
+    assert (heavy.predict(X) == 3).sum() > (plain.predict(X) == 3).sum()
+    assert (heavy.rank_score(X) > plain.rank_score(X)).mean() > 0.9

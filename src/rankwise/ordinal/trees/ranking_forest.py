@@ -11,9 +11,9 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.row_hash import canonical_order
@@ -25,6 +25,7 @@ from rankwise.ordinal.trees.tree_ranker import (
     RankDistance,
     TreeRanker,
     importances,
+    row_weights,
     take_rows,
 )
 from rankwise.runtime.threads import thread_map, threads_asked
@@ -36,6 +37,7 @@ from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
 
 LARGEST_SEED = 2**63 - 1
+MOST_DRAWS = 2**24  # for one bag
 
 
 class RankingForest(TreeRanker):
@@ -87,7 +89,7 @@ class RankingForest(TreeRanker):
         Minus the mean absolute rank loss of rows by the trees that have not seen them (with
         ``oob_score``).
     oob_proba_ : ndarray of shape (n_samples, n_classes)
-        Their mean class shares; NaN for a row that is in every bag.
+        Their mean class shares; NaN for a row that is in every bag or has weight 0.
     thresholds_ : ndarray of shape (n_classes - 1,)
         0.5, 1.5, ...: the classes nearest to ``rank_score``. ``predict`` follows the leaf rule.
     columns_, has_missing_, distance_
@@ -102,8 +104,13 @@ class RankingForest(TreeRanker):
     Columns are sorted or binned once for all trees: O(n d log n) for n rows and d columns. A level
     of a tree costs O(n d) where columns are sorted (each stays sorted within the nodes), and O(n m)
     for m drawn columns where they are binned. Bags are drawn over rows in an order of their
-    content, so the order of the rows changes nothing. ``sample_weight`` is not accepted: a bag
-    draws rows, and a row of weight 2 is not drawn as two rows are.
+    content, so the order of the rows changes nothing.
+
+    A weight means repetition of the row. Whole weights grow the forest of the repeated rows, bit
+    for bit, up to 2^24 of these. With fractional weights a bag has as many draws as there are rows
+    of positive weight, each row with a probability in proportion to its weight; every draw counts
+    the mean weight. Bags of queries draw queries alike, whatever their weights, and keep the
+    weights of their rows. A row of weight 2 is out of a bag if neither of its copies was drawn.
 
     ``rank_score`` is the mean class number, missing values and sparse rows are those of
     :class:`~rankwise.RankingTree`.
@@ -134,7 +141,6 @@ class RankingForest(TreeRanker):
         "oob_proba_": Sometimes(Plain()),
     }
 
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **TREE_CONSTRAINTS,
         "n_estimators": [AT_LEAST_ONE],
@@ -200,6 +206,7 @@ class RankingForest(TreeRanker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Grow the trees.
 
@@ -211,6 +218,8 @@ class RankingForest(TreeRanker):
             Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
             Query of every row: bags are of whole queries, where there are two or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            >= 0; a whole number is a repetition of the row.
 
         Returns
         -------
@@ -226,16 +235,17 @@ class RankingForest(TreeRanker):
             raise ValueError(
                 "oob_score=True needs bootstrap=True: no tree has rows out of its bag."
             )
-        data = self._read(X, y, qid)
-        order, sizes = canonical_order(data.X, data.y, data.groups)
+        data = self._read(X, y, qid, sample_weight)
+        n_samples, kept = len(data.y), data.kept
+        order, sizes = canonical_order(data.X, data.y, data.groups, data.sample_weight)
         data = take_rows(data, order)
         rng = check_random_state(self.random_state)
-        bags = self._bags(rng, sizes)
+        bags = self._bags(rng, sizes, data.sample_weight)
         seeds = rng.randint(LARGEST_SEED, size=self.n_estimators, dtype=np.int64)
         prepared, max_features = self._prepare(data), self._drawn_features()
 
         def grow(number: int) -> Tree:
-            weight = bags[number].astype(np.float64) if self.bootstrap else None
+            weight = bags[number].astype(np.float64) if self.bootstrap else data.sample_weight
             tree = self._grow(
                 prepared, data, self.max_depth, weight,
                 max_features=max_features, seed=int(seeds[number]),
@@ -248,7 +258,8 @@ class RankingForest(TreeRanker):
         for state in ("oob_score_", "oob_proba_"):
             vars(self).pop(state, None)
         if self.oob_score:
-            self._set_out_of_bag(data, bags, order)
+            places = order if kept is None else np.flatnonzero(kept)[order]
+            self._set_out_of_bag(data, bags, places, n_samples if kept is None else len(kept))
         return self
 
     def score_trees(self) -> list[tuple[Tree, Float64Array]]:
@@ -266,15 +277,26 @@ class RankingForest(TreeRanker):
             shares += _node_shares(tree)[tree.apply(X)]
         return shares / len(self.trees_)
 
-    def _bags(self, rng: np.random.RandomState, sizes: Int64Array) -> Int64Array:
-        """How often each tree has each row, shape (n_estimators, n_samples); rows by query."""
+    def _bags(
+        self, rng: np.random.RandomState, sizes: Int64Array, weight: Float64Array | None
+    ) -> NDArray[Any]:
+        """Weight of each row in each tree, shape (n_estimators, n_samples); rows by query."""
         if not self.bootstrap:
             return np.ones((self.n_estimators, 0), dtype=np.int64)
         n = int(sizes.sum())
-        of_row = np.arange(n) if len(sizes) == 1 else np.repeat(np.arange(len(sizes)), sizes)
-        n_units = int(of_row[-1]) + 1
-        drawn = rng.randint(n_units, size=(self.n_estimators, n_units))
-        return np.stack([np.bincount(units, minlength=n_units)[of_row] for units in drawn])
+        if len(sizes) > 1:  # whole queries
+            of_row = np.repeat(np.arange(len(sizes)), sizes)
+            drawn = rng.randint(len(sizes), size=(self.n_estimators, len(sizes)))
+            bags = [np.bincount(units, minlength=len(sizes))[of_row] for units in drawn]
+            return np.stack(bags if weight is None else [bag * weight for bag in bags])
+        if weight is not None and ((weight % 1).any() or weight.sum() > MOST_DRAWS):
+            ends = np.cumsum(weight)
+            drawn = rng.random_sample((self.n_estimators, n)) * ends[-1]
+            rows = np.minimum(np.searchsorted(ends, drawn, side="right"), n - 1)
+            return np.stack([np.bincount(row, minlength=n) for row in rows]) * (ends[-1] / n)
+        rows = np.arange(n) if weight is None else np.repeat(np.arange(n), weight.astype(np.int64))
+        drawn = rng.randint(len(rows), size=(self.n_estimators, len(rows)))
+        return np.stack([np.bincount(rows[units], minlength=n) for units in drawn])
 
     def _drawn_features(self) -> int:
         n = self.n_features_in_
@@ -288,7 +310,9 @@ class RankingForest(TreeRanker):
             return max(1, round(self.max_features * n))
         return int(self.max_features)
 
-    def _set_out_of_bag(self, data: FitData, bags: Int64Array, order: Int64Array) -> None:
+    def _set_out_of_bag(
+        self, data: FitData, bags: NDArray[Any], places: Int64Array, n_samples: int
+    ) -> None:
         """Class shares and score of each row by the trees that have not seen it."""
         shares, n_trees = np.zeros((len(data.y), len(self.classes_))), np.zeros(len(data.y))
         for tree, bag in zip(self.trees_, bags, strict=True):
@@ -298,9 +322,10 @@ class RankingForest(TreeRanker):
         known = n_trees > 0
         predicted = leaf_classes(shares[known], self.leaf, self.distance_)
         loss = np.abs(predicted - data.y[known])
-        self.oob_score_ = -float(loss.mean()) if known.any() else math.nan
-        self.oob_proba_ = np.full(shares.shape, np.nan)
-        self.oob_proba_[order[known]] = shares[known] / n_trees[known, None]
+        weight = row_weights(data)[known]
+        self.oob_score_ = -float(np.average(loss, weights=weight)) if known.any() else math.nan
+        self.oob_proba_ = np.full((n_samples, shares.shape[1]), np.nan)
+        self.oob_proba_[places[known]] = shares[known] / n_trees[known, None]
 
 
 def _node_shares(tree: Tree) -> Float64Array:

@@ -16,6 +16,7 @@ from . import trees as trees
 from .datasets.data import RankingData as RankingData
 from .explain.pair import explain_pair as explain_pair
 from .explain.ranking import explain_ranking as explain_ranking
+from .features.kernels import IgnoredParameterWarning as IgnoredParameterWarning
 from .features.nystroem import Nystroem as Nystroem
 from .features.polynomial_terms import PolynomialTerms as PolynomialTerms
 from .features.query_scaling import QueryScaler as QueryScaler

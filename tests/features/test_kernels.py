@@ -8,14 +8,19 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import pdist
+from sklearn.metrics.pairwise import polynomial_kernel
+from sklearn.svm import SVC
 
 from rankwise.features.kernel import SLICE_ROWS
 from rankwise.features.kernels import (
     KERNELS,
     MEDIAN_ROWS,
+    IgnoredParameterWarning,
+    gamma_candidates,
     gamma_grid,
     median_gamma,
     resolve_kernel,
+    searched_gamma,
 )
 
 
@@ -231,14 +236,60 @@ def test_default_delta_leaves_nothing_negative(rng):
         assert resolve_kernel(name, X, params={"delta": 0.5}).delta == 0.5
 
 
+@pytest.mark.parametrize("params", [{}, {"degree": 2, "coef0": 0.0}, {"degree": 4, "coef0": 0.5}])
+@pytest.mark.parametrize("gamma", ["scale", "auto", 0.7])
+def test_poly_is_scikit_learns(params, gamma, rng):
+    X, Z = rng.normal(size=(20, 3)) + 1, rng.normal(size=(6, 3))
+    kernel = resolve_kernel("poly", X, gamma, params)
+    assert kernel.name == "polynomial"
+    number = {"scale": 1 / (3 * X.var()), "auto": 1 / 3}.get(gamma, gamma)
+    expected = polynomial_kernel(Z, X, gamma=number, **{"degree": 3, "coef0": 1.0, **params})
+    np.testing.assert_allclose(kernel(Z, X), expected, rtol=1e-12)
+    machine = SVC(kernel="poly", gamma=gamma, **{"coef0": 1.0, **params}).fit(X, X[:, 0] > 1)
+    assert kernel.gamma == pytest.approx(machine._gamma)
+
+
+@pytest.mark.parametrize("name", ["rbf", "laplacian", "polynomial", "sigmoid"])
+def test_widths_named_as_in_scikit_learn(name, rng):
+    X = np.where(rng.random((50, 4)) < 0.5, 0.0, rng.normal(3, 2, (50, 4)))
+    assert resolve_kernel(name, X, "scale").gamma == pytest.approx(1 / (4 * X.var()))
+    assert resolve_kernel(name, X, "auto").gamma == 0.25
+    of_csr = resolve_kernel(name, sparse.csr_array(X), "scale")
+    assert of_csr.gamma == pytest.approx(1 / (4 * X.var()))
+    weight = rng.integers(1, 4, 50).astype(float)
+    again = np.repeat(X, weight.astype(int), axis=0)
+    weighted = resolve_kernel(name, X, "scale", weight=weight)
+    assert weighted.gamma == pytest.approx(1 / (4 * again.var()))
+    assert resolve_kernel(name, np.ones((3, 4)), "scale").gamma == 1.0
+
+
+@pytest.mark.parametrize("kernel", ["linear", "stump", "perceptron", "precomputed", np.dot])
+def test_gamma_of_a_kernel_without_one_is_ignored(kernel):
+    with pytest.warns(IgnoredParameterWarning, match="gamma has no effect with"):
+        ignored = resolve_kernel(kernel, np.eye(3), 2.0)
+    assert ignored.gamma is None
+    assert ignored == resolve_kernel(kernel, np.eye(3))
+    for name in ("scale", "auto"):  # defaults of scikit-learn
+        assert resolve_kernel(kernel, np.eye(3), name) == ignored
+    for several in ("grid", [1.0, 2.0]):
+        with pytest.warns(IgnoredParameterWarning):
+            assert gamma_candidates(np.eye(3), kernel, several) == [None]
+        assert searched_gamma(kernel, several) is None
+
+
 @pytest.mark.parametrize(
     ("kernel", "gamma", "params", "message"),
     [
         ("gaussian", None, None, "kernel must be one of linear, polynomial, .*, got 'gaussian'"),
-        ("rbf", 0.0, None, r"gamma must be a finite number > 0 or None, got 0\.0"),
-        ("rbf", [1.0], None, r"gamma must be a finite number > 0 or None, got \[1\.0\]"),
-        ("linear", 1.0, None, r"gamma has no meaning for the linear kernel, got gamma=1\.0"),
-        (np.dot, 1.0, None, r"gamma has no meaning for a callable, got gamma=1\.0"),
+        ("rbf", 0.0, None, r'gamma must be a finite number > 0, "scale", "auto" or None, got 0\.0'),
+        ("rbf", [1.0], None, r"gamma must be a finite number > 0, .*, got \[1\.0\]"),
+        ("rbf", "wide", None, r"gamma must be a finite number > 0, .*, got 'wide'"),
+        (
+            "poly",
+            None,
+            {"delta": 1.0},
+            "kernel_params of the polynomial kernel: degree",
+        ),
         ("rbf", None, {"degree": 2}, "kernel_params of the rbf kernel: none; got degree"),
         ("sigmoid", None, {"degree": 2}, "kernel_params of the sigmoid kernel: coef0; got degree"),
         ("polynomial", None, {"degree": 2.5}, "degree .* must be an integer >= 1, got 2.5"),

@@ -385,7 +385,7 @@ def test_float32_rows_stay_close_to_float64(case):
         ({"C": "best"}, "C"),
         ({"activation": "step"}, "activation"),
         ({"kernel": "gauss"}, "kernel"),
-        ({"gamma": 1.0}, "gamma"),
+        ({"kernel_params": {"degree": 2}}, "kernel_params belong to a kernel"),
         ({"graph": "some"}, "graph"),
         ({"n_nodes": 0}, "n_nodes"),
         ({"cv": 1}, "cv"),

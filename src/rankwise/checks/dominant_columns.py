@@ -73,6 +73,7 @@ _BY_KERNEL = {
     "stump": DISTANCES,
     "linear": PRODUCTS,
     "polynomial": PRODUCTS,
+    "poly": PRODUCTS,
     "sigmoid": PRODUCTS,
 }
 

@@ -2,7 +2,8 @@
 
 With ``x`` a new row and ``z`` a row of the fit,
 
-- linear ``x.z``, polynomial ``(gamma x.z + coef0)^degree``, sigmoid ``tanh(gamma x.z + coef0)``,
+- linear ``x.z``, polynomial (or poly) ``(gamma x.z + coef0)^degree``, sigmoid
+  ``tanh(gamma x.z + coef0)``,
 - rbf ``exp(-gamma |x - z|_2^2)``, laplacian ``exp(-gamma |x - z|_1)``,
 - perceptron ``delta - |x - z|_2``, stump ``delta - |x - z|_1`` [1]_,
 - any callable ``K(X, Z)`` with one row per row of X and one column per row of Z, symmetric or not,
@@ -15,6 +16,7 @@ References
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -28,13 +30,16 @@ from rankwise.features.kernel import Kernel
 from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
 
 __all__ = [
+    "IgnoredParameterWarning",
     "Kernel",
     "default_gamma",
     "gamma_candidates",
     "gamma_grid",
+    "kernel_name",
     "median_gamma",
     "resolve_kernel",
     "resolve_kernel_of_fit",
+    "searched_gamma",
 ]
 
 # What each kernel takes besides gamma.
@@ -51,33 +56,57 @@ _PARAMS: dict[str, dict[str, float | None]] = {
 WITH_GAMMA = ("polynomial", "rbf", "laplacian", "sigmoid")
 _WITH_WIDTH = {"rbf": squared_distances_to, "laplacian": absolute_distances_to}
 KERNELS = tuple(_PARAMS)
+ALIASES = {"poly": "polynomial"}
+KERNEL_NAMES = (*KERNELS, *ALIASES)
+# Widths that scikit-learn has names for.
+NAMED_WIDTHS = ("scale", "auto")
 # Distinct rows from whose pairs the median distance is taken.
 MEDIAN_ROWS = 1000
+
+
+class IgnoredParameterWarning(UserWarning):
+    """A parameter has no effect with the others, ``gamma`` of a linear kernel for instance.
+
+    Searches over kernels filter it:
+    ``warnings.simplefilter("ignore", rankwise.IgnoredParameterWarning)``.
+    """
+
+
+def kernel_name(kernel: Any) -> Any:
+    """The kernel by its own name, "polynomial" for "poly"; callables and None as they are."""
+    return ALIASES.get(kernel, kernel) if isinstance(kernel, str) else kernel
 
 
 def resolve_kernel(
     kernel: str | Callable[..., Any],
     X: Matrix,
-    gamma: float | None = None,
+    gamma: float | str | None = None,
     params: Mapping[str, Any] | None = None,
+    *,
+    weight: Float64Array | None = None,
 ) -> Kernel:
     """The kernel with every parameter that depends on the rows of the fit.
 
     Parameters
     ----------
     kernel : str or callable
-        One of ``KERNELS``, or ``K(X, Z)``, which returns an array of shape (n_x, n_z).
+        One of ``KERNELS``, "poly" for "polynomial", or ``K(X, Z)``, which returns an array of
+        shape (n_x, n_z).
     X : ndarray or CSR of shape (n_samples, n_features)
         Rows of the fit; for "precomputed" the values between them, (n_samples, n_samples).
-    gamma : float > 0, optional
+    gamma : float > 0, "scale", "auto" or None, default=None
         None: rbf 1 / the median squared Euclidean distance, laplacian 1 / the median L1 distance
-        (see :func:`median_gamma`), polynomial and sigmoid 1 / n_features.
+        (see :func:`median_gamma`), polynomial and sigmoid 1 / n_features. As in scikit-learn,
+        "scale" is 1 / (n_features * X.var()) and "auto" is 1 / n_features. Kernels without a gamma
+        ignore it, with an :class:`IgnoredParameterWarning` unless it is "scale" or "auto".
     params : dict, optional
         "degree" (int >= 1, default 3) and "coef0" (default 1.0) of the polynomial, "coef0" of the
         sigmoid, "delta" of the perceptron and stump kernels; keyword arguments of a callable.
         ``delta=None``: the diameter of the smallest box that holds the rows (its diagonal for the
         perceptron, the sum of its sides for the stump), which leaves no value between them
         negative. It shifts scores and, where only their differences count, nothing else.
+    weight : ndarray of shape (n_samples,), optional
+        Repetitions of the rows, for the variance of "scale".
 
     Returns
     -------
@@ -101,11 +130,13 @@ def resolve_kernel(
     """
     params = {} if params is None else dict(params)
     if callable(kernel):
-        _check_no_gamma("a callable", gamma, " Pass it in kernel_params.")
+        _check_ignored(kernel, gamma)
         return Kernel("callable", function=kernel, keywords=params)
+    kernel = str(kernel_name(kernel))
     if kernel not in _PARAMS:
         raise ValueError(
-            f"kernel must be one of {', '.join(KERNELS)}, or a callable K(X, Z), got {kernel!r}."
+            f"kernel must be one of {', '.join(KERNEL_NAMES)}, or a callable K(X, Z), got "
+            f"{kernel!r}."
         )
     if unknown := sorted(params.keys() - _PARAMS[kernel].keys()):
         takes = ", ".join(_PARAMS[kernel]) or "none"
@@ -117,14 +148,37 @@ def resolve_kernel(
             f'kernel="precomputed" needs X of shape (n_samples, n_samples) in fit, got {X.shape}.'
         )
     if kernel in WITH_GAMMA:
-        gamma = default_gamma(X, kernel) if gamma is None else _checked_gamma(gamma)
+        gamma = _width(X, kernel, gamma, weight)
     else:
-        _check_no_gamma(f"the {kernel} kernel", gamma, " Drop it.")
+        _check_ignored(kernel, gamma)
+        gamma = None
     values = {name: params.get(name, default) for name, default in _PARAMS[kernel].items()}
     if "delta" in values and values["delta"] is None:
         values["delta"] = _box_diameter(X, 2 if kernel == "perceptron" else 1)
     _check_numbers(kernel, values)
     return Kernel(kernel, gamma=gamma, **values)
+
+
+def scale_gamma(X: Matrix, weight: Float64Array | None = None) -> float:
+    """``1 / (n_features * X.var())``, what scikit-learn calls "scale"; 1.0 for constant values.
+
+    Parameters
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    weight : ndarray of shape (n_samples,), optional
+        Repetitions of the rows.
+    """
+    values = X.astype(np.float64, copy=False)
+    if is_sparse(values):
+        mean, square = (
+            float(np.average(np.asarray(of.mean(axis=1)).ravel(), weights=weight))
+            for of in (values, values.multiply(values))
+        )
+        variance = square - mean**2
+    else:
+        mean = np.average(values.mean(axis=1), weights=weight)
+        variance = float(np.average(np.square(values - mean).mean(axis=1), weights=weight))
+    return 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
 
 
 def median_gamma(X: Matrix, kernel: str = "rbf") -> float:
@@ -155,6 +209,7 @@ def median_gamma(X: Matrix, kernel: str = "rbf") -> float:
 
 def default_gamma(X: Matrix, kernel: str) -> float:
     """What ``gamma=None`` stands for, see :func:`resolve_kernel`."""
+    kernel = kernel_name(kernel)
     return median_gamma(X, kernel) if kernel in _WITH_WIDTH else 1.0 / X.shape[1]
 
 
@@ -175,20 +230,23 @@ def gamma_grid(X: Matrix, kernel: str = "rbf", n: int = 7) -> Float64Array:
     return default_gamma(X, kernel) * step ** (np.arange(n) - n // 2)
 
 
-def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[float | None]:
-    """Widths that an estimator's parameter ``gamma`` stands for: a number, a list or "grid".
+def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[Any]:
+    """Widths that an estimator's parameter ``gamma`` stands for: a number, a list or a name.
 
     Raises
     ------
     ValueError
-        Where a list holds no numbers > 0, or "grid" meets a kernel without a gamma.
+        Where a list holds no numbers > 0.
+
+    Warns
+    -----
+    IgnoredParameterWarning
+        Where the kernel has no gamma; the one candidate is None then.
     """
-    if isinstance(gamma, str):
-        if kernel not in WITH_GAMMA:
-            raise ValueError(
-                f'gamma="grid" needs a kernel with a gamma ({", ".join(WITH_GAMMA)}), got '
-                f"kernel={kernel!r}. Drop it."
-            )
+    if kernel_name(kernel) not in WITH_GAMMA:
+        _check_ignored(kernel, gamma)
+        return [None]
+    if isinstance(gamma, str) and gamma == "grid":
         return [float(value) for value in gamma_grid(X, kernel)]
     if np.ndim(gamma) == 0:
         return [gamma]
@@ -201,8 +259,14 @@ def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[float | None]:
     return [float(value) for value in gammas]
 
 
+def searched_gamma(kernel: Any, gamma: Any) -> Any:
+    """``gamma`` where it stands for several widths of a kernel that has one, else None."""
+    several = gamma == "grid" if isinstance(gamma, str) else np.ndim(gamma) > 0
+    return gamma if several and kernel_name(kernel) in WITH_GAMMA else None
+
+
 def resolve_kernel_of_fit(
-    kernel: Any, data: FitData, gamma: float | None, params: Mapping[str, Any] | None
+    kernel: Any, data: FitData, gamma: float | str | None, params: Mapping[str, Any] | None
 ) -> Kernel:
     """Like :func:`resolve_kernel` for the checked rows of a fit.
 
@@ -215,23 +279,36 @@ def resolve_kernel_of_fit(
                 'kernel="precomputed" needs X of shape (n_samples, n_samples) in fit, got '
                 f"{(n_columns, data.X.shape[1])}. Pass the kernel between all training rows."
             )
-        if gamma is None and not params:
+        if not params:
+            _check_ignored(kernel, gamma)
             return Kernel("precomputed")
-    return resolve_kernel(kernel, data.X, gamma, params)
+    return resolve_kernel(kernel, data.X, gamma, params, weight=data.sample_weight)
 
 
 # Checks and defaults ------------------------------------------------------------------------------
 
 
-def _checked_gamma(gamma: Any) -> float:
+def _width(X: Matrix, kernel: str, gamma: Any, weight: Float64Array | None) -> float:
+    if gamma is None:
+        return default_gamma(X, kernel)
+    if isinstance(gamma, str) and gamma in NAMED_WIDTHS:
+        return scale_gamma(X, weight) if gamma == "scale" else 1.0 / X.shape[1]
     if isinstance(gamma, Real) and 0 < float(gamma) < np.inf:
         return float(gamma)
-    raise ValueError(f"gamma must be a finite number > 0 or None, got {gamma!r}.")
+    raise ValueError(f'gamma must be a finite number > 0, "scale", "auto" or None, got {gamma!r}.')
 
 
-def _check_no_gamma(what: str, gamma: Any, fix: str) -> None:
-    if gamma is not None:
-        raise ValueError(f"gamma has no meaning for {what}, got gamma={gamma!r}.{fix}")
+def _check_ignored(kernel: Any, gamma: Any) -> None:
+    """Warn where a kernel without a gamma is given one; names are defaults of scikit-learn."""
+    if gamma is None or (isinstance(gamma, str) and gamma in NAMED_WIDTHS):
+        return
+    what = "a callable kernel (pass it in kernel_params)"
+    warn_ignored("gamma", what if callable(kernel) else f"kernel={kernel!r}")
+
+
+def warn_ignored(name: str, beside: str) -> None:
+    """Warn that a parameter has no effect beside another."""
+    warnings.warn(f"{name} has no effect with {beside}.", IgnoredParameterWarning, stacklevel=3)
 
 
 def _check_numbers(kernel: str, values: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
-from rankwise.features.kernels import KERNELS, resolve_kernel
+from rankwise.features.kernels import KERNEL_NAMES, NAMED_WIDTHS, resolve_kernel
 from rankwise.features.landmarks import METHODS, draw_landmarks, draw_nystroem_map
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
 from rankwise.structure.rules import Number, Optional, Part, Rows, Rule
@@ -31,14 +31,15 @@ class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
     Parameters
     ----------
-    kernel : {"linear", "polynomial", "rbf", "laplacian", "perceptron", "stump"} or callable, \
-default="rbf"
+    kernel : {"linear", "polynomial", "poly", "rbf", "laplacian", "perceptron", "stump"} or \
+callable, default="rbf"
         A callable ``K(X, Z)`` must be symmetric and positive semidefinite; it is called on slices
         of rows. Perceptron and stump kernels are mapped as
         ``k(x, z) - k(x, o) - k(o, z) + k(o, o)`` with a landmark ``o``: positive definite, and the
         same wherever only differences of scores count.
-    gamma : float > 0 or None, default=None
-        None: the median heuristic, see :func:`rankwise.features.kernels.resolve_kernel`.
+    gamma : float > 0, "scale", "auto" or None, default=None
+        None: the median heuristic; the names are scikit-learn's, see
+        :func:`rankwise.features.kernels.resolve_kernel`.
     kernel_params : dict or None, default=None
         "degree", "coef0", "delta", or keyword arguments of a callable.
     n_landmarks : int, default=100
@@ -86,8 +87,8 @@ default="rbf"
     }
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"}), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(NAMED_WIDTHS)), None],
         "kernel_params": [dict, None],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions(set(METHODS))],
@@ -97,7 +98,7 @@ default="rbf"
     def __init__(
         self,
         kernel: str | Callable[..., Any] = "rbf",
-        gamma: float | None = None,
+        gamma: float | Literal["scale", "auto"] | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_landmarks: int = 100,
         method: Literal["uniform", "kmeans++", "leverage"] = "uniform",

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.checks.dominant_columns import DISTANCES, ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
-from rankwise.features.kernels import median_gamma
+from rankwise.features.kernels import NAMED_WIDTHS, resolve_kernel
 from rankwise.features.random_nodes import SLICE_ROWS
 from rankwise.structure.rules import Number, Rule, floats
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix
@@ -98,8 +98,9 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     ----------
     kernel : {"rbf", "laplacian"}, default="rbf"
         ``exp(-gamma |x - z|_2^2)`` or ``exp(-gamma |x - z|_1)``.
-    gamma : float > 0 or None, default=None
-        None: 1 / the median distance, see :func:`rankwise.features.kernels.median_gamma`.
+    gamma : float > 0, "scale", "auto" or None, default=None
+        None: 1 / the median distance; the names are scikit-learn's, see
+        :func:`rankwise.features.kernels.resolve_kernel`.
     n_frequencies : int, default=500
         >= 1; each gives two features, a cosine and a sine.
     random_state : int, RandomState or None, default=None
@@ -139,7 +140,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "kernel": [StrOptions(set(FOURIER_KERNELS))],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(NAMED_WIDTHS)), None],
         "n_frequencies": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
@@ -147,7 +148,7 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     def __init__(
         self,
         kernel: Literal["rbf", "laplacian"] = "rbf",
-        gamma: float | None = None,
+        gamma: float | Literal["scale", "auto"] | None = None,
         n_frequencies: int = 500,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -164,7 +165,9 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self._validate_params()
         X = check_rows(self, X, reset=True)
         warn_of_dominant_columns(self, X)
-        self.gamma_ = median_gamma(X, self.kernel) if self.gamma is None else float(self.gamma)
+        kernel = resolve_kernel(self.kernel, X, self.gamma)
+        assert kernel.gamma is not None
+        self.gamma_ = kernel.gamma
         drawn = draw_frequencies(
             X.shape[1],
             self.n_frequencies,

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 import rankwise
-from rankwise import AggregatePRank, PRank, VotedPRank, WidrowHoff
+from rankwise import AggregatePRank, IgnoredParameterWarning, PRank, VotedPRank, WidrowHoff
 from rankwise.datasets import make_ordinal_square
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.ordinal.online.aggregate_prank import LARGEST_SEED
@@ -403,8 +403,12 @@ def test_arguments_that_do_not_go_together(square):
     X, y = square[:2]
     with pytest.raises(ValueError, match="degree is that of explicit features"):
         PRank(2, kernel="rbf").fit(X, y)
-    with pytest.raises(ValueError, match="gamma needs a kernel"):
+    with pytest.warns(IgnoredParameterWarning, match="gamma has no effect with kernel=None"):
         PRank(gamma=1.0).fit(X, y)
+    for kernel in ("rbf", "poly"):
+        with pytest.raises(ValueError, match=f"gamma of the {kernel} kernel must be a number in"):
+            PRank(kernel=kernel, gamma="scale").partial_fit(X, y, classes=range(1, 6))
+    PRank(kernel="poly", gamma="auto").partial_fit(X, y, classes=range(1, 6))
     with pytest.raises(ValueError, match="kernel_params needs a kernel"):
         PRank(kernel_params={"degree": 2}).fit(X, y)
     many = r"degree=2 of 2000 columns needs 2003001 weights .* 134217728 .* kernel=\"polynomial\""

@@ -284,7 +284,7 @@ def test_too_few_steps_warn():
         ({"C": "loqo"}, "'C' parameter"),
         ({"measure": "nGain"}, "nGain"),
         ({"kernel": "rbf", "gamma": []}, "gamma must be a number > 0 or a list of them"),
-        ({"gamma": "grid"}, 'gamma="grid" needs a kernel with a gamma'),
+        ({"gamma": "wide"}, "'gamma' parameter"),
         ({"costs": "cubic"}, "'costs' parameter"),
         ({"costs": [[0.0, 1.0]]}, "costs must have shape"),
         ({"fit_intercept": False}, "fit_intercept=False needs a kernel that is positive definite"),

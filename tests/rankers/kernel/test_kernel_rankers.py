@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from rankwise import (
     CLSRRank,
+    IgnoredParameterWarning,
     LSRRank,
     LSSVRanker,
     MPRank,
@@ -422,7 +423,7 @@ def test_values_that_overflow_and_wrong_widths_are_named():
     for gamma in ([[1.0]], ["a"], [None, 1.0], [], [1.0, -1.0]):
         with pytest.raises(ValueError, match="gamma must be"):
             LSRRank(gamma=gamma).fit(X, y)
-    with pytest.raises(ValueError, match='gamma="grid" needs a kernel with a gamma'):
+    with pytest.warns(IgnoredParameterWarning, match="gamma has no effect with kernel='linear'"):
         LSRRank("linear", gamma="grid").fit(X, y)
     with pytest.raises(ValueError, match="alpha > 0"):
         RankRLS("rbf", alpha=0.0, approximation="pcg").fit(X, y)

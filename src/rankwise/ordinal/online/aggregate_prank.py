@@ -6,7 +6,7 @@ Composition: PRanks on random rows x mean of their weights, or votes of their ra
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ class AggregatePRank(Votes, OnlineRanker):
     kernel : str, callable or None, default=None
         In place of explicit columns, see :class:`PRank`; the support are the rows that any PRank
         made a step on.
-    gamma : float > 0, optional
+    gamma : float > 0, "scale", "auto" or None, default=None
     kernel_params : dict, optional
     n_epochs : int >= 1, default=1
         Passes of ``fit`` over the rows.
@@ -129,7 +129,7 @@ class AggregatePRank(Votes, OnlineRanker):
         degree: int = 1,
         *,
         kernel: Any = None,
-        gamma: float | None = None,
+        gamma: float | Literal["scale", "auto"] | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
         shuffle: bool = True,

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,14 @@ from rankwise.checks.dominant_columns import PRODUCTS, ColumnLimit, kernel_limit
 from rankwise.checks.rows import check_fit, check_rows
 from rankwise.features.affine_powers import AffinePowers
 from rankwise.features.kernel import Kernel
-from rankwise.features.kernels import KERNELS, resolve_kernel
+from rankwise.features.kernels import (
+    KERNEL_NAMES,
+    NAMED_WIDTHS,
+    WITH_GAMMA,
+    kernel_name,
+    resolve_kernel,
+    warn_ignored,
+)
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.online.declared_labels import declare, numbers_of
 from rankwise.ordinal.online.hypotheses import Hypotheses
@@ -97,7 +104,7 @@ class OnlineRanker(OrdinalRanker):
 
     degree: int
     kernel: Any
-    gamma: float | None
+    gamma: float | Literal["scale", "auto"] | None
     kernel_params: dict[str, Any] | None
     n_epochs: int
     shuffle: bool
@@ -111,8 +118,8 @@ class OnlineRanker(OrdinalRanker):
     _constant: ClassVar[bool] = False  # whether degree 1 has a column of ones
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Options(Integral, {1, 2})],
-        "kernel": [StrOptions(set(KERNELS) - {"precomputed"}), callable, None],
-        "gamma": [Interval(Real, 0, None, closed="neither"), None],
+        "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"}), callable, None],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions(set(NAMED_WIDTHS)), None],
         "kernel_params": [dict, None],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
@@ -307,12 +314,13 @@ class OnlineRanker(OrdinalRanker):
         return AffinePowers(self.n_features_in_, self.degree, self._constant)
 
     def _check_no_kernel_params(self) -> None:
-        for name in ("gamma", "kernel_params"):
-            if getattr(self, name) is not None:
-                raise ValueError(
-                    f"{name} needs a kernel, got {name}={getattr(self, name)!r} with kernel=None. "
-                    "Drop it, or name a kernel."
-                )
+        if self.gamma is not None:
+            warn_ignored("gamma", "kernel=None")
+        if self.kernel_params is not None:
+            raise ValueError(
+                f"kernel_params needs a kernel, got {self.kernel_params!r} with kernel=None. Drop "
+                "it, or name a kernel."
+            )
 
     def _resolve(self, X: Matrix, streams: bool) -> Kernel:
         if self.degree != 1:
@@ -323,11 +331,14 @@ class OnlineRanker(OrdinalRanker):
             )
         name = _FROM_ROWS.get(self.kernel) if isinstance(self.kernel, str) else None
         params = self.kernel_params or {}
-        if streams and name and (params.get(name) if name == "delta" else self.gamma) is None:
+        by_rows = name and (params.get(name) if name == "delta" else self.gamma) is None
+        if self.gamma == "scale" and kernel_name(self.kernel) in WITH_GAMMA:
+            name, by_rows = "gamma", True
+        if streams and by_rows:
             fix = "gamma=..." if name == "gamma" else 'kernel_params={"delta": ...}'
             raise ValueError(
                 f"{name} of the {self.kernel} kernel must be a number in partial_fit, which does "
-                f"not know the rows to come, got None. Pass {fix}."
+                f"not know the rows to come. Pass {fix}."
             )
         return resolve_kernel(self.kernel, X, self.gamma, params)
 

@@ -8,7 +8,7 @@ Composition: columns, their products, or a kernel x perceptron steps with ordere
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from rankwise.ordinal.online.online_ranker import OnlineRanker
 from rankwise.typing import ArrayLike
@@ -25,7 +25,7 @@ class PRank(OnlineRanker):
     kernel : str, callable or None, default=None
         In place of explicit columns a kernel of :func:`rankwise.features.kernels.resolve_kernel`
         (but "precomputed"), on the rows that a step was made on. It is called for each row.
-    gamma : float > 0, optional
+    gamma : float > 0, "scale", "auto" or None, default=None
         Of the kernel.
     kernel_params : dict, optional
         "degree" and "coef0" of the polynomial and sigmoid, "delta" of perceptron and stump, or
@@ -100,7 +100,7 @@ class PRank(OnlineRanker):
         degree: int = 1,
         *,
         kernel: Any = None,
-        gamma: float | None = None,
+        gamma: float | Literal["scale", "auto"] | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
         shuffle: bool = True,

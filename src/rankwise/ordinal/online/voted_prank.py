@@ -5,7 +5,7 @@ Composition: PRank x votes of all its hypotheses, replayed from the rows it was 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -44,7 +44,7 @@ class VotedPRank(Votes, OnlineRanker):
         ``(x.z + 1)^2`` has them.
     kernel : str, callable or None, default=None
         In place of explicit columns, see :class:`PRank`.
-    gamma : float > 0, optional
+    gamma : float > 0, "scale", "auto" or None, default=None
     kernel_params : dict, optional
     n_epochs : int >= 1, default=1
         Passes of ``fit`` over the rows.
@@ -134,7 +134,7 @@ class VotedPRank(Votes, OnlineRanker):
         degree: int = 1,
         *,
         kernel: Any = None,
-        gamma: float | None = None,
+        gamma: float | Literal["scale", "auto"] | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
         shuffle: bool = True,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class WidrowHoff(OnlineRanker):
     kernel : str, callable or None, default=None
         In place of explicit columns a kernel of :func:`rankwise.features.kernels.resolve_kernel`
         (but "precomputed"). It keeps every row, and has a constant only where the kernel has one.
-    gamma : float > 0, optional
+    gamma : float > 0, "scale", "auto" or None, default=None
     kernel_params : dict, optional
     n_epochs : int >= 1, default=1
         Passes of ``fit`` over the rows.
@@ -135,7 +135,7 @@ class WidrowHoff(OnlineRanker):
         degree: int = 1,
         *,
         kernel: Any = None,
-        gamma: float | None = None,
+        gamma: float | Literal["scale", "auto"] | None = None,
         kernel_params: dict[str, Any] | None = None,
         n_epochs: int = 1,
         shuffle: bool = True,

@@ -24,7 +24,13 @@ from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, ColumnLimit, kern
 from rankwise.checks.rows import FitData, check_rows, check_validation
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
-from rankwise.features.kernels import KERNELS, gamma_candidates, resolve_kernel_of_fit
+from rankwise.features.kernels import (
+    KERNEL_NAMES,
+    NAMED_WIDTHS,
+    gamma_candidates,
+    resolve_kernel_of_fit,
+    searched_gamma,
+)
 from rankwise.groups import QueryGroups
 from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights, query_setting
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
@@ -68,10 +74,11 @@ class OrdinalSVM(OrdinalRanker):
         "precomputed", or ``K(X, Z)`` that returns an array (n_x, n_z) and is called once with the
         two matrices, see :func:`rankwise.features.kernels.resolve_kernel`. Features are not
         scaled. A linear kernel of many rows is for :class:`PolyOrdinalSVM`.
-    gamma : float > 0, list of floats, "grid" or None, default=None
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
         rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
         distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
         the median width, is searched together with C.
+        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
     C : float > 0, list of floats, "cv" or "val", default=1.0
         Multiplies the SUM of the losses over rows and thresholds against half the squared norm. A
         grid is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv"
@@ -215,8 +222,8 @@ class OrdinalSVM(OrdinalRanker):
 
     C_: float
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [POSITIVE, "array-like", StrOptions({"grid"}), None],
+        "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
+        "gamma": [POSITIVE, "array-like", StrOptions({"grid", *NAMED_WIDTHS}), None],
         "C": PENALTY.constraint,
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "fit_intercept": ["boolean"],
@@ -232,7 +239,7 @@ class OrdinalSVM(OrdinalRanker):
     def __init__(
         self,
         kernel: Any = "perceptron",
-        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         costs: str | ArrayLike = "absolute",
         *,
@@ -308,7 +315,7 @@ class OrdinalSVM(OrdinalRanker):
             measure=self.measure,
             cv=self.cv,
             validation=validation,
-            beside=[self.gamma],
+            beside=[searched_gamma(self.kernel, self.gamma)],
         )
         kernels = self._kernels(data)
         rows = OrdinalRows.of(data, fit_threshold_weights(costs, data))
@@ -363,7 +370,7 @@ class OrdinalSVM(OrdinalRanker):
                 f"kernel={self.kernel!r}, which is so on coefficients that sum to 0. Set "
                 "fit_intercept=True."
             )
-        named = self.gamma is not None
+        named = self.gamma is not None and kernels[0].gamma is not None
         return [({"gamma": kernel.gamma} if named else {}, kernel) for kernel in kernels]
 
     def _publish(self, choice: Choice[OrdinalFit], C: Float64Array) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.dominant_columns import ColumnLimit, node_limit
 from rankwise.checks.rows import FitData
+from rankwise.features.kernels import warn_ignored
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm
@@ -79,13 +80,14 @@ class RandomNodes:
         Raises
         ------
         ValueError
-            Where parameters of a kernel are given.
+            Where ``kernel_params`` are given.
         """
-        if self.gamma is not None or self.kernel_params:
+        if self.gamma is not None:
+            warn_ignored("gamma", "kernel=None")
+        if self.kernel_params:
             raise ValueError(
-                "gamma and kernel_params belong to a kernel, got kernel=None, "
-                f"gamma={self.gamma!r} and kernel_params={self.kernel_params!r}. Name a kernel, or "
-                "drop them."
+                f"kernel_params belong to a kernel, got {self.kernel_params!r} with kernel=None. "
+                "Name a kernel, or drop them."
             )
         d = rows.X.shape[1]
         random_state = check_random_state(self.random_state)

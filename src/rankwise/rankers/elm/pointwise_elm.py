@@ -59,9 +59,10 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
         A number of folds of queries (over rows where there are fewer queries); a scikit-learn
         splitter gets the queries as ``groups``.
     random_state : int, RandomState or None, default=None
-    gamma : float > 0, list of floats, "grid" or None, default=None
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
         Of the kernel, ``exp(-gamma |x - z|^2)`` for rbf; None: 1 / median squared distance. A list,
         or "grid" for powers of two around the median width, is searched together with C.
+        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
     kernel_params : dict, optional
         "degree", "coef0" or "delta" of the kernel, or keyword arguments of a callable.
     max_bytes : int, default=2**33
@@ -115,7 +116,7 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
         n_draws: int = 1,
         cv: Any = 5,
         random_state: int | np.random.RandomState | None = None,
-        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         kernel_params: dict[str, Any] | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
     ) -> None:

@@ -23,10 +23,12 @@ from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.features.kernel_columns import KernelColumns
 from rankwise.features.kernels import (
-    KERNELS,
+    KERNEL_NAMES,
     MEDIAN_ROWS,
+    NAMED_WIDTHS,
     gamma_candidates,
     resolve_kernel_of_fit,
+    searched_gamma,
 )
 from rankwise.features.landmarks import draw_landmarks, n_candidates, salt_of
 from rankwise.features.nystroem_map import NystroemMap, nystroem_map
@@ -50,13 +52,18 @@ from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, Path
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
 from rankwise.tuning.penalty import Penalties
-from rankwise.tuning.penalty_search import Path, is_searched
+from rankwise.tuning.penalty_search import Path
 
 # 8 GiB: about 13,000 rows.
 DEFAULT_MAX_BYTES = 2**33
 KERNEL_CONSTRAINTS: dict[str, Any] = {
-    "kernel": [StrOptions(set(KERNELS)), callable],
-    "gamma": [Interval(Real, 0, None, closed="neither"), "array-like", StrOptions({"grid"}), None],
+    "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
+    "gamma": [
+        Interval(Real, 0, None, closed="neither"),
+        "array-like",
+        StrOptions({"grid", *NAMED_WIDTHS}),
+        None,
+    ],
     "kernel_params": [dict, None],
     "max_bytes": [Interval(Integral, 1, None, closed="left")],
     **SELECTION_CONSTRAINTS,
@@ -115,7 +122,7 @@ class KernelFeatures:
     @property
     def searched(self) -> Sequence[Any]:
         """The width."""
-        return (self.gamma,)
+        return (searched_gamma(self.kernel, self.gamma),)
 
     @property
     def is_linear(self) -> bool:
@@ -135,7 +142,8 @@ class KernelFeatures:
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Any]]:
         """One design for each width; its matrix is not held here."""
         for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
-            yield {"gamma": gamma} if is_searched(self.gamma) else {}, self._design(rows, gamma)
+            found = {} if self.searched == (None,) else {"gamma": gamma}
+            yield found, self._design(rows, gamma)
 
     def check_stream(self, name: str, rows: RowStream) -> None:
         """Raise where a model would grow with the stream, or landmarks need it twice."""
@@ -161,7 +169,7 @@ class KernelFeatures:
         draws = [LeastRows(MEDIAN_ROWS), LeastRows(n_candidates(self.n_landmarks, "uniform"), salt)]
         return replace(rows, X=rows.checked.sample(draws))
 
-    def resolve(self, rows: FitData, gamma: float | None) -> Kernel:
+    def resolve(self, rows: FitData, gamma: float | str | None) -> Kernel:
         """The kernel with its width."""
         return resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
 
@@ -176,7 +184,7 @@ class KernelFeatures:
     def _has_landmarks(self) -> bool:
         return self.approximation == "nystroem" and self.kernel != "linear"
 
-    def _design(self, rows: FitData, gamma: float | None) -> Design | KernelDesign:
+    def _design(self, rows: FitData, gamma: float | str | None) -> Design | KernelDesign:
         kernel = self.resolve(rows, gamma)
         if self.is_linear:
             shift = np.zeros(rows.X.shape[1])

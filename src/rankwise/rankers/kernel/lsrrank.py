@@ -36,10 +36,11 @@ class LSRRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
         Z)`` that returns an array (n_x, n_z), called once with both by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X, where there are fewer of them than rows.
-    gamma : float > 0, list of floats, "grid" or None, default=None
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
         rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
         distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
         the median width, is searched together with the penalty.
+        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
     lam : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
         lam > 0 multiplies the squared norm of the scores against the MEAN over ordered pairs of a
         query. A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
@@ -118,7 +119,7 @@ class LSRRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         lam: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         *,
         kernel_params: dict[str, Any] | None = None,

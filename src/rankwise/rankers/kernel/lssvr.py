@@ -32,10 +32,11 @@ class LSSVRanker(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
         Z)`` that returns an array (n_x, n_z), called once with both by exact models, see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
         of X, where there are fewer of them than rows.
-    gamma : float > 0, list of floats, "grid" or None, default=None
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
         rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
         distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
         the median width, is searched together with the penalty.
+        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
     C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
         C > 0 multiplies the SUM of squared errors against the squared norm of the scores. A grid is
         searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv", "loqo"
@@ -105,7 +106,7 @@ class LSSVRanker(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         C: float | Sequence[float] | Literal["cv", "loqo", "lpo", "val"] = 1.0,
         *,
         kernel_params: dict[str, Any] | None = None,

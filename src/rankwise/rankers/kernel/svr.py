@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import Interval
 
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.rows import FitData, check_fit, check_validation
-from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit
+from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit, searched_gamma
 from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
 from rankwise.rankers.kernel.kernel_features import (
     DEFAULT_MAX_BYTES,
@@ -47,10 +47,11 @@ class SVRRanker(BasisExpansionRanker):
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "sigmoid",
         "precomputed", or ``K(X, Z)`` that returns an array (n_x, n_z) and is called once with the
         two matrices, see :func:`rankwise.features.kernels.resolve_kernel`.
-    gamma : float > 0, list of floats, "grid" or None, default=None
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
         rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
         distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
         the median width, is searched together with C and epsilon.
+        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
     C : float > 0, list of floats, "cv" or "val", default=1.0
         Multiplies the SUM of the losses against half the squared norm of the scores. A grid is
         searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and "val"
@@ -146,7 +147,7 @@ class SVRRanker(BasisExpansionRanker):
     def __init__(
         self,
         kernel: Any = "rbf",
-        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         epsilon: float | Sequence[float] = 0.1,
         *,
@@ -205,7 +206,7 @@ class SVRRanker(BasisExpansionRanker):
             measure=self.measure,
             cv=self.cv,
             validation=validation,
-            beside=(self.gamma, self.epsilon),
+            beside=(searched_gamma(self.kernel, self.gamma), self.epsilon),
         )
         search.check_measure(rows)
         with single_threaded_blas():
@@ -235,9 +236,10 @@ class SVRRanker(BasisExpansionRanker):
                 f"epsilon must be a number >= 0 or a list of them, got {self.epsilon!r}."
             )
         limits = self.tol, self.max_iter, self.max_bytes
+        widths = searched_gamma(self.kernel, self.gamma)
         for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
             kernel = resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
             for epsilon in epsilons.tolist():
-                given = {"gamma": (self.gamma, gamma), "epsilon": (self.epsilon, epsilon)}
+                given = {"gamma": (widths, gamma), "epsilon": (self.epsilon, epsilon)}
                 searched = {name: value for name, (of, value) in given.items() if is_searched(of)}
                 yield searched, SupportVectorPath(rows, kernel, C, epsilon, *limits)

@@ -117,8 +117,9 @@ class RankLR(BasisExpansionRanker):
         Pairs drawn for each C by "sgd".
     kernel : str or callable, default='linear'
         As in :class:`RankSVM`.
-    gamma : float > 0, list of floats, "grid" or None, default=None
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
         As in :class:`RankSVM`.
+        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         As in :class:`RankSVM`.
     query_weight : {"pair", "document", "query"}, default="pair"
@@ -217,7 +218,7 @@ class RankLR(BasisExpansionRanker):
         *,
         n_steps: int = 1_000_000,
         kernel: Any = "linear",
-        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         pair_weight: PairWeight = None,
         query_weight: QueryWeight = "pair",
         kernel_params: dict[str, Any] | None = None,

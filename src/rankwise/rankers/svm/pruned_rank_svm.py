@@ -51,8 +51,9 @@ class PrunedRankSVM(BasisExpansionRanker):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     kernel : str or callable, default='linear'
         As in :class:`RankSVM`.
-    gamma : float > 0, list of floats, "grid" or None, default=None
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
         As in :class:`RankSVM`.
+        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         As in :class:`RankSVM`.
     margin : {"unit", "difference"}, default="unit"
@@ -164,7 +165,7 @@ class PrunedRankSVM(BasisExpansionRanker):
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
         kernel: Any = "linear",
-        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         pair_weight: PairWeight = None,
         margin: Literal["unit", "difference"] = "unit",
         query_weight: QueryWeight = "pair",

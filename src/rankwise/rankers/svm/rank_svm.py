@@ -48,10 +48,11 @@ class RankSVM(BasisExpansionRanker):
         Z)`` that returns an array (n_x, n_z), see
         :func:`rankwise.features.kernels.resolve_kernel`. It must be positive semidefinite, if
         only on coefficients that sum to 0 in each query.
-    gamma : float > 0, list of floats, "grid" or None, default=None
+    gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
         rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
         distance; polynomial: 1 / n_features). A list, or "grid" for powers of two around the median
         width, is searched together with C.
+        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         Weight of a pair with labels a > b. None: 1. "difference": a - b. "gain": 2^a - 2^b.
         "power": a^(a - b). "product": a (a - b). A function gets the arrays of upper and lower
@@ -156,7 +157,7 @@ class RankSVM(BasisExpansionRanker):
         C: float | Sequence[float] | Literal["cv", "val"] = 1.0,
         loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
         kernel: Any = "linear",
-        gamma: float | Sequence[float] | Literal["grid"] | None = None,
+        gamma: float | Sequence[float] | Literal["grid", "scale", "auto"] | None = None,
         *,
         pair_weight: PairWeight = None,
         margin: Literal["unit", "difference"] = "unit",

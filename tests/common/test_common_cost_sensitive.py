@@ -70,8 +70,21 @@ def test_only_differences_of_a_row_s_costs_matter(key, rows, rng):
     if key == "cost_sensitive_one_vs_all_regression":
         pytest.skip("the level of a row's costs is a part of what it regresses")
     X, y, costs = rows
-    shifted = costs + rng.normal(size=(60, 1))
+    shifted = costs + rng.random(size=(60, 1))
     np.testing.assert_allclose(scores(key, X, y, shifted), scores(key, X, y, costs), **TIGHT)
+
+
+def test_negative_costs_are_refused(key, rows):
+    X, y, costs = rows
+    for form, at in (
+        (np.where(np.arange(60)[:, None] == 7, [0.0, -2.5, 1.0], costs), "row 7, class 'news'"),
+        ([[0, 1, 1], [1, 0, 1], [1, -2.5, 0]], "row 2, class 'news'"),
+    ):
+        with pytest.raises(ValueError, match=rf"costs must be >= 0, got -2\.5 at {at}\."):
+            reduction(key).fit(X, y, costs=form)
+    model = reduction(key).fit(X, y, costs=costs)
+    with pytest.raises(ValueError, match=r"costs must be >= 0, got -1 at row 0"):
+        model.score(X, y, costs=-costs / costs[0, 0])
 
 
 def test_prediction_is_the_highest_score(key, rows):

@@ -17,7 +17,14 @@ from sklearn.preprocessing import StandardScaler
 import rankwise
 from rankwise import CSOVO
 from rankwise.checks.costs import cost_table
-from rankwise.labels import ClassCosts, RowCosts, confusion_costs, ordinal_costs, random_costs
+from rankwise.labels import (
+    ClassCosts,
+    RowCosts,
+    all_pairs_costs,
+    confusion_costs,
+    ordinal_costs,
+    random_costs,
+)
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.metrics import confusion, make_cost_scorer, mean_cost
 
@@ -88,6 +95,7 @@ def test_names_of_the_columns(rows):
         (np.zeros((4, 4)), r"got \(4, 4\)"),
         (np.zeros(60), "two-dimensional"),
         (np.full((60, 3), np.inf), "finite"),
+        (np.full((60, 3), -0.5), r"costs must be >= 0, got -0\.5 at row 0, class 'a'"),
         ([["x"] * 3] * 60, "numbers"),
         (csr_array(np.ones((60, 3))), "costs must be dense, .* costs.toarray"),
         (RowCosts(np.zeros((59, 3))), r"got \(59, 3\)"),
@@ -100,6 +108,16 @@ def test_wrong_costs_are_named(costs, message, rows):
         CSOVO().fit(X, y, costs=costs)
     with pytest.raises(ValueError, match=message):
         mean_cost(y, y, costs, classes=CLASSES)
+
+
+def test_negative_costs_are_named():
+    for kind in (ClassCosts, RowCosts):
+        with pytest.raises(ValueError, match=r"got -3 at row 1, class 'spam'"):
+            kind([[0, 1], [0, -3]], ["ham", "spam"])
+        with pytest.raises(ValueError, match=r"got -3 at row 1, class number 1\. Subtract"):
+            kind([[0, 1], [0, -3]])
+    with pytest.raises(ValueError, match=r"got -1 at class number 1\."):
+        all_pairs_costs([0, -1])
 
 
 def test_wrong_names_are_named():

@@ -111,6 +111,7 @@ def test_arrays_by_class_and_by_row():
         (np.zeros(3), "shape"),
         ([["a"] * 3] * 3, "numbers"),
         (np.full((3, 3), np.nan), "finite"),
+        (np.eye(3) - 1.0, r"costs must be >= 0, got -1 at row 0, class number 1"),
         ([[0.0, 2.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]], "must not fall"),
         ([[0.0, 1.0, 2.0], [1.0, 2.0, 1.0], [1.0, 1.0, 0.0]], "must not fall"),
     ],

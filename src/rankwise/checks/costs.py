@@ -23,7 +23,7 @@ class ClassCosts:
     Parameters
     ----------
     costs : array-like of shape (n_classes, n_classes)
-        Row: true class, column: predicted class. Finite, of any sign.
+        Row: true class, column: predicted class. Finite and >= 0.
     classes : array-like of shape (n_classes,), optional
         The classes of rows and columns. None: those of y, as they sort. Needed where some rows,
         the training part of a fold for instance, may lack a class.
@@ -36,7 +36,7 @@ class ClassCosts:
     """
 
     def __init__(self, costs: ArrayLike, classes: ArrayLike | None = None) -> None:
-        self.costs = _matrix(costs)
+        self.costs = _matrix(costs, classes)
         self.classes = None if classes is None else _named(classes, self.costs.shape[1])
         if self.costs.shape[0] != self.costs.shape[1]:
             raise ValueError(
@@ -55,7 +55,7 @@ class RowCosts:
     Parameters
     ----------
     costs : array-like of shape (n_samples, n_classes)
-        Finite, of any sign.
+        Finite and >= 0.
     classes : array-like of shape (n_classes,), optional
         The classes of the columns; as for :class:`ClassCosts`.
 
@@ -68,7 +68,7 @@ class RowCosts:
     """
 
     def __init__(self, costs: ArrayLike, classes: ArrayLike | None = None) -> None:
-        self.costs = _matrix(costs)
+        self.costs = _matrix(costs, classes)
         self.classes = None if classes is None else _named(classes, self.costs.shape[1])
 
     @property
@@ -132,8 +132,8 @@ def cost_table(
     Raises
     ------
     ValueError
-        Where the shape fits neither kind or both, costs are not finite, or a row's class has no
-        row in the costs by class.
+        Where the shape fits neither kind or both, costs are negative or not finite, or a row's
+        class has no row in the costs by class.
     """
     named = getattr(costs, "classes", None)
     if named is not None:
@@ -143,7 +143,7 @@ def cost_table(
     if costs is None:
         costs = ClassCosts(1.0 - np.eye(n_classes))
     elif not isinstance(costs, ClassCosts | RowCosts):
-        costs = _kind_of(_matrix(costs), codes, n_rows, n_classes)
+        costs = _kind_of(_matrix(costs, classes), codes, n_rows, n_classes)
     expected = (n_classes if isinstance(costs, ClassCosts) else n_rows, n_classes)
     if costs.costs.shape != expected:
         raise _wrong_shape(costs.costs.shape, n_rows, classes)
@@ -189,8 +189,8 @@ def _wrong_shape(shape: tuple[int, ...], n_rows: int, classes: NDArray[Any]) -> 
     )
 
 
-def _matrix(costs: ArrayLike) -> Float64Array:
-    array = cost_numbers(costs)
+def _matrix(costs: ArrayLike, classes: ArrayLike | None = None) -> Float64Array:
+    array = cost_numbers(costs, classes)
     if array.ndim != 2:
         raise ValueError(
             f"costs must be two-dimensional, got shape {array.shape}. Pass a row of costs for "
@@ -199,8 +199,14 @@ def _matrix(costs: ArrayLike) -> Float64Array:
     return array
 
 
-def cost_numbers(costs: ArrayLike) -> Float64Array:
-    """Costs as float64, of any shape; a clear error for what is sparse, no number or not finite."""
+def cost_numbers(costs: ArrayLike, classes: ArrayLike | None = None) -> Float64Array:
+    """Costs as float64, of any shape, classes in the last axis; a message has their names.
+
+    Raises
+    ------
+    ValueError
+        For what is sparse, no number, not finite or negative.
+    """
     if is_sparse(costs):
         raise ValueError("costs must be dense, got a sparse matrix. Pass costs.toarray().")
     try:
@@ -209,6 +215,15 @@ def cost_numbers(costs: ArrayLike) -> Float64Array:
         raise ValueError(f"costs must hold numbers ({error}).") from None
     if not np.isfinite(array).all():
         raise ValueError("costs must be finite, got NaN or infinity.")
+    if (array < 0).any():
+        *rows, column = (int(place) for place in np.argwhere(array < 0)[0])
+        names = [] if classes is None else np.asarray(classes).tolist()
+        of_class = repr(names[column]) if column < len(names) else f"number {column}"
+        at = "".join(f"row {row}, " for row in rows)
+        raise ValueError(
+            f"costs must be >= 0, got {array[(*rows, column)]:g} at {at}class {of_class}. Subtract "
+            "each row's least cost; the cost of a gain is the row's largest gain less it."
+        )
     return array
 
 

@@ -97,7 +97,7 @@ def row_costs(
     Raises
     ------
     ValueError
-        Where the array has another shape, is not finite, or is not V-shaped.
+        Where the array has another shape, is negative or not finite, or is not V-shaped.
 
     Notes
     -----
@@ -195,6 +195,7 @@ def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:
     Parameters
     ----------
     costs : array-like of shape (n_samples, n_classes)
+        Finite and >= 0.
     codes : array-like of int of shape (n_samples,)
         Number of each row's true class; 0 to n_classes - 1 for a matrix by class.
 
@@ -209,7 +210,7 @@ def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:
     >>> v_shaped([[2.0, 3.0, 0.0, 5.0, 1.0]], [2])
     array([[3., 3., 0., 5., 5.]])
     """
-    costs = np.asarray(costs, dtype=np.float64)
+    costs = cost_numbers(costs)
     codes = np.asarray(codes)[:, None]
     columns = np.arange(costs.shape[1])
     above = np.maximum.accumulate(np.where(columns >= codes, costs, -np.inf), axis=1)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.checks.costs import cost_numbers
 from rankwise.typing import ArrayLike, Float64Array
 
 _BLOCK = 4096  # rows
@@ -28,7 +29,7 @@ def all_pairs_costs(costs: ArrayLike) -> Float64Array:
     Parameters
     ----------
     costs : array-like of shape (n_samples, n_classes) or (n_classes,)
-        Finite, of any sign; only differences within a row matter.
+        Finite and >= 0; only differences within a row matter.
 
     Returns
     -------
@@ -39,7 +40,7 @@ def all_pairs_costs(costs: ArrayLike) -> Float64Array:
     Raises
     ------
     ValueError
-        Where costs are no numbers, not finite, or of another number of dimensions.
+        Where costs are no numbers, negative, not finite, or of another number of dimensions.
 
     Notes
     -----
@@ -54,16 +55,11 @@ def all_pairs_costs(costs: ArrayLike) -> Float64Array:
     array([[1.5, 1. , 0. ],
            [0. , 1. , 1. ]])
     """
-    try:
-        c = np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"costs must hold numbers ({error}).") from None
+    c = cost_numbers(costs)
     if c.ndim not in (1, 2):
         raise ValueError(
             f"costs must have shape (n_samples, n_classes) or (n_classes,), got {c.shape}."
         )
-    if not np.isfinite(c).all():
-        raise ValueError("costs must be finite, got NaN or infinity.")
     table = np.atleast_2d(c)
     v = np.empty_like(table)
     for start in range(0, len(table), _BLOCK):  # what is built in between stays in the cache

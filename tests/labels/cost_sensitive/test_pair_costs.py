@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rankwise.labels import all_pairs_costs
 from rankwise.labels.cost_sensitive.pair_votes import class_votes
 
-COSTS = st.lists(st.integers(-40, 40).map(lambda n: n / 8), min_size=1, max_size=7)
+COSTS = st.lists(st.integers(0, 80).map(lambda n: n / 8), min_size=1, max_size=7)
 
 
 def integral(costs):

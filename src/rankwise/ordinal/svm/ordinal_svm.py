@@ -87,9 +87,9 @@ class OrdinalSVM(OrdinalRanker):
         What an error costs, see :func:`rankwise.losses.ordinal_costs.row_costs`: by ranks off,
         by their square, the same for any error, by what the row's query would lose in expected
         reciprocal rank, or an array (n_classes, n_classes) by true and predicted class or
-        (n_samples, n_classes) by row and predicted class. Costs must not fall with the distance
-        from the true class. "err" needs ``qid`` in ``fit`` and a larger C: its costs are far below
-        1, see the notes.
+        (n_samples, n_classes) by row and predicted class. Costs must not be negative, and must not
+        fall with the distance from the true class. "err" needs ``qid`` in ``fit`` and a larger C:
+        its costs are far below 1, see the notes.
     fit_intercept : bool, default=True
         Whether b is free. Without it, the kernel must be positive definite by itself (not
         perceptron and stump), and steps move all variables of one row.

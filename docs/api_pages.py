@@ -40,6 +40,7 @@ MODULES = {
     "rankwise.export": "Export",
     "rankwise.distributed": "Clusters",
     "rankwise.experiments": "Published experiments",
+    "rankwise.ordinal": "Ordinal classes",
     "rankwise.labels": "Labels and costs",
     "rankwise.features.kernels": "Kernels",
     "rankwise.features.nystroem": "Landmarks",

@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GroupKFold
 
 import rankwise.solvers.least_squares.path_selection as selection
 from rankwise import (
+    IgnoredParameterWarning,
     LinearRegressionRanker,
     LSRRank,
     PairwiseELM,
@@ -396,6 +398,15 @@ def test_wrong_parameters_are_named(case, params, message):
     X, y, qid, _ = case
     with pytest.raises(ValueError, match=message):
         PairwiseELM(**{"n_nodes": 10, **params}).fit(X, y, qid=qid)
+
+
+def test_gamma_of_nodes_is_ignored(case):
+    X, y, qid, _ = case
+    nodes = PairwiseELM(10, random_state=0)
+    with pytest.warns(IgnoredParameterWarning, match="gamma has no effect with kernel=None"):
+        ignored = clone(nodes).set_params(gamma=1.0).fit(X, y, qid=qid)
+    clone(nodes).set_params(gamma="scale").fit(X, y, qid=qid)
+    np.testing.assert_array_equal(ignored.predict(X), nodes.fit(X, y, qid=qid).predict(X))
 
 
 @pytest.mark.parametrize("alpha", [-1.0, np.inf, [1.0, np.inf], [1e-320]])

@@ -40,6 +40,7 @@ __all__ = [
     "resolve_kernel",
     "resolve_kernel_of_fit",
     "searched_gamma",
+    "warn_of_ignored_gamma",
 ]
 
 # What each kernel takes besides gamma.
@@ -130,7 +131,7 @@ def resolve_kernel(
     """
     params = {} if params is None else dict(params)
     if callable(kernel):
-        _check_ignored(kernel, gamma)
+        warn_of_ignored_gamma(kernel, gamma)
         return Kernel("callable", function=kernel, keywords=params)
     kernel = str(kernel_name(kernel))
     if kernel not in _PARAMS:
@@ -150,7 +151,7 @@ def resolve_kernel(
     if kernel in WITH_GAMMA:
         gamma = _width(X, kernel, gamma, weight)
     else:
-        _check_ignored(kernel, gamma)
+        warn_of_ignored_gamma(kernel, gamma)
         gamma = None
     values = {name: params.get(name, default) for name, default in _PARAMS[kernel].items()}
     if "delta" in values and values["delta"] is None:
@@ -244,7 +245,7 @@ def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[Any]:
         Where the kernel has no gamma; the one candidate is None then.
     """
     if kernel_name(kernel) not in WITH_GAMMA:
-        _check_ignored(kernel, gamma)
+        warn_of_ignored_gamma(kernel, gamma)
         return [None]
     if isinstance(gamma, str) and gamma == "grid":
         return [float(value) for value in gamma_grid(X, kernel)]
@@ -257,6 +258,15 @@ def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[Any]:
     if gammas.ndim != 1 or not gammas.size or not (gammas > 0).all():
         raise ValueError(f"gamma must be a number > 0 or a list of them, got {gamma!r}.")
     return [float(value) for value in gammas]
+
+
+def warn_of_ignored_gamma(kernel: Any, gamma: Any) -> None:
+    """Warn if a kernel without a gamma is given one, unless it is a default of scikit-learn."""
+    if gamma is None or (isinstance(gamma, str) and gamma in NAMED_WIDTHS):
+        return
+    what = "a callable kernel (pass it in kernel_params)" if callable(kernel) else f"{kernel=}"
+    message = f"gamma has no effect with {what}."
+    warnings.warn(message, IgnoredParameterWarning, stacklevel=3)
 
 
 def searched_gamma(kernel: Any, gamma: Any) -> Any:
@@ -280,7 +290,7 @@ def resolve_kernel_of_fit(
                 f"{(n_columns, data.X.shape[1])}. Pass the kernel between all training rows."
             )
         if not params:
-            _check_ignored(kernel, gamma)
+            warn_of_ignored_gamma(kernel, gamma)
             return Kernel("precomputed")
     return resolve_kernel(kernel, data.X, gamma, params, weight=data.sample_weight)
 
@@ -296,19 +306,6 @@ def _width(X: Matrix, kernel: str, gamma: Any, weight: Float64Array | None) -> f
     if isinstance(gamma, Real) and 0 < float(gamma) < np.inf:
         return float(gamma)
     raise ValueError(f'gamma must be a finite number > 0, "scale", "auto" or None, got {gamma!r}.')
-
-
-def _check_ignored(kernel: Any, gamma: Any) -> None:
-    """Warn where a kernel without a gamma is given one; names are defaults of scikit-learn."""
-    if gamma is None or (isinstance(gamma, str) and gamma in NAMED_WIDTHS):
-        return
-    what = "a callable kernel (pass it in kernel_params)"
-    warn_ignored("gamma", what if callable(kernel) else f"kernel={kernel!r}")
-
-
-def warn_ignored(name: str, beside: str) -> None:
-    """Warn that a parameter has no effect beside another."""
-    warnings.warn(f"{name} has no effect with {beside}.", IgnoredParameterWarning, stacklevel=3)
 
 
 def _check_numbers(kernel: str, values: dict[str, Any]) -> None:

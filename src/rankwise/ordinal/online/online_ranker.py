@@ -32,7 +32,7 @@ from rankwise.features.kernels import (
     WITH_GAMMA,
     kernel_name,
     resolve_kernel,
-    warn_ignored,
+    warn_of_ignored_gamma,
 )
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.online.declared_labels import declare, numbers_of
@@ -314,8 +314,7 @@ class OnlineRanker(OrdinalRanker):
         return AffinePowers(self.n_features_in_, self.degree, self._constant)
 
     def _check_no_kernel_params(self) -> None:
-        if self.gamma is not None:
-            warn_ignored("gamma", "kernel=None")
+        warn_of_ignored_gamma(None, self.gamma)
         if self.kernel_params is not None:
             raise ValueError(
                 f"kernel_params needs a kernel, got {self.kernel_params!r} with kernel=None. Drop "

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.dominant_columns import ColumnLimit, node_limit
 from rankwise.checks.rows import FitData
-from rankwise.features.kernels import warn_ignored
+from rankwise.features.kernels import warn_of_ignored_gamma
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm
@@ -82,8 +82,7 @@ class RandomNodes:
         ValueError
             Where ``kernel_params`` are given.
         """
-        if self.gamma is not None:
-            warn_ignored("gamma", "kernel=None")
+        warn_of_ignored_gamma(None, self.gamma)
         if self.kernel_params:
             raise ValueError(
                 f"kernel_params belong to a kernel, got {self.kernel_params!r} with kernel=None. "

@@ -1,126 +1,38 @@
-"""Readers of the trees that the boosting adapters keep, each in the form of its library.
-
-LightGBM compares with float64 thresholds and takes a missing value for 0 where the column had
-none in training. XGBoost sends values below a float32 condition to the left. CatBoost has one
-question a level, and values above a border go to the side of the larger leaf numbers.
-"""
+"""Trees of the boosting adapters as chains of maps."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-import numpy as np
-
-from rankwise.export.maps import Chain, ExportError, ScoreTree, Trees
-from rankwise.typing import Float64Array
-
-_DEFAULT_LEFT, _MISSING_TYPE = 2, 12
-_NONE, _ZERO = 0, 4
-_END = "end of trees"
+from rankwise.export.maps import Chain, ExportError, Trees
+from rankwise.trees.stored_boosters import (
+    StoredTrees,
+    catboost_trees,
+    lightgbm_trees,
+    xgboost_trees,
+)
 
 
 def lightgbm(estimator: Any) -> Chain:
     """Trees of LightGBM's text model."""
-    if not estimator.model_:
-        return (Trees(()),)
-    blocks = estimator.model_.decode("ascii").split("\nTree=")[1:]
-    blocks[-1] = blocks[-1].partition(_END)[0]
-    trees, has_missing = [], False
-    for block in blocks:
-        lines = block.strip().split("\n")[1:]
-        entries = dict(line.split("=", 1) for line in lines)
-        kinds = np.array(entries.get("decision_type", "").split(), dtype=np.int64)
-        if ((kinds & _MISSING_TYPE) == _ZERO).any():
-            raise ExportError(
-                "A LightGBM model of zero_as_missing=True takes zeros for missing values, which "
-                "no other format does. Fit without it."
-            )
-        has_missing = has_missing or bool(((kinds & _MISSING_TYPE) != _NONE).any())
-        trees.append(_lightgbm_tree(entries, kinds))
-    return (Trees(tuple(trees), 0.0, has_missing),)
-
-
-def _lightgbm_tree(entries: dict[str, str], kinds: Any) -> ScoreTree:
-    leaves = np.array(entries["leaf_value"].split(), dtype=np.float64)
-    n_inner = len(leaves) - 1
-
-    def column(key: str, dtype: Any) -> Any:
-        return np.array(entries[key].split() if n_inner else [], dtype=dtype)
-
-    threshold = column("threshold", np.float64)
-    as_zero = (kinds & _MISSING_TYPE) == _NONE
-    missing_left = np.where(as_zero, threshold >= 0, (kinds & _DEFAULT_LEFT) > 0)
-    left, right = column("left_child", np.int64), column("right_child", np.int64)
-    # Leaves have negative numbers, -1 the first one.
-    sides = [np.where(side < 0, n_inner - 1 - side, side) for side in (left, right)]
-    none = np.full(len(leaves), -1, dtype=np.int64)
-    return ScoreTree(
-        np.concatenate([column("split_feature", np.int64), none]),
-        np.concatenate([threshold, np.full(len(leaves), np.nan)]),
-        np.concatenate([sides[0], none]),
-        np.concatenate([sides[1], none]),
-        np.concatenate([missing_left[:n_inner], np.zeros(len(leaves), dtype=bool)]).astype(bool),
-        np.concatenate([np.zeros(n_inner), leaves]),
-    )
+    stored = lightgbm_trees(estimator.model_)
+    if any(tree.zero_missing is not None for tree in stored.trees):
+        raise ExportError(
+            "A LightGBM model of zero_as_missing=True takes zeros for missing values, which "
+            "no other format does. Fit without it."
+        )
+    return _chain(stored)
 
 
 def xgboost(estimator: Any) -> Chain:
     """Trees of XGBoost's JSON model."""
-    if not estimator.model_:
-        return (Trees(()),)
-    learner = json.loads(estimator.model_)["learner"]
-    trees = []
-    for tree in learner["gradient_booster"]["model"]["trees"]:
-        left = np.array(tree["left_children"], dtype=np.int64)
-        inner = left >= 0
-        conditions = np.array(tree["split_conditions"], dtype=np.float32)
-        below = np.nextafter(conditions, np.float32(-np.inf))
-        # Between the largest number that goes left and the condition, which does not.
-        halfway = 0.5 * below.astype(np.float64) + 0.5 * conditions.astype(np.float64)
-        trees.append(
-            ScoreTree(
-                np.where(inner, tree["split_indices"], -1).astype(np.int64),
-                np.where(inner, halfway, np.nan),
-                left,
-                np.array(tree["right_children"], dtype=np.int64),
-                np.array(tree["default_left"], dtype=bool),
-                np.where(inner, 0.0, conditions.astype(np.float64)),
-            )
-        )
-    base = float(learner["learner_model_param"]["base_score"].strip("[]"))
-    return (Trees(tuple(trees), float(np.float32(base))),)
+    return _chain(xgboost_trees(estimator.model_))
 
 
 def catboost(estimator: Any) -> Chain:
     """Trees of CatBoost's JSON model, written out as ordinary ones."""
-    if not estimator.model_:
-        return (Trees(()),)
-    model = json.loads(estimator.model_)
-    features = model["features_info"]["float_features"]
-    scale, (bias,) = model["scale_and_bias"]
-    trees = [_catboost_tree(tree, features, float(scale)) for tree in model["oblivious_trees"]]
-    has_missing = any(feature["has_nans"] for feature in features)
-    return (Trees(tuple(trees), float(bias), has_missing),)
+    return _chain(catboost_trees(estimator.model_))
 
 
-def _catboost_tree(tree: dict[str, Any], features: list[dict[str, Any]], scale: float) -> ScoreTree:
-    splits = (tree["splits"] or [])[::-1]  # the last question decides on the largest step
-    depth = len(splits)
-    level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
-    leaves: Float64Array = np.array(tree["leaf_values"], dtype=np.float64) * scale
-    of = [features[split["float_feature_index"]] for split in splits]
-    columns = np.array([feature["flat_feature_index"] for feature in of], dtype=np.int64)
-    borders = np.array([split["border"] for split in splits], dtype=np.float32)
-    to_right = np.array([feature["nan_value_treatment"] == "AsTrue" for feature in of], dtype=bool)
-    n_inner, n_nodes = 2**depth - 1, 2 ** (depth + 1) - 1
-    none = np.full(len(leaves), -1, dtype=np.int64)
-    children = 2 * np.arange(n_inner)
-    return ScoreTree(
-        np.concatenate([columns[level], none]),
-        np.concatenate([borders[level].astype(np.float64), np.full(len(leaves), np.nan)]),
-        np.concatenate([children + 1, none]),
-        np.concatenate([children + 2, none]),
-        np.concatenate([~to_right[level], np.zeros(n_nodes - n_inner, dtype=bool)]),
-        np.concatenate([np.zeros(n_inner), leaves]),
-    )
+def _chain(stored: StoredTrees) -> Chain:
+    return (Trees(stored.trees, stored.constant, stored.has_missing),)

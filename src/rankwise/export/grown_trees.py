@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.export.maps import Chain, Nodes, ScoreTree, Trees, linear
+from rankwise.export.maps import Chain, Nodes, Trees, linear
 from rankwise.solvers.boosting.stump_ensemble import StumpEnsemble
+from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.tree import Tree
 from rankwise.typing import Float64Array
 

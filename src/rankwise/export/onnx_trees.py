@@ -8,8 +8,9 @@ import numpy as np
 from onnx import numpy_helper
 
 from rankwise.export.float32 import floor_float32
-from rankwise.export.maps import ScoreTree, Trees
+from rankwise.export.maps import Trees
 from rankwise.export.onnx_graph import DOUBLE, Graph
+from rankwise.trees.score_tree import ScoreTree
 
 
 def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets.writers.output import write_file
-from rankwise.export.maps import ScoreTree
 from rankwise.export.parts import (
     LinearPart,
     Part,
@@ -21,6 +20,7 @@ from rankwise.export.parts import (
     warn_of_missing,
     without_missing,
 )
+from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
 
 

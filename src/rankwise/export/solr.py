@@ -16,7 +16,7 @@ import numpy as np
 from rankwise.datasets.writers.output import write_file
 from rankwise.export.features import feature_names
 from rankwise.export.float32 import before_slack
-from rankwise.export.maps import Affine, Nodes, Scaled, ScoreTree
+from rankwise.export.maps import Affine, Nodes, Scaled
 from rankwise.export.parts import (
     LinearPart,
     NetworkPart,
@@ -26,6 +26,7 @@ from rankwise.export.parts import (
     warn_of_missing,
     without_missing,
 )
+from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Int64Array
 
 _PACKAGE = "org.apache.solr.ltr"

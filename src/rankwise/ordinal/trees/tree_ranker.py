@@ -18,6 +18,7 @@ from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.structure.rules import Part, Rule, booleans, floats, require
 from rankwise.trees.binned_columns import BinnedColumns
 from rankwise.trees.columns import FROM_DTYPE, ColumnTable, dense_within_memory, encode_rows
+from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.growth import Limits, grow_from, prepare
 from rankwise.trees.leaves import LEAF_RULES, distance_matrix, leaf_margins, mean_ranks
 from rankwise.trees.sorted_columns import SortedColumns
@@ -159,6 +160,10 @@ class TreeRanker(OrdinalRanker):
         list of (Tree, ndarray of shape (n_nodes,))
         """
         raise TypeError(f"{type(self).__name__} must define score_trees.")
+
+    def tree_ensemble(self) -> TreeEnsemble:
+        """The trees of :meth:`score_trees` as flat arrays, for rows of :meth:`encoded_rows`."""
+        return TreeEnsemble.of_grown(self.score_trees())
 
     def encoded_rows(self, X: FrameLike) -> FloatArray:
         """Rows as the trees take them: codes for categories, NaN where missing.

@@ -28,6 +28,8 @@ from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import available_threads
 from rankwise.structure.rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
+from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.stored_boosters import StoredTrees
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
@@ -109,7 +111,7 @@ class BoostedRanker(Ranker):
 
     A subclass has the parameters ``n_estimators, gain, measure, early_stopping_rounds, params,
     n_jobs, random_state`` and its own, and defines ``_train``, ``_parse``, ``_predict``,
-    ``_n_rounds`` and ``_importances``.
+    ``_n_rounds``, ``_stored_trees`` and ``_importances``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -133,6 +135,7 @@ class BoostedRanker(Ranker):
         "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
         "random_state": ["random_state"],
     }
+    _in_float32: ClassVar[bool] = False  # whether the library rounds rows to float32
     _own_names: ClassVar[frozenset[str]]  # the library's names of what has a parameter here
 
     n_estimators: int
@@ -214,6 +217,28 @@ class BoostedRanker(Ranker):
             return np.zeros(rows.shape[0])
         return np.asarray(self._predict(self.booster_, rows), dtype=np.float64)
 
+    def encoded_rows(self, X: FrameLike) -> Any:
+        """Rows as the trees of :meth:`tree_ensemble` take them.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float32 or float64
+            NaN where missing.
+        """
+        check_is_fitted(self)
+        rows = check_rows(self, X, allow_nan=True)
+        return rows.toarray() if is_sparse(rows) else rows
+
+    def tree_ensemble(self) -> TreeEnsemble:
+        """The trees as flat arrays, read from ``model_``."""
+        check_is_fitted(self)
+        stored = self._stored_trees(self.model_)
+        return TreeEnsemble.of(stored.trees, stored.constant, in_float32=self._in_float32)
+
     @property
     def booster_(self) -> Any:
         """The library's own model object; None where there was nothing to learn."""
@@ -247,6 +272,9 @@ class BoostedRanker(Ranker):
         raise NotImplementedError
 
     def _n_rounds(self, booster: Any) -> int:
+        raise NotImplementedError
+
+    def _stored_trees(self, model: bytes) -> StoredTrees:
         raise NotImplementedError
 
     def _importances(self, booster: Any) -> Any:

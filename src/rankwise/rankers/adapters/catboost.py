@@ -25,6 +25,7 @@ from rankwise.rankers.adapters._common import (
     ValidationMonitor,
 )
 from rankwise.rankers.adapters._stored import CATBOOST_MAX_DEPTH, check_catboost
+from rankwise.trees.stored_boosters import StoredTrees, catboost_trees
 from rankwise.typing import Matrix
 
 try:
@@ -125,6 +126,7 @@ class CatBoostRanker(BoostedRanker):
         "max_bin": [Interval(Integral, 1, 65535, closed="both")],
         "objective": [StrOptions(set(OBJECTIVES))],
     }
+    _in_float32: ClassVar[bool] = True
     _own_names: ClassVar[frozenset[str]] = frozenset({
         "n_estimators", "iterations", "num_trees", "num_boost_round", "learning_rate", "eta",
         "depth", "max_depth", "l2_leaf_reg", "reg_lambda", "random_strength", "rsm",
@@ -219,6 +221,9 @@ class CatBoostRanker(BoostedRanker):
 
     def _n_rounds(self, booster: catboost.CatBoost) -> int:
         return int(booster.tree_count_ or 0)
+
+    def _stored_trees(self, model: bytes) -> StoredTrees:
+        return catboost_trees(model)
 
     def _importances(self, booster: catboost.CatBoost) -> Any:
         return booster.get_feature_importance(type=catboost.EFstrType.PredictionValuesChange)

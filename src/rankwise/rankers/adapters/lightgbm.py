@@ -24,6 +24,7 @@ from rankwise.rankers.adapters._common import (
 )
 from rankwise.rankers.adapters._rows import deal_large_queries
 from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
+from rankwise.trees.stored_boosters import StoredTrees, lightgbm_trees
 from rankwise.typing import Float64Array, Int64Array
 
 try:
@@ -249,6 +250,9 @@ class LightGBMRanker(BoostedRanker):
 
     def _n_rounds(self, booster: lightgbm.Booster) -> int:
         return booster.current_iteration()
+
+    def _stored_trees(self, model: bytes) -> StoredTrees:
+        return lightgbm_trees(model)
 
     def _importances(self, booster: lightgbm.Booster) -> Any:
         return booster.feature_importance("gain")

@@ -24,6 +24,7 @@ from rankwise.rankers.adapters._common import (
 )
 from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
 from rankwise.runtime.finite import foreign_range
+from rankwise.trees.stored_boosters import StoredTrees, xgboost_trees
 from rankwise.typing import Matrix, is_sparse
 
 try:
@@ -140,6 +141,7 @@ class XGBoostRanker(BoostedRanker):
         "pair_method": [StrOptions({"topk", "mean"})],
         "n_pairs": [AT_LEAST_ONE, None],
     }
+    _in_float32: ClassVar[bool] = True
     _own_names: ClassVar[frozenset[str]] = frozenset({
         "n_estimators", "num_boost_round", "learning_rate", "eta", "max_depth", "max_leaves",
         "min_child_weight", "subsample", "colsample_bytree", "reg_alpha", "alpha", "reg_lambda",
@@ -267,6 +269,9 @@ class XGBoostRanker(BoostedRanker):
 
     def _n_rounds(self, booster: xgboost.Booster) -> int:
         return booster.num_boosted_rounds()
+
+    def _stored_trees(self, model: bytes) -> StoredTrees:
+        return xgboost_trees(model)
 
     def _importances(self, booster: xgboost.Booster) -> Any:
         gains = np.zeros(self.n_features_in_)

@@ -1,0 +1,182 @@
+"""A sum of trees as flat arrays: one form for our trees and for those of boosting libraries.
+
+Whatever works on the trees of any model (:mod:`rankwise.explain`) reads this form. An estimator
+made of trees offers it by a method ``tree_ensemble()``, and a method ``encoded_rows(X)`` that
+returns rows as the trees take them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.trees.score_tree import ScoreTree
+from rankwise.trees.tree import Tree
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class TreeEnsemble:
+    """A score: ``constant`` plus the value of the leaf that a row reaches in every tree.
+
+    Tree t has the nodes ``indptr[t]:indptr[t + 1]`` of every array below. Nodes are numbered
+    within their tree: node 0 is the root, children come after their parent.
+
+    A row goes left at a node where its value is at most the threshold or, at a node of
+    ``nominal``, where it is one of the node's categories. NaN goes to the side of
+    ``missing_left``.
+
+    Attributes
+    ----------
+    indptr : ndarray of shape (n_trees + 1,), int64
+    feature : ndarray of shape (n_nodes,), int32
+        Column that a node asks for; -1 at leaves.
+    threshold : ndarray of shape (n_nodes,), float64
+        Not read at leaves and nominal nodes.
+    left, right : ndarray of shape (n_nodes,), int32
+        Children within the tree; not read at leaves.
+    missing_left : ndarray of shape (n_nodes,), bool
+    values : ndarray of shape (n_nodes,), float64
+        Scores of the leaves; not read at other nodes.
+    cover : ndarray of shape (n_nodes,), float64, or None
+        Weight >= 0 of the training rows in each node: a parent's is the sum of its children's.
+        None: the model does not keep it, so there are no path-dependent values.
+    nominal : ndarray of shape (n_nodes,), bool
+    category_indptr : ndarray of shape (n_nodes + 1,), int64
+    categories : ndarray of shape (category_indptr[-1],), float64
+        Values that go left at node i of all nodes, ascending:
+        ``categories[category_indptr[i]:category_indptr[i + 1]]``.
+    zero_missing : ndarray of shape (n_nodes,), bool
+        Nodes that take 0 for a missing value.
+    constant : float
+        Added to the sum of the trees.
+    in_float32 : bool
+        Whether the model rounds rows to float32 before it compares them.
+    """
+
+    indptr: Int64Array
+    feature: NDArray[np.int32]
+    threshold: Float64Array
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    values: Float64Array
+    cover: Float64Array | None
+    nominal: NDArray[np.bool_]
+    category_indptr: Int64Array
+    categories: Float64Array
+    zero_missing: NDArray[np.bool_]
+    constant: float = 0.0
+    in_float32: bool = False
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.indptr) - 1
+
+    @classmethod
+    def of(
+        cls, trees: Sequence[ScoreTree], constant: float = 0.0, *, in_float32: bool = False
+    ) -> TreeEnsemble:
+        """Join trees, in their order.
+
+        Parameters
+        ----------
+        trees : sequence of ScoreTree
+            Values that neither go left nor are missing go right.
+        constant : float, default=0.0
+        in_float32 : bool, default=False
+        """
+        trees = [_parents_first(tree) for tree in trees]
+        sizes = [len(tree.feature) for tree in trees]
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+        def joined(name: str, dtype: Any) -> Any:
+            parts = [getattr(tree, name) for tree in trees]
+            return np.concatenate([np.zeros(0), *parts]).astype(dtype)
+
+        n_nodes = int(indptr[-1])
+        has_cover = all(tree.cover is not None for tree in trees)
+        nominal, zero_missing = np.zeros(n_nodes, dtype=bool), np.zeros(n_nodes, dtype=bool)
+        lengths, categories = np.zeros(n_nodes, dtype=np.int64), [np.zeros(0)]
+        for start, tree in zip(indptr.tolist(), trees, strict=False):
+            if tree.zero_missing is not None:
+                zero_missing[start : start + len(tree.feature)] = tree.zero_missing
+            for node in sorted(tree.members):
+                to_left = np.sort(tree.members[node][0])
+                nominal[start + node], lengths[start + node] = True, len(to_left)
+                categories.append(to_left)
+        return cls(
+            indptr,
+            joined("feature", np.int32),
+            joined("threshold", np.float64),
+            joined("left", np.int32),
+            joined("right", np.int32),
+            joined("missing_left", bool),
+            joined("values", np.float64),
+            joined("cover", np.float64) if has_cover else None,
+            nominal,
+            np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+            np.concatenate(categories).astype(np.float64),
+            zero_missing,
+            constant,
+            in_float32,
+        )
+
+    @classmethod
+    def of_grown(cls, trees: Sequence[tuple[Tree, Float64Array]]) -> TreeEnsemble:
+        """Join trees of this library, each with the scores of its nodes; categories are codes."""
+        none = np.zeros(0)
+        joined = []
+        for tree, values in trees:
+            ends = tree.category_indptr
+            members = {
+                node: (tree.categories[ends[node] : ends[node + 1]].astype(np.float64), none)
+                for node in np.flatnonzero(np.diff(ends)).tolist()
+            }
+            joined.append(
+                ScoreTree(
+                    tree.feature.astype(np.int64),
+                    tree.threshold,
+                    tree.left.astype(np.int64),
+                    tree.right.astype(np.int64),
+                    tree.missing_left,
+                    values,
+                    members,
+                    tree.counts.sum(axis=1),
+                )
+            )
+        return cls.of(joined)
+
+
+def _parents_first(tree: ScoreTree) -> ScoreTree:
+    """The tree with every parent before its children; a stored one may have another order."""
+    inner = np.flatnonzero(tree.feature >= 0)
+    if (tree.left[inner] > inner).all() and (tree.right[inner] > inner).all():
+        return tree
+    levels = [np.zeros(1, dtype=np.int64)]
+    while True:
+        asking = levels[-1][tree.feature[levels[-1]] >= 0]
+        if len(asking) == 0:
+            break
+        levels.append(np.concatenate([tree.left[asking], tree.right[asking]]))
+    order = np.concatenate(levels)
+    place = np.full(len(tree.feature), -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    is_inner = tree.feature[order] >= 0
+    return replace(
+        tree,
+        feature=tree.feature[order],
+        threshold=tree.threshold[order],
+        left=np.where(is_inner, place[tree.left[order]], -1),
+        right=np.where(is_inner, place[tree.right[order]], -1),
+        missing_left=tree.missing_left[order],
+        values=tree.values[order],
+        members={int(place[node]): sides for node, sides in tree.members.items()},
+        cover=None if tree.cover is None else tree.cover[order],
+        zero_missing=None if tree.zero_missing is None else tree.zero_missing[order],
+    )

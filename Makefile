@@ -120,5 +120,5 @@ $(VENV)/.demo: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.
 
 $(VENV)/.test: $(VENV)/.python pyproject.toml papers/pyproject.toml constraints.txt
 	@echo "Installing rankwise-papers and rankwise with everything but neural into $(VENV)"
-	@$(INSTALL_$(DEPENDENCIES)) -e ".[gbdt,eval,dask,onnx,tune,test,docs]" -e "./papers[baselines]"
+	@$(INSTALL_$(DEPENDENCIES)) -e ".[gbdt,eval,dask,onnx,test,docs]" -e "./papers[baselines]"
 	@touch $(VENV)/.demo $@

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.kernels.sorting import sort_rows
 from rankwise.runtime.jit import njit
 
 _MOVES_PER_ROW = 8  # of an insertion sort, beyond which a merge sort is quicker
 
 
 @njit
-def _sort_rows(order, keys, lo, hi):
+def _restore_order(order, keys, lo, hi):
     """Sort ``order[lo:hi]`` by key in place, starting from the order that is there."""
     moves = _MOVES_PER_ROW * (hi - lo)
     for place in range(lo + 1, hi):
@@ -38,10 +39,7 @@ def _sort_rows(order, keys, lo, hi):
         order[before + 1] = row
         moves -= place - 1 - before
         if moves < 0:
-            rows = order[lo:hi].copy()
-            by_key = np.argsort(keys[rows], kind="mergesort")
-            for number in range(hi - lo):
-                order[lo + number] = rows[by_key[number]]
+            sort_rows(keys, order[lo:hi], np.empty(hi - lo, np.int64))
             return
 
 
@@ -89,7 +87,7 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
                 ranges[:, place] = 0
                 out[place] = 0.0
             continue
-        _sort_rows(order, keys, lo, hi)
+        _restore_order(order, keys, lo, hi)
         centre = 0.5 * (keys[order[lo]] + keys[order[hi - 1]])  # sums of squares keep their digits
         below[:] = 0.0
         above[:] = 0.0
@@ -241,9 +239,16 @@ def hinge_sum(keys, grades, weight, scale, indptr, table, margin):
     n_grades = table.shape[0]
     sums = np.zeros((2, n_grades))
     value = 0.0
+    longest = 0
+    for query in range(len(indptr) - 1):
+        longest = max(longest, indptr[query + 1] - indptr[query])
+    places, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for query in range(len(indptr) - 1):
         lo, hi = indptr[query], indptr[query + 1]
-        order = np.argsort(keys[lo:hi], kind="mergesort")
+        order = places[: hi - lo]
+        for place in range(hi - lo):
+            order[place] = place
+        sort_rows(keys[lo:hi], order, spare)
         sums[:] = 0.0
         first = hi - lo  # of the rows above key - margin, from the top down
         for place in range(hi - lo - 1, -1, -1):

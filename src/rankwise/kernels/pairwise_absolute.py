@@ -17,10 +17,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.kernels.sorting import sort_rows
 from rankwise.runtime.jit import njit
 
 # Excess over the capacity of a cut, relative to the size of its terms, that is rounding.
 SLACK = 1e-13
+
+
+@njit
+def _sorted_places(values):
+    """Places of the values from the smallest to the largest, equal ones in their order."""
+    places = np.arange(len(values))
+    sort_rows(values, places, np.empty(len(values), np.int64))
+    return places
 
 
 @njit
@@ -30,7 +39,7 @@ def sum_exceedances(r, w, indptr, epsilon, sums, gradient):
     for q in range(len(indptr) - 1):
         lo, hi = indptr[q], indptr[q + 1]
         m = hi - lo
-        order = np.argsort(r[lo:hi], kind="mergesort")
+        order = _sorted_places(r[lo:hi])
         weight = np.empty(m + 1)  # of the rows before each place
         moment = np.empty(m + 1)
         middle = r[lo + order[m // 2]] if m > 0 else 0.0
@@ -64,7 +73,7 @@ def project_sorted(z, w, indptr, nu, active, block_ptr):
     for q in range(len(indptr) - 1):
         lo, hi = indptr[q], indptr[q + 1]
         m = hi - lo
-        order = np.argsort(z[lo:hi], kind="mergesort")
+        order = _sorted_places(z[lo:hi])
         total = 0.0
         for i in range(lo, hi):
             total += w[i]
@@ -129,8 +138,8 @@ def project_split(z, w, indptr, nu, active, block_ptr):
     for q in range(len(indptr) - 1):
         lo, hi = indptr[q], indptr[q + 1]
         m = hi - lo
-        up = np.argsort(z[lo:hi], kind="mergesort")
-        down = np.argsort(z[n + lo : n + hi], kind="mergesort")
+        up = _sorted_places(z[lo:hi])
+        down = _sorted_places(z[n + lo : n + hi])
         up_weight, down_weight = np.zeros(m + 1), np.zeros(m + 1)
         up_moment, down_moment = np.zeros(m + 1), np.zeros(m + 1)
         middle = z[lo + up[m // 2]] if m > 0 else 0.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.kernels.sorting import sort_rows
 from rankwise.runtime.jit import REASSOCIATE, njit
 
 
@@ -34,7 +35,7 @@ def search_line(s, d, u, slack, order, crossing):
     if n_crossing == 0:
         return 0.0
     rows = order[:n_crossing]
-    rows = rows[np.argsort(crossing[rows])]
+    sort_rows(crossing, rows, np.empty(n_crossing, np.int64))
     best, step = now, 0.0
     if gain > best + slack:
         best, step = gain, crossing[rows[0]] - 1.0

@@ -4,7 +4,8 @@
 
 The import is timed in fresh interpreters that have imported scikit-learn's base already. Kernels
 are compiled by one call of the command line with an empty cache, and loaded by a second one; their
-seconds are processor seconds of the compiling thread. Medians of three.
+seconds are processor seconds of the compiling thread. Medians of three; the first fit of each
+estimator is timed once.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rankwise._registry import REGISTRY
 from rankwise.datasets import RankingData, lint
 
 REPEATS = 3
@@ -30,7 +32,7 @@ start = time.perf_counter()
 import rankwise
 print(time.perf_counter() - start)
 """
-COMMAND = """
+ACCOUNT = """
 import contextlib, io, json, sys, threading, time
 from numba.core.caching import Cache
 from numba.core.dispatcher import _FunctionCompiler
@@ -53,6 +55,10 @@ def account(owner, method, name):
 
 account(_FunctionCompiler, "compile", "compile")
 account(Cache, "load_overload", "load")
+"""
+COMMAND = (
+    ACCOUNT
+    + """
 from rankwise.cli.main import main
 sys.argv = ["rankwise", "compare", "lambdarank", "--rankers", "linear_regression,pairwise_elm"]
 with contextlib.redirect_stdout(io.StringIO()):
@@ -62,6 +68,40 @@ with contextlib.redirect_stdout(io.StringIO()):
         assert not exit.code, exit.code
 print(json.dumps(spent))
 """
+)
+FIT = (
+    ACCOUNT
+    + """
+import inspect, warnings
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from rankwise._registry import REGISTRY
+
+warnings.simplefilter("ignore")
+entry = REGISTRY[{key!r}]
+cls = entry.load()
+rng = np.random.default_rng(0)
+X = rng.normal(size=(120, 6))
+y = np.clip(np.round(X[:, 0] + 1), 0, 3)
+if entry.kind == "multi-label":
+    y = (X[:, :4] + rng.normal(size=(120, 4)) > 0).astype(int)
+required = dict(
+    estimator=LogisticRegression(), estimators=["linear_regression", "ridge"],
+    final_estimator="linear_regression",
+)
+names = inspect.signature(cls).parameters
+params = dict(
+    (name, value) for name, value in required.items()
+    if name in names and (name == "estimators" or names[name].default is inspect.Parameter.empty)
+)
+fit = inspect.signature(cls.fit).parameters
+extra = dict(qid=np.arange(120) // 12) if "qid" in fit else dict()
+if "costs" in fit:
+    extra["costs"] = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+cls(**params).fit(X, y, **extra).predict(X)
+print(json.dumps(spent))
+"""
+)
 
 
 def printed(code: str, **environment: str) -> str:
@@ -77,6 +117,18 @@ def kernels(folder: Path) -> dict[str, float]:
     """Seconds that a call of the command line spends on kernels cached in the folder."""
     caches = {"NUMBA_CACHE_DIR": str(folder / "numba"), "RANKWISE_CACHE": str(folder / "rankwise")}
     return json.loads(printed(COMMAND, **caches))
+
+
+def first_fits() -> dict[str, float]:
+    """Seconds of compiling in the first fit and prediction of every estimator, cache empty."""
+    seconds = {}
+    for key, entry in REGISTRY.items():
+        if entry.kind == "transformer" or entry.extra == "neural":
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            out = printed(FIT.replace("{key!r}", repr(key)), NUMBA_CACHE_DIR=folder)
+        seconds[key] = json.loads(out)["compile"]
+    return seconds
 
 
 def start(argument: str) -> float:
@@ -107,6 +159,10 @@ def main() -> None:
             warm.append(kernels(Path(folder))["load"])
     line("compiling in a first call of the command line", cold, 6.0)
     line("loading kernels in a second one", warm, 0.6)
+    fits = first_fits()
+    slowest = sorted(fits, key=fits.__getitem__, reverse=True)
+    line(f"compiling in the slowest first fit ({slowest[0]})", [fits[slowest[0]]], 4.0)
+    print("      " + ", ".join(f"{key} {fits[key]:.1f}" for key in slowest[1:12]))
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60_000, 136), dtype=np.float32)
     data = RankingData(X, rng.integers(0, 5, 60_000).astype(float), np.arange(60_000) // 120)

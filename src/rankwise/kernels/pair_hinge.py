@@ -84,13 +84,16 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
         if hi - lo < 2:
             for place in range(lo, hi):
                 placed[0, place], placed[1, place], placed[2, place] = keys[place], 0.0, 0.0
-                ranges[:, place] = 0
+                for part in range(5):
+                    ranges[part, place] = 0
                 out[place] = 0.0
             continue
         _restore_order(order, keys, lo, hi)
         centre = 0.5 * (keys[order[lo]] + keys[order[hi - 1]])  # sums of squares keep their digits
-        below[:] = 0.0
-        above[:] = 0.0
+        for part in range(5):
+            for g in range(n_grades):
+                below[part, g] = 0.0
+                above[part, g] = 0.0
         for place in range(lo, hi):
             row = order[place]
             key, w, grade = keys[row] - centre, weight[row], grades[row]
@@ -103,9 +106,11 @@ def hinge_point(keys, grades, weight, scale, indptr, table, shape, order, placed
         if not straight:
             first_straight_below = hi
         else:
-            below[3] = below[0]
-            below[4] = below[1]
-            below[:3] = 0.0
+            for g in range(n_grades):
+                below[3, g] = below[0, g]
+                below[4, g] = below[1, g]
+                for part in range(3):
+                    below[part, g] = 0.0
         for place in range(lo, hi):
             row = order[place]
             key, w, grade = placed[0, place], placed[1, place], grades[row]
@@ -249,7 +254,9 @@ def hinge_sum(keys, grades, weight, scale, indptr, table, margin):
         for place in range(hi - lo):
             order[place] = place
         sort_rows(keys[lo:hi], order, spare)
-        sums[:] = 0.0
+        for g in range(n_grades):
+            sums[0, g] = 0.0
+            sums[1, g] = 0.0
         first = hi - lo  # of the rows above key - margin, from the top down
         for place in range(hi - lo - 1, -1, -1):
             row = lo + order[place]

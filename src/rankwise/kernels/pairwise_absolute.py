@@ -27,7 +27,9 @@ SLACK = 1e-13
 @njit
 def _sorted_places(values):
     """Places of the values from the smallest to the largest, equal ones in their order."""
-    places = np.arange(len(values))
+    places = np.empty(len(values), np.int64)
+    for place in range(len(values)):
+        places[place] = place
     sort_rows(values, places, np.empty(len(values), np.int64))
     return places
 

@@ -200,7 +200,8 @@ def count_votes(scores, thresholds, voices, votes):
 def replay_thresholds(moves, codes, path):
     """``path[m]`` becomes the thresholds after m moves, from ``path[0]`` on; (M + 1, K - 1)."""
     for m in range(len(codes)):
-        path[m + 1] = path[m]
+        for k in range(path.shape[1]):
+            path[m + 1, k] = path[m, k]
         for k in range(codes[m] - moves[m, 0], codes[m]):
             path[m + 1, k] -= 1.0
         for k in range(codes[m], codes[m] + moves[m, 1]):

@@ -133,7 +133,8 @@ def fit_supports(columns, codes, merged, merged_size, values, state):
             state[i] = SINGULAR
             continue
         for s in range(n):
-            picked[s] = columns[merged[i, s]]
+            for m in range(n_codes):
+                picked[s, m] = columns[merged[i, s], m]
             values[i, s] = _dot(picked[s], codes[i], n_codes)
             for t in range(s + 1):
                 gram[s, t] = _dot(picked[s], picked[t], n_codes)
@@ -188,7 +189,8 @@ def pursue_orthogonally(rows, columns, codes, support, size, values):
     proxy = np.empty(n_labels)
     residual = np.empty(n_codes)
     for i in range(len(codes)):
-        residual[:] = codes[i]
+        for k in range(n_codes):
+            residual[k] = codes[i, k]
         start = _dot(residual, residual, n_codes)
         size[i] = 0
         while size[i] < min(most, n_codes):
@@ -217,10 +219,13 @@ def pursue_orthogonally(rows, columns, codes, support, size, values):
                 for t in range(s + 1, n + 1):
                     x[s] -= factor[t, s] * x[t]
                 x[s] /= factor[s, s]
-            residual[:] = codes[i]
+            for k in range(n_codes):
+                residual[k] = codes[i, k]
             for s in range(n + 1):
                 row = columns[support[i, s]]
                 for m in range(n_codes):
                     residual[m] -= x[s] * row[m]
-            values[i, : n + 1] = x[: n + 1]
-        codes[i] = residual
+            for k in range(n + 1):
+                values[i, k] = x[k]
+        for k in range(n_codes):
+            codes[i, k] = residual[k]

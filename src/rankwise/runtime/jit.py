@@ -32,7 +32,7 @@ def njit(func: Callable[..., Any] | None = None, *, fastmath: frozenset[str] | b
     def compile_lazily(f: Callable[..., Any]) -> Any:
         flags: Any = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
         try:
-            return numba.njit(cache=True, nogil=True, fastmath=flags)(f)
+            return numba.njit(cache=True, nogil=True, fastmath=flags, no_cfunc_wrapper=True)(f)
         except RuntimeError:  # "no locator available": nowhere to write
             return numba.njit(cache=False, nogil=True, fastmath=flags)(f)
 

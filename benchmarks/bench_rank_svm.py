@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks._timing import Timing, interleave, report, synthetic_ranking
 from rankwise import RankSVM
 from rankwise.losses.pairwise_hinge import PairwiseHinge
-from rankwise.runtime.threads import query_chunks, single_threaded_blas
+from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.score_newton import LinearRows
 
 C = 0.01
@@ -91,12 +91,10 @@ def main() -> None:
     hinge = PairwiseHinge(
         indptr, y.astype(np.int64), np.ones(n), np.ones(n_queries), table, np.zeros(n)
     )
-    chunks = query_chunks(indptr, 3000)
-    bounds = [(int(indptr[a]), int(indptr[b])) for a, b in chunks]
 
     for dtype in (np.float32, np.float64):
         rows = X.astype(dtype)
-        linear = LinearRows(rows, bounds, [hinge.part(a, b) for a, b in chunks])
+        linear = LinearRows(rows, hinge)
         w, h = np.full(d, 0.1), np.ones(n)
         w_bare, h_bare = w.astype(dtype), h.astype(dtype)
 
@@ -128,7 +126,7 @@ def main() -> None:
     ranker = RankSVM(C=C)
 
     def value(w: np.ndarray) -> float:
-        rows = LinearRows(X, bounds, [hinge.part(a, b) for a, b in chunks])
+        rows = LinearRows(X, hinge)
         return 0.5 * float(w @ w) + C * rows.value_grad(rows.scores(w))[0]
 
     exact = RankSVM(C=C, tol=1e-12).fit(X, y, qid=qid)

@@ -1,8 +1,5 @@
 """The search for a penalty on a path whose held-out scores are given."""
 
-import gc
-import weakref
-
 import numpy as np
 import pytest
 
@@ -40,6 +37,10 @@ class Known:
 
     def leave_pair_out(self):
         return self.solve(), self.scores
+
+
+def chosen(search, *paths):
+    return search.choose((parameters, *search.solve(path)) for parameters, path in paths)
 
 
 def search(penalty, value, measure="MSD", cv=7, **options):
@@ -96,51 +97,52 @@ def test_two_penalties_are_searched_in_one_way():
 def test_each_way_is_a_method_of_the_path():
     asked = {}
     for value in (1.0, "cv", "loqo", "lpo"):
-        asked[value] = search(C, value).choose([({}, Known(np.zeros(3)))]).fit
+        asked[value] = chosen(search(C, value), ({}, Known(np.zeros(3)))).fit
     assert asked == {
         1.0: ["solve"],
         "cv": [7, "solve"],
         "loqo": ["loqo", "solve"],
         "lpo": ["solve"],
     }
-    assert search(C, 1.0).choose([({}, Known([0.0]))]).results is None
+    assert chosen(search(C, 1.0), ({}, Known([0.0]))).results is None
 
 
 def test_the_first_best_value_of_the_first_best_path_is_chosen():
     better, equal = Known([3.0, 1.0, 1.0]), Known([1.0, 5.0, 5.0])
     paths = [({"gamma": 0.5}, better), ({"gamma": 2.0}, equal)]
-    choice = search(C, "cv").choose(iter(paths))  # MSD: less is better
+    choice = chosen(search(C, "cv"), *paths)  # MSD: less is better
     assert (choice.index, choice.value) == (1, 1.0)
     assert choice.fit is better.asked
     np.testing.assert_array_equal(choice.results["C"], np.tile(C.default, 2))
     np.testing.assert_array_equal(choice.results["gamma"], [0.5] * 3 + [2.0] * 3)
     np.testing.assert_array_equal(choice.results["mean_test_score"], [3, 1, 1, 1, 5, 5])
-    assert search(C, "cv", measure="nDCG@10").choose(iter(paths)).value == 1.0
+    assert chosen(search(C, "cv", measure="nDCG@10"), *paths).value == 1.0
 
 
 def test_parts_in_which_no_query_counts_are_left_out():
-    choice = search(C, "cv").choose([({}, Known([[np.nan, 2.0, 1.0], [4.0, np.nan, 5.0]]))])
+    path = Known([[np.nan, 2.0, 1.0], [4.0, np.nan, 5.0]])
+    choice = chosen(search(C, "cv"), ({}, path))
     np.testing.assert_array_equal(choice.results["mean_test_score"], [4.0, 2.0, 3.0])
     assert choice.index == 1
     with pytest.raises(ValueError, match="defined for no held-out query"):
-        search(C, "cv").choose([({}, Known([np.nan] * 3))])
+        chosen(search(C, "cv"), ({}, Known([np.nan] * 3)))
 
 
-def test_a_path_is_let_go_before_the_next_is_made():
-    alive = []
+def test_held_out_rows_are_measured_as_the_way_asks():
+    def validated(rows):
+        assert rows is ROWS
+        return np.arange(3.0)
 
-    def paths():
-        for _ in range(3):
-            gc.collect()
-            assert not any(reference() for reference in alive)
-            path = Known(np.zeros(3), asked=[])
-            alive.append(weakref.ref(path))
-            found = {}, path
-            del path
-            yield found
-            del found
+    def refitted(train, test):
+        return np.array([len(train), len(test), test[0]], dtype=float)
 
-    search(C, "cv").choose(paths())
+    def held_out(value, cv=2, **options):
+        return search(C, value, cv=cv, **options).held_out(ROWS, validated, refitted)
+
+    assert held_out(1.0) is None
+    np.testing.assert_array_equal(held_out("val", validation=ROWS), [[0.0, 1.0, 2.0]])
+    splits = [([0, 1, 2], [3]), ([1, 3], [0, 2])]
+    np.testing.assert_array_equal(held_out("cv", splits), [[3.0, 1.0, 3.0], [2.0, 2.0, 0.0]])
 
 
 def test_the_measure_is_checked_against_what_it_measures():

@@ -215,7 +215,7 @@ def _choose(job: Plan, statistics: Statistics) -> Plan:
 def _finished(job: Plan, scores: Float64Array | None) -> Plan:
     assert job.path is not None
     ranker = copy.deepcopy(job.ranker)
-    publish(ranker, job.search, job.search.choice(job.path, scores))
+    publish(ranker, job.search, job.search.choose([({}, job.path, scores)]))
     return replace(job, ranker=ranker, stage=FINISHED)
 
 

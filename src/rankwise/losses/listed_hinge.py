@@ -40,6 +40,12 @@ class ListedHinge:
     bend: float = np.inf
     curvature: float = 1.0
 
+    @property
+    def reach(self) -> float:
+        """The margin of a pair, or the largest where it is the difference of labels."""
+        widest = float(np.ptp(self.offset)) if len(self.offset) else 0.0
+        return self.margin or widest or 1.0
+
     def part(self, first: int, last: int) -> ListedState:
         """A state for the queries from ``first`` to before ``last``."""
         start = int(self.indptr[first])

@@ -21,6 +21,9 @@ from rankwise.kernels.pair_hinge_many import (
     hinge_point_many,
     hinge_sum_many,
 )
+from rankwise.losses.grouped_rows import GroupedRows
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.pair_weights import PairWeight, label_codes, query_scale, table_of_few
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -52,6 +55,41 @@ class PairwiseHinge:
     margin: float = 1.0
     bend: float = np.inf
     curvature: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        rows: GroupedRows,
+        *,
+        pair_weight: PairWeight = None,
+        by_difference: bool = False,
+        query_weight: QueryWeight = "pair",
+    ) -> PairwiseHinge:
+        """The squared hinge over the pairs of rows.
+
+        Parameters
+        ----------
+        pair_weight : see :func:`rankwise.losses.pair_weights.pair_weights`
+        by_difference : bool
+            Whether the margin of a pair is the difference of its labels, or 1.
+        query_weight : {"pair", "document", "query"}
+        """
+        table = table_of_few(pair_weight, np.unique(rows.y))
+        return cls(
+            rows.indptr,
+            label_codes(rows.y, rows.indptr, table),
+            rows.weight,
+            query_scale(rows.indptr, rows.weight, query_weight),
+            table,
+            rows.y if by_difference else np.zeros(len(rows.y)),
+            0.0 if by_difference else 1.0,
+        )
+
+    @property
+    def reach(self) -> float:
+        """The margin of a pair, or the largest where it is the difference of labels."""
+        widest = float(np.ptp(self.offset)) if len(self.offset) else 0.0
+        return self.margin or widest or 1.0
 
     def part(self, first: int, last: int) -> HingeState | ManyLabelsState:
         """A state for the queries from ``first`` to before ``last``."""

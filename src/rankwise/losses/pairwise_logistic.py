@@ -12,6 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.kernels.pair_logistic import logistic_curvature, logistic_point, raise_scores
+from rankwise.losses.grouped_rows import GroupedRows
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.pair_weights import PairWeight, label_codes, query_scale, table_of_few
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -24,6 +27,22 @@ class PairwiseLogistic:
     weight: Float64Array
     scale: Float64Array
     table: Float64Array
+
+    @classmethod
+    def of(
+        cls,
+        rows: GroupedRows,
+        *,
+        pair_weight: PairWeight = None,
+        query_weight: QueryWeight = "pair",
+    ) -> PairwiseLogistic:
+        """The loss over the pairs of rows; weights as in :meth:`PairwiseHinge.of`."""
+        table = table_of_few(pair_weight, np.unique(rows.y))
+        codes = label_codes(rows.y, rows.indptr, table)
+        scale = query_scale(rows.indptr, rows.weight, query_weight)
+        # One entry for all pairs, where labels are too many for a table.
+        table = np.ones((1, 1)) if table is None else table
+        return cls(rows.indptr, codes, rows.weight, scale, table)
 
     def part(self, first: int, last: int) -> LogisticState:
         """A state for the queries from ``first`` to before ``last``."""

@@ -135,7 +135,7 @@ def fit_closed_form(
         rows = replace(rows, y=np.ldexp(rows.y, -power))
     with single_threaded_blas():
         choice = search.choose(
-            (parameters, _path(form, rows, design, search.penalties))
+            (parameters, *search.solve(_path(form, rows, design, search.penalties)))
             for parameters, design in form.features.designs(rows)
         )
     if isinstance(rows, StreamData):
@@ -154,6 +154,12 @@ def search_of(ranker: Any, form: ClosedForm, validation: FitData | None = None) 
         validation=validation,
         beside=form.features.searched,
     )
+
+
+def leaves_out(ranker: Any) -> bool:
+    """Whether the ranker's penalty is chosen by leaving rows out exactly."""
+    value = getattr(ranker, ranker._penalty.name)
+    return isinstance(value, str) and value in ("loqo", "lpo")
 
 
 def check_stream(ranker: Any, form: ClosedForm, rows: RowStream, *, has_validation: bool) -> None:
@@ -290,7 +296,7 @@ class PartialFit(FiniteResults):
                 running = copy.deepcopy(self._running)  # a batch that fails must change nothing
             fit = _fit_batch(running, design, form.loss, rows, search, has_qid=qid is not None)
             self._stream_design, self._running = design, running
-            publish(self, search, search.choice(fit, None))
+            publish(self, search, search.choose([({}, fit, None)]))
         except BaseException:
             vars(self).clear()
             vars(self).update(before)

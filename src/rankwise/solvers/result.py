@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -17,12 +17,9 @@ class SolveResult:
     converged : bool
     stop_value : float
         What the solver compared with its tolerance at the end.
-    history : list of float
-        The same value after every step.
     """
 
     x: Any
     n_iter: int
     converged: bool
     stop_value: float
-    history: list[float] = field(default_factory=list)

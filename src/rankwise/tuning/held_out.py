@@ -21,9 +21,11 @@ def per_query(
     return np.stack([measure.per_query(y, column, groups) for column in columns], axis=1)
 
 
-def measure_rows(measure: Measure, rows: FitData, scores: Float64Array) -> Float64Array:
-    """Mean of the measure over the queries of validation rows, shape (1, n_columns)."""
-    return mean_defined(per_query(measure, rows.y, scores, rows.groups))[None, :]
+def mean_measure(
+    measure: Measure, y: Float64Array, scores: Float64Array, groups: QueryGroups
+) -> Float64Array:
+    """Mean of the measure over the queries for every column of scores, shape (n_columns,)."""
+    return mean_defined(per_query(measure, y, scores, groups))
 
 
 def measure_refits(
@@ -45,8 +47,7 @@ def measure_refits(
 
     def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
         train, test = split
-        values = per_query(measure, rows.y[test], scores(train, test), rows.groups.take(test))
-        return mean_defined(values)
+        return mean_measure(measure, rows.y[test], scores(train, test), rows.groups.take(test))
 
     return np.stack(list(thread_imap(held_out, splits, n_threads)))
 

@@ -1,9 +1,10 @@
 """The search for a penalty: a number, a list, or the name of a way to choose from a default grid.
 
 An estimator declares its :class:`Penalty` once. Its ``fit`` makes a :class:`PenaltySearch` from the
-parameter's value, and lets it choose among paths: one path for each kernel width, say, and each
-with solutions for every value of the grid. The search knows the grid, the measure, the folds and
-the validation rows; a path knows how its problem is solved and measured.
+parameter's value: the grid, the measure, the folds and the validation rows. It solves for every
+value of the grid (once for each kernel width, say), measures held-out rows by
+:meth:`PenaltySearch.held_out`, and lets the search choose. A number is a grid of one value, and
+nothing is measured.
 
 Ways: "cv" (folds of queries), "val" (validation data), "loqo" (exact leave-one-query-out) and
 "lpo" (exact leave-pair-out). A list is searched on validation data where there are any, and else
@@ -12,7 +13,7 @@ by folds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -23,9 +24,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rankwise.checks.rows import FitData
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.runtime.threads import thread_imap
+from rankwise.tuning.folds import cv_splits
 from rankwise.tuning.held_out import mean_defined
 from rankwise.tuning.penalty import Penalties, Scale
-from rankwise.typing import Float64Array
+from rankwise.typing import Float64Array, Int64Array
 
 Fit = TypeVar("Fit")
 FitOut = TypeVar("FitOut", covariant=True)
@@ -33,7 +36,7 @@ Way = Literal["fixed", "cv", "val", "loqo", "lpo"]
 
 
 class Path(Protocol[FitOut]):
-    """One problem and its solutions for every value of a grid.
+    """Solutions for every value of a grid that have ways of their own to measure held-out rows.
 
     Every method returns the solutions on all training rows. Those that measure add an array
     (n_parts, n_values): the mean of the measure on each held-out part, NaN where no query of it
@@ -253,14 +256,46 @@ class PenaltySearch:
                 f'these targets: {error} Such are measure="MSD" and measure="Misranking".'
             ) from None
 
-    def choose(self, paths: Iterable[tuple[Mapping[str, Any], Path[Fit]]]) -> Choice[Fit]:
-        """The best value of the best path, the first of equals.
+    def held_out(
+        self,
+        rows: FitData,
+        validated: Callable[[FitData], Float64Array],
+        refitted: Callable[[Int64Array, Int64Array], Float64Array],
+        *,
+        on_threads: bool = True,
+    ) -> Float64Array | None:
+        """Measures of held-out rows, shape (n_parts, n_values); None with a number.
 
         Parameters
         ----------
-        paths : iterable of (parameters, path)
-            ``parameters`` (a kernel width) tell paths apart that are searched together, and become
-            columns of the results. A path is let go before the next one is made.
+        rows : FitData
+            All training rows.
+        validated : callable
+            From validation rows to the measure of the solutions on all rows, shape (n_values,).
+        refitted : callable
+            From training rows and test rows to the measure of the test rows under solutions on the
+            training rows, shape (n_values,).
+        on_threads : bool
+            Whether splits may be solved at once.
+        """
+        if self.way == "val" and self.validation is not None:
+            return validated(self.validation)[None]
+        if self.way != "cv":
+            return None
+        n_threads = None if on_threads and len(rows.y) > 500 else 1
+        splits = cv_splits(self.cv, rows)
+        return np.stack(list(thread_imap(lambda split: refitted(*split), splits, n_threads)))
+
+    def choose(
+        self, tried: Iterable[tuple[Mapping[str, Any], Fit, Float64Array | None]]
+    ) -> Choice[Fit]:
+        """The best value of the best solutions, the first of equals.
+
+        Parameters
+        ----------
+        tried : iterable of (parameters, solutions for every value, measures of held-out rows)
+            ``parameters`` (a kernel width) tell solutions apart that are searched together, and
+            become columns of the results.
 
         Raises
         ------
@@ -270,27 +305,20 @@ class PenaltySearch:
         best: tuple[float, Fit, int] | None = None
         searched: list[Mapping[str, Any]] = []
         parts: list[Float64Array] = []
-        for parameters, path in paths:
-            fit, scores = self._fit(path)
-            del path  # its kernel matrix makes room for that of the next
+        for parameters, fit, scores in tried:
             index, reached = (0, 0.0) if scores is None else self._best(scores)
             if scores is not None:
                 searched.append(parameters)
                 parts.append(scores)
             if best is None or reached > best[0]:
                 best = reached, fit, index
-        assert best is not None, "a search needs a path"
+        assert best is not None, "a search needs solutions"
         _, fit, index = best
         results = self._results(searched, parts) if parts else None
         return Choice(fit, index, float(self.penalties.values[index]), results)
 
-    def choice(self, fit: Fit, scores: Float64Array | None) -> Choice[Fit]:
-        """The best value of one path that is solved and measured already."""
-        index = 0 if scores is None else self._best(scores)[0]
-        results = None if scores is None else self._results([{}], [scores])
-        return Choice(fit, index, float(self.penalties.values[index]), results)
-
-    def _fit(self, path: Any) -> tuple[Any, Float64Array | None]:
+    def solve(self, path: Any) -> tuple[Any, Float64Array | None]:
+        """Solutions of a path and its measures of held-out rows, by the method of the way."""
         if self.way == "fixed":
             return path.solve(), None
         if self.way == "val":

@@ -13,7 +13,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from rankwise import RankLR
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.pairwise_logistic import PairwiseLogistic
-from rankwise.solvers.newton.pairwise_logistic_path import PairDraw
+from rankwise.solvers.newton.pair_descent import PairDraw
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from scipy.optimize import minimize
 
 from rankwise import PrunedRankSVM, RankSVM
+from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.losses.listed_hinge import ListedHinge
-from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, _numbered
-from rankwise.solvers.newton.pairwise_hinge_path import PrunedProblem
+from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, PrunedHinge, _numbered
 
 
 @pytest.fixture
@@ -99,10 +99,11 @@ def test_objective_is_the_least_over_the_kept_pairs(selector, loss, judged):
     ranker = PrunedRankSVM(selector, n_opponents=3, loss=loss, tol=1e-7, random_state=0)
     ranker.fit(X, y, qid=qid)
     rule = PairSelector(selector, 3, ranker.share, 0)
-    problem = PrunedProblem(loss == "squared_hinge", None, False, "pair", 1e-7, 1000, rule)
     order = np.argsort(qid, kind="stable")
     indptr = np.concatenate([[0], np.cumsum(np.bincount(qid))])
-    hinge = problem.loss(X[order], indptr, y[order], np.ones(60))
+    rows = GroupedRows(X[order], y[order], indptr, np.ones(60))
+    weights = {"pair_weight": None, "query_weight": "pair"}
+    hinge = PrunedHinge.of(rows, selector=rule, tol=1e-7, by_difference=False, **weights)
     D = X[order][hinge.upper] - X[order][hinge.lower]
     assert len(D) == ranker.pairs_kept_
     power = 2 if loss == "squared_hinge" else 1

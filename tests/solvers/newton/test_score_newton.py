@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rankwise.losses.pairwise_hinge import PairwiseHinge
-from rankwise.runtime.threads import query_chunks
 from rankwise.solvers.newton import score_newton
 from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton
 
@@ -22,13 +21,11 @@ def rows() -> LinearRows:
     indptr = np.arange(N_QUERIES + 1) * SIZE
     table = np.tril(np.ones((4, 4)), -1)
     hinge = PairwiseHinge(indptr, y, np.ones(n), np.ones(N_QUERIES), table, np.zeros(n))
-    chunks = query_chunks(indptr, 4 * SIZE)
-    bounds = [(int(indptr[a]), int(indptr[b])) for a, b in chunks]
-    return LinearRows(X, bounds, [hinge.part(a, b) for a, b in chunks])
+    return LinearRows(X, hinge, part_rows=4 * SIZE)
 
 
 def test_start_changes_steps_and_not_the_solution(rows, monkeypatch):
-    assert rows.n_parts >= score_newton.MANY_PARTS
+    assert len(rows.parts) >= score_newton.MANY_PARTS
     newton = ScoreNewton(tol=1e-12)
     with_start = newton.path(rows, np.array([0.1]))[0]
     monkeypatch.setattr(score_newton, "MANY_PARTS", 10**6)
@@ -41,9 +38,10 @@ def test_start_changes_steps_and_not_the_solution(rows, monkeypatch):
 def test_share_holds_the_rows_of_its_parts(rows):
     share = rows.every(8)
     w = np.arange(1.0, N_COLUMNS + 1)
-    wanted = np.concatenate([rows.scores(w)[lo:hi] for lo, hi in rows.bounds[::8]])
+    wanted = np.concatenate([rows.scores(w)[place] for place, _, _ in rows.parts[::8]])
     np.testing.assert_array_equal(share.scores(w), wanted)
-    assert share.bounds == [(SIZE * 4 * k, SIZE * 4 * (k + 1)) for k in range(len(share.bounds))]
+    places = [place for place, _, _ in share.parts]
+    assert places == [slice(SIZE * 4 * k, SIZE * 4 * (k + 1)) for k in range(len(places))]
 
 
 def test_share_knows_its_own_spread(rows):

@@ -221,7 +221,7 @@ class ProportionalOdds(OrdinalRanker):
         )
         solver = CumulativeNewton(self.tol, self.max_iter)
         path = CumulativePath(rows, LINKS[self.link], search.penalties.values, solver)
-        return self._publish(search.choose([({}, path)]), search.penalties.values)
+        return self._publish(search.choose([({}, *path.fit(search))]), search.penalties.values)
 
     def rank_score(self, X: FrameLike) -> Float64Array:
         """Median of the latent variable, shape (n_samples,), float64; higher ranks higher."""

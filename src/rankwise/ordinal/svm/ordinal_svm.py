@@ -323,7 +323,7 @@ class OrdinalSVM(OrdinalRanker):
         C = search.penalties.values
         with single_threaded_blas():
             choice = search.choose(
-                (gamma, OrdinalPath.of(kernel, data, rows, C, solver, self.max_bytes))
+                (gamma, *OrdinalPath.of(kernel, data, rows, C, solver, self.max_bytes).fit(search))
                 for gamma, kernel in kernels
             )
         self._publish(choice, C)

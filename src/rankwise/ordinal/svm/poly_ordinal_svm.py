@@ -288,7 +288,7 @@ class PolyOrdinalSVM(OrdinalRanker):
             search.penalties.values,
             ThresholdSolver(self.solver, self.tol, self.max_iter),
         )
-        self._publish(search.choose([({}, path)]), path.C)
+        self._publish(search.choose([({}, *path.fit(search))]), path.C)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:

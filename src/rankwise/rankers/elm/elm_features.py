@@ -17,7 +17,7 @@ from rankwise.checks.rows import FitData
 from rankwise.features.kernels import warn_of_ignored_gamma
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm
+from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, leaves_out
 from rankwise.rankers.kernel.kernel_features import (
     KERNEL_CONSTRAINTS,
     KernelFeatures,
@@ -110,7 +110,9 @@ class RandomNodes:
 def elm(ranker: Any, loss: SquaredLoss) -> ClosedForm:
     """An extreme learning machine: nodes or a kernel x this loss x the path that takes both."""
     if ranker.kernel is not None:
-        features = KernelFeatures.of(ranker, takes_shift=loss.takes_shift)
+        features = KernelFeatures.of(
+            ranker, leaves_out=leaves_out(ranker), takes_shift=loss.takes_shift
+        )
         return ClosedForm(features, loss, partial(kernel_path, max_bytes=ranker.max_bytes))
     nodes = RandomNodes(
         ranker.n_nodes,

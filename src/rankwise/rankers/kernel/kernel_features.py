@@ -114,8 +114,6 @@ class KernelFeatures:
         given = {name: getattr(ranker, name) for name in names if hasattr(ranker, name)}
         if "approximation" in given:
             given["smaller"] = ', or use approximation="nystroem"'
-        value = getattr(ranker, ranker._penalty.name)
-        given["leaves_out"] = isinstance(value, str) and value in ("loqo", "lpo")
         given |= options
         return cls(ranker.kernel, ranker.gamma, ranker.kernel_params, ranker.max_bytes, **given)
 

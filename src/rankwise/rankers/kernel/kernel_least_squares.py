@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.rankers.closed_form import ClosedForm, fit_closed_form
+from rankwise.rankers.closed_form import ClosedForm, fit_closed_form, leaves_out
 from rankwise.rankers.kernel.kernel_features import KernelFeatures, kernel_path
 from rankwise.runtime.finite import FiniteResults
 from rankwise.streams.row_stream import RowStream
@@ -17,7 +17,7 @@ from rankwise.typing import ArrayLike, FrameLike
 def kernel_least_squares(ranker: Any, loss: SquaredLoss, **options: Any) -> ClosedForm:
     """The closed form of a kernel ranker with this loss; options of :class:`KernelFeatures`."""
     shift = {"takes_shift": loss.takes_shift, "intercept": loss.intercept}
-    features = KernelFeatures.of(ranker, **shift, **options)
+    features = KernelFeatures.of(ranker, leaves_out=leaves_out(ranker), **shift, **options)
     return ClosedForm(features, loss, partial(kernel_path, max_bytes=ranker.max_bytes))
 
 

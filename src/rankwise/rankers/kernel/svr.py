@@ -24,7 +24,7 @@ from rankwise.rankers.kernel.kernel_features import (
     KERNEL_CONSTRAINTS,
     KernelFeatures,
 )
-from rankwise.rankers.svm.pair_fit import refuse_stream
+from rankwise.rankers.pair_fit import refuse_stream
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.support_vector_path import SupportVectorPath
 from rankwise.structure.rules import Number, Rule
@@ -210,7 +210,10 @@ class SVRRanker(BasisExpansionRanker):
         )
         search.check_measure(rows)
         with single_threaded_blas():
-            choice = search.choose(self._paths(rows, search.penalties.values))
+            choice = search.choose(
+                (searched, *path.fit(search))
+                for searched, path in self._paths(rows, search.penalties.values)
+            )
         publish(self, search, choice)
         result = choice.fit.results[choice.index]
         if not result.converged and np.isfinite(result.stop_value):  # LIBSVM warns itself

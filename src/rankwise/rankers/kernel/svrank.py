@@ -23,7 +23,7 @@ from rankwise.rankers.kernel.kernel_features import (
     DEFAULT_MAX_BYTES,
     KernelFeatures,
 )
-from rankwise.rankers.svm.pair_fit import SOLVER_STRUCTURE, refuse_stream
+from rankwise.rankers.pair_fit import SOLVER_STRUCTURE, refuse_stream
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.pairwise_absolute_path import PairwiseAbsolutePath
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
@@ -229,7 +229,7 @@ class SVRank(BasisExpansionRanker):
         loss = float(self.epsilon), self.query_weight
         with single_threaded_blas():
             choice = search.choose(
-                (parameters, PairwiseAbsolutePath(rows, design, lams, *loss, solver))
+                (parameters, *PairwiseAbsolutePath(rows, design, lams, *loss, solver).fit(search))
                 for parameters, design in features.designs(rows)
             )
         publish(self, search, choice)

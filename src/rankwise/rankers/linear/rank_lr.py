@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -20,17 +21,19 @@ from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
+from rankwise.losses.pairwise_logistic import PairwiseLogistic
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     DEFAULT_MAX_BYTES,
     KernelFeatures,
 )
-from rankwise.rankers.svm.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
+from rankwise.rankers.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
 from rankwise.solvers.least_squares.design import Coefs, MapDesign
-from rankwise.solvers.newton.pairwise_logistic_path import DrawnPairs, LogisticProblem
+from rankwise.solvers.newton.pair_descent import PairDescent
+from rankwise.solvers.newton.score_newton import ScoreNewton
+from rankwise.solvers.newton.score_path import ScoreSolver
 from rankwise.structure.rules import Rule
-from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
 
 
@@ -196,7 +199,6 @@ class RankLR(BasisExpansionRanker):
     dual_gap_: float
     n_iter_: int
     query_weight: QueryWeight
-    _penalty: ClassVar[Penalty] = C_OF_PAIRS
     _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
@@ -277,15 +279,16 @@ class RankLR(BasisExpansionRanker):
         """
         self._validate_params()
         refuse_stream(self, X, "logistic losses")
-        problem = LogisticProblem(self.pair_weight, self.query_weight, self.tol, self.max_iter)
+        features = LogisticFeatures(KernelFeatures.of(self), self.degree, self.solver)
+        loss = partial(
+            PairwiseLogistic.of, pair_weight=self.pair_weight, query_weight=self.query_weight
+        )
+        solver: ScoreSolver[PairwiseLogistic] = ScoreNewton(self.tol, self.max_iter)
         if self.solver == "sgd":
             seed = int(check_random_state(self.random_state).randint(2**31))
-            problem = DrawnPairs(
-                self.pair_weight, self.query_weight, self.tol, self.max_iter, self.n_steps, seed
-            )
-        features = LogisticFeatures(KernelFeatures.of(self), self.degree, self.solver)
+            solver = PairDescent(self.n_steps, seed)
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        fit_pairs(self, features, problem, *rows, validation)
+        fit_pairs(self, features, loss, solver, *rows, validation)
         return self
 
     def _n_coefficients(self) -> int:

@@ -6,6 +6,7 @@ Composition: columns or kernel x hinge over chosen pairs x truncated Newton step
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,12 +19,10 @@ from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import DEFAULT_MAX_BYTES, KernelFeatures
-from rankwise.rankers.svm.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
-from rankwise.rankers.svm.rank_svm import RankSVM
-from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector
-from rankwise.solvers.newton.pairwise_hinge_path import PrunedProblem
+from rankwise.rankers.pair_fit import SOLVER_STRUCTURE, fit_pairs, refuse_stream
+from rankwise.rankers.svm.rank_svm import SOLVERS, RankSVM
+from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, PrunedHinge
 from rankwise.structure.rules import Number, Rule
-from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, FrameLike
 
 
@@ -142,7 +141,6 @@ class PrunedRankSVM(BasisExpansionRanker):
     dual_gap_: float
     n_iter_: int
     query_weight: QueryWeight
-    _penalty: ClassVar[Penalty] = C_OF_PAIRS
     _structure: ClassVar[dict[str, Rule]] = {
         **SOLVER_STRUCTURE,
         "pairs_kept_": Number("i", low=0),
@@ -228,17 +226,18 @@ class PrunedRankSVM(BasisExpansionRanker):
         self._validate_params()
         refuse_stream(self, X, "hinges")
         seed = int(check_random_state(self.random_state).randint(2**31))
-        problem = PrunedProblem(
-            self.loss == "squared_hinge",
-            self.pair_weight,
-            self.margin == "difference",
-            self.query_weight,
-            self.tol,
-            self.max_iter,
-            PairSelector(self.selector, int(self.n_opponents), float(self.share), seed),
+        features = KernelFeatures.of(self)
+        loss = partial(
+            PrunedHinge.of,
+            selector=PairSelector(self.selector, int(self.n_opponents), float(self.share), seed),
+            tol=self.tol,
+            pair_weight=self.pair_weight,
+            by_difference=self.margin == "difference",
+            query_weight=self.query_weight,
         )
+        solver = SOLVERS[self.loss](self.tol, self.max_iter)
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        kept: Any = fit_pairs(self, KernelFeatures.of(self), problem, *rows, validation).loss
+        kept = fit_pairs(self, features, loss, solver, *rows, validation)
         self.pairs_kept_ = len(kept.upper)
         self.pairs_share_ = self.pairs_kept_ / max(1, kept.n_all)
         return self

@@ -6,6 +6,7 @@ Composition: columns or kernel x hinge over pairs of distinct grades x truncated
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,17 +16,20 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
+from rankwise.losses.pairwise_hinge import PairwiseHinge
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
     DEFAULT_MAX_BYTES,
     KernelFeatures,
 )
-from rankwise.rankers.svm.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
-from rankwise.solvers.newton.pairwise_hinge_path import HingeProblem
+from rankwise.rankers.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
+from rankwise.solvers.newton.hinge_newton import HingeNewton
+from rankwise.solvers.newton.score_newton import ScoreNewton
 from rankwise.structure.rules import Rule
-from rankwise.tuning.penalty_search import Penalty
 from rankwise.typing import ArrayLike, FrameLike
+
+SOLVERS = {"squared_hinge": ScoreNewton, "hinge": HingeNewton}
 
 
 class RankSVM(BasisExpansionRanker):
@@ -139,7 +143,6 @@ class RankSVM(BasisExpansionRanker):
     dual_gap_: float
     n_iter_: int
     query_weight: QueryWeight
-    _penalty: ClassVar[Penalty] = C_OF_PAIRS
     _structure: ClassVar[dict[str, Rule]] = SOLVER_STRUCTURE
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **APPROXIMATION_CONSTRAINTS,
@@ -217,16 +220,16 @@ class RankSVM(BasisExpansionRanker):
         """
         self._validate_params()
         refuse_stream(self, X, "hinges")
-        problem = HingeProblem(
-            self.loss == "squared_hinge",
-            self.pair_weight,
-            self.margin == "difference",
-            self.query_weight,
-            self.tol,
-            self.max_iter,
+        features = KernelFeatures.of(self)
+        loss = partial(
+            PairwiseHinge.of,
+            pair_weight=self.pair_weight,
+            by_difference=self.margin == "difference",
+            query_weight=self.query_weight,
         )
+        solver = SOLVERS[self.loss](self.tol, self.max_iter)
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
-        fit_pairs(self, KernelFeatures.of(self), problem, *rows, validation)
+        fit_pairs(self, features, loss, solver, *rows, validation)
         return self
 
     def _column_limit(self) -> ColumnLimit | None:

@@ -45,7 +45,7 @@ from rankwise.solvers.least_squares.leave_out import (
 )
 from rankwise.solvers.least_squares.path_selection import PathFit
 from rankwise.tuning.folds import cv_splits
-from rankwise.tuning.held_out import measure_refits, measure_rows
+from rankwise.tuning.held_out import mean_measure, measure_refits
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array
 
@@ -90,7 +90,7 @@ class ExpansionPath:
         scores = self.design.scores(rows.X, fit.coefs[0])
         if fit.constants is not None:
             scores += fit.constants
-        return fit, measure_rows(measure, rows, scores)
+        return fit, mean_measure(measure, rows.y, scores, rows.groups)[None]
 
     def cross_validate(self, measure: Measure, cv: Any) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, measured by cross-validation, each split fitted anew."""

@@ -61,7 +61,7 @@ class PreconditionedConjugateGradients:
         rhs: Float64Array,
         precondition: Callable[[Float64Array], Float64Array],
     ) -> SolveResult:
-        """Solve ``operator(x) = rhs``; ``history`` holds the relative residual of every step.
+        """Solve ``operator(x) = rhs``; ``stop_value`` is the relative residual.
 
         The residual that is updated drifts from the true one: where it meets the tolerance the
         true one is looked at, and the iteration starts anew from there when it does not.
@@ -69,7 +69,7 @@ class PreconditionedConjugateGradients:
         x = np.zeros_like(rhs)
         residual = rhs.copy()
         scale = float(np.linalg.norm(rhs))
-        history: list[float] = []
+        left = 1.0
         if scale == 0.0:
             return SolveResult(x, 0, True, 0.0)
         direction, rho = np.zeros_like(rhs), np.inf
@@ -80,17 +80,17 @@ class PreconditionedConjugateGradients:
             image = operator(direction)
             curvature = float(direction @ image)
             if not curvature > 0.0:  # rounding is all that is left
-                return SolveResult(x, step, False, float(np.linalg.norm(residual)) / scale, history)
+                return SolveResult(x, step, False, float(np.linalg.norm(residual)) / scale)
             x += (rho / curvature) * direction
             residual -= (rho / curvature) * image
-            history.append(float(np.linalg.norm(residual)) / scale)
-            if history[-1] <= self.tol:
+            left = float(np.linalg.norm(residual)) / scale
+            if left <= self.tol:
                 residual = rhs - operator(x)
-                history[-1] = float(np.linalg.norm(residual)) / scale
-                if history[-1] <= self.tol:
-                    return SolveResult(x, step, True, history[-1], history)
+                left = float(np.linalg.norm(residual)) / scale
+                if left <= self.tol:
+                    return SolveResult(x, step, True, left)
                 rho = np.inf
-        return SolveResult(x, self.max_iter, False, history[-1], history)
+        return SolveResult(x, self.max_iter, False, left)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,12 +15,12 @@ from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.cumulative_link import CumulativeLinkLoss, Link
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import single_threaded_blas, thread_imap
+from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.cumulative_newton import CumulativeNewton, CumulativeSolution
 from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.solvers.newton.standard_columns import StandardColumns
-from rankwise.tuning.folds import cv_splits
-from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.tuning.held_out import mean_measure
+from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 # Beyond so many numbers rows are not merged: rounding then depends on their order.
@@ -78,33 +77,19 @@ class CumulativePath:
     C: Float64Array
     solver: CumulativeNewton
 
-    def solve(self) -> list[CumulativeModel]:
-        """Models of all rows for every C."""
-        return self._solve(np.arange(len(self.data.y)))
+    def fit(self, search: PenaltySearch) -> tuple[list[CumulativeModel], Float64Array | None]:
+        """Models of all rows for every C, and the search's measures of held-out rows."""
+        data, measure = self.data, search.measure
+        models = self._solve(np.arange(len(data.y)))
 
-    def validate(
-        self, measure: Measure, rows: FitData
-    ) -> tuple[list[CumulativeModel], Float64Array]:
-        """Models of all rows, and what they reach on others, (1, n_C)."""
-        models = self.solve()
-        return models, self._measure(measure, models, rows.X, rows.y, rows.groups)[None]
+        def validated(new: FitData) -> Float64Array:
+            return self._measure(measure, models, new.X, new.y, new.groups)
 
-    def cross_validate(
-        self, measure: Measure, cv: Any
-    ) -> tuple[list[CumulativeModel], Float64Array]:
-        """Models of all rows, and what those of each training part reach, (n_splits, n_C)."""
-        data = self.data
+        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
+            groups = data.groups.take(test)
+            return self._measure(measure, self._solve(train), data.X[test], data.y[test], groups)
 
-        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
-            train, test = split
-            models = self._solve(train)
-            return self._measure(
-                measure, models, data.X[test], data.y[test], data.groups.take(test)
-            )
-
-        n_threads = None if len(data.y) > 500 else 1
-        scores = np.stack(list(thread_imap(held_out, cv_splits(cv, data), n_threads)))
-        return self.solve(), scores
+        return models, search.held_out(data, validated, refitted)
 
     def _measure(
         self,
@@ -116,14 +101,12 @@ class CumulativePath:
     ) -> Float64Array:
         scores = np.stack([X @ model.coef for model in models], axis=1)
         if not measure.reads_labels:
-            return mean_defined(per_query(measure, np.maximum(y, 0.0), scores, groups))
+            return mean_measure(measure, np.maximum(y, 0.0), scores, groups)
         probable = [
             self.link.probabilities(column, model.thresholds).argmax(axis=1)
             for column, model in zip(scores.T, models, strict=True)
         ]
-        return mean_defined(
-            per_query(measure, y, np.stack(probable, axis=1).astype(np.float64), groups)
-        )
+        return mean_measure(measure, y, np.stack(probable, axis=1).astype(np.float64), groups)
 
     def _solve(self, rows: Int64Array) -> list[CumulativeModel]:
         X, y, weight = self._take(rows)

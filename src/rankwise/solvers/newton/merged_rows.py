@@ -39,6 +39,13 @@ class MergedRows:
     share: Float64Array
 
 
+def sort_rows(groups: QueryGroups, sample_weight: Float64Array | None) -> MergedRows:
+    """Rows in group order without merging any, where many rows would take too long."""
+    order = groups.rows(np.arange(groups.n_queries))
+    weight = np.ones(len(order)) if sample_weight is None else sample_weight[order]
+    return MergedRows(order, groups.indptr, weight, np.argsort(order), np.ones(len(order)))
+
+
 def merge_rows(
     X: Matrix, y: Float64Array, groups: QueryGroups, sample_weight: Float64Array | None
 ) -> MergedRows:

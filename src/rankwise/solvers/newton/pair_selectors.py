@@ -1,4 +1,4 @@
-"""Which pairs of a query to train on: rules that keep the informative ones.
+"""Which pairs of a query to train on: rules that keep the informative ones, and their hinge.
 
 All rules take one query: rows of the feature (or kernel) space, grades, and return the kept pairs
 among all pairs of distinct grades. They are deterministic given the generator.
@@ -13,10 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.losses.grouped_rows import GroupedRows
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.listed_hinge import ListedHinge
+from rankwise.losses.pair_weights import PairWeight, pair_weights, query_scale
+from rankwise.losses.pairwise_hinge import PairwiseHinge
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 SELECTORS = ("adjacent", "nearest", "pilot", "random")
 SLICE_ROWS = 512
+PILOT_C = 1.0
 
 Pairs = tuple[Int64Array, Int64Array]
 
@@ -90,6 +98,53 @@ class PairSelector:
             sizes.append(len(upper))
         ptr = np.cumsum(sizes).astype(np.int64)
         return _joined(uppers), _joined(lowers), ptr, n_all
+
+
+@dataclass(frozen=True, eq=False)
+class PrunedHinge(ListedHinge):
+    """Kept pairs, and how many there are in all."""
+
+    n_all: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        rows: GroupedRows,
+        *,
+        selector: PairSelector,
+        tol: float,
+        pair_weight: PairWeight,
+        by_difference: bool,
+        query_weight: QueryWeight,
+    ) -> PrunedHinge:
+        """The squared hinge over the pairs that a selector keeps, as :meth:`PairwiseHinge.of`."""
+        y, slack = rows.y, None
+        if selector.rule == "pilot":
+            every = PairwiseHinge.of(
+                rows,
+                pair_weight=pair_weight,
+                by_difference=by_difference,
+                query_weight=query_weight,
+            )
+            slack = _pilot(rows, every, tol)
+        codes = np.unique(y, return_inverse=True)[1]
+        upper, lower, pair_ptr, n_all = selector.select(rows.X, rows.indptr, codes, slack)
+        scale = np.repeat(query_scale(rows.indptr, rows.weight, query_weight), np.diff(pair_ptr))
+        pairs = scale * rows.weight[upper] * rows.weight[lower]
+        pairs *= pair_weights(pair_weight, y[upper], y[lower])
+        offset, margin = (y, 0.0) if by_difference else (np.zeros(len(y)), 1.0)
+        return cls(rows.indptr, upper, lower, pairs, pair_ptr, offset, margin, n_all=n_all)
+
+
+def _pilot(
+    rows: GroupedRows, every: PairwiseHinge, tol: float
+) -> Callable[[Int64Array, Int64Array], Float64Array]:
+    """Slacks under the first Newton step on all pairs: pairwise least squares."""
+    linear = LinearRows(rows.X, every)
+    with single_threaded_blas():
+        w = ScoreNewton(tol, 1).solve(linear, PILOT_C, np.zeros(linear.n_features)).x
+        keys = linear.scores(w) - every.offset
+    return lambda upper, lower: every.margin - (keys[upper] - keys[lower])
 
 
 def _every(grades: Int64Array) -> Pairs:

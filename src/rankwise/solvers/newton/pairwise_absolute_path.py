@@ -11,13 +11,12 @@ import numpy as np
 
 from rankwise.checks.rows import FitData
 from rankwise.losses.pairwise_absolute import pairwise_absolute
-from rankwise.metrics.measure import Measure
 from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.solvers.newton.proximal_newton import Gram, ProximalNewton
 from rankwise.solvers.newton.row_products import column_products, kernel_products
 from rankwise.solvers.result import SolveResult
-from rankwise.tuning.folds import cv_splits
-from rankwise.tuning.held_out import measure_refits, measure_rows
+from rankwise.tuning.held_out import mean_measure
+from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 
@@ -67,28 +66,22 @@ class PairwiseAbsolutePath:
     query_weight: str
     solver: ProximalNewton
 
-    def solve(self) -> PairwiseAbsoluteFit:
-        """Coefficients of the columns (or of the rows) for every penalty, from all rows."""
-        if self.design.is_kernel:
-            self.design.check_convex(self.rows.groups)
-        return PairwiseAbsoluteFit(self, *self._solve(np.arange(len(self.rows.y))))
+    def fit(self, search: PenaltySearch) -> tuple[PairwiseAbsoluteFit, Float64Array | None]:
+        """Solutions on all rows for every penalty, and the search's measures of held-out rows."""
+        rows, design = self.rows, self.design
+        if design.is_kernel:
+            design.check_convex(rows.groups)
+        fit = PairwiseAbsoluteFit(self, *self._solve(np.arange(len(rows.y))))
 
-    def validate(self, measure: Measure, rows: FitData) -> tuple[PairwiseAbsoluteFit, Float64Array]:
-        """Solutions on all rows, measured on validation rows."""
-        fit = self.solve()
-        scores = self.design.scores(rows.X, self.design.read_out([fit.coefs]))
-        return fit, measure_rows(measure, rows, scores)
+        def validated(new: FitData) -> Float64Array:
+            scores = design.scores(new.X, design.read_out([fit.coefs]))
+            return mean_measure(search.measure, new.y, scores, new.groups)
 
-    def cross_validate(self, measure: Measure, cv: Any) -> tuple[PairwiseAbsoluteFit, Float64Array]:
-        """Solutions on all rows, measured by cross-validation, each split fitted anew."""
-        fit, values = self.solve(), self._values
+        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
+            scores = np.asarray(self._values[test] @ self._solve(train)[0].T)
+            return mean_measure(search.measure, rows.y[test], scores, rows.groups.take(test))
 
-        def scores(train: Int64Array, test: Int64Array) -> Float64Array:
-            return np.asarray(values[test] @ self._solve(train)[0].T)
-
-        n_threads = None if len(self.rows.y) > 500 else 1
-        splits = cv_splits(cv, self.rows)
-        return fit, measure_refits(measure, self.rows, splits, scores, n_threads)
+        return fit, search.held_out(rows, validated, refitted)
 
     def objective(self, coef: Float64Array, lam: float) -> float:
         """``g(y - f) + lam |f|^2`` on all rows, without merging any."""

@@ -125,14 +125,14 @@ class ProximalNewton:
         at_zero = loss.value(y)
         if at_zero == 0.0:
             nothing = np.zeros(len(weight))
-            return SolveResult(np.zeros(len(y)), 0, True, 0.0, [0.0]), nothing, nothing
+            return SolveResult(np.zeros(len(y)), 0, True, 0.0), nothing, nothing
         spread = float(np.sqrt(weight[: len(y)] @ y**2 / weight[: len(y)].sum()))
         reach = gram.mean_diagonal() * float(weight.mean()) * half  # of scores
         tau = min(spread, max(reach, LEAST_REACH * spread))
         smallest = SMALLEST_TAU * tau
         beta = loss.rows(zeta)
         f = half * gram.apply(beta)
-        history: list[float] = []
+        gaps: list[float] = []
         n_iter, first = 0, True
         while True:
             # The iterate's nearest point of P is as exact as the iterate, also inside of P.
@@ -143,13 +143,13 @@ class ProximalNewton:
             value = loss.value(residual)
             gap = value - float((weight * nu) @ loss.nodes(residual))
             objective = value + 0.5 * float(dual @ scores)
-            history.append(gap / objective)
+            gaps.append(gap / objective)
             allowed = max(self.tol * objective, ROUNDING * at_zero)
             converged = gap <= allowed
             if converged or n_iter >= self.max_iter:
-                result = SolveResult(half * dual, n_iter, converged, history[-1], history)
+                result = SolveResult(half * dual, n_iter, converged, gaps[-1])
                 return result, weight * nu, nu
-            if len(history) > 2 and history[-1] > SLOW * history[-2]:
+            if len(gaps) > 2 and gaps[-1] > SLOW * gaps[-2]:
                 tau = max(SHRINK * tau, smallest)
             centre = centre if first else nu
             first = False

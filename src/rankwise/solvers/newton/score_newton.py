@@ -23,20 +23,21 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from rankwise.kernels.row_products import add_moments, add_transposed, times_vector
-from rankwise.runtime.threads import single_threaded_blas, thread_map
+from rankwise.runtime.threads import query_chunks, single_threaded_blas, thread_map
 from rankwise.solvers.result import SolveResult
-from rankwise.typing import Float64Array, Matrix, is_sparse
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 N_LANES = 10
+PART_ROWS = 3000  # that fit the cache
 FORCING = 0.1  # of the gradient's norm that conjugate gradients leave at most
 SUFFICIENT = 1e-4  # share of the slope that a step must gain
 HALVINGS = 40
@@ -66,18 +67,31 @@ class ScoreResult(SolveResult):
     objective : float
     """
 
-    dual: Float64Array = field(default_factory=lambda: np.zeros(0))
-    objective: float = 0.0
+    dual: Float64Array
+    objective: float
 
 
 class ScoreLoss(Protocol):
-    """A loss of the scores of a part of the rows."""
+    """A loss of the scores of a part of the rows, at the point last visited."""
 
     def value_grad(self, scores: Float64Array, out: Float64Array) -> float: ...
 
     def curvature(self, step: Float64Array, out: Float64Array) -> None: ...
 
     def total_curvature(self) -> float: ...
+
+
+class Loss(Protocol):
+    """A loss of the scores of whole queries, rows in group order."""
+
+    @property
+    def indptr(self) -> Int64Array: ...
+
+    def part(self, first: int, last: int) -> ScoreLoss: ...
+
+
+AnyLoss = TypeVar("AnyLoss", bound=Loss, covariant=True)
+Part = tuple[slice, Matrix, ScoreLoss]
 
 
 @dataclass(frozen=True)
@@ -95,13 +109,13 @@ class ScoreNewton:
     tol: float = 1e-6
     max_iter: int = 200
 
-    def path(self, rows: LinearRows, Cs: Float64Array) -> list[ScoreResult]:
+    def path(self, rows: LinearRows[Loss], Cs: Float64Array) -> list[ScoreResult]:
         """Solutions for every C in the order given; each starts from the next smaller one.
 
         Returns
         -------
         list of ScoreResult
-            ``x`` has shape (n_features,); ``history`` holds the relative gap at every step.
+            ``x`` has shape (n_features,).
         """
         results: dict[int, ScoreResult] = {}
         with single_threaded_blas():
@@ -111,31 +125,29 @@ class ScoreNewton:
                 w = results[int(index)].x
         return [results[index] for index in range(len(Cs))]
 
-    def _start(self, rows: LinearRows, C: float) -> Float64Array:
+    def _start(self, rows: LinearRows[Loss], C: float) -> Float64Array:
         """Near the solution: that of a share of many parts, whose loss counts as often."""
-        if rows.n_parts < MANY_PARTS:
+        if len(rows.parts) < MANY_PARTS:
             return np.zeros(rows.n_features)
         sample = rows.every(STRIDE)
         C *= rows.n_samples / sample.n_samples
         few = ScoreNewton(self.tol, min(START_STEPS, self.max_iter))
         return few.solve(sample, C, np.zeros(rows.n_features)).x
 
-    def solve(self, rows: LinearRows, C: float, w: Float64Array) -> ScoreResult:
+    def solve(self, rows: LinearRows[Loss], C: float, w: Float64Array) -> ScoreResult:
         """Solution for one C from the start ``w``."""
         scores = rows.scores(w)
         loss, slopes = rows.value_grad(scores)
         value = 0.5 * float(w @ w) + C * loss
         gradient = w + C * rows.transposed(slopes)
-        history: list[float] = []
         stalled, exhausted, slope = False, False, 0.0
-        while True:
-            history.append(0.5 * float(gradient @ gradient) / value if value > 0 else 0.0)
+        for n_iter in itertools.count():
+            gap = 0.5 * float(gradient @ gradient) / value if value > 0 else 0.0
             if exhausted:
-                history[-1] = min(history[-1], -0.5 * slope / value)
-            converged = exhausted or history[-1] <= self.tol
-            if converged or stalled or len(history) > self.max_iter:
-                n_iter, dual = len(history) - 1, -C * slopes
-                return ScoreResult(w, n_iter, converged, history[-1], history, dual, value)
+                gap = min(gap, -0.5 * slope / value)
+            converged = exhausted or gap <= self.tol
+            if converged or stalled or n_iter >= self.max_iter:
+                return ScoreResult(w, n_iter, converged, gap, -C * slopes, value)
             diagonal = 1.0 + C * rows.diagonal()
             step, score_step, solved = _direction(rows, C, gradient, diagonal)
             slope = float(gradient @ step)
@@ -163,10 +175,11 @@ class ScoreNewton:
             gradient = w + C * rows.transposed(slopes)
             least = solved and -slope <= ROUNDING * value
             exhausted = least and float(gradient @ gradient) > SHRUNK * last
+        raise AssertionError("counting never ends")
 
 
 def _direction(
-    rows: LinearRows, C: float, gradient: Float64Array, diagonal: Float64Array
+    rows: LinearRows[Loss], C: float, gradient: Float64Array, diagonal: Float64Array
 ) -> tuple[Float64Array, Float64Array, bool]:
     """Newton step by preconditioned conjugate gradients, and the change of the scores.
 
@@ -197,67 +210,64 @@ def _direction(
     return step, score_step, False
 
 
-class LinearRows:
-    """Rows of linear scores in parts, each with its loss.
+class LinearRows(Generic[AnyLoss]):
+    """Rows of linear scores in parts of whole queries, and their loss.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
         Rows in group order.
-    bounds : sequence of (first row, row after the last)
-    losses : sequence of ScoreLoss
-        One for each part.
+    loss : Loss
+        Of all rows.
+    part_rows : int
+        Number of rows in a part, about.
+
+    Attributes
+    ----------
+    parts : list of (slice of the rows, X of them, ScoreLoss)
     """
 
-    def __init__(
-        self, X: Matrix, bounds: Sequence[tuple[int, int]], losses: Sequence[ScoreLoss]
-    ) -> None:
+    def __init__(self, X: Matrix, loss: AnyLoss, part_rows: int = PART_ROWS) -> None:
         self.n_samples, self.n_features = X.shape
-        self.X, self.bounds = X, bounds
-        self._parts = [
-            (slice(lo, hi), X[lo:hi], loss) for (lo, hi), loss in zip(bounds, losses, strict=True)
-        ]
-        size = X.nnz if is_sparse(X) else X.size
-        lanes = N_LANES if size > _SMALL else 1
-        self._lanes = [self._parts[lane::lanes] for lane in range(min(lanes, len(self._parts)))]
+        self.X, self.loss = X, loss
+        self._queries = query_chunks(loss.indptr, part_rows)
+        parts = []
+        for first, last in self._queries:
+            place = slice(int(loss.indptr[first]), int(loss.indptr[last]))
+            parts.append((place, X[place], loss.part(first, last)))
+        lanes = N_LANES if (X.nnz if is_sparse(X) else X.size) > _SMALL else 1
+        self._deal(parts, min(lanes, len(parts)))
         self._n_threads = None if lanes > 1 else 1
 
-    @property
-    def n_parts(self) -> int:
-        return len(self._parts)
+    def _deal(self, parts: list[Part], lanes: int) -> None:
+        self.parts = parts
+        self._lanes = [parts[lane::lanes] for lane in range(lanes)]
 
-    def every(self, stride: int) -> LinearRows:
+    def every(self, stride: int) -> LinearRows[AnyLoss]:
         """The first of every ``stride`` parts, as rows of their own."""
-        parts = self._parts[::stride]
-        ends = np.cumsum([X.shape[0] for _, X, _ in parts])
-        other = copy(self)
+        other, parts, end = copy(self), [], 0
         vars(other).pop("_spread", None)  # of all rows, where it is known
-        other.n_samples = int(ends[-1])
-        other.bounds = [
-            (int(end) - X.shape[0], int(end)) for end, (_, X, _) in zip(ends, parts, strict=True)
-        ]
-        other._parts = [
-            (slice(lo, hi), X, loss)
-            for (lo, hi), (_, X, loss) in zip(other.bounds, parts, strict=True)
-        ]
-        other._lanes = [other._parts[lane :: len(self._lanes)] for lane in range(len(self._lanes))]
+        for _, X, loss in self.parts[::stride]:
+            parts.append((slice(end, end + X.shape[0]), X, loss))
+            end += X.shape[0]
+        other.n_samples = end
+        other._deal(parts, len(self._lanes))
         return other
 
-    def with_losses(self, losses: Sequence[ScoreLoss]) -> LinearRows:
-        """The same rows with other losses of the same parts."""
+    def with_loss(self, loss: Any) -> LinearRows[AnyLoss]:
+        """The same rows with another loss of the same queries."""
         other = copy(self)
-        other._parts = [
-            (place, X, loss) for (place, X, _), loss in zip(self._parts, losses, strict=True)
-        ]
-        lanes = len(self._lanes)
-        other._lanes = [other._parts[lane::lanes] for lane in range(lanes)]
+        other.loss = loss
+        cuts = zip(self.parts, self._queries, strict=True)
+        parts = [(place, X, loss.part(*queries)) for (place, X, _), queries in cuts]
+        other._deal(parts, len(self._lanes))
         return other
 
     def scores(self, w: Float64Array) -> Float64Array:
         """``X w``, shape (n_samples,)."""
         out = np.empty(self.n_samples)
 
-        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> None:
+        def run(lane: list[Part]) -> None:
             for place, X, _ in lane:
                 _times_vector(X, w, out[place])
 
@@ -268,7 +278,7 @@ class LinearRows:
         """Value of the loss and its gradient with respect to the scores."""
         out = np.empty(self.n_samples)
 
-        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> float:
+        def run(lane: list[Part]) -> float:
             return sum(loss.value_grad(scores[place], out[place]) for place, _, loss in lane)
 
         return sum(thread_map(run, self._lanes, self._n_threads)), out
@@ -276,7 +286,7 @@ class LinearRows:
     def transposed(self, slopes: Float64Array) -> Float64Array:
         """``X' slopes``, shape (n_features,)."""
 
-        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> Float64Array:
+        def run(lane: list[Part]) -> Float64Array:
             total = np.zeros(self.n_features)
             for place, X, _ in lane:
                 _add_transposed(X, slopes[place], total)
@@ -288,7 +298,7 @@ class LinearRows:
         """``X' H X v`` for the curvature H at the point last visited, and ``X v``."""
         along = np.empty(self.n_samples)
 
-        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> Float64Array:
+        def run(lane: list[Part]) -> Float64Array:
             total = np.zeros(self.n_features)
             for place, X, loss in lane:
                 step = along[place]
@@ -302,17 +312,17 @@ class LinearRows:
 
     def diagonal(self) -> Float64Array:
         """Near the diagonal of ``X' H X``: mean curvature of a row times the column's spread."""
-        total = sum(loss.total_curvature() for _, _, loss in self._parts)
+        total = sum(loss.total_curvature() for _, _, loss in self.parts)
         return total / max(self.n_samples, 1) * self._spread
 
     @cached_property
     def _spread(self) -> Float64Array:
         """Sum of squares of every column around its mean within each part, of many by a share."""
-        if self.n_parts >= MANY_PARTS:
+        if len(self.parts) >= MANY_PARTS:
             sample = self.every(STRIDE)
             return sample._spread * (self.n_samples / sample.n_samples)
 
-        def run(lane: list[tuple[slice, Matrix, ScoreLoss]]) -> Float64Array:
+        def run(lane: list[Part]) -> Float64Array:
             total = np.zeros(self.n_features)
             for _, X, _ in lane:
                 sums, squares = _moments(X)

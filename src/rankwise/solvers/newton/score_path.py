@@ -1,12 +1,12 @@
-"""The path of a ranker whose loss is of scores: on columns or on a kernel, for rows or folds."""
+"""Solutions along C for a loss of scores: on columns or on a kernel, for all rows or for folds."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import get_lapack_funcs
@@ -14,14 +14,12 @@ from scipy.linalg import get_lapack_funcs
 from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_products import add_within
-from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import query_chunks
-from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.losses.grouped_rows import GroupedRows
+from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.newton.row_products import kernel_products
-from rankwise.solvers.newton.score_newton import LinearRows, ScoreLoss, ScoreResult
-from rankwise.tuning.folds import cv_splits
-from rankwise.tuning.held_out import measure_refits, measure_rows
+from rankwise.solvers.newton.score_newton import AnyLoss, LinearRows, Loss, ScoreResult
+from rankwise.tuning.held_out import mean_measure
+from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
@@ -33,34 +31,32 @@ LARGEST_MERGED = 5e6
 FAR = 1e3
 # Differences within queries beyond it have squares that overflow.
 LARGEST_DIFFERENCE = 2.0**512
+SolvedLoss = TypeVar("SolvedLoss", bound=Loss, contravariant=True)
 
 
-class Loss(Protocol):
-    """A loss of the scores of whole queries, rows in group order."""
+class ScoreSolver(Protocol[SolvedLoss]):
+    """A solver of ``|w|^2 / 2 + C L(X w)``."""
 
-    def part(self, first: int, last: int) -> ScoreLoss: ...
-
-
-class ScoreProblem(Protocol):
-    """A loss before the rows are known, and its solver."""
-
-    def loss(
-        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
-    ) -> Any: ...
-
-    def path(
-        self, loss: Any, rows: LinearRows, queries: Sequence[tuple[int, int]], Cs: Float64Array
-    ) -> list[ScoreResult]: ...
+    def path(self, rows: LinearRows[SolvedLoss], Cs: Float64Array) -> list[ScoreResult]: ...
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreFit:
-    """Solutions for every C on all training rows, and the loss that they minimise."""
+class ScoreFit(Generic[AnyLoss]):
+    """Solutions for every C, and the loss that they minimise.
+
+    Attributes
+    ----------
+    design : Design or KernelDesign
+    coefs : ndarray of shape (n_C, n_columns)
+        Of a kernel (n_C, n_samples), with 0 for rows that were left out.
+    results : sequence of ScoreResult
+    loss : Loss
+    """
 
     design: Any
     coefs: Float64Array
     results: Sequence[ScoreResult]
-    loss: Loss
+    loss: AnyLoss
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
@@ -78,7 +74,7 @@ class ScoreFit:
 
 
 @dataclass(frozen=True, eq=False)
-class ScorePath:
+class ScorePath(Generic[AnyLoss]):
     """``|f|^2 / 2 + C L(f)`` for a grid of C.
 
     Attributes
@@ -87,93 +83,68 @@ class ScorePath:
         Rows as the user gave them; equal ones are found in them, whatever the design.
     design : Design or KernelDesign
         Columns of every row, or kernel values between the rows.
-    problem : ScoreProblem
-        The loss and its solver.
-    Cs : ndarray of shape (n_C,)
+    loss : callable
+        From rows to their loss.
+    solver : ScoreSolver
     """
 
     rows: FitData
     design: Any
-    problem: ScoreProblem
-    Cs: Float64Array
+    loss: Callable[[GroupedRows], AnyLoss]
+    solver: ScoreSolver[AnyLoss]
 
-    def solve(self) -> ScoreFit:
-        """Coefficients of the columns (or of the rows) for every C, from all rows."""
-        if self.design.is_kernel:
-            self.design.check_convex(self.rows.groups)
+    def fit(self, search: PenaltySearch) -> tuple[ScoreFit[AnyLoss], Float64Array | None]:
+        """Solutions on all rows for every C of a search, and its measures of held-out rows."""
+        rows, design, Cs = self.rows, self.design, search.penalties.values
+        if design.is_kernel:
+            design.check_convex(rows.groups)
         else:
-            check_squares(self._values, self.rows.groups)
-        coefs, results, loss = self._solve(np.arange(len(self.rows.y)))
-        design = replace(self.design, K=None) if self.design.is_kernel else self.design
-        return ScoreFit(design, coefs, results, loss)
+            check_squares(self._values, rows.groups)
+        fit = self._solve(np.arange(len(rows.y)), Cs)
 
-    def validate(self, measure: Measure, rows: FitData) -> tuple[ScoreFit, Float64Array]:
-        """Solutions on all rows, measured on validation rows."""
-        fit = self.solve()
-        scores = self.design.scores(rows.X, self.design.read_out([fit.coefs]))
-        return fit, measure_rows(measure, rows, scores)
+        def validated(new: FitData) -> Float64Array:
+            scores = design.scores(new.X, design.read_out([fit.coefs]))
+            return mean_measure(search.measure, new.y, scores, new.groups)
 
-    def cross_validate(self, measure: Measure, cv: Any) -> tuple[ScoreFit, Float64Array]:
-        """Solutions on all rows, measured by cross-validation, each split fitted anew."""
-        fit, values = self.solve(), self._values
+        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
+            scores = np.asarray(self._values[test] @ self._solve(train, Cs).coefs.T)
+            return mean_measure(search.measure, rows.y[test], scores, rows.groups.take(test))
 
-        def scores(train: Int64Array, test: Int64Array) -> Float64Array:
-            return np.asarray(values[test] @ self._solve(train)[0].T)
-
-        n_threads = None if len(self.rows.y) > 500 else 1
-        splits = cv_splits(cv, self.rows)
-        return fit, measure_refits(measure, self.rows, splits, scores, n_threads)
+        held_out = search.held_out(rows, validated, refitted)
+        if design.is_kernel:  # its matrix makes room for that of the next width
+            fit = replace(fit, design=replace(design, K=None))
+        return fit, held_out
 
     @cached_property
     def _values(self) -> Matrix:
         return self.design.training_values(self.rows.X)
 
-    def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[ScoreResult], Loss]:
-        taken, is_kernel = self._take(rows), self.design.is_kernel
-        if is_kernel:
-            K = as_dense(self._values)
-            values = kernel_factor(kernel_products(K, taken.indptr, taken.rows).K)
-        elif len(taken.rows) == len(self.rows.y) and (np.diff(taken.rows) == 1).all():
-            values = self._values
+    def _solve(self, rows: Int64Array, Cs: Float64Array) -> ScoreFit[AnyLoss]:
+        """Solutions for every C from some of the rows."""
+        merged = self._merge(rows)
+        taken, values = rows[merged.rows], self._values
+        if self.design.is_kernel:
+            values = kernel_factor(kernel_products(as_dense(values), merged.indptr, taken).K)
         else:
-            values = self._values[taken.rows]
-        if not is_kernel:
-            values = centre_far_columns(values, taken.indptr)
-        loss: Loss = self.problem.loss(values, taken.indptr, self.rows.y[taken.rows], taken.weight)
-        chunks = query_chunks(taken.indptr, CHUNK_ROWS)
-        bounds = [(int(taken.indptr[a]), int(taken.indptr[b])) for a, b in chunks]
-        linear = LinearRows(values, bounds, [loss.part(a, b) for a, b in chunks])
-        results = self.problem.path(loss, linear, chunks, self.Cs)
-        if not is_kernel:
-            return np.stack([result.x for result in results]), results, loss
-        coefs = np.zeros((len(self.Cs), len(self.rows.y)))
-        dual = np.stack([result.dual for result in results])
-        coefs[:, rows] = dual[:, taken.position] * taken.share
-        return coefs, results, loss
+            if len(taken) < len(self.rows.y) or not (np.diff(taken) == 1).all():
+                values = values[taken]
+            values = centre_far_columns(values, merged.indptr)
+        loss = self.loss(GroupedRows(values, self.rows.y[taken], merged.indptr, merged.weight))
+        results = self.solver.path(LinearRows(values, loss), Cs)
+        coefs = np.stack([result.x for result in results])
+        if self.design.is_kernel:
+            dual = np.stack([result.dual for result in results])
+            coefs = np.zeros((len(Cs), len(self.rows.y)))
+            coefs[:, rows] = dual[:, merged.position] * merged.share
+        return ScoreFit(self.design, coefs, results, loss)
 
-    def _take(self, rows: Int64Array) -> Taken:
+    def _merge(self, rows: Int64Array) -> MergedRows:
         groups = self.rows.groups if len(rows) == len(self.rows.y) else self.rows.groups.take(rows)
         weight = None if self.rows.sample_weight is None else self.rows.sample_weight[rows]
         size = self.rows.X.nnz if is_sparse(self.rows.X) else self.rows.X.size
         if size * (len(rows) / max(1, len(self.rows.y))) <= LARGEST_MERGED or self.design.is_kernel:
-            merged = merge_rows(self.rows.X[rows], self.rows.y[rows], groups, weight)
-            return Taken(
-                rows[merged.rows], merged.indptr, merged.weight, merged.position, merged.share
-            )
-        order = groups.rows(np.arange(groups.n_queries))
-        weight = np.ones(len(rows)) if weight is None else weight[order]
-        return Taken(rows[order], groups.indptr, weight, np.argsort(order), np.ones(len(rows)))
-
-
-@dataclass(frozen=True, eq=False)
-class Taken:
-    """Rows to solve for in group order, see :mod:`rankwise.solvers.newton.merged_rows`."""
-
-    rows: Int64Array
-    indptr: Int64Array
-    weight: Float64Array
-    position: Int64Array
-    share: Float64Array
+            return merge_rows(self.rows.X[rows], self.rows.y[rows], groups, weight)
+        return sort_rows(groups, weight)
 
 
 def check_squares(values: Matrix, groups: QueryGroups) -> None:

@@ -13,14 +13,13 @@ from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.groups import QueryGroups
 from rankwise.losses.pointwise_absolute import PointwiseAbsolute
-from rankwise.metrics.measure import Measure
 from rankwise.runtime.finite import foreign_range
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.newton.row_products import column_products
 from rankwise.solvers.result import SolveResult
-from rankwise.tuning.folds import cv_splits
-from rankwise.tuning.held_out import measure_refits, measure_rows
+from rankwise.tuning.held_out import mean_measure
+from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 # LIBSVM's own kernels, which it evaluates as it needs them, and what they are called there.
@@ -101,24 +100,19 @@ class SupportVectorPath:
     max_iter: int | None
     max_bytes: int
 
-    def solve(self) -> SupportVectorFit:
-        """Solutions for every C, from all rows."""
-        return self._solve(np.arange(len(self.rows.y)))
+    def fit(self, search: PenaltySearch) -> tuple[SupportVectorFit, Float64Array | None]:
+        """Solutions on all rows for every C, and the search's measures of held-out rows."""
+        rows = self.rows
+        fit = self._solve(np.arange(len(rows.y)))
 
-    def validate(self, measure: Measure, rows: FitData) -> tuple[SupportVectorFit, Float64Array]:
-        """Solutions on all rows, measured on validation rows."""
-        fit = self.solve()
-        return fit, measure_rows(measure, rows, self.scores(rows.X, fit))
+        def validated(new: FitData) -> Float64Array:
+            return mean_measure(search.measure, new.y, self.scores(new.X, fit), new.groups)
 
-    def cross_validate(self, measure: Measure, cv: Any) -> tuple[SupportVectorFit, Float64Array]:
-        """Solutions on all rows, measured by cross-validation, each split fitted anew."""
+        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
+            scores = self.scores(rows.X[test], self._solve(train))
+            return mean_measure(search.measure, rows.y[test], scores, rows.groups.take(test))
 
-        def scores(train: Int64Array, test: Int64Array) -> Float64Array:
-            return self.scores(self.rows.X[test], self._solve(train))
-
-        fit, splits = self.solve(), cv_splits(cv, self.rows)
-        n_threads = None if len(self.rows.y) > 500 else 1
-        return fit, measure_refits(measure, self.rows, splits, scores, n_threads)
+        return fit, search.held_out(rows, validated, refitted)
 
     def scores(self, X: Matrix, fit: SupportVectorFit) -> Float64Array:
         """Scores of new rows under every solution, shape (n_rows, n_C)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -15,14 +14,13 @@ from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.result import SolveResult
 from rankwise.solvers.svm.kernel_rows import KernelRows, kernel_rows
 from rankwise.solvers.svm.linear_ordinal_smo import LinearOrdinalSMO
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
-from rankwise.tuning.folds import cv_splits
-from rankwise.tuning.held_out import mean_defined, per_query
+from rankwise.tuning.held_out import mean_measure
+from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, is_sparse
 
 
@@ -163,35 +161,27 @@ class OrdinalPath:
         quick = LinearOrdinalSMO(solver, X) if kernel.name == "linear" else solver
         return OrdinalPath(data, rows, expansion, shift, values, C, quick)
 
-    def solve(self) -> OrdinalFit:
-        """Solutions for every C, from all rows."""
-        return self._solve(self.rows.merged.weight)
-
-    def validate(self, measure: Measure, rows: FitData) -> tuple[OrdinalFit, Float64Array]:
-        """Solutions from all rows, and the mean of the measure on other rows, (1, n_C)."""
-        fit = self.solve()
-        X = rows.X - self.shift if self.shift.any() else rows.X
-        scores = self.expansion.scores(X, fit.coefs.T) + fit.shifted_intercepts
-        return fit, measure_scores(measure, rows.y, scores, fit.thresholds, rows.groups)[None]
-
-    def cross_validate(self, measure: Measure, cv: Any) -> tuple[OrdinalFit, Float64Array]:
-        """Solutions from all rows, and the means on each split's test rows, (n_splits, n_C)."""
-        data, position = self.data, self.rows.merged.position
+    def fit(self, search: PenaltySearch) -> tuple[OrdinalFit, Float64Array | None]:
+        """Solutions on all rows for every C, and the search's measures of held-out rows."""
+        data, measure, position = self.data, search.measure, self.rows.merged.position
         weight = np.ones(len(position)) if data.sample_weight is None else data.sample_weight
+        fit = self._solve(self.rows.merged.weight)
 
-        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
-            train, test = split
-            fit = self._solve(np.bincount(position[train], weight[train], len(self.rows.classes)))
-            products = [self.kernel.products(position[test], coef) for coef in fit.coefs]
-            scores = np.stack(products, axis=1) + fit.shifted_intercepts
-            return measure_scores(
-                measure, data.y[test], scores, fit.thresholds, data.groups.take(test)
-            )
+        def validated(new: FitData) -> Float64Array:
+            X = new.X - self.shift if self.shift.any() else new.X
+            scores = self.expansion.scores(X, fit.coefs.T) + fit.shifted_intercepts
+            return measure_scores(measure, new.y, scores, fit.thresholds, new.groups)
 
-        fit, splits = self.solve(), cv_splits(cv, data)
+        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
+            part = self._solve(np.bincount(position[train], weight[train], len(self.rows.classes)))
+            products = [self.kernel.products(position[test], coef) for coef in part.coefs]
+            scores, groups = np.stack(products, axis=1), data.groups.take(test)
+            scores += part.shifted_intercepts
+            return measure_scores(measure, data.y[test], scores, part.thresholds, groups)
+
         # Kernel rows that are computed when they are read share one buffer, so one thread reads.
-        on_threads = self.kernel.is_whole and len(position) > 500
-        return fit, np.stack(list(thread_imap(held_out, splits, None if on_threads else 1)))
+        whole = self.kernel.is_whole
+        return fit, search.held_out(data, validated, refitted, on_threads=whole)
 
     def _solve(self, weight: Float64Array) -> OrdinalFit:
         """Solutions for every C with weights of the merged rows; 0 leaves one out."""
@@ -232,5 +222,5 @@ def measure_scores(
     if measure.reads_labels:
         columns = zip(thresholds, scores.T, strict=True)
         ranks = [np.searchsorted(cuts, column, side="right") for cuts, column in columns]
-        return mean_defined(per_query(measure, y, np.stack(ranks, axis=1).astype(float), groups))
-    return mean_defined(per_query(measure, np.maximum(y, 0.0), scores, groups))
+        return mean_measure(measure, y, np.stack(ranks, axis=1).astype(float), groups)
+    return mean_measure(measure, np.maximum(y, 0.0), scores, groups)

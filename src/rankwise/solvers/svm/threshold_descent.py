@@ -21,7 +21,7 @@ References
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,10 +45,10 @@ class ThresholdSolution(SolveResult):
         Value of the problem, and how far it is above the dual's.
     """
 
-    theta: Float64Array = field(default_factory=lambda: np.zeros(0))
-    alpha: Float64Array = field(default_factory=lambda: np.zeros((0, 0)))
-    objective: float = 0.0
-    gap: float = 0.0
+    theta: Float64Array
+    alpha: Float64Array
+    objective: float
+    gap: float
 
 
 def solution_of(
@@ -61,7 +61,7 @@ def solution_of(
     objective = norm + loss.value(rows.scores(w), theta)
     gap = objective + norm - loss.dual_sum(alpha)
     share = gap / objective if objective > 0 else 0.0
-    return ThresholdSolution(w, n_iter, share <= tol, share, [], theta, alpha, objective, gap)
+    return ThresholdSolution(w, n_iter, share <= tol, share, theta, alpha, objective, gap)
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,19 @@ repetition.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.threshold_hinge import ThresholdHinge
-from rankwise.metrics.measure import Measure
-from rankwise.runtime.threads import single_threaded_blas, thread_imap
+from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.svm.ordinal_path import measure_scores
 from rankwise.solvers.svm.power_rows import PowerMap, PowerRows
 from rankwise.solvers.svm.threshold_descent import ThresholdSolution
 from rankwise.solvers.svm.threshold_solver import ThresholdSolver
-from rankwise.tuning.folds import cv_splits
+from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -88,29 +86,21 @@ class ThresholdPath:
         merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
         return ThresholdPath(data, map, map(data.X), merged, weight, squared, C, solver)
 
-    def solve(self) -> ThresholdFit:
-        """Solutions for every C, from all rows."""
-        return self._solve(np.arange(len(self.data.y)))
+    def fit(self, search: PenaltySearch) -> tuple[ThresholdFit, Float64Array | None]:
+        """Solutions on all rows for every C, and the search's measures of held-out rows."""
+        data, measure = self.data, search.measure
+        fit = self._solve(np.arange(len(data.y)))
 
-    def validate(self, measure: Measure, rows: FitData) -> tuple[ThresholdFit, Float64Array]:
-        """Solutions from all rows, and the mean of the measure on other rows, (1, n_C)."""
-        fit = self.solve()
-        scores = fit.scores(self.map(rows.X))
-        return fit, measure_scores(measure, rows.y, scores, fit.thresholds, rows.groups)[None]
+        def validated(new: FitData) -> Float64Array:
+            scores = fit.scores(self.map(new.X))
+            return measure_scores(measure, new.y, scores, fit.thresholds, new.groups)
 
-    def cross_validate(self, measure: Measure, cv: Any) -> tuple[ThresholdFit, Float64Array]:
-        """Solutions from all rows, and the means on each split's test rows, (n_splits, n_C)."""
-        y, groups = self.data.y, self.data.groups
+        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
+            part, groups = self._solve(train), data.groups.take(test)
+            scores = part.scores(self.rows.take(test))
+            return measure_scores(measure, data.y[test], scores, part.thresholds, groups)
 
-        def held_out(split: tuple[Int64Array, Int64Array]) -> Float64Array:
-            train, test = split
-            fit = self._solve(train)
-            scores = fit.scores(self.rows.take(test))
-            return measure_scores(measure, y[test], scores, fit.thresholds, groups.take(test))
-
-        fit, splits = self.solve(), cv_splits(cv, self.data)
-        n_threads = None if len(y) > 500 else 1
-        return fit, np.stack(list(thread_imap(held_out, splits, n_threads)))
+        return fit, search.held_out(data, validated, refitted)
 
     def _solve(self, which: Int64Array) -> ThresholdFit:
         """Solutions for every C from some of the rows."""

@@ -1,4 +1,4 @@
-"""The fit of rankers with a loss of scores: feature map x loss over pairs x Newton steps.
+"""The fit of rankers with a loss of scores: feature map x loss over pairs x solver x search.
 
 Minimises ``|f|^2 / 2 + C L(f)`` for a loss L over pairs of distinct grades.
 """
@@ -6,15 +6,18 @@ Minimises ``|f|^2 / 2 + C L(f)`` for a loss L over pairs of distinct grades.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise.checks.rows import check_fit, check_validation
+from rankwise.checks.rows import FitData, check_fit, check_validation
+from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.rankers.basis_expansion import publish
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.newton.score_path import ScoreFit, ScorePath, ScoreProblem
+from rankwise.solvers.newton.score_newton import AnyLoss
+from rankwise.solvers.newton.score_path import ScorePath, ScoreSolver
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Number, Rule
 from rankwise.tuning.penalty_search import Penalty, PenaltySearch
@@ -30,32 +33,45 @@ SOLVER_STRUCTURE: dict[str, Rule] = {
 }
 
 
+class SearchedFeatures(Protocol):
+    """A feature map before the rows are known."""
+
+    @property
+    def searched(self) -> Sequence[Any]:
+        """Parameters beside C, of which lists and names are searched."""
+        ...
+
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Any]]:
+        """Designs to choose from, each with the searched parameters that tell it apart."""
+        ...
+
+
 def fit_pairs(
     ranker: Any,
-    features: Any,
-    problem: ScoreProblem,
+    features: SearchedFeatures,
+    loss: Callable[[GroupedRows], AnyLoss],
+    solver: ScoreSolver[AnyLoss],
     X: FrameLike,
     y: ArrayLike | None,
     qid: ArrayLike | None,
     sample_weight: ArrayLike | None,
     validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
-) -> ScoreFit:
-    """Fit the path, choose from it, and set the fitted attributes."""
+) -> AnyLoss:
+    """Fit for every C, choose from them, and set the fitted attributes; returns the loss."""
     rows = check_fit(ranker, X, y, qid, sample_weight)
-    held_out = check_validation(ranker, rows, *validation)
     ranker._set_score_name(rows.y)
     search = PenaltySearch.of(
-        ranker._penalty,
+        C_OF_PAIRS,
         ranker.C,
         measure=ranker.measure,
         cv=ranker.cv,
-        validation=held_out,
+        validation=check_validation(ranker, rows, *validation),
         beside=features.searched,
     )
     search.check_measure(rows)
     with single_threaded_blas():
         choice = search.choose(
-            (parameters, ScorePath(rows, design, problem, search.penalties.values))
+            (parameters, *ScorePath(rows, design, loss, solver).fit(search))
             for parameters, design in features.designs(rows)
         )
     publish(ranker, search, choice)
@@ -68,7 +84,7 @@ def fit_pairs(
             ConvergenceWarning,
             stacklevel=4,
         )
-    return choice.fit
+    return choice.fit.loss
 
 
 def refuse_stream(ranker: Any, X: Any, losses: str) -> None:

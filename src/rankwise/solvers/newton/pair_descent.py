@@ -1,65 +1,23 @@
-"""RankLR's two solvers: Newton steps on all pairs, or stochastic steps on pairs that are drawn."""
+"""Stochastic gradient steps on drawn pairs, for the logistic loss of pairs."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from rankwise.kernels.pair_logistic import descend_pairs
-from rankwise.losses.laplacian import QueryWeight
-from rankwise.losses.pair_weights import PairWeight, label_codes, query_scale, table_of_few
 from rankwise.losses.pairwise_logistic import PairwiseLogistic
-from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton, ScoreResult
+from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
 BLOCK = 65536  # pairs drawn at a time
 
 
 @dataclass(frozen=True)
-class LogisticProblem:
-    """Pairs of distinct grades and the logistic loss of their score difference.
-
-    Attributes
-    ----------
-    pair_weight : see :func:`rankwise.losses.pair_weights.pair_weights`
-    query_weight : {"pair", "document", "query"}
-    tol, max_iter
-        As in :class:`ScoreNewton`.
-    """
-
-    pair_weight: PairWeight
-    query_weight: QueryWeight
-    tol: float
-    max_iter: int
-
-    def loss(
-        self, values: Matrix, indptr: Int64Array, y: Float64Array, weight: Float64Array
-    ) -> PairwiseLogistic:
-        """The loss of whole queries."""
-        table = table_of_few(self.pair_weight, np.unique(y))
-        codes = label_codes(y, indptr, table)
-        scale = query_scale(indptr, weight, self.query_weight)
-        # One entry for all pairs, where labels are too many for a table.
-        table = np.ones((1, 1)) if table is None else table
-        return PairwiseLogistic(indptr, codes, weight, scale, table)
-
-    def path(
-        self,
-        loss: PairwiseLogistic,
-        rows: LinearRows,
-        queries: Sequence[tuple[int, int]],
-        Cs: Float64Array,
-    ) -> list[ScoreResult]:
-        """Solutions for every C, each from that of the next smaller one."""
-        return ScoreNewton(self.tol, self.max_iter).path(rows, Cs)
-
-
-@dataclass(frozen=True)
-class DrawnPairs(LogisticProblem):
-    """The same minimised by stochastic gradient steps, one drawn pair a step.
+class PairDescent:
+    """Solver of ``|w|^2 / 2 + C L(X w)`` for the logistic loss L of pairs, one drawn pair a step.
 
     Attributes
     ----------
@@ -68,41 +26,35 @@ class DrawnPairs(LogisticProblem):
     seed : int
     """
 
-    n_steps: int = 1_000_000
-    seed: int = 0
+    n_steps: int
+    seed: int
 
-    def path(
-        self,
-        loss: PairwiseLogistic,
-        rows: LinearRows,
-        queries: Sequence[tuple[int, int]],
-        Cs: Float64Array,
-    ) -> list[ScoreResult]:
+    def path(self, rows: LinearRows[PairwiseLogistic], Cs: Float64Array) -> list[ScoreResult]:
         """Mean of the iterates of the second half of the steps, for every C."""
-        pairs = PairDraw.of(loss)
+        pairs = PairDraw.of(rows.loss)
         results = []
         for C in Cs.tolist():
             w = np.zeros(rows.n_features)
             if pairs.total > 0:
-                w = self._descend(pairs, rows, 1.0 / (C * pairs.total))
+                w = self._descend(pairs, rows.X, 1.0 / (C * pairs.total))
             scores = rows.scores(w)
             value, slopes = rows.value_grad(scores)
             objective = 0.5 * float(w @ w) + C * value
             gradient = w + C * rows.transposed(slopes)
             gap = 0.5 * float(gradient @ gradient) / objective if objective > 0 else 0.0
-            results.append(ScoreResult(w, self.n_steps, True, gap, [gap], -C * slopes, objective))
+            results.append(ScoreResult(w, self.n_steps, True, gap, -C * slopes, objective))
         return results
 
-    def _descend(self, pairs: PairDraw, rows: LinearRows, decay: float) -> Float64Array:
+    def _descend(self, pairs: PairDraw, X: Matrix, decay: float) -> Float64Array:
         draw = np.random.RandomState(self.seed)
-        w, mean = np.zeros(rows.n_features), np.zeros(rows.n_features)
+        w, mean = np.zeros(X.shape[1]), np.zeros(X.shape[1])
         averaged = 0
         for start in range(0, self.n_steps, BLOCK):
             n = min(BLOCK, self.n_steps - start)
             if start * 2 < self.n_steps:  # the mean begins anew until half of the steps are done
                 mean[:], averaged = 0.0, 0
             upper, lower = pairs.draw(draw, n)
-            descend_pairs(rows.X, upper, lower, start + 1, decay, w, mean)
+            descend_pairs(X, upper, lower, start + 1, decay, w, mean)
             averaged += n
         return mean / averaged
 

@@ -1,0 +1,74 @@
+"""Newton steps for the hinge over pairs, whose corner is approached by ever sharper bends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+
+from rankwise.losses.listed_hinge import ListedHinge
+from rankwise.losses.pairwise_hinge import PairwiseHinge
+from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.newton.score_newton import LinearRows, ScoreNewton, ScoreResult
+from rankwise.typing import Float64Array
+
+FIRST_BEND = 0.5  # of the margin (or the spread of the labels)
+SHARPER = 0.2  # next bend
+MOST_BENDS = 30
+
+
+@dataclass(frozen=True)
+class HingeNewton:
+    """Solver of ``|w|^2 / 2 + C L(X w)`` for the hinge L of a :class:`PairwiseHinge`.
+
+    Attributes
+    ----------
+    tol : float
+        Largest duality gap as a share of the objective.
+    max_iter : int
+        Newton steps for each C.
+    """
+
+    tol: float
+    max_iter: int
+
+    def path(
+        self, rows: LinearRows[PairwiseHinge | ListedHinge], Cs: Float64Array
+    ) -> list[ScoreResult]:
+        """Solutions for every C in the order given; each starts from the next smaller one."""
+        results: dict[int, ScoreResult] = {}
+        w = np.zeros(rows.n_features)
+        with single_threaded_blas():
+            for index in np.argsort(Cs, kind="stable"):
+                results[int(index)] = self._sharpen(rows, float(Cs[index]), w)
+                w = results[int(index)].x
+        return [results[index] for index in range(len(Cs))]
+
+    def _sharpen(
+        self, rows: LinearRows[PairwiseHinge | ListedHinge], C: float, w: Float64Array
+    ) -> ScoreResult:
+        """The hinge's minimum: its value above the bent one's, and that one's gap, bound the gap.
+
+        The dual variables of the bent hinge are some of the hinge, whose dual value is larger.
+        """
+        bend = FIRST_BEND * rows.loss.reach
+        n_iter, n_bends = 0, 0
+        best: ScoreResult | None = None
+        while True:
+            bent = rows.with_loss(replace(rows.loss, bend=bend, curvature=0.5 / bend))
+            # Half of the tolerance for the bent problem, half for the bend.
+            solved = ScoreNewton(0.5 * self.tol, self.max_iter - n_iter).solve(bent, C, w)
+            w, n_iter, n_bends = solved.x, n_iter + solved.n_iter, n_bends + 1
+            scores, parts = bent.scores(w), cast("Any", bent.parts)
+            hinge = sum(state.hinge(scores[place]) for place, _, state in parts)
+            value = 0.5 * float(w @ w) + C * hinge
+            gap = value - solved.objective + solved.stop_value * solved.objective
+            gap = max(gap, 0.0) / value if value > 0 else 0.0
+            done = gap <= self.tol
+            # Bends too sharp for float64 lead away from the minimum again.
+            if best is None or done or value < best.objective:
+                best = ScoreResult(w, n_iter, done, gap, solved.dual, value)
+            if done or n_iter >= self.max_iter or n_bends == MOST_BENDS:
+                return replace(best, n_iter=n_iter)
+            bend *= SHARPER

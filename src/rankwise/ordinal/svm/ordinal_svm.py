@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -21,7 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, ColumnLimit, kernel_limit
-from rankwise.checks.rows import FitData, check_rows, check_validation
+from rankwise.checks.rows import check_rows, check_validation
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
 from rankwise.features.kernels import (
@@ -35,7 +34,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights, query_setting
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.svm.ordinal_path import OrdinalFit, OrdinalPath, OrdinalRows
+from rankwise.solvers.svm.ordinal_path import OrdinalFit, ordinal_path
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.structure.rules import (
     Number,
@@ -306,27 +305,32 @@ class OrdinalSVM(OrdinalRanker):
             For wrong input, naming it.
         """
         self._validate_params()
-        costs = self.costs
-        data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=query_setting(costs))
-        validation = check_validation(self, data, X_val, y_val, qid_val)
+        by_query = query_setting(self.costs)
+        data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)
         search = PenaltySearch.of(
             PENALTY,
             self.C,
             measure=self.measure,
             cv=self.cv,
-            validation=validation,
+            validation=check_validation(self, data, X_val, y_val, qid_val),
             beside=[searched_gamma(self.kernel, self.gamma)],
         )
-        kernels = self._kernels(data)
-        rows = OrdinalRows.of(data, fit_threshold_weights(costs, data))
+        kernels = (
+            resolve_kernel_of_fit(self.kernel, data, gamma, self.kernel_params)
+            for gamma in gamma_candidates(data.X, self.kernel, self.gamma)
+        )
+        weights = fit_threshold_weights(self.costs, data)
         solver = OrdinalSMO(self.tol, self.fit_intercept, self.max_iter)
-        C = search.penalties.values
+        has_width = self.gamma is not None
         with single_threaded_blas():
             choice = search.choose(
-                (gamma, *OrdinalPath.of(kernel, data, rows, C, solver, self.max_bytes).fit(search))
-                for gamma, kernel in kernels
+                (
+                    {"gamma": kernel.gamma} if has_width and kernel.gamma is not None else {},
+                    *ordinal_path(data, weights, kernel, solver, search, self.max_bytes),
+                )
+                for kernel in kernels
             )
-        self._publish(choice, C)
+        self._publish(choice, search.penalties.values)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
@@ -356,27 +360,10 @@ class OrdinalSVM(OrdinalRanker):
         is_centred = self.kernel == "linear" and self.fit_intercept
         return CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel)
 
-    def _kernels(self, data: FitData) -> list[tuple[dict[str, Any], Kernel]]:
-        """Kernels to choose from, each with the width where one is searched."""
-        kernels = [
-            resolve_kernel_of_fit(self.kernel, data, gamma, self.kernel_params)
-            for gamma in gamma_candidates(data.X, self.kernel, self.gamma)
-        ]
-        if self.fit_intercept:  # coefficients sum to 0
-            kernels = [replace(kernel, delta=0.0) for kernel in kernels]
-        elif kernels[0].definite == "conditional":
-            raise ValueError(
-                "fit_intercept=False needs a kernel that is positive definite by itself, got "
-                f"kernel={self.kernel!r}, which is so on coefficients that sum to 0. Set "
-                "fit_intercept=True."
-            )
-        named = self.gamma is not None and kernels[0].gamma is not None
-        return [({"gamma": kernel.gamma} if named else {}, kernel) for kernel in kernels]
-
     def _publish(self, choice: Choice[OrdinalFit], C: Float64Array) -> None:
         for name in ("coef_", "X_fit_", "dual_coef_", "cv_results_"):
             vars(self).pop(name, None)
-        fit, merged = choice.fit, choice.fit.rows.merged
+        fit, merged = choice.fit, choice.fit.merged
         expansion, result = fit.expansion, fit.results[choice.index]
         solution: OrdinalSolution = result.x
         self.kernel_, self.gamma_ = expansion.kernel, expansion.kernel.gamma

@@ -43,8 +43,6 @@ class KernelRows:
         Place of each row in ``values``, -1: none.
     used : ndarray of shape (n_slots + 1,), int64
         When each slot was last read, and the number of reads.
-    n_computed : int
-        Rows computed so far.
 
     Raises
     ------
@@ -76,12 +74,10 @@ class KernelRows:
         )
         self.slots: Int64Array = np.full(n_samples, -1, dtype=np.int64)
         self.used: Int64Array = np.zeros(n_slots + 1, dtype=np.int64)
-        self.n_computed = 0
         if self.is_whole:
             if whole is None:
                 self._fill()
             self.slots[:] = np.arange(n_samples)
-            self.n_computed = n_samples
             self.diagonal = np.diagonal(self.values).astype(np.float64)
 
     @property
@@ -97,7 +93,6 @@ class KernelRows:
         self.slots[row] = slot
         self.used[-1] += 1
         self.used[slot] = self.used[-1]
-        self.n_computed += 1
 
     def products(self, rows: Int64Array, coef: Float64Array) -> Float64Array:
         """``K[rows] @ coef`` in float64; chunks of rows on threads, bits as on one."""

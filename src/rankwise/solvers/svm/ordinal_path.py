@@ -1,10 +1,9 @@
-"""The path of ordinal support vector machines with a kernel over C, for all rows or for folds."""
+"""Solutions along C of ordinal support vector machines with a kernel, for all rows or for folds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows
 from rankwise.solvers.result import SolveResult
-from rankwise.solvers.svm.kernel_rows import KernelRows, kernel_rows
+from rankwise.solvers.svm.kernel_rows import kernel_rows
 from rankwise.solvers.svm.linear_ordinal_smo import LinearOrdinalSMO
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
 from rankwise.tuning.held_out import mean_measure
@@ -25,175 +24,134 @@ from rankwise.typing import Float64Array, Int64Array, is_sparse
 
 
 @dataclass(frozen=True, eq=False)
-class OrdinalRows:
-    """Rows of ordered classes in an order that depends on their content alone.
-
-    Equal rows with equal weights of their thresholds are one: bounds add up, as repetition does.
-
-    Attributes
-    ----------
-    merged : MergedRows
-    classes : ndarray of shape (n_merged,), int64
-    thresholds : ndarray of shape (n_merged, n_classes - 1)
-        Weights of the thresholds.
-    """
-
-    merged: MergedRows
-    classes: Int64Array
-    thresholds: Float64Array
-
-    @staticmethod
-    def of(data: FitData, thresholds: Float64Array) -> OrdinalRows:
-        """Merge rows; ``thresholds`` has the weights of their thresholds, (n_samples, K - 1)."""
-        kinds = np.unique(thresholds, axis=0, return_inverse=True)[1].ravel()
-        n_samples = len(data.y)
-        groups = (
-            QueryGroups.from_qid(kinds, n_samples)
-            if thresholds.size
-            else QueryGroups.single(n_samples)
-        )
-        merged = merge_rows(data.X, data.y, groups, data.sample_weight)
-        return OrdinalRows(merged, data.y[merged.rows].astype(np.int64), thresholds[merged.rows])
-
-
-@dataclass(frozen=True, eq=False)
 class OrdinalFit:
     """Solutions for every C, ascending.
 
     Attributes
     ----------
-    rows : OrdinalRows
+    merged : MergedRows
     expansion : KernelExpansion
-        Of the merged rows minus ``shift``.
-    shift : ndarray of shape (n_features,)
+        Of the merged rows, those of a linear kernel minus a shift.
     results : sequence of SolveResult
         Each with an OrdinalSolution of the merged rows.
+    coefs : ndarray of shape (n_C, n_merged)
+    shifted_intercepts, intercepts : ndarray of shape (n_C,)
+        Of rows minus the shift, and of rows.
+    thresholds : ndarray of shape (n_C, n_classes - 1)
+        Where classes change, ascending in each row.
     """
 
-    rows: OrdinalRows
+    merged: MergedRows
     expansion: KernelExpansion
-    shift: Float64Array
     results: Sequence[SolveResult]
-
-    @cached_property
-    def coefs(self) -> Float64Array:
-        """Coefficients of the merged rows, shape (n_C, n_merged)."""
-        return np.stack([result.x.coef for result in self.results])
-
-    @cached_property
-    def shifted_intercepts(self) -> Float64Array:
-        """Of rows minus ``shift``, shape (n_C,)."""
-        return np.array([result.x.intercept for result in self.results])
-
-    @cached_property
-    def intercepts(self) -> Float64Array:
-        """Shape (n_C,)."""
-        if not self.shift.any():
-            return self.shifted_intercepts
-        return self.shifted_intercepts - self.coefs @ (self.expansion.X @ self.shift)
-
-    @cached_property
-    def thresholds(self) -> Float64Array:
-        """Where classes change, ascending in each row, shape (n_C, n_classes - 1)."""
-        return np.sort([-result.x.theta for result in self.results], axis=1)
+    coefs: Float64Array
+    shifted_intercepts: Float64Array
+    intercepts: Float64Array
+    thresholds: Float64Array
 
 
-@dataclass(frozen=True, eq=False)
-class OrdinalPath:
-    """Hinge losses of ordinal margins plus half a squared norm, for a grid of C.
+def ordinal_path(
+    data: FitData,
+    thresholds: Float64Array,
+    kernel: Kernel,
+    solver: OrdinalSMO,
+    search: PenaltySearch,
+    max_bytes: int,
+) -> tuple[OrdinalFit, Float64Array | None]:
+    """Solutions on all rows for every C of a search, and its measures of held-out rows.
 
-    Attributes
+    Minimises hinge losses of ordinal margins plus half a squared norm.
+
+    Parameters
     ----------
     data : FitData
-    rows : OrdinalRows
-    expansion : KernelExpansion
-        Of the merged rows minus ``shift``.
-    shift : ndarray of shape (n_features,)
-    kernel : KernelRows
-        Of the same rows.
-    C : ndarray of shape (n_C,)
-        Ascending; each solution starts from the one before.
-    solver : OrdinalSMO or LinearOrdinalSMO
+        With class numbers as y.
+    thresholds : ndarray of shape (n_samples, n_classes - 1)
+        Weight of the margin of each row and threshold.
+    kernel : Kernel
+    solver : OrdinalSMO
+    search : PenaltySearch
+        Its values of C are ascending; each solution starts from the one before.
+    max_bytes : int
+        Most memory for the kernel's values.
+
+    Raises
+    ------
+    ValueError
+        Where a kernel without an intercept is seen not to be positive definite.
     """
+    named = kernel.name if kernel.function is None else kernel.function
+    if solver.intercept:  # coefficients sum to 0
+        kernel = replace(kernel, delta=0.0)
+    elif kernel.definite == "conditional":
+        raise ValueError(
+            "fit_intercept=False needs a kernel that is positive definite by itself, got "
+            f"kernel={named!r}, which is so on coefficients that sum to 0. Set fit_intercept=True."
+        )
+    merged, shift = _merge(data, thresholds), np.zeros(data.X.shape[1])
+    X = data.X[merged.rows].astype(np.float64, copy=False)
+    if is_sparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
+        X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
+    if kernel.name == "linear" and solver.intercept:
+        # The intercept takes a shift; products of columns far from zero lose their digits.
+        shift = far_means(X)
+        X = X - shift if shift.any() else X
+    columns = merged.rows if data.kept is None else np.flatnonzero(data.kept)[merged.rows]
+    expansion = KernelExpansion(kernel, X, columns)
+    values = kernel_rows(kernel, X, max_bytes, columns)
+    if not solver.intercept and (values.diagonal < 0).any():
+        raise ValueError(
+            f"fit_intercept=False needs a positive definite kernel, got kernel={named!r} with "
+            "K(x, x) < 0. Set fit_intercept=True."
+        )
+    machine = LinearOrdinalSMO(solver, X) if kernel.name == "linear" else solver
+    classes, bounds = data.y[merged.rows].astype(np.int64), thresholds[merged.rows]
 
-    data: FitData
-    rows: OrdinalRows
-    expansion: KernelExpansion
-    shift: Float64Array
-    kernel: KernelRows
-    C: Float64Array
-    solver: OrdinalSMO | LinearOrdinalSMO
-
-    @staticmethod
-    def of(
-        kernel: Kernel,
-        data: FitData,
-        rows: OrdinalRows,
-        C: Float64Array,
-        solver: OrdinalSMO,
-        max_bytes: int,
-    ) -> OrdinalPath:
-        """The path of one kernel, whose values take at most ``max_bytes``.
-
-        Raises
-        ------
-        ValueError
-            Where a kernel without an intercept is seen not to be positive definite.
-        """
-        known = rows.merged.rows
-        columns = known if data.kept is None else np.flatnonzero(data.kept)[known]
-        X = data.X[known].astype(np.float64, copy=False)
-        if is_sparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
-            X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
-        shift = np.zeros(X.shape[1])
-        if kernel.name == "linear" and solver.intercept:
-            # The intercept takes a shift; products of columns far from zero lose their digits.
-            shift = far_means(X)
-            X = X - shift if shift.any() else X
-        expansion = KernelExpansion(kernel, X, columns)
-        values = kernel_rows(kernel, expansion.X, max_bytes, columns)
-        if not solver.intercept and (values.diagonal < 0).any():
-            name = kernel.name if kernel.function is None else kernel.function
-            raise ValueError(
-                f"fit_intercept=False needs a positive definite kernel, got kernel={name!r} with "
-                "K(x, x) < 0. Set fit_intercept=True."
-            )
-        quick = LinearOrdinalSMO(solver, X) if kernel.name == "linear" else solver
-        return OrdinalPath(data, rows, expansion, shift, values, C, quick)
-
-    def fit(self, search: PenaltySearch) -> tuple[OrdinalFit, Float64Array | None]:
-        """Solutions on all rows for every C, and the search's measures of held-out rows."""
-        data, measure, position = self.data, search.measure, self.rows.merged.position
-        weight = np.ones(len(position)) if data.sample_weight is None else data.sample_weight
-        fit = self._solve(self.rows.merged.weight)
-
-        def validated(new: FitData) -> Float64Array:
-            X = new.X - self.shift if self.shift.any() else new.X
-            scores = self.expansion.scores(X, fit.coefs.T) + fit.shifted_intercepts
-            return measure_scores(measure, new.y, scores, fit.thresholds, new.groups)
-
-        def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
-            part = self._solve(np.bincount(position[train], weight[train], len(self.rows.classes)))
-            products = [self.kernel.products(position[test], coef) for coef in part.coefs]
-            scores, groups = np.stack(products, axis=1), data.groups.take(test)
-            scores += part.shifted_intercepts
-            return measure_scores(measure, data.y[test], scores, part.thresholds, groups)
-
-        # Kernel rows that are computed when they are read share one buffer, so one thread reads.
-        whole = self.kernel.is_whole
-        return fit, search.held_out(data, validated, refitted, on_threads=whole)
-
-    def _solve(self, weight: Float64Array) -> OrdinalFit:
+    def solve(weight: Float64Array) -> OrdinalFit:
         """Solutions for every C with weights of the merged rows; 0 leaves one out."""
-        bounds = weight[:, None] * self.rows.thresholds
         results: list[SolveResult] = []
         start: OrdinalSolution | None = None
-        for number, C in enumerate(self.C):
-            scale = C / self.C[number - 1] if number else 1.0
-            result = self.solver.solve(self.kernel, self.rows.classes, C * bounds, start, scale)
-            results.append(result)
-            start = result.x
-        return OrdinalFit(self.rows, self.expansion, self.shift, results)
+        last = search.penalties.values[0]
+        for C in search.penalties.values:
+            upper = C * (weight[:, None] * bounds)
+            results.append(machine.solve(values, classes, upper, start, C / last))
+            start, last = results[-1].x, C
+        coefs = np.stack([result.x.coef for result in results])
+        intercepts = shifted = np.array([result.x.intercept for result in results])
+        if shift.any():
+            intercepts = shifted - coefs @ (X @ shift)
+        cuts = np.sort([-result.x.theta for result in results], axis=1)
+        return OrdinalFit(merged, expansion, results, coefs, shifted, intercepts, cuts)
+
+    fit = solve(merged.weight)
+
+    def validated(new: FitData) -> Float64Array:
+        rows = new.X - shift if shift.any() else new.X
+        scores = expansion.scores(rows, fit.coefs.T) + fit.shifted_intercepts
+        return measure_scores(search.measure, new.y, scores, fit.thresholds, new.groups)
+
+    def refitted(train: Int64Array, test: Int64Array) -> Float64Array:
+        position = merged.position
+        weight = np.ones(len(train)) if data.sample_weight is None else data.sample_weight[train]
+        part = solve(np.bincount(position[train], weight, len(classes)))
+        products = [values.products(position[test], coef) for coef in part.coefs]
+        scores = np.stack(products, axis=1) + part.shifted_intercepts
+        groups = data.groups.take(test)
+        return measure_scores(search.measure, data.y[test], scores, part.thresholds, groups)
+
+    # Kernel rows that are computed when they are read share one buffer, so one thread reads.
+    return fit, search.held_out(data, validated, refitted, on_threads=values.is_whole)
+
+
+def _merge(data: FitData, thresholds: Float64Array) -> MergedRows:
+    """Rows in an order that depends on their content alone.
+
+    Equal rows with equal weights of their thresholds are one: bounds add up, as repetition does.
+    """
+    kinds = np.unique(thresholds, axis=0, return_inverse=True)[1].ravel()
+    n = len(data.y)
+    groups = QueryGroups.from_qid(kinds, n) if thresholds.size else QueryGroups.single(n)
+    return merge_rows(data.X, data.y, groups, data.sample_weight)
 
 
 def measure_scores(

@@ -19,7 +19,7 @@ FAST = "linear_regression,ridge"
 
 
 def test_a_file_is_split_into_folds_of_queries(rankwise, letor_file):
-    run = rankwise("compare", letor_file, "--rankers", FAST, "--folds", 3, "--measures", "AP,P@5")
+    run = rankwise("compare", letor_file, "--rankers", FAST, "--cv", 3, "--measures", "AP,P@5")
     assert run.code == 0, run.err
     board = compare(FAST.split(","), read_letor(letor_file), cv=3, measures=["AP", "P@5"])
     shown = {
@@ -29,10 +29,8 @@ def test_a_file_is_split_into_folds_of_queries(rankwise, letor_file):
 
 
 def test_json_is_the_leaderboard(rankwise, letor_file):
-    arguments = ("compare", letor_file, "--rankers", FAST, "--folds", 3, "--seed", 4, "--json")
-    run = rankwise(
-        *arguments, "--preset", "letor3", "--select-by", "AP", "--paired-test", "wilcoxon"
-    )
+    arguments = ("compare", letor_file, "--rankers", FAST, "--cv", 3, "--random-state", 4, "--json")
+    run = rankwise(*arguments, "--preset", "letor3", "--select-by", "AP", "--test", "wilcoxon")
     assert run.code == 0
     found = Leaderboard.from_dict(run.json)
     expected = compare(
@@ -48,16 +46,16 @@ def test_json_is_the_leaderboard(rankwise, letor_file):
 
 
 def test_corrections_have_the_same_names_as_in_python(rankwise, letor_file):
-    arguments = ("compare", letor_file, "--rankers", FAST, "--folds", 3, "--measures", "AP")
+    arguments = ("compare", letor_file, "--rankers", FAST, "--cv", 3, "--measures", "AP")
     run = rankwise(*arguments, "--correction", "benjamini-hochberg", "--json")
     assert run.code == 0, run.err
     expected = compare(FAST.split(","), read_letor(letor_file), cv=3, measures=["AP"],
                        correction="benjamini-hochberg")  # fmt: skip
     assert run.json["rows"][1]["p_corrected"] == expected.rows()[1]["p_corrected"]
-    wrong = rankwise(*arguments, "--paired-test", "wilcoxon", "--correction", "max-t")
+    wrong = rankwise(*arguments, "--test", "wilcoxon", "--correction", "max-t")
     assert wrong.code == 2
     assert wrong.err == (
-        "error: --correction max-t takes t statistics. Use --paired-test t, or --correction holm.\n"
+        "error: --correction max-t takes t statistics. Use --test t, or --correction holm.\n"
     )
 
 
@@ -79,13 +77,13 @@ def test_without_rankers_all_that_need_no_extra_run(rankwise, letor_file, monkey
         if entry.kind == "ranker" and not entry.extra and key not in kept:
             monkeypatch.delitem(REGISTRY, key)
     assert {"lightgbm", "rank_net", "random_nodes", "orboost"} <= set(REGISTRY)
-    run = rankwise("compare", letor_file, "--folds", 3, "--json")
+    run = rankwise("compare", letor_file, "--cv", 3, "--json")
     assert run.code == 0, run.err
     assert set(run.json["rankers"]) == kept
 
 
 def test_a_store_is_resumed(rankwise, letor_file, tmp_path):
-    arguments = ("compare", letor_file, "--rankers", "ridge", "--folds", 3, "--json")
+    arguments = ("compare", letor_file, "--rankers", "ridge", "--cv", 3, "--json")
     first = rankwise(*arguments, "--store", tmp_path / "store")
     again = rankwise(*arguments, "--store", tmp_path / "store")
     assert first.code == again.code == 0
@@ -96,14 +94,14 @@ def test_a_store_is_resumed(rankwise, letor_file, tmp_path):
 
 
 def test_a_time_limit_stops_cells(rankwise, letor_file):
-    run = rankwise("compare", letor_file, "--rankers", "ridge", "--folds", 3, "--time-limit", 1e-9)
+    run = rankwise("compare", letor_file, "--rankers", "ridge", "--cv", 3, "--time-limit", 1e-9)
     assert run.code == 1
     assert "failed: ridge (fold1, fold2, fold3): stopped at the time limit of 1e-09 s" in run.out
     assert "3 of 3 cells failed (ridge): stopped at the time limit" in run.err
 
 
 def test_files_are_rotated_as_letor_does(rankwise, part_files):
-    run = rankwise("compare", *part_files, "--folds", "letor", "--rankers", "ridge", "--json")
+    run = rankwise("compare", *part_files, "--cv", "letor", "--rankers", "ridge", "--json")
     assert run.code == 0, run.err
     parts = [read_letor(path) for path in part_files]
     tests = [[parts[(i + 3) % 4].groups.ids.tolist()] for i in range(4)]
@@ -113,7 +111,7 @@ def test_files_are_rotated_as_letor_does(rankwise, part_files):
 
 
 def test_one_table_is_rotated_in_five_parts(rankwise, letor_file):
-    run = rankwise("compare", letor_file, "--folds", "letor", "--rankers", "ridge", "--json")
+    run = rankwise("compare", letor_file, "--cv", "letor", "--rankers", "ridge", "--json")
     assert [len(fold["qids"]) for fold in run.json["folds"]] == [2, 3, 3, 2, 2]
 
 
@@ -138,8 +136,8 @@ def test_own_validation_and_test_files_of_other_widths(rankwise, part_files, tmp
     write_letor(wide, tmp_path / "wide.txt")
     train, vali = part_files[:2]
     run = rankwise(
-        "compare", train, "--vali", vali, "--test", tmp_path / "wide.txt", "--rankers", "ridge",
-        "--json",
+        "compare", train, "--vali-data", vali, "--test-data", tmp_path / "wide.txt",
+        "--rankers", "ridge", "--json",
     )  # fmt: skip
     assert run.code == 0, run.err
     (fold,) = run.json["folds"]
@@ -152,7 +150,7 @@ def test_csv_files_are_one_table(rankwise, part_files, tmp_path):
     tables = [tmp_path / f"{path.stem}.csv" for path in part_files]
     for path, table in zip(part_files, tables, strict=True):
         assert rankwise("convert", path, "--out", table).code == 0
-    arguments = ("--rankers", "ridge", "--folds", 3, "--json")
+    arguments = ("--rankers", "ridge", "--cv", 3, "--json")
     from_text = rankwise("compare", *part_files, *arguments).json
     from_csv = rankwise("compare", *tables, *arguments).json
     assert [f["fingerprint"] for f in from_csv["folds"]] == [
@@ -165,7 +163,7 @@ def test_a_failed_ranker_is_exit_code_one_and_the_rest_is_shown(rankwise, tmp_pa
     monkeypatch.setitem(REGISTRY, "ridge", failing)
     data = judged_data(0)
     write_letor(data, tmp_path / "judged.txt")
-    run = rankwise("compare", tmp_path / "judged.txt", "--rankers", FAST, "--folds", 3)
+    run = rankwise("compare", tmp_path / "judged.txt", "--rankers", FAST, "--cv", 3)
     assert run.code == 1
     said = "error: 3 of 6 cells failed (ridge): RuntimeError: no luck today"
     assert run.err.splitlines()[-1] == said
@@ -174,7 +172,7 @@ def test_a_failed_ranker_is_exit_code_one_and_the_rest_is_shown(rankwise, tmp_pa
 
 
 def test_cv_shows_every_fold(rankwise, letor_file):
-    run = rankwise("cv", letor_file, "--ranker", "ridge", "--set", "alpha=2.5", "--folds", 4)
+    run = rankwise("cv", letor_file, "--ranker", "ridge", "--set", "alpha=2.5", "--cv", 4)
     assert run.code == 0, run.err
     board = compare({"ridge": RidgeRanker(alpha=2.5)}, read_letor(letor_file), cv=4)
     lines = [line.split() for line in run.out.splitlines() if line.startswith(("fold", "mean"))]
@@ -183,14 +181,14 @@ def test_cv_shows_every_fold(rankwise, letor_file):
     assert [line[2] for line in lines[1:-1]] == [f"{mean:.4f}" for mean in row["folds"]]
     assert lines[-1][2] == f"{row['mean']:.4f}"
     as_json = rankwise(
-        "cv", letor_file, "--ranker", "ridge", "--set", "alpha=2.5", "--folds", 4, "--json"
+        "cv", letor_file, "--ranker", "ridge", "--set", "alpha=2.5", "--cv", 4, "--json"
     ).json
     assert as_json["rankers"] == board.descriptions
     assert as_json["rows"][0]["mean"] == row["mean"]
 
 
 def test_cv_tunes_without_settings(rankwise, letor_file):
-    run = rankwise("cv", letor_file, "--ranker", "ridge", "--folds", 3, "--json")
+    run = rankwise("cv", letor_file, "--ranker", "ridge", "--cv", 3, "--json")
     assert all("alpha" in cell["chosen"] for cell in run.json["cells"])
     np.testing.assert_array_equal([len(cell["search"]) for cell in run.json["cells"]], 26)
 
@@ -211,10 +209,10 @@ def test_cv_tunes_without_settings(rankwise, letor_file):
         (("--measures", ""), "--measures must name at least one measure."),
         (("--measures", "AP", "--preset", "letor9"), "unknown preset 'letor9'."),
         (("--select-by", "P(rel=x"), "measure 'P(rel=x' does not read as"),
-        (("--folds", "1"), "--folds must be a number from 2 on or 'letor', got '1'."),
-        (("--folds", "many"), "--folds must be a number from 2 on or 'letor', got 'many'."),
-        (("--vali", "judged.txt"), "--vali needs --test"),
-        (("--test", "judged.txt", "--folds", "3"), "--test makes one fold of its own."),
+        (("--cv", "1"), "--cv must be a number from 2 on or 'letor', got '1'."),
+        (("--cv", "many"), "--cv must be a number from 2 on or 'letor', got 'many'."),
+        (("--vali-data", "judged.txt"), "--vali-data needs --test-data"),
+        (("--test-data", "judged.txt", "--cv", "3"), "--test-data makes one fold of its own."),
         (("--n-jobs", "two"), "Invalid value for '--n-jobs'"),
         (("--report", "."), "--report must name a file"),
     ],
@@ -236,7 +234,7 @@ def test_wrong_options_are_exit_code_two(rankwise, letor_file, arguments, messag
         (("lambdarank:1:all",), "fold 1 of lambdarank has no part 'all'."),
         (("ohsumed:train",), "part must be one of 'all' for ohsumed"),
         (("a.txt", "b.txt"), "'a.txt' is no file."),
-        (("lambdarank", "--folds", "3"), "--folds 3 splits one table, but lambdarank has folds"),
+        (("lambdarank", "--cv", "3"), "--cv 3 splits one table, but lambdarank has folds"),
     ],
 )  # fmt: skip
 def test_data_that_do_not_exist_are_exit_code_two(rankwise, data, message):
@@ -255,6 +253,6 @@ def test_a_folder_without_folds_and_mixed_files(rankwise, letor_file, tmp_path):
     run = rankwise("compare", letor_file, tmp_path / "t.csv")
     assert run.code == 2
     assert "mixes LETOR text with CSV" in run.err
-    run = rankwise("compare", letor_file, letor_file, "--folds", "letor")
+    run = rankwise("compare", letor_file, letor_file, "--cv", "letor")
     assert run.code == 2
     assert "at least three files" in run.err

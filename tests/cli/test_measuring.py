@@ -179,10 +179,10 @@ def test_lint_finds_leaks_and_says_so_by_its_code(rankwise, part_files, letor_fi
     assert sound.json["ok"] is True
     assert sound.json["caches_rebuilt"] == []
     assert sound.json["parts"][0]["n_queries"] == 20
-    leak = rankwise("lint", part_files[0], "--test", part_files[0])
+    leak = rankwise("lint", part_files[0], "--test-data", part_files[0])
     assert leak.code == 1
     assert "queries in two parts" in leak.out
-    folds = rankwise("lint", letor_file, "--folds", 3, "--json")
+    folds = rankwise("lint", letor_file, "--cv", 3, "--json")
     assert len(folds.json["parts"]) == 9
     assert rankwise("lint", "lambdarank").code == 0
 

@@ -51,7 +51,8 @@ def test_the_validation_part_chooses(rankwise, part_files, tmp_path):
     train, vali = part_files[:2]
     run = rankwise(
         "fit", train, "--ranker", "pairwise_elm", "--set", "n_nodes=30", "--set", "C=[0.1, 10]",
-        "--vali", vali, "--select-by", "AP", "--seed", "3", "--out", tmp_path / "m", "--json",
+        "--vali-data", vali, "--select-by", "AP", "--random-state", "3",
+        "--out", tmp_path / "m", "--json",
     )  # fmt: skip
     assert run.code == 0, run.err
     a, b = read_letor(train), read_letor(vali)

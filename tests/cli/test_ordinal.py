@@ -76,7 +76,7 @@ def test_compare_and_cv_measure_scores_and_classes(rankwise, letor_file, tmp_pat
     measures = ("--measures", "nDCG@5,MAE,Kappa(weights=quadratic)")
     report = tmp_path / "report.html"
     run = rankwise(
-        "compare", letor_file, "--rankers", "ordinal_column,ridge", "--folds", "3", *measures,
+        "compare", letor_file, "--rankers", "ordinal_column,ridge", "--cv", "3", *measures,
         "--report", report, "--json",
     )  # fmt: skip
     assert run.code == 0, run.err
@@ -84,6 +84,6 @@ def test_compare_and_cv_measure_scores_and_classes(rankwise, letor_file, tmp_pat
     assert rows["ordinal_column"]["notes"] == []
     assert "MAE, Kappa of its scores" in rows["ridge"]["notes"][0]
     assert all(cell["ranks"] for cell in run.json["cells"] if cell["ranker"] == "ordinal_column")
-    cv = rankwise("cv", letor_file, "--ranker", "ordinal_column", "--folds", "3", *measures)
+    cv = rankwise("cv", letor_file, "--ranker", "ordinal_column", "--cv", "3", *measures)
     assert cv.code == 0, cv.err
     assert "Kappa(weights=quadratic)" in cv.out

@@ -92,7 +92,7 @@ def test_usage_errors_are_one_line_and_exit_code_two(rankwise, arguments, messag
     "arguments",
     [
         ("compare", "lambdarank", "--correction", "wrong"),
-        ("compare", "lambdarank", "--paired-test", "wrong"),
+        ("compare", "lambdarank", "--test", "wrong"),
         ("export", "model", "out", "--format", "wrong"),
         ("predict", "model", "data", "--as", "wrong"),
         ("convert", "a.txt", "b.csv", "--to", "wrong"),

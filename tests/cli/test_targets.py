@@ -86,11 +86,11 @@ def test_convert_in_json(rankwise, letor_file, tmp_path):
     [
         (
             12,
-            ["--folds", "13"],
-            "--folds 13 needs at least 13 queries, judged.txt has 12. Give --fo",
+            ["--cv", "13"],
+            "--cv 13 needs at least 13 queries, judged.txt has 12. Give --cv 2",
         ),
-        (4, ["--folds", "letor"], "--folds letor needs at least 5 queries, judged.txt has 4. Give"),
-        (2, ["--folds", "3"], "judged.txt has 2. Give --folds 2."),
+        (4, ["--cv", "letor"], "--cv letor needs at least 5 queries, judged.txt has 4. Give"),
+        (2, ["--cv", "3"], "judged.txt has 2. Give --cv 2."),
         (1, [], "a split needs at least 2 queries, judged.txt has 1. Name a test part: --test FI"),
     ],
 )

@@ -50,19 +50,21 @@ def load_folds(
     with waiting("Reading"):
         if test is not None:
             if folds is not None:
-                raise UsageError("--test makes one fold of its own. Drop --folds.")
+                raise UsageError("--test-data makes one fold of its own. Drop --cv.")
             return _one_fold(data, vali, test), None
         if vali is not None:
-            raise UsageError("--vali needs --test: without it, parts of DATA validate and test.")
+            raise UsageError(
+                "--vali-data needs --test-data: without it, parts of DATA validate and test."
+            )
         if folds == "letor":
             return _letor_folds(data), None
         loaded = _load(data)
     if _is_table(loaded):
-        _check_enough(loaded, n_folds or 2, f"--folds {n_folds}" if n_folds else "a split", data)
+        _check_enough(loaded, n_folds or 2, f"--cv {n_folds}" if n_folds else "a split", data)
     if n_folds is not None and not _is_table(loaded):
         raise UsageError(
-            f"--folds {n_folds} splits one table, but {data[0]} has folds of its own. Drop "
-            f"--folds, or name the table: {data[0].partition(':')[0]}:all."
+            f"--cv {n_folds} splits one table, but {data[0]} has folds of its own. Drop "
+            f"--cv, or name the table: {data[0].partition(':')[0]}:all."
         )
     return loaded, n_folds
 
@@ -195,12 +197,12 @@ def _letor_folds(data: Sequence[str]) -> FoldedData:
     if len(data) == 1:
         loaded = _load(data)
         if _is_table(loaded):
-            _check_enough(loaded, LETOR_PARTS, "--folds letor", data)
+            _check_enough(loaded, LETOR_PARTS, "--cv letor", data)
             return letor_folds(loaded, LETOR_PARTS)
         return loaded
     k = len(data)
     if k < 3:
-        raise UsageError(f"--folds letor rotates at least three files, got {k}.")
+        raise UsageError(f"--cv letor rotates at least three files, got {k}.")
     parts = same_width([[path] for path in data])
     name = data_name(data)
 
@@ -232,8 +234,8 @@ def _check_enough(table: RankingData, n_folds: int, what: str, data: Sequence[st
     n_queries = table.n_queries
     if n_folds <= n_queries:
         return
-    fewer = f"Give --folds 2{'' if n_queries == 2 else f' to {n_queries}'}"
-    fix = fewer if n_queries >= 2 else "Name a test part: --test FILE"
+    fewer = f"Give --cv 2{'' if n_queries == 2 else f' to {n_queries}'}"
+    fix = fewer if n_queries >= 2 else "Name a test part: --test-data FILE"
     raise UsageError(
         f"{what} needs at least {n_folds} queries, {data_name(data)} has {n_queries}. {fix}."
     )
@@ -243,5 +245,5 @@ def _fold_number(folds: str | None) -> int | None:
     if folds is None or folds == "letor":
         return None
     if not folds.isdigit() or int(folds) < 2:
-        raise UsageError(f"--folds must be a number from 2 on or 'letor', got {folds!r}.")
+        raise UsageError(f"--cv must be a number from 2 on or 'letor', got {folds!r}.")
     return int(folds)

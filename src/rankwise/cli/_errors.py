@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from rankwise.cli._old_words import current_words
+
 OK, FAILED, USAGE = 0, 1, 2
 DEBUG_FLAG = "--debug"
 _OF_PYDANTIC = ": Value error, "  # which checks options for typer; "Invalid value" stands before it
@@ -50,7 +52,7 @@ class OneLineGroup(TyperGroup):
         with warnings_in_one_line():
             try:
                 code = super().main(
-                    [argument for argument in given if argument != DEBUG_FLAG],
+                    current_words([argument for argument in given if argument != DEBUG_FLAG], say),
                     prog_name,
                     complete_var,
                     standalone_mode=False,

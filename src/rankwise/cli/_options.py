@@ -52,7 +52,7 @@ SelectBy = Annotated[
         autocompletion=complete.measures,
     ),
 ]
-Folds = Annotated[
+Cv = Annotated[
     str | None,
     typer.Option(
         metavar="N|letor",
@@ -60,7 +60,14 @@ Folds = Annotated[
         "or of the files given. Data sets bring their own folds.",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
+RandomState = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
+ValiData = Annotated[
+    str | None,
+    typer.Option(metavar="FILE", help="Validation part, a file or pattern; DATA trains."),
+]
+TestData = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Test part, a file or pattern; DATA trains.")
+]
 Jobs = Annotated[
     int, typer.Option("--n-jobs", help="Number of parallel worker processes; -1: one per CPU.")
 ]

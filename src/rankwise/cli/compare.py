@@ -14,16 +14,18 @@ from rankwise.cli._arguments import ranker_entry, read_measures, split_list
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._options import (
     MISSING_FOLDERS,
+    Cv,
     Data,
-    Folds,
     Jobs,
     Json,
     Measures,
     Preset,
-    Seed,
+    RandomState,
     SelectBy,
     Store,
+    TestData,
     TimeLimit,
+    ValiData,
 )
 from rankwise.cli._output import check_target, print_json
 from rankwise.cli._progress import Progress, waiting
@@ -60,17 +62,13 @@ def compare(
             autocompletion=complete.rankers,
         ),
     ] = None,
-    folds: Folds = None,
-    vali: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Validation part; DATA trains.")
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Test part; DATA trains.")
-    ] = None,
+    cv: Cv = None,
+    vali_data: ValiData = None,
+    test_data: TestData = None,
     measures: Measures = "nDCG@10,AP",
     preset: Preset = None,
     select_by: SelectBy = None,
-    paired_test: Annotated[
+    test: Annotated[
         PairedTest, typer.Option(help="Test of the per-query values of two rankers.")
     ] = PairedTest.t,
     correction: Annotated[
@@ -83,7 +81,7 @@ def compare(
     store: Store = None,
     n_jobs: Jobs = 1,
     time_limit: TimeLimit = None,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE.html", help=f"Write a self-contained report. {MISSING_FOLDERS}"),
@@ -96,9 +94,9 @@ def compare(
     """
     from rankwise.cli._data import load_folds
 
-    if correction is Correction.max_t and paired_test is not PairedTest.t:
+    if correction is Correction.max_t and test is not PairedTest.t:
         raise UsageError(
-            "--correction max-t takes t statistics. Use --paired-test t, or --correction holm."
+            "--correction max-t takes t statistics. Use --test t, or --correction holm."
         )
     names = _rankers(rankers)
     wanted = read_measures(measures, preset)
@@ -106,7 +104,7 @@ def compare(
         read_measures(select_by, preset)
     if report is not None:
         check_target(report, "--report")
-    loaded, n_folds = load_folds(data, folds, vali, test)
+    loaded, n_folds = load_folds(data, cv, vali_data, test_data)
     board = run(
         {name: name for name in names},
         loaded,
@@ -114,12 +112,12 @@ def compare(
         measures=list(wanted),
         preset=preset,
         select_by=select_by,
-        test=paired_test.value,
+        test=test.value,
         correction=None if correction is None else correction.value,
         store=store,
         n_jobs=n_jobs,
         time_limit=time_limit,
-        seed=seed,
+        random_state=random_state,
     )
     if report is not None:
         from rankwise.report import write_report
@@ -148,7 +146,7 @@ def run(
     store: Path | None,
     n_jobs: int,
     time_limit: float | None = None,
-    seed: int,
+    random_state: int,
 ) -> Leaderboard:
     """The leaderboard, with progress on stderr."""
     from rankwise.selection import compare as compare_rankers
@@ -166,7 +164,7 @@ def run(
             store=store,
             n_jobs=n_jobs,
             time_limit=time_limit,
-            random_state=seed,
+            random_state=random_state,
             progress=lambda done, total, cell: progress.update(
                 done, total, f"{cell.ranker} {cell.fold}"
             ),

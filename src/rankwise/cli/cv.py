@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from rankwise.cli._arguments import make_ranker, read_measures
 from rankwise.cli._options import (
+    Cv,
     Data,
-    Folds,
     Jobs,
     Json,
     Measures,
     Preset,
+    RandomState,
     Ranker,
-    Seed,
     SelectBy,
     Set,
     Store,
@@ -29,13 +29,13 @@ def cv(
     data: Data,
     ranker: Ranker,
     set_: Set = None,
-    folds: Folds = None,
+    cv: Cv = None,
     measures: Measures = "nDCG@10,AP",
     preset: Preset = None,
     select_by: SelectBy = None,
     store: Store = None,
     n_jobs: Jobs = 1,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     json: Json = False,
 ) -> None:
     """Cross-validate one ranker over folds of queries.
@@ -48,8 +48,8 @@ def cv(
     wanted = read_measures(measures, preset)
     if select_by is not None:
         read_measures(select_by, preset)
-    estimator = make_ranker(ranker, set_, seed)
-    loaded, n_folds = load_folds(data, folds)
+    estimator = make_ranker(ranker, set_, random_state)
+    loaded, n_folds = load_folds(data, cv)
     board = run(
         {ranker: estimator if set_ else ranker},
         loaded,
@@ -59,7 +59,7 @@ def cv(
         select_by=select_by,
         store=store,
         n_jobs=n_jobs,
-        seed=seed,
+        random_state=random_state,
     )
     if json:
         print_json(board.to_dict())

@@ -15,10 +15,11 @@ from rankwise.cli._options import (
     Data,
     Json,
     Preset,
+    RandomState,
     Ranker,
-    Seed,
     SelectBy,
     Set,
+    ValiData,
 )
 from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
@@ -33,31 +34,29 @@ def fit(
         Path, typer.Option("--out", "-o", help=f"Model file to write. {MISSING_FOLDERS}")
     ],
     set_: Set = None,
-    vali: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Validation data for the choice.")
-    ] = None,
+    vali_data: ValiData = None,
     select_by: SelectBy = None,
     preset: Preset = None,
-    seed: Seed = 0,
+    random_state: RandomState = 0,
     json: Json = False,
 ) -> None:
     """Fit a ranker and save it.
 
     What its parameters leave open (C=val, early stopping) is chosen on the validation data: of
-    --vali or of the fold that DATA names. Without any, C=val means cross-validation.
+    --vali-data or of the fold that DATA names. Without any, C=val means cross-validation.
     """
     from rankwise.cli._data import load_training
     from rankwise.persistence import save
     from rankwise.selection import tune
 
-    estimator = make_ranker(ranker, set_, seed)
+    estimator = make_ranker(ranker, set_, random_state)
     by = select_by or getattr(estimator, "measure", None) or _MEASURE
     measure = read_measures(by, preset)[by]
     check_target(out, "--out")
-    train, validation = load_training(data, vali)
+    train, validation = load_training(data, vali_data)
     start = time.perf_counter()
     with waiting(f"Fitting {ranker}"):
-        tuned = tune(estimator, train, validation, measure, random_state=seed)
+        tuned = tune(estimator, train, validation, measure, random_state=random_state)
     seconds = time.perf_counter() - start
     by_measure = "measure" in estimator.get_params()
     make_folder(out)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from rankwise.cli._errors import FAILED, say
-from rankwise.cli._options import Data, Folds, Json
+from rankwise.cli._options import Cv, Data, Json, TestData, ValiData
 from rankwise.cli._output import print_json
 from rankwise.cli._progress import waiting
 
@@ -18,13 +18,9 @@ if TYPE_CHECKING:
 
 def lint(
     data: Data,
-    folds: Folds = None,
-    vali: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Validation part; DATA trains.")
-    ] = None,
-    test: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Test part; DATA trains.")
-    ] = None,
+    cv: Cv = None,
+    vali_data: ValiData = None,
+    test_data: TestData = None,
     json: Json = False,
 ) -> None:
     """Check judged data: empty queries, useless features, leakage between parts, labels, sizes.
@@ -38,11 +34,11 @@ def lint(
 
     damaged = [
         problem
-        for files in (data, [vali], [test])
+        for files in (data, [vali_data], [test_data])
         if all(files)
         for problem in _damaged_caches(files)
     ]
-    loaded, n_folds = load_folds(data, folds, vali, test)
+    loaded, n_folds = load_folds(data, cv, vali_data, test_data)
     if n_folds is not None:
         loaded = as_folds(loaded, n_folds)
     with waiting("Checking"):

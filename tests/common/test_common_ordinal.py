@@ -41,6 +41,19 @@ def test_classes_margins_and_thresholds_agree(key, judged):
         assert predicted.tolist() == (scores[:, None] >= estimator.thresholds_).sum(1).tolist()
 
 
+def test_probabilities_are_native_or_on_request(key, judged):
+    X, y, qid = judged
+    on_request = {"probability": True} if "probability" in small(key).get_params() else {}
+    assert hasattr(small(key), "predict_proba") == (not on_request)
+    for codes in (y, (y >= 2).astype(int)):
+        estimator = small(key, **on_request).fit(X, codes, qid=qid)
+        shares = estimator.predict_proba(X)
+        assert shares.shape == (len(y), codes.max() + 1)
+        assert (shares >= 0).all()
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+        assert np.corrcoef(shares @ estimator.classes_, codes)[0, 1] > 0.3
+
+
 def test_two_classes(key, judged):
     X, y, qid = judged
     estimator = small(key).fit(X, y >= 2, qid=qid)

@@ -189,6 +189,16 @@ def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array
     return weights
 
 
+def costs_of_rows(costs: str | ArrayLike, data: FitData, rows: Int64Array) -> str | ArrayLike:
+    """Costs for a fit of some of the checked rows: an array by row is cut to these."""
+    assert data.classes is not None
+    n_classes = len(data.classes)
+    if isinstance(costs, str) or np.shape(costs) == (n_classes, n_classes):
+        return costs
+    array = np.asarray(costs)
+    return (array if data.kept is None else array[data.kept])[rows]
+
+
 def v_shaped(costs: ArrayLike, codes: ArrayLike) -> Float64Array:
     """The least V-shaped costs that are nowhere below the given ones.
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from rankwise.base import RanksRows
 from rankwise.checks.classes import ordinal_labels, rank_distances
@@ -21,6 +22,10 @@ from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word, floats
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 SCORE_NAME = "-MAE"
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    return callable(estimator.predict_proba)
 
 
 class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimator):
@@ -105,6 +110,22 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
             threshold above, negative outside; the largest is that of the predicted class.
         """
         return class_margins(np.asarray(self.rank_score(X), dtype=np.float64), self.thresholds_)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: FrameLike) -> Float64Array:
+        """Logarithm of ``predict_proba``, where the estimator has it; minus infinity for 0.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+        """
+        model: Any = self
+        with np.errstate(divide="ignore"):
+            return np.log(model.predict_proba(X))
 
     def score(
         self,

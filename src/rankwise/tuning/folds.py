@@ -63,6 +63,42 @@ def fold_splits(
     return [(np.setdiff1d(every, fold), np.sort(fold)) for fold in folds]
 
 
+def stratified_splits(
+    X: Matrix, y: Float64Array, groups: QueryGroups, n_folds: int, seed: int = _SEED
+) -> list[tuple[Int64Array, Int64Array]]:
+    """(train rows, test rows) of folds that have about the same share of every class.
+
+    Queries stay whole where there are two or more; else rows are dealt out one by one, equal ones
+    too. Both are sorted by their (mean) class, in random order where it is the same. There are
+    fewer folds where there are fewer queries or rows.
+
+    Raises
+    ------
+    ValueError
+        When there is one row.
+    """
+    if len(y) < 2:
+        raise ValueError(f"folds need two or more rows, got n_samples={len(y)}.")
+    if groups.n_queries > 1:
+        key = np.argsort(_sorted_by_id(groups.ids))[groups.codes()]
+        unit = np.unique(key, return_inverse=True)[1]
+        level = np.bincount(unit, y) / np.bincount(unit)
+    else:
+        # Equal rows may change places.
+        unit = np.argsort(np.argsort(row_hashes(X, y), kind="stable"))
+        level = np.empty(len(y))
+        level[unit] = y
+    shuffled = np.random.RandomState(seed).permutation(len(level))
+    dealt = shuffled[np.argsort(level[shuffled], kind="stable")]
+    fold = np.empty(len(level), dtype=np.int64)
+    fold[dealt] = np.arange(len(level)) % n_folds
+    of_row = fold[unit]
+    return [
+        (np.flatnonzero(of_row != number), np.flatnonzero(of_row == number))
+        for number in range(min(n_folds, len(level)))
+    ]
+
+
 def cv_splits(cv: Any, data: FitData) -> list[tuple[Int64Array, Int64Array]]:
     """(train rows, test rows) of a number of folds (None: 5), see :func:`fold_splits`, or of a
     splitter or index pairs, see :func:`row_splits`.

@@ -39,6 +39,7 @@ from rankwise.ordinal.ordinal_ranker import (
     check_ordinal_fit,
     class_margins,
 )
+from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.solvers.boosting.margin_boosting import MarginBoosting
 from rankwise.solvers.boosting.perceptron_ensemble import PerceptronEnsemble
 from rankwise.solvers.boosting.rounds import boost, check_room, rounds_of
@@ -49,7 +50,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
-class ORBoost(OrdinalRanker):
+class ORBoost(ScoreProbabilities, OrdinalRanker):
     """Boosted stumps or perceptrons with thresholds, for ordered classes (ORBoost).
 
     The score of a row is a weighted sum of base learners with values -1 and 1, and its class the
@@ -91,6 +92,8 @@ class ORBoost(OrdinalRanker):
         rows the result has the bits of one fit.
     random_state : int, RandomState or None, default=None
         Of the draws of perceptrons. Stumps draw nothing.
+    probability : bool, default=False
+        Whether ``predict_proba`` is there. It takes five more fits, see there.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
         categoricals have an order of their own.
@@ -113,6 +116,9 @@ class ORBoost(OrdinalRanker):
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
         ``measure`` on X_val after every round, where X_val was given.
+    calibration_ : ScoreCalibration
+        ``slope``, ``thresholds`` and range of the scores that ``predict_proba`` is made of, where
+        ``probability`` is set.
     seed_ : int
         What the draws of perceptrons began with.
     score_name_ : str
@@ -200,6 +206,7 @@ class ORBoost(OrdinalRanker):
         "early_stopping_rounds": [AT_LEAST_ONE, None],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
+        "probability": ["boolean"],
         "classes": ["array-like", None],
     }
 
@@ -216,6 +223,7 @@ class ORBoost(OrdinalRanker):
         early_stopping_rounds: int | None = None,
         warm_start: bool = False,
         random_state: Any = None,
+        probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
         self.form = form
@@ -228,6 +236,7 @@ class ORBoost(OrdinalRanker):
         self.early_stopping_rounds = early_stopping_rounds
         self.warm_start = warm_start
         self.random_state = random_state
+        self.probability = probability
         self.classes = classes
 
     def fit(
@@ -300,6 +309,8 @@ class ORBoost(OrdinalRanker):
             self.thresholds_ = self.threshold_curve_[-1]
             if done.validation_scores is not None:
                 self.validation_scores_ = done.validation_scores
+            rounds = {"n_estimators": max(1, self.n_estimators_), "warm_start": False}
+            self._calibrate(data, lambda _: rounds)
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:

@@ -52,6 +52,9 @@ class AggregatePRank(Votes, OnlineRanker):
         order given, see :class:`PRank`.
     random_state : int, RandomState or None, default=None
         Seed of the coins and of ``shuffle``; pass an int for the same result in every fit.
+    probability : bool, default=False
+        Whether ``predict_proba`` is there. It takes five more fits, see there, and
+        ``partial_fit`` refuses it.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
         categoricals have an order of their own.
@@ -77,6 +80,8 @@ class AggregatePRank(Votes, OnlineRanker):
     began_with_ : dict
         Parameters that shape the model, as they were when it began: ``partial_fit`` and
         predictions need them unchanged.
+    calibration_ : ScoreCalibration
+        Where ``probability`` is set.
     score_name_ : str
 
     Notes
@@ -134,6 +139,7 @@ class AggregatePRank(Votes, OnlineRanker):
         n_epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
         self.combine = combine
@@ -147,6 +153,7 @@ class AggregatePRank(Votes, OnlineRanker):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.random_state = random_state
+        self.probability = probability
         self.classes = classes
 
     def rank_score(self, X: FrameLike) -> Float64Array:

@@ -45,6 +45,7 @@ from rankwise.ordinal.ordinal_ranker import (
     as_before_on_error,
     check_ordinal_fit,
 )
+from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.structure.rules import (
     Number,
     Optional,
@@ -84,7 +85,7 @@ class Steps(Protocol):
     ) -> bool: ...
 
 
-class OnlineRanker(OrdinalRanker):
+class OnlineRanker(ScoreProbabilities, OrdinalRanker):
     """Base of learners that see one row at a time; the order of the rows is their data."""
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -124,6 +125,7 @@ class OnlineRanker(OrdinalRanker):
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
         "shuffle": ["boolean"],
         "random_state": ["random_state"],
+        "probability": ["boolean"],
         "classes": ["array-like", None],
     }
 
@@ -160,6 +162,7 @@ class OnlineRanker(OrdinalRanker):
                 order = rng.permutation(len(codes)) if self.shuffle else np.arange(len(codes))
                 self._see(data.X, codes[order], order)
             self._publish()
+            self._calibrate(data)
         return self
 
     def partial_fit(
@@ -188,8 +191,9 @@ class OnlineRanker(OrdinalRanker):
         ------
         ValueError
             When classes are not declared, or y holds another one; where a parameter that shapes
-            the model (``began_with_``) has changed since its first rows; where scores would leave
-            the range of float64. The model is then as it was before the call.
+            the model (``began_with_``) has changed since its first rows; with
+            ``probability=True``; where scores would leave the range of float64. The model is then
+            as it was before the call.
         """
         self._validate_params()
         with as_before_on_error(self):
@@ -226,6 +230,13 @@ class OnlineRanker(OrdinalRanker):
         require(n_coefficients == n_weights, "coef_", f"have {n_weights} entries", n_coefficients)
 
     def _add(self, X: FrameLike, y: ArrayLike, classes: ArrayLike | None, qid: Any) -> None:
+        if self.probability:
+            raise ValueError(
+                "probability=True needs all rows in fit, because it trains on some and scores the "
+                "others; partial_fit keeps none. Use fit, or set probability=False and calibrate "
+                "on later rows: CalibratedClassifierCV(FrozenEstimator(model))."
+            )
+        vars(self).pop("calibration_", None)
         first = not hasattr(self, "hypotheses_")
         if not first:
             self._check_unchanged()

@@ -39,6 +39,9 @@ class PRank(OnlineRanker):
         (``python -m benchmarks.study_defaults``).
     random_state : int, RandomState or None, default=None
         Seed of ``shuffle``; pass an int for the same result in every fit.
+    probability : bool, default=False
+        Whether ``predict_proba`` is there. It takes five more fits, see there, and
+        ``partial_fit`` refuses it.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
         categoricals have an order of their own.
@@ -64,6 +67,9 @@ class PRank(OnlineRanker):
     began_with_ : dict
         Parameters that shape the model, as they were when it began: ``partial_fit`` and
         predictions need them unchanged.
+    calibration_ : ScoreCalibration
+        ``slope``, ``thresholds`` and range of the scores that ``predict_proba`` is made of, where
+        ``probability`` is set.
     score_name_ : str
 
     Notes
@@ -105,6 +111,7 @@ class PRank(OnlineRanker):
         n_epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
         self.degree = degree
@@ -114,4 +121,5 @@ class PRank(OnlineRanker):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.random_state = random_state
+        self.probability = probability
         self.classes = classes

@@ -73,6 +73,9 @@ class WidrowHoff(OnlineRanker):
         order given, see :class:`PRank`.
     random_state : int, RandomState or None, default=None
         Seed of ``shuffle``; pass an int for the same result in every fit.
+    probability : bool, default=False
+        Whether ``predict_proba`` is there. It takes five more fits, see there, and
+        ``partial_fit`` refuses it.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
         categoricals have an order of their own.
@@ -96,6 +99,8 @@ class WidrowHoff(OnlineRanker):
     began_with_ : dict
         Parameters that shape the model, as they were when it began: ``partial_fit`` and
         predictions need them unchanged.
+    calibration_ : ScoreCalibration
+        Where ``probability`` is set.
     score_name_ : str
 
     Notes
@@ -140,6 +145,7 @@ class WidrowHoff(OnlineRanker):
         n_epochs: int = 1,
         shuffle: bool = True,
         random_state: Any = None,
+        probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
         self.eta = eta
@@ -150,6 +156,7 @@ class WidrowHoff(OnlineRanker):
         self.n_epochs = n_epochs
         self.shuffle = shuffle
         self.random_state = random_state
+        self.probability = probability
         self.classes = classes
 
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:

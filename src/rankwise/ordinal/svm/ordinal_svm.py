@@ -31,8 +31,14 @@ from rankwise.features.kernels import (
     searched_gamma,
 )
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights, query_setting
+from rankwise.losses.ordinal_costs import (
+    COSTS,
+    costs_of_rows,
+    fit_threshold_weights,
+    query_setting,
+)
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
+from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.svm.ordinal_path import OrdinalFit, ordinal_path
 from rankwise.solvers.svm.ordinal_smo import OrdinalSMO, OrdinalSolution
@@ -58,7 +64,7 @@ DEFAULT_MAX_BYTES = 2**33
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
-class OrdinalSVM(OrdinalRanker):
+class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
     """Support vector machine for ordered classes, with a kernel (ORSVM).
 
     Minimises
@@ -110,6 +116,8 @@ class OrdinalSVM(OrdinalRanker):
         times C leave a gap near 1 without a warning. Lower it where the objective itself counts.
     max_iter : int, optional
         Steps for each C. None: 10^7, or 100 for each variable where these are more.
+    probability : bool, default=False
+        Whether ``predict_proba`` is there. It takes five more fits, see there.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
         categoricals have an order of their own.
@@ -146,6 +154,9 @@ class OrdinalSVM(OrdinalRanker):
         those of equal rows shared.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
         And "gamma" where it is searched.
+    calibration_ : ScoreCalibration
+        ``slope``, ``thresholds`` and range of the scores that ``predict_proba`` is made of, where
+        ``probability`` is set.
     score_name_ : str
 
     Warns
@@ -232,6 +243,7 @@ class OrdinalSVM(OrdinalRanker):
         "cv": ["cv_object"],
         "tol": [POSITIVE],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "probability": ["boolean"],
         "classes": ["array-like", None],
     }
 
@@ -249,6 +261,7 @@ class OrdinalSVM(OrdinalRanker):
         cv: Any = 5,
         tol: float = 1e-3,
         max_iter: int | None = None,
+        probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
         self.kernel = kernel
@@ -262,6 +275,7 @@ class OrdinalSVM(OrdinalRanker):
         self.cv = cv
         self.tol = tol
         self.max_iter = max_iter
+        self.probability = probability
         self.classes = classes
 
     def __sklearn_tags__(self) -> Any:
@@ -331,6 +345,10 @@ class OrdinalSVM(OrdinalRanker):
                 for kernel in kernels
             )
         self._publish(choice, search.penalties.values)
+        chosen = {"C": self.C_} if self.gamma_ is None else {"C": self.C_, "gamma": self.gamma_}
+        self._calibrate(
+            data, lambda rows: {**chosen, "costs": costs_of_rows(self.costs, data, rows)}
+        )
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:

@@ -32,8 +32,14 @@ from rankwise.features.polynomial_terms import (
     draw_terms,
 )
 from rankwise.groups import QueryGroups
-from rankwise.losses.ordinal_costs import COSTS, fit_threshold_weights, query_setting
+from rankwise.losses.ordinal_costs import (
+    COSTS,
+    costs_of_rows,
+    fit_threshold_weights,
+    query_setting,
+)
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
+from rankwise.ordinal.score_probabilities import ScoreProbabilities
 from rankwise.solvers.svm.power_rows import PowerMap
 from rankwise.solvers.svm.threshold_path import ThresholdFit, ThresholdPath
 from rankwise.solvers.svm.threshold_solver import STEPS, Steps, ThresholdSolver
@@ -45,7 +51,7 @@ PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
 LOSSES = ("hinge", "squared_hinge")
 
 
-class PolyOrdinalSVM(OrdinalRanker):
+class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
     """Linear support vector machine for ordered classes, on powers of the features (Poly-ORSVM).
 
     Minimises ``(|w|^2 + |theta|^2) / 2 + C sum_nk w_nk h(1 - s_nk (w.z_n + theta_k))``: a sum over
@@ -96,6 +102,8 @@ class PolyOrdinalSVM(OrdinalRanker):
     max_bytes : int, default=2**33
         Most memory for the products of "random" and "cross" and the list of them (those of sparse
         rows are not counted), in bytes; more raises before any is listed.
+    probability : bool, default=False
+        Whether ``predict_proba`` is there. It takes five more fits, see there.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
         categoricals have an order of their own.
@@ -124,6 +132,9 @@ class PolyOrdinalSVM(OrdinalRanker):
         Passes and Newton steps for ``C_`` (after those for smaller values of a grid).
     path_ : dict with "C" of shape (n_C,), "coef" (n_C, n_columns), "thresholds"
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+    calibration_ : ScoreCalibration
+        ``slope``, ``thresholds`` and range of the scores that ``predict_proba`` is made of, where
+        ``probability`` is set.
     score_name_ : str
 
     Warns
@@ -201,6 +212,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "max_bytes": [Interval(Integral, 1, None, closed="left")],
+        "probability": ["boolean"],
         "classes": ["array-like", None],
     }
 
@@ -220,6 +232,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         max_iter: int = 1000,
         random_state: int | np.random.RandomState | None = None,
         max_bytes: int = DEFAULT_MAX_BYTES,
+        probability: bool = False,
         classes: ArrayLike | None = None,
     ) -> None:
         self.degree = degree
@@ -235,6 +248,7 @@ class PolyOrdinalSVM(OrdinalRanker):
         self.max_iter = max_iter
         self.random_state = random_state
         self.max_bytes = max_bytes
+        self.probability = probability
         self.classes = classes
 
     def fit(
@@ -289,6 +303,9 @@ class PolyOrdinalSVM(OrdinalRanker):
             ThresholdSolver(self.solver, self.tol, self.max_iter),
         )
         self._publish(search.choose([({}, *path.fit(search))]), path.C)
+        self._calibrate(
+            data, lambda fold: {"C": self.C_, "costs": costs_of_rows(costs, data, fold)}
+        )
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:

@@ -80,7 +80,7 @@ class CumulativePath:
     def fit(self, search: PenaltySearch) -> tuple[list[CumulativeModel], Float64Array | None]:
         """Models of all rows for every C, and the search's measures of held-out rows."""
         data, measure = self.data, search.measure
-        models = self._solve(np.arange(len(data.y)))
+        models = self.solve()
 
         def validated(new: FitData) -> Float64Array:
             return self._measure(measure, models, new.X, new.y, new.groups)
@@ -90,6 +90,10 @@ class CumulativePath:
             return self._measure(measure, self._solve(train), data.X[test], data.y[test], groups)
 
         return models, search.held_out(data, validated, refitted)
+
+    def solve(self) -> list[CumulativeModel]:
+        """Models of all rows for every C."""
+        return self._solve(np.arange(len(self.data.y)))
 
     def _measure(
         self,

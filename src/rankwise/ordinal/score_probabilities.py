@@ -1,0 +1,156 @@
+"""Class probabilities of ordinal estimators that have a score and thresholds alone.
+
+The thresholds of a machine or an ensemble say which class, not how likely it is, and scores of the
+rows that a model was trained on are better than those of others. So the probabilities are fitted to
+scores of rows by models that were trained on other rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.checks.rows import FitData
+from rankwise.solvers.newton.score_calibration import ScoreCalibration, mean_and_deviation
+from rankwise.structure.rules import Part, Rule, Sometimes
+from rankwise.tuning.folds import DEFAULT_FOLDS, stratified_splits
+from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
+
+# Parameters of a model that is trained on some of the rows.
+Refit = Callable[[Int64Array], dict[str, Any]]
+
+
+MOST_COPIES = 2**24
+
+
+class ScoreProbabilities:
+    """Mixin: ``predict_proba`` where ``probability`` is set; ``fit`` ends with ``_calibrate``."""
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "calibration_": Sometimes(Part((ScoreCalibration,))),
+    }
+
+    probability: bool
+    calibration_: ScoreCalibration
+
+    def _asked_for(self) -> bool:
+        if self.probability:
+            return True
+        raise AttributeError(
+            f"predict_proba of {type(self).__name__} needs probability=True, got "
+            "probability=False. Set it before fit, or wrap the estimator in "
+            "sklearn.calibration.CalibratedClassifierCV."
+        )
+
+    @available_if(_asked_for)
+    def predict_proba(self, X: FrameLike) -> Float64Array:
+        """Probability of every class, calibrated by cross-validation; with ``probability=True``.
+
+        ``P(y <= k | x) = F(theta_k - a s(x))`` for the score ``s = rank_score``, with F logistic,
+        ``a >= 0`` and ascending thresholds theta that are not ``thresholds_``. ``fit`` chooses a
+        and theta by maximum likelihood, with a light penalty on a, from scores of rows by models
+        that were trained without them. These are five more fits, each without a fifth of the
+        queries, or of the rows where there is one query, with classes in equal shares and the same
+        for every seed. They have the parameters that ``fit`` chose, such as C. Scores beyond those
+        of the training rows count as the outermost of these.
+
+        ``predict`` follows the estimator's own thresholds, so that its class need not be the most
+        probable one.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), float64
+            Rows sum to 1. A class without rows, of a declared order, has probability zero.
+
+        Raises
+        ------
+        NotFittedError
+            Where the estimator is not fitted, or was without ``probability=True``.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "calibration_"):
+            raise NotFittedError(
+                f"{type(self).__name__} was fitted with probability=False. Fit it again with "
+                "probability=True."
+            )
+        model: Any = self
+        return self.calibration_.probabilities(model.rank_score(X))
+
+    def _calibrate(self, data: FitData, refit: Refit = lambda _: {}) -> None:
+        """Set ``calibration_`` where ``probability`` is, and remove an earlier one where not."""
+        vars(self).pop("calibration_", None)
+        if self.probability:
+            with warnings.catch_warnings():
+                # Of names, convergence and the like: the fit to all rows has warned.
+                warnings.simplefilter("ignore")
+                self.calibration_ = calibrated(self, data, refit)
+
+
+def calibrated(model: Any, data: FitData, refit: Refit) -> ScoreCalibration:
+    """Calibration of a fitted model's scores.
+
+    Scores of the folds are brought to the mean and the deviation that the model's have on its
+    training rows: fewer rows give smaller steps or other weights, and so another scale.
+
+    Raises
+    ------
+    ValueError
+        Where there is one row of several classes, so that no model can be trained without it.
+    """
+    rows, weight = _copies(data)
+    X, y, groups = data.X[rows], data.y[rows], data.groups.take(rows)
+    own = _scores(model, X)
+    low, high = float(own.min()), float(own.max())
+    held_out = own
+    if len(model.classes_) > 1:
+        held_out = np.empty(len(own))
+        center, scale = mean_and_deviation(own, weight)
+        codes = np.arange(len(model.classes_))
+        for train, test in stratified_splits(X, y, groups, DEFAULT_FOLDS):
+            fold: Any = clone(model)
+            fold.set_params(probability=False, classes=codes, **refit(rows[train]))
+            of_train = None if weight is None else weight[train]
+            weights = {} if of_train is None else {"sample_weight": of_train}
+            columns = _columns(model, data, rows[train])
+            seen = X[train][:, columns]
+            fold.fit(seen, y[train].astype(np.int64), qid=groups.take(train), **weights)
+            mean, deviation = mean_and_deviation(_scores(fold, seen), of_train)
+            held_out[test] = center
+            if deviation > 0:
+                others = _scores(fold, X[test][:, columns])
+                held_out[test] += scale / deviation * (others - mean)
+    return ScoreCalibration.of(y, weight, len(model.classes_), held_out, low, high)
+
+
+def _copies(data: FitData) -> tuple[Int64Array, Float64Array | None]:
+    """Row numbers, each as often as its weight says, and weights where these are broken.
+
+    Copies of a row may lie in different folds, as repeated rows do.
+    """
+    rows, weight = np.arange(len(data.y)), data.sample_weight
+    if weight is None or (weight % 1).any() or weight.sum() > MOST_COPIES:
+        return rows, weight
+    return np.repeat(rows, weight.astype(np.int64)), None
+
+
+def _scores(model: Any, X: Matrix) -> Float64Array:
+    return np.asarray(model.rank_score(X), dtype=np.float64)
+
+
+def _columns(model: Any, data: FitData, rows: Int64Array) -> Any:
+    """Columns of X for a model of some rows: of a precomputed kernel the values with these."""
+    if not get_tags(model).input_tags.pairwise:
+        return slice(None)
+    return rows if data.kept is None else np.flatnonzero(data.kept)[rows]

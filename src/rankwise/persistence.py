@@ -51,6 +51,7 @@ from rankwise.structure.archives import (
     dicts_of,
 )
 from rankwise.structure.models import check_model
+from rankwise.structure.reader import read_plain
 from rankwise.structure.rules import StructureError
 
 FORMAT = 1
@@ -93,6 +94,7 @@ TRUSTED_TYPES = (
     *PLAIN_TYPES,
 )
 
+_TRUSTED = frozenset(TRUSTED_TYPES)
 # Module of each of our classes.
 _PLACES = {
     name: module
@@ -228,9 +230,6 @@ def load(
         When the model needs an extra that is not installed.
     FileNotFoundError
     """
-    import skops.io
-    from skops.io.exceptions import UntrustedTypesFoundException
-
     names = [f"{item.__module__}.{item.__qualname__}" for item in trusted]
     data = _bytes_of(path)
     _read_header(data, path)
@@ -240,14 +239,14 @@ def load(
             check_loaders(schema, path)
             check_array_files(archive, schema, path, max_bytes)
             data = _with_new_places(data, archive, schema)
-        estimator = skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
+            estimator = _read_plain(archive, schema)
+        if estimator is None:
+            estimator = _read_with_skops(path, data, names)
         _bring_up_to_date(estimator)
         if isinstance(estimator, BaseEstimator):
             check_model(estimator)
     except StructureError as error:
         raise ModelFileError(f"{path}: {error}. {CHANGED}") from error
-    except UntrustedTypesFoundException:
-        raise _untrusted(path, data, names) from None
     except (ModelFileError, ImportError):
         raise
     except Exception as error:  # whatever a damaged tree of objects runs into
@@ -449,6 +448,26 @@ def _with_new_places(data: bytes, archive: ZipFile, schema: Any) -> bytes:
             content = archive.read(entry) if entry.filename != "schema.json" else json.dumps(schema)
             copy.writestr(entry, content)
     return target.getvalue()
+
+
+def _read_plain(archive: ZipFile, schema: Any) -> Any:
+    """The estimator, or None where skops has to read it or to say what is wrong with it."""
+    try:
+        return read_plain(archive, schema, _TRUSTED)
+    except ImportError:
+        raise
+    except Exception:  # whatever a damaged tree of objects runs into
+        return None
+
+
+def _read_with_skops(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> Any:
+    import skops.io  # imports all of scikit-learn, and PyTorch where it is installed
+    from skops.io.exceptions import UntrustedTypesFoundException
+
+    try:
+        return skops.io.loads(data, trusted=[*TRUSTED_TYPES, *names])
+    except UntrustedTypesFoundException:
+        raise _untrusted(path, data, names) from None
 
 
 def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> ModelFileError:

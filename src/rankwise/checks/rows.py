@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import warn_of_dominant_columns
+from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
@@ -194,6 +195,10 @@ def check_rows(
             "fit(rankwise.stream(chunks))."
         )
     X = collected(X)
+    if names is None and not reset and (plain := plain_rows(estimator, X)) is not None:
+        table, names = plain
+        _check_finite(table, names, allow_nan=allow_nan, name=name)
+        return table
     given: Any = X
     rules: dict[str, Any] = {
         "accept_sparse": "csr" if accept_sparse else False,

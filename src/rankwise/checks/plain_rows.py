@@ -1,0 +1,78 @@
+"""Rows that need no conversion and no message: the short way through the check of X.
+
+scikit-learn's check of a small table takes longer than most models take to score it. Arrays of
+floats and frames of numbers, with the columns of the fit, pass all of its tests, and these few
+comparisons say so. Anything else goes the long way, which converts, warns or raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def plain_rows(estimator: Any, X: Any) -> tuple[NDArray[Any], list[str] | None] | None:
+    """X as a C-contiguous float array with its column names; None: it takes the long way.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    X : object
+        What the user passed.
+
+    Notes
+    -----
+    The array is bit-identical to what :func:`sklearn.utils.validation.validate_data` returns.
+    Values that are not finite are left to the caller.
+    """
+    state = vars(estimator)
+    if "n_features_in_" not in state:
+        return None
+    fitted = state.get("feature_names_in_")
+    if type(X) is np.ndarray:
+        table, names = X, None
+        if fitted is not None or not _is_float(X.dtype):
+            return None
+    elif fitted is None or not hasattr(X, "columns"):
+        return None
+    else:
+        read = _frame(X)
+        if read is None:
+            return None
+        table, names = read
+        if names != fitted.tolist():
+            return None
+    if table.ndim != 2 or table.shape[0] == 0 or not table.shape[1] == state["n_features_in_"] > 0:
+        return None
+    return np.ascontiguousarray(table), names
+
+
+def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
+    """Values and names of a pandas or Polars frame whose columns are all numbers."""
+    from narwhals import dependencies
+
+    if dependencies.is_pandas_dataframe(X):
+        names = X.columns.tolist()
+        plain = all(isinstance(d, np.dtype) and d.kind in "fiu" for d in X.dtypes.to_numpy())
+        single = False  # to_numpy has found the common type
+    elif dependencies.is_polars_dataframe(X):
+        names = X.columns
+        kinds = set(X.dtypes)
+        plain = all(kind.is_integer() or kind.is_float() for kind in kinds)
+        single = len(kinds) > 1  # scikit-learn reads mixed columns as float64
+    else:
+        return None
+    if not plain or not names:
+        return None
+    values = X.to_numpy()
+    if single or not _is_float(values.dtype):
+        if values.dtype.kind not in "fiu":
+            return None
+        values = values.astype(np.float64)
+    return values, names
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype == np.float64 or dtype == np.float32

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise import RidgeRanker
-from rankwise.explain import explain_pair, explain_ranking
+from rankwise.explain import explain_pair, explain_ranking, explain_scores
 from rankwise.report import plot_contributions
 
 
@@ -34,3 +34,11 @@ def test_bars_of_a_ranking(fitted):
     (axes,) = plot_contributions(explained).axes
     widths = [bar.get_width() for bar in axes.patches]
     assert widths == sorted(explained.importances(), reverse=True)
+
+
+def test_bars_of_scores(fitted):
+    ranker, X = fitted
+    explained = explain_scores(ranker, X, X[:10])
+    (axes,) = plot_contributions(explained, most=3).axes
+    widths = [bar.get_width() for bar in axes.patches]
+    assert widths == sorted(explained.importances(), reverse=True)[:3]

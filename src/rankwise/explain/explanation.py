@@ -120,20 +120,61 @@ class RankingExplanation:
             members = self.groups.rows([query])
             lines.append(f"query {self.groups.ids[query]}")
             for row in members[np.argsort(ranks[members])][:rows].tolist():
-                largest = np.argsort(-np.abs(self.values[row]), kind="stable")[:features].tolist()
-                parts = [
-                    f"{self.names[j]} {self.values[row, j]:+.3g}"
-                    for j in largest
-                    if self.values[row, j] != 0
-                ]
                 lines.append(
                     f"  {ranks[row]:>3}  row {row}  score {self.scores[row]:.4g}  "
-                    + ", ".join(parts)
+                    + _largest(self.names, self.values[row], features)
                 )
         return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.text()
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreExplanation:
+    """What each feature adds to the score of every row.
+
+    Attributes
+    ----------
+    names : sequence of str
+    values : ndarray of shape (n_samples, n_features), float64
+        Contributions to a row's score less ``expected``.
+    scores : ndarray of shape (n_samples,)
+    expected : float
+        Score without any feature: its mean over the training rows as the trees keep it, or over
+        the background rows.
+    exact : bool
+        Whether the contributions are exact; else they are sampled.
+    """
+
+    names: Sequence[str]
+    values: Float64Array
+    scores: Float64Array
+    expected: float
+    exact: bool
+
+    def importances(self) -> Float64Array:
+        """Mean size of every feature's contributions, shape (n_features,)."""
+        return np.abs(self.values).mean(axis=0)
+
+    def text(self, rows: int = SHOWN, features: int = 3) -> str:
+        """The first ``rows``, each with its largest contributions."""
+        lines = [f"expected score {self.expected:.4g}"]
+        for row in range(min(rows, len(self.scores))):
+            lines.append(
+                f"  row {row}  score {self.scores[row]:.4g}  "
+                + _largest(self.names, self.values[row], features)
+            )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _largest(names: Sequence[str], values: Float64Array, most: int) -> str:
+    """The largest contributions of a row."""
+    order = np.argsort(-np.abs(values), kind="stable")[:most].tolist()
+    return ", ".join(f"{names[j]} {values[j]:+.3g}" for j in order if values[j] != 0)
 
 
 def _shown(value: Any) -> str:

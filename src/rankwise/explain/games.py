@@ -17,7 +17,7 @@ from math import factorial
 
 import numpy as np
 
-from rankwise.explain.rows import Score
+from rankwise.explain.rows import BATCH, Score
 from rankwise.typing import Float64Array
 
 MOST_ENUMERATED = 10  # features, 1,024 mixed rows
@@ -52,15 +52,17 @@ def sampled(
     values, errors : ndarray of shape (players,)
         The values add up to the worth of all less that of none, without error.
     """
-    gains = np.empty((n_orders, players))
-    for number in range(n_orders):
-        order = random_state.permutation(players)
-        gains[number] = 0.0
-        for way in (order, order[::-1]):
-            place = np.empty(players, dtype=np.int64)
-            place[way] = np.arange(players)
-            worth = score(np.arange(players + 1)[:, None] > place)
-            gains[number, way] += 0.5 * np.diff(worth)
+    orders = np.array([random_state.permutation(players) for _ in range(n_orders)])
+    ways = np.stack([orders, orders[:, ::-1]], axis=1).reshape(2 * n_orders, players)
+    gains = np.empty((2 * n_orders, players))
+    at_once = max(1, BATCH // (players + 1))
+    for first in range(0, len(ways), at_once):
+        part = ways[first : first + at_once]
+        place = np.argsort(part, axis=1)
+        sets = np.arange(players + 1)[:, None] > place[:, None, :]
+        worth = score(sets.reshape(-1, players)).reshape(len(part), players + 1)
+        np.put_along_axis(gains[first : first + at_once], part, np.diff(worth, axis=1), axis=1)
+    gains = gains.reshape(n_orders, 2, players).mean(axis=1)
     spread = gains.std(axis=0, ddof=1) if n_orders > 1 else np.full(players, np.nan)
     return gains.mean(axis=0), spread / np.sqrt(n_orders)
 

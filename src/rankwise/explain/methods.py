@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import is_classifier
 
+from rankwise.explain.tree_games import TreeGames
 from rankwise.metrics.predicting import innermost
-from rankwise.typing import Float64Array
+from rankwise.typing import FloatArray
+
+Game = Literal["interventional", "tree_path_dependent"]
+Encode = Callable[[Any], FloatArray]
+GAMES = ("interventional", "tree_path_dependent")
+
+# Steps of scikit-learn whose column j is a function of column j alone.
+_BY_COLUMN = {
+    "Binarizer", "MaxAbsScaler", "MinMaxScaler", "OrdinalEncoder", "PowerTransformer",
+    "QuantileTransformer", "RobustScaler", "StandardScaler",
+}  # fmt: skip
 
 
 def is_additive(estimator: Any) -> bool:
@@ -39,7 +51,43 @@ def check_scores(estimator: Any) -> None:
         )
 
 
-def score_trees(estimator: Any) -> list[tuple[Any, Float64Array]] | None:
-    """Trees whose node scores add up to the score, None of an estimator without."""
-    trees = getattr(estimator, "score_trees", None)
-    return None if trees is None else trees()
+def tree_games(estimator: Any) -> tuple[TreeGames, Encode] | None:
+    """Trees that make the scores, and what turns a table into their rows; None of other models.
+
+    Pipelines have trees where the steps before the last keep the columns apart: then a column's
+    contribution is that of the feature it comes from.
+    """
+    steps = []
+    while estimator is not innermost(estimator):
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+            continue
+        *before, (_, estimator) = estimator.steps
+        steps += [step for _, step in before if step not in (None, "passthrough")]
+    if not hasattr(estimator, "tree_ensemble") or not all(map(_keeps_columns_apart, steps)):
+        return None
+
+    def encode(X: Any) -> FloatArray:
+        for step in steps:
+            X = step.transform(X)
+        return np.asarray(estimator.encoded_rows(X))
+
+    return TreeGames.of(estimator.tree_ensemble()), encode
+
+
+def check_game(feature_perturbation: str, is_known: bool) -> None:
+    """Raise where the game has no such name, or the model (not ``is_known``) no such values."""
+    if feature_perturbation not in GAMES:
+        raise ValueError(
+            f"feature_perturbation must be one of {', '.join(GAMES)}, got {feature_perturbation!r}."
+        )
+    if feature_perturbation == "tree_path_dependent" and not is_known:
+        raise ValueError(
+            "feature_perturbation='tree_path_dependent' needs a model of trees, got one of "
+            "another kind. Pass feature_perturbation='interventional'."
+        )
+
+
+def _keeps_columns_apart(step: Any) -> bool:
+    kind = type(step)
+    return kind.__module__.startswith("sklearn.preprocessing.") and kind.__name__ in _BY_COLUMN

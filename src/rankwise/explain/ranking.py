@@ -9,13 +9,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.explanation import RankingExplanation
-from rankwise.explain.methods import check_scores, is_additive, score_trees
-from rankwise.explain.pair import explain_pair
-from rankwise.explain.rows import as_table, names_of, score_mixed, take
-from rankwise.explain.tree_games import tree_values
+from rankwise.explain.methods import check_game, check_scores, is_additive, tree_games
+from rankwise.explain.pair import contributions
+from rankwise.explain.rows import additive_parts, as_table, names_of, row_values
+from rankwise.explain.tree_games import TreeGames
 from rankwise.groups import QueryGroups
 from rankwise.metrics.predicting import scores_of
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, FloatArray
 
 
 def explain_ranking(
@@ -23,6 +23,7 @@ def explain_ranking(
     X: Any,
     qid: ArrayLike | None = None,
     *,
+    feature_perturbation: str = "interventional",
     n_others: int = 10,
     n_orders: int = 10,
     random_state: Any = 0,
@@ -35,9 +36,11 @@ def explain_ranking(
     X : array-like, CSR or frame of shape (n_samples, n_features)
     qid : array-like of shape (n_samples,), optional
         None: all rows are one query.
+    feature_perturbation : {"interventional", "tree_path_dependent"}, default="interventional"
+        As of :func:`explain_pair`.
     n_others : int, default=10
-        Rows of the query against which a row is explained where the model is not additive; all of
-        them in smaller queries.
+        Rows of the query against which a row is explained where the model is neither additive nor
+        made of trees; all of them in smaller queries.
     n_orders : int, default=10
         Random orders of the features for each of them where contributions are sampled.
     random_state : int, RandomState or None, default=0
@@ -53,11 +56,14 @@ def explain_ranking(
     ------
     TypeError
         When the estimator is a classifier and not an ordinal one: it has no scores to rank by.
+    ValueError
+        Where path-dependent values are asked of a model without trees.
 
     Notes
     -----
-    Additive models: (d + 1) n_samples mixed rows, exact against all rows of the query. Others:
-    ``n_samples n_others`` pairs.
+    Exact against all rows of the query for models made of trees, in O(nodes) for a row and the
+    pairs of distinct sets of passing features for a leaf, and for additive models, from
+    d n_samples mixed rows. Others: ``n_samples n_others`` pairs.
     """
     check_is_fitted(ranker)
     check_scores(ranker)
@@ -66,45 +72,48 @@ def explain_ranking(
     groups = QueryGroups.from_qid(qid, n)
     scores = scores_of(ranker, table)
     names = names_of(ranker, table)
-    if is_additive(ranker):
-        values = _additive(ranker, table, groups, len(names))
+    trees, additive = tree_games(ranker), is_additive(ranker)
+    check_game(feature_perturbation, additive or trees is not None)
+    if trees is not None:
+        games, encode = trees
+        values = _of_trees(games, encode(table), groups, feature_perturbation)
+        return RankingExplanation(names, values, scores, groups, True)
+    if additive:
+        values = less_query_means(additive_parts(ranker, table), groups)
         return RankingExplanation(names, values, scores, groups, True)
     random = check_random_state(random_state)
     values, exact = np.zeros((n, len(names))), True
-    trees = score_trees(ranker)
-    rows = None if trees is None else ranker.encoded_rows(table)
+    rows = row_values(table)
     for query in range(groups.n_queries):
         members = groups.rows([query])
         for row in members.tolist():
             others = members
             if len(members) > n_others:
                 others, exact = random.choice(members, n_others, replace=False), False
-            pairs = [(row, int(other)) for other in others]
-            if trees is not None and rows is not None:
-                values[row] = tree_values(trees, rows, pairs).mean(axis=0)
-                continue
             parts = [
-                explain_pair(
-                    ranker, take(table, [a]), take(table, [b]), n_orders=n_orders,
-                    random_state=random,
-                )
-                for a, b in pairs
-            ]  # fmt: skip
-            values[row] = np.mean([part.values for part in parts], axis=0)
-            exact = exact and all(part.error is None for part in parts)
+                contributions(ranker, table, rows, row, other, n_orders, random)
+                for other in others.tolist()
+            ]
+            values[row] = np.mean([part for part, _ in parts], axis=0)
+            exact = exact and all(error is None for _, error in parts)
     return RankingExplanation(names, values, scores, groups, exact)
 
 
-def _additive(ranker: Any, table: Any, groups: QueryGroups, d: int) -> Float64Array:
-    """Each feature's function of its value, less its mean over the query."""
-    n = table.shape[0]
-    parts = np.empty((n, d))
-    for j in range(d):
-        sources = np.zeros((n, d), dtype=np.int64)  # all features but j from the first row
-        sources[:, j] = np.arange(n)
-        parts[:, j] = score_mixed(ranker, table, sources)
+def _of_trees(
+    games: TreeGames, rows: FloatArray, groups: QueryGroups, feature_perturbation: str
+) -> Float64Array:
+    if feature_perturbation == "tree_path_dependent":
+        return less_query_means(games.path_dependent(rows), groups)
+    starts, ends = groups.indptr[:-1], groups.indptr[1:]
+    rows = groups.sort(rows)
+    bounds = np.stack([starts, ends, starts, ends], axis=1)
+    return groups.unsort(games.interventional(rows, rows, bounds))
+
+
+def less_query_means(values: Float64Array, groups: QueryGroups) -> Float64Array:
+    """Values of every row less their mean over the rows of its query."""
     codes = groups.codes()
     sizes = np.bincount(codes, minlength=groups.n_queries)
-    means = np.zeros((groups.n_queries, d))
-    np.add.at(means, codes, parts)
-    return parts - (means / np.maximum(sizes, 1)[:, None])[codes]
+    means = np.zeros((groups.n_queries, values.shape[1]))
+    np.add.at(means, codes, values)
+    return values - (means / np.maximum(sizes, 1)[:, None])[codes]

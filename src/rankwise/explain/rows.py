@@ -42,34 +42,55 @@ def names_of(estimator: Any, table: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def values_of(table: Any, row: int) -> list[Any]:
-    """Values of a row, feature by feature."""
+def row_values(table: Any) -> list[Sequence[Any]]:
+    """Values of every row, feature by feature."""
     if hasattr(table, "columns"):
         import narwhals
 
         frame = narwhals.from_native(table, eager_only=True)
-        return [frame[name][row] for name in frame.columns]
-    return list(table[row])
-
-
-def take(table: Any, rows: Sequence[int] | NDArray[Any]) -> Any:
-    """Some rows of a table."""
-    if hasattr(table, "columns"):
-        import narwhals
-
-        return narwhals.from_native(table, eager_only=True)[list(map(int, rows))].to_native()
-    return table[np.asarray(rows)]
+        return list(zip(*(frame[name].to_list() for name in frame.columns), strict=True))
+    return list(table)
 
 
 def mixed(table: Any, sources: NDArray[Any]) -> Any:
     """Rows whose feature j comes from row ``sources[i, j]`` of the table."""
-    if hasattr(table, "columns"):
-        import narwhals
+    if not hasattr(table, "columns"):
+        return table[sources, np.arange(table.shape[1])]
+    import narwhals
 
-        frame = narwhals.from_native(table, eager_only=True)
-        parts = [frame.select(name)[sources[:, j].tolist()] for j, name in enumerate(frame.columns)]
-        return narwhals.concat(parts, how="horizontal").to_native()
-    return table[sources, np.arange(table.shape[1])]
+    if narwhals.dependencies.is_pandas_dataframe(table):
+        return _mixed_pandas(table, sources)
+    frame = narwhals.from_native(table, eager_only=True)
+    columns = [frame[name] for name in frame.columns]
+    is_plain = all(column.dtype == columns[0].dtype for column in columns)
+    if is_plain and columns[0].dtype.is_float() and not any(c.null_count() for c in columns):
+        block = frame.to_numpy()[sources, np.arange(len(columns))]
+        backend = narwhals.get_native_namespace(frame)
+        return narwhals.from_numpy(block, frame.columns, backend=backend).to_native()
+    taken = [column[np.ascontiguousarray(sources[:, j])] for j, column in enumerate(columns)]
+    return frame[np.zeros(len(sources), dtype=np.int64)].with_columns(*taken).to_native()
+
+
+def _mixed_pandas(table: Any, sources: NDArray[Any]) -> Any:
+    """Columns of one NumPy dtype are mixed together: a frame of many columns is slow to build."""
+    import pandas as pd
+
+    of_dtype: dict[Any, list[int]] = {}
+    for j, dtype in enumerate(table.dtypes):
+        is_number = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+        of_dtype.setdefault(dtype if is_number else j, []).append(j)
+    parts: list[Any] = []
+    for key, columns in of_dtype.items():
+        if isinstance(key, np.dtype):
+            block = table.iloc[:, columns].to_numpy()
+            block = block[sources[:, columns], np.arange(len(columns))]
+            parts.append(pd.DataFrame(block, columns=table.columns[columns]))
+        else:
+            taken = table.iloc[:, key].take(sources[:, key])
+            parts.append(taken.reset_index(drop=True))
+    if len(parts) == 1 and isinstance(parts[0], pd.DataFrame):
+        return parts[0]
+    return pd.concat(parts, axis=1)[list(table.columns)]
 
 
 def score_mixed(estimator: Any, table: Any, sources: NDArray[Any]) -> Float64Array:
@@ -79,3 +100,20 @@ def score_mixed(estimator: Any, table: Any, sources: NDArray[Any]) -> Float64Arr
         for lo in range(0, len(sources), BATCH)
     ]
     return np.concatenate([np.zeros(0), *parts])
+
+
+def additive_parts(estimator: Any, table: Any) -> Float64Array:
+    """Each feature's function of its value, up to constants, shape (n_samples, n_features).
+
+    The estimator's scores are sums of functions of single features.
+    """
+    n, d = table.shape
+    parts = np.empty((n, d))
+    at_once = max(1, BATCH // max(n, 1))
+    for first in range(0, d, at_once):
+        columns = np.arange(first, min(first + at_once, d))
+        sources = np.zeros((len(columns), n, d), dtype=np.int64)  # other features: the first row's
+        sources[np.arange(len(columns)), :, columns] = np.arange(n)
+        scores = score_mixed(estimator, table, sources.reshape(-1, d))
+        parts[:, columns] = scores.reshape(len(columns), n).T
+    return parts

@@ -1,93 +1,212 @@
-"""Exact Shapley values of trees between pairs of rows.
+"""Exact Shapley values of sums of trees, of two games.
 
-A mixed row follows A's way or B's at every node where these differ, so a leaf is reached by the
-sets that hold all of some features U and none of others W. Such a leaf of score v gives every
-feature of U ``v (|U| - 1)! |W|! / (|U| + |W|)!`` and takes from every one of W
-``v |U|! (|W| - 1)! / (|U| + |W|)!`` [1]_.
+The players are the features of a row x; a set S of them is worth
+
+- tree_path_dependent: the score where a node that asks for a feature outside S sends x to both
+  sides, weighted by their shares of the training rows [1]_;
+- interventional: the mean score of background rows that have the features in S from x [2]_.
 
 References
 ----------
-.. [1] Lundberg et al., "From local explanations to global understanding with explainable AI for
-   trees", Nature Machine Intelligence 2 (2020): interventional values.
+.. [1] Lundberg, Erion & Lee, "Consistent individualized feature attribution for tree ensembles",
+   arXiv:1802.03888 (2018).
+.. [2] Lundberg et al., "From local explanations to global understanding with explainable AI for
+   trees", Nature Machine Intelligence 2 (2020).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import factorial
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import comb
 
-from rankwise.trees.tree import Tree
-from rankwise.typing import Float64Array, FloatArray
+from rankwise.kernels.tree_shapley import background_values, describe_paths, path_values
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.typing import Float64Array, FloatArray, Int64Array
 
+_Nodes = tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]
 
-def goes_left(tree: Tree, X: FloatArray) -> NDArray[np.bool_]:
-    """Side of every row at every node, shape (n_samples, n_nodes)."""
-    out = np.zeros((len(X), tree.n_nodes), dtype=bool)
-    for node in np.flatnonzero(tree.feature >= 0).tolist():
-        column = X[:, tree.feature[node]]
-        lo, hi = tree.category_indptr[node], tree.category_indptr[node + 1]
-        left = (
-            np.isin(column, tree.categories[lo:hi]) if hi > lo else column <= tree.threshold[node]
-        )
-        out[:, node] = np.where(np.isnan(column), tree.missing_left[node], left)
-    return out
+_ROWS_AT_ONCE = 256
+_LANES = 128  # rows side by side
 
 
-def tree_values(
-    trees: Sequence[tuple[Tree, Float64Array]], X: FloatArray, pairs: Any
-) -> Float64Array:
-    """Values between pairs of rows, summed over trees.
+@dataclass(frozen=True, eq=False)
+class TreeGames:
+    """An ensemble, and the ways to its nodes as the kernels take them.
 
-    Parameters
+    Attributes
     ----------
-    trees : sequence of (Tree, ndarray of shape (n_nodes,))
-        Scores of the nodes of each.
-    X : ndarray of shape (n_samples, n_features)
-        Rows as the trees take them.
-    pairs : sequence of (row a, row b)
-
-    Returns
-    -------
-    ndarray of shape (n_pairs, n_features)
+    trees : TreeEnsemble
+    parent, above, bit, n_path, share, reach : ndarray of shape (n_nodes,)
+        See :func:`rankwise.kernels.tree_shapley.describe_paths`.
     """
-    out = np.zeros((len(pairs), X.shape[1]))
-    for tree, scores in trees:
-        left = goes_left(tree, X)
-        for number, (a, b) in enumerate(pairs):
-            _walk(tree, scores, left[a], left[b], out[number])
-    return out
+
+    trees: TreeEnsemble
+    parent: Any
+    above: Any
+    bit: Any
+    n_path: Any
+    share: Float64Array
+    reach: Float64Array
+
+    @classmethod
+    def of(cls, trees: TreeEnsemble) -> TreeGames:
+        """Describe the ways to the nodes."""
+        n_nodes = len(trees.feature)
+        parent, above, bit, n_path = np.empty((4, n_nodes), dtype=np.int32)
+        share, reach = np.empty(n_nodes), np.empty(n_nodes)
+        cover = np.ones(n_nodes) if trees.cover is None else trees.cover
+        describe_paths(
+            trees.indptr, trees.feature, trees.left, trees.right, cover, parent, above, bit,
+            n_path, share, reach,
+        )  # fmt: skip
+        return cls(trees, parent, above, bit, n_path, share, reach)
+
+    def expected_score(self) -> float:
+        """Mean score by the shares of the training rows: the worth of no features."""
+        trees = self._with_cover()
+        leaves = trees.feature < 0
+        return trees.constant + float(self.reach[leaves] @ trees.values[leaves])
+
+    def path_dependent(self, rows: FloatArray) -> Float64Array:
+        """Values of every row, which add up to its score less :meth:`expected_score`.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples, n_features)
+            As the trees take them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+
+        Raises
+        ------
+        ValueError
+            Where the model does not keep the weights of its nodes.
+
+        Notes
+        -----
+        O(n_samples n_nodes D) for D distinct features on the longest path of a tree.
+        """
+        trees = self._with_cover()
+        n, d = rows.shape
+        lanes = max(1, min(_LANES, n))
+        n_blocks = -(-n // lanes)
+        padded = np.zeros((n_blocks * lanes, d))
+        padded[:n] = self._rounded(rows)
+        blocks = np.ascontiguousarray(padded.reshape(n_blocks, lanes, d).transpose(0, 2, 1))
+        out = np.zeros_like(blocks)
+        if trees.n_trees:
+            longest = np.maximum.reduceat(self.n_path, trees.indptr[:-1]).astype(np.int64)
+            n_points = (longest + 1) // 2
+            sizes, rule = np.unique(n_points, return_inverse=True)
+            points = np.zeros((len(sizes), max(int(sizes.max()), 1)))
+            weights = np.zeros_like(points)
+            for line, size in enumerate(sizes.tolist()):
+                if size:
+                    points[line, :size], weights[line, :size] = _gauss_legendre(size)
+            step = max(1, min(16, -(-n_blocks // available_threads())))
+
+            def work(first: int) -> None:
+                part = slice(first, first + step)
+                path_values(
+                    blocks[part], *self._nodes(), self.above, self.share, rule, n_points, points,
+                    weights, out[part],
+                )  # fmt: skip
+
+            thread_map(work, range(0, n_blocks, step))
+        return out.transpose(0, 2, 1).reshape(n_blocks * lanes, d)[:n]
+
+    def interventional(
+        self, rows: FloatArray, background: FloatArray, groups: Int64Array
+    ) -> Float64Array:
+        """Values of every row against background rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_samples, n_features)
+        background : ndarray of shape (n_background, n_features)
+        groups : ndarray of shape (n_groups, 4), int64
+            First and last row, first and last background row: the former are explained by the
+            latter. Every row belongs to one group.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float64
+            They add up to a row's score less the mean score of its background.
+
+        Notes
+        -----
+        O(n_nodes (n + m)) for a group of n rows and m background rows, plus, for every leaf, the
+        pairs of distinct sets of passing features.
+        """
+        out = np.zeros((rows.shape[1], len(rows)))
+        columns = np.ascontiguousarray(self._rounded(rows).T)
+        others = columns
+        if background is not rows:
+            others = np.ascontiguousarray(self._rounded(background).T)
+        places = np.arange(int(self.n_path.max(initial=0)) + 1)
+        u, w = places[:, None], places[None, :]
+        worth = np.where(u > 0, 1.0 / (np.maximum(u, 1) * comb(u + w, w)), 0.0)
+        chunks = _in_chunks(groups)
+
+        def work(chunk: Int64Array) -> None:
+            background_values(
+                columns, others, chunk, *self._nodes(), self.parent, self.above, self.bit,
+                self.n_path, worth, out,
+            )  # fmt: skip
+
+        if self.trees.n_trees:
+            thread_map(work, chunks)
+        return out.T
+
+    def _nodes(self) -> _Nodes:
+        trees = self.trees
+        return (
+            trees.indptr, trees.feature, trees.threshold, trees.left, trees.right,
+            trees.missing_left, trees.values, trees.nominal, trees.category_indptr,
+            trees.categories, trees.zero_missing,
+        )  # fmt: skip
+
+    def _rounded(self, rows: FloatArray) -> Float64Array:
+        if self.trees.in_float32:
+            with np.errstate(over="ignore"):
+                rows = rows.astype(np.float32)
+        return rows.astype(np.float64)
+
+    def _with_cover(self) -> TreeEnsemble:
+        if self.trees.cover is None:
+            raise ValueError(
+                "feature_perturbation='tree_path_dependent' needs the weights of the nodes, which "
+                "this model does not keep. Pass feature_perturbation='interventional'."
+            )
+        return self.trees
 
 
-def _walk(
-    tree: Tree,
-    scores: Float64Array,
-    left_a: NDArray[np.bool_],
-    left_b: NDArray[np.bool_],
-    out: Float64Array,
-) -> None:
-    stack: list[tuple[int, frozenset[int], frozenset[int]]] = [(0, frozenset(), frozenset())]
-    while stack:
-        node, mine, others = stack.pop()
-        feature = int(tree.feature[node])
-        if feature < 0:
-            u, w = len(mine), len(others)
-            if u:
-                share = scores[node] * factorial(u - 1) * factorial(w) / factorial(u + w)
-                out[list(mine)] += share
-            if w:
-                share = scores[node] * factorial(u) * factorial(w - 1) / factorial(u + w)
-                out[list(others)] -= share
-            continue
-        to_a = int(tree.left[node] if left_a[node] else tree.right[node])
-        to_b = int(tree.left[node] if left_b[node] else tree.right[node])
-        if to_a == to_b or feature in mine:
-            stack.append((to_a, mine, others))
-        elif feature in others:
-            stack.append((to_b, mine, others))
-        else:
-            stack.append((to_a, mine | {feature}, others))
-            stack.append((to_b, mine, others | {feature}))
+@lru_cache(maxsize=64)
+def _gauss_legendre(n: int) -> tuple[Float64Array, Float64Array]:
+    """Points and weights for integrals from 0 to 1, exact up to degree 2 n - 1."""
+    points, weights = np.polynomial.legendre.leggauss(n)
+    return 0.5 * (points + 1.0), 0.5 * weights
+
+
+def _in_chunks(groups: Int64Array) -> list[Int64Array]:
+    """Groups in chunks of work: large ones cut, small ones together."""
+    n_rows = int((groups[:, 1] - groups[:, 0]).sum())
+    most = max(_ROWS_AT_ONCE, -(-n_rows // (4 * available_threads())))
+    chunks: list[list[list[int]]] = [[]]
+    filled = 0
+    for first, last, *other in groups.tolist():
+        for start in range(first, last, most):
+            end = min(start + most, last)
+            if filled and filled + end - start > most:
+                chunks.append([])
+                filled = 0
+            chunks[-1].append([start, end, *other])
+            filled += end - start
+    return [np.array(chunk, dtype=np.int64) for chunk in chunks if chunk]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from rankwise.explain import PairExplanation, RankingExplanation
+from rankwise.explain import PairExplanation, RankingExplanation, ScoreExplanation
 from rankwise.report.axes import FONT, panels, style
 from rankwise.report.colours import light
 from rankwise.typing import Float64Array
@@ -13,14 +13,16 @@ from rankwise.typing import Float64Array
 _BAR = 0.26  # inches
 
 
-def plot_contributions(explanation: PairExplanation | RankingExplanation, most: int = 15) -> Figure:
+def plot_contributions(
+    explanation: PairExplanation | RankingExplanation | ScoreExplanation, most: int = 15
+) -> Figure:
     """Bars of the features with the largest contributions.
 
     Parameters
     ----------
-    explanation : PairExplanation or RankingExplanation
+    explanation : PairExplanation, RankingExplanation or ScoreExplanation
         Of a pair: what each feature gives to A (right) or to B (left), sampled ones with their
-        standard error. Of a ranking: the mean size of each feature's contributions.
+        standard error. Of a ranking or of scores: the mean size of each feature's contributions.
     most : int, default=15
         Features shown; the others of a pair are summed in a last bar.
 
@@ -28,7 +30,7 @@ def plot_contributions(explanation: PairExplanation | RankingExplanation, most: 
     -------
     matplotlib.figure.Figure
     """
-    if isinstance(explanation, RankingExplanation):
+    if not isinstance(explanation, PairExplanation):
         values = explanation.importances()
         order = np.argsort(-values, kind="stable")[:most]
         names = [str(explanation.names[j]) for j in order]

@@ -191,7 +191,7 @@ class BoostedRanker(Ranker):
         self._set_score_name(data.y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         monitor = None if validation is None else ValidationMonitor(measure, validation)
-        self._booster = None
+        self._booster = self._ensemble = None
         self.model_ = b""
         self.best_iteration_ = 0
         self.feature_importances_ = np.zeros(self.n_features_in_)
@@ -236,8 +236,12 @@ class BoostedRanker(Ranker):
     def tree_ensemble(self) -> TreeEnsemble:
         """The trees as flat arrays, read from ``model_``."""
         check_is_fitted(self)
-        stored = self._stored_trees(self.model_)
-        return TreeEnsemble.of(stored.trees, stored.constant, in_float32=self._in_float32)
+        if self._ensemble is None:
+            stored = self._stored_trees(self.model_)
+            self._ensemble = TreeEnsemble.of(
+                stored.trees, stored.constant, in_float32=self._in_float32
+            )
+        return self._ensemble
 
     @property
     def booster_(self) -> Any:
@@ -250,10 +254,10 @@ class BoostedRanker(Ranker):
     def __getstate__(self) -> dict[str, Any]:
         """Parameters and fitted state, the trees as bytes."""
         state: Any = super().__getstate__()
-        return {key: value for key, value in state.items() if key != "_booster"}
+        return {key: state[key] for key in state if key not in ("_booster", "_ensemble")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**state, "_booster": None})
+        super().__setstate__({**state, "_booster": None, "_ensemble": None})
 
     def _check_structure(self) -> None:
         if self.model_:

@@ -1,0 +1,429 @@
+"""Exact Shapley values of sums of trees: path-dependent, and against background rows.
+
+A leaf of value v is reached where every feature of its path passes: the worth of a set S of
+features is v times a product over the features of the path. Of path-dependent values the factor of
+feature j is ``o_j`` (1 where the row passes all splits on j) with j in S, else ``z_j`` (share of
+the training rows that pass). By Owen's multilinear extension [1]_ the value of j is
+
+    v (o_j - z_j) int_0^1 prod_{i != j} (z_i (1 - t) + o_i t) dt,
+
+a polynomial of degree D - 1 for D features, which D / 2 Gauss-Legendre points integrate exactly.
+All factors are >= 0, so nothing cancels. Products are carried down the tree and sums over leaves
+up, as linear TreeSHAP does [2]_: O(nodes D) for a row and a tree.
+
+Against a background row a feature is worth 1 or 0, and a leaf depends on the rows only by the sets
+of features that pass. Equal sets are counted once, see [3]_: O(nodes (n + m)) for n rows and m
+background rows, plus the pairs of distinct sets.
+
+References
+----------
+.. [1] Owen, "Multilinear extensions of games", Management Science 18 (1972).
+.. [2] Yu, Xu & Wang, "Linear TreeSHAP", NeurIPS 2022.
+.. [3] Lundberg et al., "From local explanations to global understanding with explainable AI for
+   trees", Nature Machine Intelligence 2 (2020).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.runtime.jit import REASSOCIATE, njit
+
+MOST_BITS = 64  # features of a path whose sets fit a word
+_TINY = 1e-35  # up to here a number is 0 to LightGBM
+
+
+@njit
+def describe_paths(indptr, feature, left, right, cover, parent, above, bit, n_path, share, reach):
+    """Describe the way to every node, trees in ``indptr[t]:indptr[t + 1]``.
+
+    Writes, for the edge into each node: ``parent``; ``above``, the nearest node further up whose
+    edge asks for the same feature (-1: none); ``bit``, the feature's number among those of the
+    path; ``n_path``, the number of distinct features; ``share``, the product of the shares of the
+    cover over the feature's edges; ``reach``, that over all edges. Nodes are numbered within their
+    tree.
+    """
+    for t in range(len(indptr) - 1):
+        lo = indptr[t]
+        parent[lo], above[lo], bit[lo], n_path[lo] = -1, -1, -1, 0
+        share[lo] = reach[lo] = 1.0
+        for p in range(lo, indptr[t + 1]):
+            if feature[p] < 0:
+                continue
+            found = -1
+            node = p
+            while parent[node] >= 0:
+                up = lo + parent[node]
+                if feature[up] == feature[p]:
+                    found = node
+                    break
+                node = up
+            for child in (lo + left[p], lo + right[p]):
+                parent[child] = p - lo
+                ratio = cover[child] / cover[p] if cover[p] > 0 else 0.0
+                reach[child] = reach[p] * ratio
+                if found < 0:
+                    above[child], bit[child] = -1, n_path[p]
+                    n_path[child], share[child] = n_path[p] + 1, ratio
+                else:
+                    above[child], bit[child] = found - lo, bit[found]
+                    n_path[child], share[child] = n_path[p], ratio * share[found]
+
+
+@njit
+def _is_category(value, categories, lo, end):
+    """Whether the ascending categories hold the value."""
+    hi = end
+    first = lo
+    while first < hi:
+        middle = (first + hi) >> 1
+        if categories[middle] < value:
+            first = middle + 1
+        else:
+            hi = middle
+    return first < end and categories[first] == value
+
+
+@njit
+def _sides(column, node, threshold, missing_left, nominal, category_indptr, categories,
+           zero_missing, out):  # fmt: skip
+    """Write 1.0 for every value that goes left at a node, else 0.0."""
+    cut, absent = threshold[node], 1.0 if missing_left[node] else 0.0
+    if nominal[node]:
+        lo, end = category_indptr[node], category_indptr[node + 1]
+        for i in range(len(column)):
+            value = column[i]
+            if value != value:
+                out[i] = absent
+            else:
+                out[i] = 1.0 if _is_category(value, categories, lo, end) else 0.0
+        return
+    for i in range(len(column)):
+        value = column[i]
+        side = 1.0 if value <= cut else 0.0
+        out[i] = absent if value != value else side
+    if zero_missing[node]:
+        for i in range(len(column)):
+            if abs(column[i]) <= _TINY:
+                out[i] = absent
+
+
+@njit(fastmath=REASSOCIATE)
+def path_values(blocks, indptr, feature, threshold, left, right, missing_left, values, nominal,
+                category_indptr, categories, zero_missing, above, share, rule, n_points, points,
+                weights, out):  # fmt: skip
+    """Add path-dependent Shapley values of every tree to ``out``.
+
+    ``blocks`` and ``out`` have the shape (n_blocks, n_features, n_lanes): rows side by side. Tree
+    t is integrated at ``points[rule[t], :n_points[t]]`` between 0 and 1, with such weights.
+    """
+    lanes = blocks.shape[2]
+    largest = 0
+    most_points = 1
+    for t in range(len(indptr) - 1):
+        largest = max(largest, indptr[t + 1] - indptr[t])
+        most_points = max(most_points, n_points[t])
+    down = np.empty((largest, lanes))
+    passed = np.empty((largest, lanes))
+    whole = np.ones(lanes)
+    # By point and edge: constant of the factor, its slopes in "passed above" and "passed", and the
+    # same slopes of the derivative's factor.
+    table = np.empty((most_points, largest, 5))
+    for t in range(len(indptr) - 1):
+        if n_points[t] == 0:
+            continue
+        lo = indptr[t]
+        size = indptr[t + 1] - lo
+        for q in range(n_points[t]):
+            at = points[rule[t], q]
+            for e in range(1, size):
+                z = share[lo + e]
+                fails, passes = z * (1.0 - at), z * (1.0 - at) + at
+                slope_fails, slope_passes = -1.0 / (1.0 - at), (1.0 - z) / passes
+                still = 0.0
+                if above[lo + e] >= 0:
+                    z_above = share[lo + above[lo + e]]
+                    passes_above = z_above * (1.0 - at) + at
+                    still = z / z_above if z_above > 0 else 0.0
+                    fails /= passes_above
+                    passes /= passes_above
+                    slope_fails -= (1.0 - z_above) / passes_above
+                    slope_passes -= (1.0 - z_above) / passes_above
+                times = values[lo + e] if feature[lo + e] < 0 else 1.0
+                table[q, e, 0] = still * times
+                table[q, e, 1] = (fails - still) * times
+                table[q, e, 2] = (passes - fails) * times
+                table[q, e, 3] = slope_fails
+                table[q, e, 4] = slope_passes - slope_fails
+        for b in range(len(blocks)):
+            for p in range(size):
+                if feature[lo + p] < 0:
+                    continue
+                to_left, to_right = passed[left[lo + p]], passed[right[lo + p]]
+                _sides(blocks[b, feature[lo + p]], lo + p, threshold, missing_left, nominal,
+                       category_indptr, categories, zero_missing, to_left)  # fmt: skip
+                before = above[lo + left[lo + p]]
+                for r in range(lanes):
+                    to_right[r] = 1.0 - to_left[r]
+                if before >= 0:
+                    both = passed[before]
+                    for r in range(lanes):
+                        to_left[r] *= both[r]
+                        to_right[r] *= both[r]
+            for q in range(n_points[t]):
+                down[0, :] = weights[rule[t], q]
+                for p in range(size):
+                    if feature[lo + p] < 0:
+                        continue
+                    before = above[lo + left[lo + p]]
+                    both = passed[before] if before >= 0 else whole
+                    for child in (left[lo + p], right[lo + p]):
+                        _carry_down(
+                            down[p], both, passed[child], table[q, child, 0], table[q, child, 1],
+                            table[q, child, 2], down[child],
+                        )  # fmt: skip
+                for p in range(size - 1, -1, -1):
+                    if feature[lo + p] < 0:
+                        continue
+                    one, two = left[lo + p], right[lo + p]
+                    before = above[lo + one]
+                    both = passed[before] if before >= 0 else whole
+                    _carry_up(
+                        down[one], down[two], both, passed[one], passed[two], table[q, one, 3],
+                        table[q, one, 4], table[q, two, 3], table[q, two, 4], down[p],
+                        out[b, feature[lo + p]],
+                    )  # fmt: skip
+
+
+@njit(fastmath=REASSOCIATE)
+def _carry_down(product, both, passed, start, slope, step, out):
+    """Products of the factors down to a child."""
+    for r in range(len(out)):
+        out[r] = product[r] * (start + slope * both[r] + step * passed[r])
+
+
+@njit(fastmath=REASSOCIATE)
+def _carry_up(one, two, both, passed_one, passed_two, slope_one, step_one, slope_two, step_two,
+              total, out):  # fmt: skip
+    """Sums over the leaves below a node, and what they give to its feature."""
+    for r in range(len(out)):
+        out[r] += one[r] * (slope_one * both[r] + step_one * passed_one[r]) + two[r] * (
+            slope_two * both[r] + step_two * passed_two[r]
+        )
+        total[r] = one[r] + two[r]
+
+
+@njit
+def _bits(word):
+    """Number of ones."""
+    count = 0
+    while word:
+        word &= word - np.uint64(1)
+        count += 1
+    return count
+
+
+@njit
+def _distinct(masks, slots, stamps, stamp, keys, number):
+    """Distinct masks into ``keys``, the place of each row's among them into ``number``.
+
+    ``slots`` and ``stamps`` are a hash table of a power of two of places; an older stamp: empty.
+    """
+    last = np.uint64(len(slots) - 1)
+    n_keys = 0
+    for i in range(len(masks)):
+        mask = masks[i]
+        place = (mask ^ (mask >> np.uint64(29)) * np.uint64(0x9E3779B97F4A7C15)) & last
+        while stamps[place] == stamp and keys[slots[place]] != mask:
+            place = (place + np.uint64(1)) & last
+        if stamps[place] != stamp:
+            stamps[place] = stamp
+            slots[place] = n_keys
+            keys[n_keys] = mask
+            n_keys += 1
+        number[i] = slots[place]
+    return n_keys
+
+
+@njit
+def _narrow(before, side, is_left, bit, is_new, out):
+    """Sets of passing features after one more edge; returns those that pass for any row."""
+    one = np.uint64(1) << np.uint64(bit)
+    union = np.uint64(0)
+    passing = 1.0 if is_left else 0.0
+    for i in range(len(before)):
+        mask = before[i]
+        if bit < MOST_BITS:
+            if side[i] != passing:
+                mask &= ~one
+            elif is_new:
+                mask |= one
+        out[i] = mask
+        union |= mask
+    return union
+
+
+@njit
+def background_values(rows, background, groups, indptr, feature, threshold, left, right,
+                      missing_left, values, nominal, category_indptr, categories, zero_missing,
+                      parent, above, bit, n_path, worth, out):  # fmt: skip
+    """Add Shapley values against background rows to ``out``, means over each background.
+
+    ``rows``, ``background`` and ``out`` hold a feature in each line. A line of ``groups`` is first
+    and last row, first and last background row. ``worth[u, w]`` is ``(u - 1)! w! / (u + w)!``,
+    0 for u = 0, up to the longest path.
+    """
+    longest = 0
+    for i in range(len(n_path)):
+        longest = max(longest, n_path[i])
+    deepest = 0
+    largest = 0
+    for t in range(len(indptr) - 1):
+        largest = max(largest, indptr[t + 1] - indptr[t])
+    depth = np.zeros(largest, np.int64)
+    for t in range(len(indptr) - 1):
+        lo = indptr[t]
+        for node in range(1, indptr[t + 1] - lo):
+            depth[node] = depth[parent[lo + node]] + 1
+            deepest = max(deepest, depth[node])
+    most_rows = 0
+    most_others = 0
+    for g in range(len(groups)):
+        most_rows = max(most_rows, groups[g, 1] - groups[g, 0])
+        most_others = max(most_others, groups[g, 3] - groups[g, 2])
+    n_slots = 2
+    while n_slots < 2 * max(most_rows, most_others):
+        n_slots *= 2
+    slots, stamps, stamp = np.empty(n_slots, np.int64), np.zeros(n_slots, np.int64), 0
+    masks = np.empty((deepest + 1, most_rows), np.uint64)
+    masks_other = np.empty((deepest + 1, most_others), np.uint64)
+    side, side_other = np.empty(most_rows), np.empty(most_others)
+    keys, number = np.empty(most_rows, np.uint64), np.empty(most_rows, np.int64)
+    keys_other = np.empty(most_others, np.uint64)
+    number_other = np.empty(most_others, np.int64)
+    counts = np.empty(most_others)
+    path = np.empty(longest, np.int64)
+    shares = np.empty((most_rows, longest))
+    stack = np.empty(deepest + 2, np.int64)
+    for g in range(len(groups)):
+        x_lo, x_hi, z_lo, z_hi = groups[g, 0], groups[g, 1], groups[g, 2], groups[g, 3]
+        n, m = x_hi - x_lo, z_hi - z_lo
+        if n == 0 or m == 0:
+            continue
+        for t in range(len(indptr) - 1):
+            lo = indptr[t]
+            for node in range(1, indptr[t + 1] - lo):
+                depth[node] = depth[parent[lo + node]] + 1
+            masks[0, :n] = 0
+            masks_other[0, :m] = 0
+            stack[0], n_waiting = 0, 1
+            while n_waiting > 0:
+                n_waiting -= 1
+                node = stack[n_waiting]
+                level = depth[node]
+                if node > 0:
+                    up = lo + parent[lo + node]
+                    column = feature[up]
+                    is_left = left[up] == node
+                    place, is_new = bit[lo + node], above[lo + node] < 0
+                    path[place] = column
+                    _sides(rows[column, x_lo:x_hi], up, threshold, missing_left, nominal,
+                           category_indptr, categories, zero_missing, side[:n])  # fmt: skip
+                    _sides(background[column, z_lo:z_hi], up, threshold, missing_left, nominal,
+                           category_indptr, categories, zero_missing, side_other[:m])  # fmt: skip
+                    union = _narrow(masks[level - 1, :n], side[:n], is_left, place, is_new,
+                                    masks[level, :n])  # fmt: skip
+                    union |= _narrow(masks_other[level - 1, :m], side_other[:m], is_left, place,
+                                     is_new, masks_other[level, :m])  # fmt: skip
+                    if place < MOST_BITS and not (union >> np.uint64(place)) & np.uint64(1):
+                        continue  # no mixed row comes here
+                if feature[lo + node] >= 0:
+                    stack[n_waiting] = right[lo + node]
+                    stack[n_waiting + 1] = left[lo + node]
+                    n_waiting += 2
+                    continue
+                d = n_path[lo + node]
+                if d == 0:
+                    continue
+                if d > MOST_BITS:
+                    _long_path(rows[:, x_lo:x_hi], background[:, z_lo:z_hi], node, lo, feature,
+                               threshold, left, missing_left, values, nominal, category_indptr,
+                               categories, zero_missing, parent, bit, d, worth,
+                               out[:, x_lo:x_hi])  # fmt: skip
+                    continue
+                full = ~np.uint64(0) >> np.uint64(64 - d)
+                stamp += 1
+                n_others = _distinct(masks_other[level, :m], slots, stamps, stamp, keys_other,
+                                     number_other)  # fmt: skip
+                counts[:n_others] = 0.0
+                for i in range(m):
+                    counts[number_other[i]] += 1.0
+                stamp += 1
+                n_keys = _distinct(masks[level, :n], slots, stamps, stamp, keys, number)
+                scale = values[lo + node] / m
+                for k in range(n_keys):
+                    lacking = full ^ keys[k]
+                    w = _bits(lacking)
+                    mine = shares[k]
+                    mine[:d] = 0.0
+                    taken = 0.0
+                    for other in range(n_others):
+                        gained = full ^ keys_other[other]
+                        if gained & lacking:
+                            continue
+                        u = _bits(gained)
+                        taken += counts[other] * worth[w, u]
+                        if u > 0:
+                            each = scale * counts[other] * worth[u, w]
+                            for j in range(d):
+                                if (gained >> np.uint64(j)) & np.uint64(1):
+                                    mine[j] += each
+                    if w > 0:
+                        for j in range(d):
+                            if (lacking >> np.uint64(j)) & np.uint64(1):
+                                mine[j] -= scale * taken
+                for j in range(d):
+                    line = out[path[j], x_lo:x_hi]
+                    for i in range(n):
+                        line[i] += shares[number[i], j]
+
+
+@njit
+def _long_path(rows, background, leaf, lo, feature, threshold, left, missing_left, values, nominal,
+               category_indptr, categories, zero_missing, parent, bit, d, worth, out):  # fmt: skip
+    """Pair by pair: a leaf whose path has more features than a word has bits."""
+    n, m = rows.shape[1], background.shape[1]
+    mine, others = np.ones((d, n), np.bool_), np.ones((d, m), np.bool_)
+    side, side_other = np.empty(n), np.empty(m)
+    path = np.empty(d, np.int64)
+    node = leaf
+    while parent[lo + node] >= 0:
+        up = lo + parent[lo + node]
+        passing = 1.0 if left[up] == node else 0.0
+        path[bit[lo + node]] = feature[up]
+        _sides(rows[feature[up]], up, threshold, missing_left, nominal, category_indptr,
+               categories, zero_missing, side)  # fmt: skip
+        _sides(background[feature[up]], up, threshold, missing_left, nominal, category_indptr,
+               categories, zero_missing, side_other)  # fmt: skip
+        mine[bit[lo + node]] &= side == passing
+        others[bit[lo + node]] &= side_other == passing
+        node = parent[lo + node]
+    scale = values[lo + leaf] / m
+    for i in range(n):
+        for k in range(m):
+            u, w = 0, 0
+            for j in range(d):
+                if mine[j, i] and not others[j, k]:
+                    u += 1
+                elif others[j, k] and not mine[j, i]:
+                    w += 1
+                elif not mine[j, i]:
+                    u = -1
+                    break
+            if u < 0:
+                continue
+            for j in range(d):
+                if mine[j, i] and not others[j, k]:
+                    out[path[j], i] += scale * worth[u, w]
+                elif others[j, k] and not mine[j, i]:
+                    out[path[j], i] -= scale * worth[w, u]

@@ -98,8 +98,9 @@ def test_repr_names_values_conventions_and_skipped_queries():
         ([1, 0.5], [1.0, 2.0], None, "nDCG(gain=(0,1,3))", ["integers from 0 to 2"]),
         ([[1, 2], [3, 4]], [1.0, 2.0], None, "AP", ["y must be one-dimensional", "(2, 2)"]),
         ([1, 2], [[1, 2], [3, 4]], None, "AP", ["scores must be one-dimensional"]),
-        (["1", "2"], [1.0, 2.0], None, "AP", ["y must hold real numbers", "<U1"]),
-        ([1, "b"], [1.0, 2.0], None, "AP", ["y must hold real numbers"]),
+        (["1", "2"], [1.0, 2.0], None, "AP", ["y must have an order", "classes=[...]"]),
+        ([1, "b"], [1.0, 2.0], None, "AP", ["y must have an order", "'1', 'b'"]),
+        ([b"1", b"2"], [1.0, 2.0], None, "AP", ["y must hold real numbers", "|S1"]),
         ([1, None], [1.0, 2.0], None, "AP", ["y must be finite"]),
         ([1 + 1j, 2], [1.0, 2.0], None, "AP", ["y must hold real numbers", "complex"]),
     ],
@@ -216,3 +217,87 @@ def test_weights_repeat_rows_and_zero_drops_them(rng):
     wanted = np.average(values[counted], weights=query_weight[counted])
     weighted = default_score(y, f, groups, query_weight[groups.codes()])
     assert weighted == pytest.approx(wanted, rel=1e-14)
+
+
+# Class names ------------------------------------------------------------------------------------
+
+GRADES = ["poor", "fair", "good"]  # sorted: fair, good, poor
+WORDS, PREDICTED = ["poor", "good", "fair", "good"], ["fair", "good", "poor", "good"]
+OF_CLASSES = ["MAE", "ZeroOne", "Kappa"]
+
+
+def ordered(words, order=GRADES):
+    return pd.Series(pd.Categorical(words, order, ordered=True))
+
+
+@pytest.mark.parametrize(
+    ("y", "predicted", "classes"),
+    [
+        (WORDS, PREDICTED, GRADES),
+        (np.array(WORDS, dtype=object), np.array(PREDICTED), GRADES),
+        (ordered(WORDS), PREDICTED, None),
+        (WORDS, ordered(PREDICTED), None),
+        (pl.Series(WORDS, dtype=pl.Enum(GRADES)), ordered(PREDICTED), None),
+        (ordered(WORDS), ordered(PREDICTED), GRADES),
+    ],
+)
+def test_class_names_count_by_their_position(y, predicted, classes):
+    result = evaluate(y, predicted, [1, 1, 2, 2], OF_CLASSES, classes=classes)
+    assert result == evaluate([0, 2, 1, 2], [1, 2, 0, 2], [1, 1, 2, 2], OF_CLASSES)
+
+
+def test_scores_of_named_grades():
+    scores = [0.1, 0.4, 0.3, 0.2]
+    expected = evaluate([0, 2, 1, 2], scores, None, SPECS)
+    assert evaluate(WORDS, scores, None, SPECS, classes=GRADES) == expected
+    assert evaluate(ordered(WORDS), scores, None, SPECS) == expected
+
+
+def test_numbers_are_positions_where_classes_are_given():
+    assert evaluate([1, 10, 5], [10, 10, 1], None, "MAE")["MAE"] == pytest.approx(13 / 3)
+    assert evaluate([1, 10, 5], [10, 10, 1], None, "MAE", classes=[1, 5, 10])["MAE"] == 1.0
+
+
+NO_ORDER = r"must have an order, .*classes=\[\.\.\.\].* categorical"
+
+
+@pytest.mark.parametrize(
+    ("y", "scores", "measures", "classes", "message"),
+    [
+        (
+            WORDS,
+            PREDICTED,
+            "MAE",
+            None,
+            r"scores must have an order, .*classes=\[\.\.\.\].* categorical",
+        ),
+        (
+            WORDS,
+            [1, 2, 3, 4],
+            "AP",
+            None,
+            r"y must have an order, .*classes=\[\.\.\.\].* categorical",
+        ),
+        ([0, 1, 2, 2], PREDICTED, "MAE", None, "scores must have an order, got text"),
+        (
+            WORDS,
+            PREDICTED,
+            ["MAE", "AP"],
+            GRADES,
+            "'AP' ranks by scores, got class names",
+        ),
+        (
+            WORDS,
+            ["bad"] * 4,
+            "MAE",
+            GRADES,
+            "scores must hold the given classes, got 'bad'",
+        ),
+        (["bad"] * 4, WORDS, "MAE", GRADES, "y must hold the given classes, got 'bad' at row 0"),
+        (WORDS, [0, 1, 2, 2], "MAE", GRADES, "scores must hold the given classes, got 0 at row 0"),
+        (ordered(WORDS), ordered(PREDICTED, GRADES[::-1]), "MAE", None, "categorical scores"),
+    ],
+)
+def test_class_names_without_an_order_or_a_reader(y, scores, measures, classes, message):
+    with pytest.raises(ValueError, match=message):
+        evaluate(y, scores, None, measures, classes=classes)

@@ -47,7 +47,11 @@ class OrderedLabels:
 
 
 def order_labels(
-    y: ArrayLike, n_samples: int | None = None, classes: ArrayLike | None = None
+    y: ArrayLike,
+    n_samples: int | None = None,
+    classes: ArrayLike | None = None,
+    *,
+    name: str = "y",
 ) -> OrderedLabels:
     """Classes of ``y`` in their order, from its values, its dtype or ``classes``.
 
@@ -60,6 +64,8 @@ def order_labels(
         Number of labels that there must be.
     classes : array-like of shape (n_classes,), optional
         All classes, lowest first.
+    name : str
+        That of ``y`` in messages.
 
     Raises
     ------
@@ -68,14 +74,14 @@ def order_labels(
     """
     declared = declared_classes(y)
     if classes is not None:
-        declared = _agreed(checked_classes(classes), declared)
+        declared = _agreed(checked_classes(classes), declared, name)
     labels = column_or_1d(np.asarray(y), warn=True)
     if n_samples is not None and len(labels) != n_samples:
         raise ValueError(
-            f"y must have n_samples={n_samples} entries, got {len(labels)} (inconsistent numbers "
-            "of samples). Pass one label per row of X."
+            f"{name} must have n_samples={n_samples} entries, got {len(labels)} (inconsistent "
+            "numbers of samples). Pass one label per row of X."
         )
-    _check_present(labels)
+    _check_present(labels, name)
     if declared is None:
         _check_whole(labels)
         classes, codes = _sorted_classes(labels)
@@ -86,14 +92,18 @@ def order_labels(
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise ValueError(
-            f"y must hold the given classes, got {labels.tolist()[row]!r} at row {row}. Classes: "
-            f"{declared.tolist()}."
+            f"{name} must hold the given classes, got {labels.tolist()[row]!r} at row {row}. "
+            f"Classes: {declared.tolist()}."
         )
     return OrderedLabels(declared, codes, True)
 
 
 def ordinal_labels(
-    y: ArrayLike, n_samples: int | None = None, classes: ArrayLike | None = None
+    y: ArrayLike,
+    n_samples: int | None = None,
+    classes: ArrayLike | None = None,
+    *,
+    name: str = "y",
 ) -> OrderedLabels:
     """Like :func:`order_labels` where the order matters: text needs one that is declared.
 
@@ -102,14 +112,14 @@ def ordinal_labels(
     ValueError
         Also where ``y`` is text without an order, which would be sorted alphabetically.
     """
-    labels = order_labels(y, n_samples, classes)
+    labels = order_labels(y, n_samples, classes, name=name)
     found = labels.classes.tolist()
     if not labels.declared and any(isinstance(value, str) for value in found):
         shown = ", ".join(repr(value) for value in found[:5]) + (", ..." if found[5:] else "")
         raise ValueError(
-            f"y must have an order, got text classes without one: {shown}. Alphabetical order may "
-            "not be the order of the classes. Pass classes=[...], lowest class first, or make y "
-            "an ordered categorical, such as pandas.Categorical(y, categories=[...], "
+            f"{name} must have an order, got text classes without one: {shown}. Alphabetical order "
+            "may not be the order of the classes. Pass classes=[...], lowest class first, or make "
+            f"{name} an ordered categorical, such as pandas.Categorical({name}, categories=[...], "
             "ordered=True) or a polars Enum."
         )
     return labels
@@ -133,11 +143,11 @@ def checked_classes(classes: ArrayLike) -> NDArray[Any]:
     return named
 
 
-def _agreed(classes: NDArray[Any], of_dtype: NDArray[Any] | None) -> NDArray[Any]:
+def _agreed(classes: NDArray[Any], of_dtype: NDArray[Any] | None, name: str) -> NDArray[Any]:
     """The named classes, which must be those that the dtype of y declares, if it does."""
     if of_dtype is not None and of_dtype.tolist() != classes.tolist():
         raise ValueError(
-            f"classes must be those of the ordered categorical y, {of_dtype.tolist()}, got "
+            f"classes must be those of the ordered categorical {name}, {of_dtype.tolist()}, got "
             f"{classes.tolist()}. Drop classes, or reorder the categories."
         )
     return classes

@@ -22,16 +22,19 @@ def evaluate(
     *,
     preset: str | None = None,
     retrieved: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
 ) -> EvaluationResult:
     """Measures of ``scores`` per query and in the mean.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Relevance grades or real-valued targets, larger is better.
+        Relevance grades or real-valued targets, larger is better. Class names count by their
+        position, 0 for the lowest; they need ``classes``, or an ordered categorical.
     scores : array-like of shape (n_samples,)
         Finite numbers; a higher score ranks higher within its query. For measures of predicted
-        ranks (MAE, ZeroOne, MacroMAE, Within, Kappa) the predicted labels.
+        ranks (MAE, ZeroOne, MacroMAE, Within, Kappa) the predicted labels: numbers, or class names
+        where y has them.
     qid : array-like of shape (n_samples,) or QueryGroups, optional
         Query of each row: any dtype, in any order. None: all rows are one query. Groups that
         are at hand already are taken as they are, which saves grouping again.
@@ -43,6 +46,9 @@ def evaluate(
         False for judged rows that a run did not retrieve, see :func:`rankwise.datasets.judge`:
         they count for what could be found (ideal gain, number of relevant rows), not for what
         was; their scores are not read. None: every row has a score.
+    classes : array-like of shape (n_classes,), optional
+        All classes, lowest first. Needed where y or predicted labels are text, unless one of them
+        is an ordered categorical.
 
     Returns
     -------
@@ -52,8 +58,9 @@ def evaluate(
     Raises
     ------
     ValueError
-        When lengths differ, scores or labels are not finite, labels do not suit a measure, a
-        string does not name one, or a measure needs the scores of rows that were not retrieved.
+        When lengths differ, scores or labels are not finite, labels do not suit a measure, class
+        names have no order, a string does not name a measure, or a measure needs the scores of
+        rows that were not retrieved.
 
     Notes
     -----
@@ -68,12 +75,18 @@ def evaluate(
     0.6667
     >>> result.per_query["AP"].round(4).tolist()
     [0.8333, 0.5]
+    >>> y, predicted = ["poor", "good", "fair"], ["fair", "good", "fair"]
+    >>> round(evaluate(y, predicted, None, "MAE", classes=["poor", "fair", "good"])["MAE"], 4)
+    0.3333
     """
     from rankwise.metrics.scored import compute  # loads numba
 
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
-    y, scores = _column("y", y), _column("scores", scores)
+    labels, values = np.asarray(y), np.asarray(scores)
+    if classes is not None or _holds_names(labels) or _holds_names(values):
+        labels, values = _class_numbers(y, scores, classes, parsed)
+    y, scores = _column("y", labels), _column("scores", values)
     if len(y) != len(scores):
         raise ValueError(
             f"y and scores must have the same length, got {len(y)} and {len(scores)}. "
@@ -87,6 +100,36 @@ def evaluate(
     per_query = dict(zip(parsed, values, strict=True))
     means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
     return EvaluationResult(means, per_query, groups.ids, parsed)
+
+
+def _class_numbers(
+    y: Any, scores: Any, classes: ArrayLike | None, measures: dict[str, Measure]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Positions of the classes in y, and in scores where a measure reads classes."""
+    from rankwise.checks.classes import declared_classes, ordinal_labels  # loads scikit-learn
+
+    for declared in (declared_classes(y), declared_classes(scores)):
+        classes = declared if classes is None else classes
+    named = _holds_names(np.asarray(scores))
+    for spec, measure in measures.items():
+        if named and not measure.reads_labels:
+            raise ValueError(
+                f"measure {spec!r} ranks by scores, got class names. Pass what rank_score gives, "
+                "or take a measure of predicted classes, such as MAE."
+            )
+    if named and classes is None:
+        ordinal_labels(scores, name="scores")  # says that text needs an order
+    labels = ordinal_labels(y, classes=classes)
+    if not any(measure.reads_labels for measure in measures.values()):
+        return labels.codes, np.asarray(scores)
+    return labels.codes, ordinal_labels(scores, classes=labels.classes, name="scores").codes
+
+
+def _holds_names(values: NDArray[Any]) -> bool:
+    """Whether an array holds text, in full or in part."""
+    if values.dtype.kind == "O":
+        return any(isinstance(value, str) for value in values.ravel())
+    return values.dtype.kind in "UT"
 
 
 def _with_missing(

@@ -1,11 +1,11 @@
 """Warn when single columns of X are so large that an estimator cannot use the others.
 
-Estimators whose optimum changes with the scale of the columns have a method ``_column_limit``,
-which says how large a column may be. :func:`rankwise.checks.rows.check_fit` compares the columns
-with it: a column dominates if its root mean square (of "spread": its standard deviation) is more
-than ``ratio`` times the typical range of a column. That is the lower median of the ranges of all
-columns that vary, or ``unit`` where the estimator itself sets the scale. So a column whose mean is
-far from zero for its range, such as a Unix time, dominates by its size but not by its spread.
+Estimators whose optimum changes with the scale of the columns pass a :class:`ColumnLimit` to
+:func:`rankwise.checks.rows.check_fit`, which compares the columns with it: a column dominates if
+its root mean square (of "spread": its standard deviation) is more than ``ratio`` times the typical
+range of a column. That is the lower median of the ranges of all columns that vary, or ``unit``
+where the estimator itself sets the scale. So a column whose mean is far from zero for its range,
+such as a Unix time, dominates by its size but not by its spread.
 
 Ranges stand for the other columns because a rare indicator or a heavy tail has a small standard
 deviation but an ordinary range. At most ``MOST_ROWS`` rows are read, equally spaced.
@@ -88,15 +88,14 @@ def kernel_limit(kernel: Any) -> ColumnLimit | None:
     return _BY_KERNEL.get(kernel) if isinstance(kernel, str) else None
 
 
-def warn_of_dominant_columns(estimator: Any, X: Any) -> None:
-    """Warn where checked rows have columns beyond the limit of ``estimator``, if it has one.
+def warn_of_dominant_columns(estimator: Any, X: Any, limit: ColumnLimit | None) -> None:
+    """Warn where checked rows have columns beyond the limit, if there is one.
 
     Warns
     -----
     UserWarning
         Naming the columns, their values and the fix.
     """
-    limit: ColumnLimit | None = getattr(estimator, "_column_limit", lambda: None)()
     if limit is None or not X.shape[0]:
         return
     columns = dominant_columns(X, limit)

@@ -19,7 +19,7 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_array, validate_data
 
 from rankwise.checks.classes import OrderedLabels, class_positions
-from rankwise.checks.dominant_columns import warn_of_dominant_columns
+from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.plain_rows import plain_rows
 from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
@@ -55,6 +55,7 @@ def check_fit(
     names: list[str] | None = None,
     part: bool = False,
     read_classes: Callable[[ArrayLike, int], OrderedLabels] | None = None,
+    column_limit: ColumnLimit | None = None,
 ) -> FitData:
     """Check everything ``fit`` receives.
 
@@ -71,7 +72,7 @@ def check_fit(
     Warns
     -----
     UserWarning
-        When columns of X are beyond the limit of the estimator, see
+        When columns of X are beyond ``column_limit``, see
         :mod:`rankwise.checks.dominant_columns`.
     """
     rows = check_rows(
@@ -94,7 +95,7 @@ def check_fit(
             labels = None if labels is None else labels.take(kept)
             target = target[kept] if labels is None else labels.codes
     if reset:
-        warn_of_dominant_columns(estimator, rows)
+        warn_of_dominant_columns(estimator, rows, column_limit)
     target = target.astype(np.float64, copy=False)
     estimator.fit_fingerprint_ = training_fingerprint(
         rows,

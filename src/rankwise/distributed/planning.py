@@ -127,7 +127,9 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
     form: ClosedForm = ranker._closed_form()
     check_stream(ranker, form, stream([]), has_validation=False)
     search = search_of(ranker, form)
-    data = CheckedStream(ranker, as_stream(first_rows)).head(gram.CHUNK_ROWS)
+    limit = form.features.column_limit
+    checked = CheckedStream(ranker, as_stream(first_rows), column_limit=limit)
+    data = checked.head(gram.CHUNK_ROWS)
     design = next(iter(form.features.designs(data)))[1]
     if any(isinstance(phi, NystroemMap) for phi in design.maps):
         raise ValueError(

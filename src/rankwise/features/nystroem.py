@@ -14,7 +14,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit, warn_of_dominant_columns
+from rankwise.checks.dominant_columns import kernel_limit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import KERNEL_NAMES, NAMED_WIDTHS, resolve_kernel
@@ -111,14 +111,11 @@ callable, default="rbf"
         self.method = method
         self.random_state = random_state
 
-    def _column_limit(self) -> ColumnLimit | None:
-        return kernel_limit(self.kernel)
-
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Draw the landmarks from the rows of ``X``; ``y`` is not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
-        warn_of_dominant_columns(self, X)
+        warn_of_dominant_columns(self, X, kernel_limit(self.kernel))
         kernel = resolve_kernel(self.kernel, X, self.gamma, self.kernel_params)
         self.map_ = draw_nystroem_map(X, kernel, self.n_landmarks, self.method, self.random_state)
         self.landmarks_ = self.map_.landmarks

@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.dominant_columns import DISTANCES, ColumnLimit, warn_of_dominant_columns
+from rankwise.checks.dominant_columns import DISTANCES, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.features.kernels import NAMED_WIDTHS, resolve_kernel
@@ -157,14 +157,11 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self.n_frequencies = n_frequencies
         self.random_state = random_state
 
-    def _column_limit(self) -> ColumnLimit:
-        return DISTANCES
-
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Draw the frequencies for the width of ``X``; ``y`` is not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
-        warn_of_dominant_columns(self, X)
+        warn_of_dominant_columns(self, X, DISTANCES)
         kernel = resolve_kernel(self.kernel, X, self.gamma)
         assert kernel.gamma is not None
         self.gamma_ = kernel.gamma

@@ -24,7 +24,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.dominant_columns import ColumnLimit, node_limit, warn_of_dominant_columns
+from rankwise.checks.dominant_columns import node_limit, warn_of_dominant_columns
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Number, Rule, Word, floats
@@ -211,14 +211,11 @@ class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         self.weight_law = weight_law
         self.random_state = random_state
 
-    def _column_limit(self) -> ColumnLimit:
-        return node_limit(self.activation)
-
     def fit(self, X: FrameLike, y: ArrayLike | None = None) -> Self:
         """Draw the nodes for the width of ``X``; its values and ``y`` are not used."""
         self._validate_params()
         X = check_rows(self, X, reset=True)
-        warn_of_dominant_columns(self, X)
+        warn_of_dominant_columns(self, X, node_limit(self.activation))
         nodes = draw_nodes(
             X.shape[1],
             self.n_nodes,

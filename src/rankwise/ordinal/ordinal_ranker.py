@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.base import RanksRows
 from rankwise.checks.classes import ordinal_labels, rank_distances
+from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.persistence import Save
@@ -176,6 +177,7 @@ def check_ordinal_fit(
     accept_sparse: bool = True,
     allow_nan: bool = False,
     by_query: str | None = None,
+    column_limit: ColumnLimit | None = None,
 ) -> FitData:
     """Checked rows with class numbers as ``y``; sets ``classes_`` and ``score_name_``.
 
@@ -190,6 +192,7 @@ def check_ordinal_fit(
         accept_sparse=accept_sparse,
         allow_nan=allow_nan,
         read_classes=partial(ordinal_labels, classes=estimator.classes),
+        column_limit=column_limit,
     )
     if by_query is not None and qid is None:
         raise ValueError(

@@ -121,11 +121,12 @@ def fit_closed_form(
     ranker._validate_params()
     for state in ("_running", "_stream_design", "cv_results_"):
         vars(ranker).pop(state, None)
+    limit = form.features.column_limit
     if isinstance(X, RowStream):
         check_stream(ranker, form, X, has_validation=validation[0] is not None)
-        rows = form.features.sample(read_head(ranker, X, y, qid, sample_weight))
+        rows = form.features.sample(read_head(ranker, X, y, qid, sample_weight, limit))
     else:
-        rows = check_fit(ranker, X, y, qid, sample_weight)
+        rows = check_fit(ranker, X, y, qid, sample_weight, column_limit=limit)
     held_out = check_validation(ranker, rows, *validation)
     ranker._set_score_name(rows.y)
     search = search_of(ranker, form, held_out)
@@ -286,7 +287,8 @@ class PartialFit(FiniteResults):
             )
         before = dict(vars(self))
         try:
-            rows = check_fit(self, X, y, qid, sample_weight, reset=first)
+            limit = form.features.column_limit
+            rows = check_fit(self, X, y, qid, sample_weight, reset=first, column_limit=limit)
             if first:
                 self._set_score_name(rows.y)
                 design = next(iter(form.features.designs(rows)))[1]

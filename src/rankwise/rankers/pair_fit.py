@@ -12,6 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.checks.dominant_columns import kernel_limit
 from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.rankers.basis_expansion import publish
@@ -58,7 +59,9 @@ def fit_pairs(
     validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
 ) -> AnyLoss:
     """Fit for every C, choose from them, and set the fitted attributes; returns the loss."""
-    rows = check_fit(ranker, X, y, qid, sample_weight)
+    # Newton steps are preconditioned, and columns far from zero are centred.
+    limit = None if ranker.kernel == "linear" else kernel_limit(ranker.kernel)
+    rows = check_fit(ranker, X, y, qid, sample_weight, column_limit=limit)
     ranker._set_score_name(rows.y)
     search = PenaltySearch.of(
         C_OF_PAIRS,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
@@ -37,7 +38,14 @@ from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array
 
 
-def read_head(estimator: Any, rows: RowStream, y: Any, qid: Any, sample_weight: Any) -> FitData:
+def read_head(
+    estimator: Any,
+    rows: RowStream,
+    y: Any,
+    qid: Any,
+    sample_weight: Any,
+    column_limit: ColumnLimit | None,
+) -> FitData:
     """The first rows of a stream (all of a short one), for ``fit`` of ``estimator``.
 
     Raises
@@ -52,7 +60,7 @@ def read_head(estimator: Any, rows: RowStream, y: Any, qid: Any, sample_weight: 
                 f"{name} belongs in the stream, got {name} beside it. Give chunks (X, y, qid, "
                 "sample_weight), and only the stream to fit."
             )
-    stream = CheckedStream(estimator, rows)
+    stream = CheckedStream(estimator, rows, column_limit=column_limit)
     data = stream.head(gram.CHUNK_ROWS)
     n_columns = data.X.shape[1] + 1
     if isinstance(data, StreamData) and len(data.y) < n_columns:

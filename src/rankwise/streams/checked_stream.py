@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.row_hash import LeastRows
 from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
@@ -61,11 +62,19 @@ class CheckedStream:
         Whether chunks have query ids; None before the first one.
     """
 
-    def __init__(self, estimator: Any, rows: RowStream, *, like: Matrix | None = None) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        rows: RowStream,
+        *,
+        like: Matrix | None = None,
+        column_limit: ColumnLimit | None = None,
+    ) -> None:
         self.n_samples = 0
         self.graded = True
         self.has_qid: bool | None = None
         self._estimator, self._rows, self._like = estimator, rows, like
+        self._column_limit = column_limit
         self._first: Iterator[FitData] | None = self._pass(first=True)
         self._head: list[FitData] = []
         self._exhausted = False
@@ -172,6 +181,7 @@ class CheckedStream:
                     reset=first and row == 0 and self._like is None,
                     names=chunk.feature_names,
                     part=True,
+                    column_limit=self._column_limit,
                 )
             except (ValueError, TypeError) as error:
                 raise _placed(error, row) from None

@@ -154,7 +154,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         """
         self._validate_params()
         with as_before_on_error(self):
-            data = check_ordinal_fit(self, X, y, qid)
+            data = check_ordinal_fit(self, X, y, qid, column_limit=column_limit(self.kernel))
             rng = check_random_state(self.random_state)
             self._start(data.X, rng, streams=False)
             codes = data.y.astype(np.int64)
@@ -240,7 +240,10 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         first = not hasattr(self, "hypotheses_")
         if not first:
             self._check_unchanged()
-        data = check_fit(self, X, y, qid, reset=first, read_classes=order_labels)
+        limit = column_limit(self.kernel)
+        data = check_fit(
+            self, X, y, qid, reset=first, read_classes=order_labels, column_limit=limit
+        )
         known = None if first else self.classes_
         self.classes_ = declare(classes, self.classes, y, known)
         self.score_name_ = SCORE_NAME
@@ -291,9 +294,6 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         return np.ones((n_rows, self._n_hypotheses), dtype=np.bool_)
 
     # Rows -----------------------------------------------------------------------------------------
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return PRODUCTS if self.kernel is None else kernel_limit(self.kernel)
 
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
         """Hypotheses that have seen nothing."""
@@ -444,3 +444,8 @@ def _same(old: Any, new: Any) -> bool:
 
 def _slices(n: int, size: int) -> list[slice]:
     return [slice(lo, min(lo + size, n)) for lo in range(0, n, size)]
+
+
+def column_limit(kernel: Any) -> ColumnLimit | None:
+    """The limit of a kernel, or of the products of a linear model (None)."""
+    return PRODUCTS if kernel is None else kernel_limit(kernel)

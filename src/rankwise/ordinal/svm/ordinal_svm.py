@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, ColumnLimit, kernel_limit
+from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, kernel_limit
 from rankwise.checks.rows import check_rows, check_validation
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
@@ -319,8 +319,16 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
             For wrong input, naming it.
         """
         self._validate_params()
-        by_query = query_setting(self.costs)
-        data = check_ordinal_fit(self, X, y, qid, sample_weight, by_query=by_query)
+        is_centred = self.kernel == "linear" and self.fit_intercept
+        data = check_ordinal_fit(
+            self,
+            X,
+            y,
+            qid,
+            sample_weight,
+            by_query=query_setting(self.costs),
+            column_limit=CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel),
+        )
         search = PenaltySearch.of(
             PENALTY,
             self.C,
@@ -373,10 +381,6 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
             n = self.n_features_in_
             require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
                     len(self.dual_coef_))  # fmt: skip
-
-    def _column_limit(self) -> ColumnLimit | None:
-        is_centred = self.kernel == "linear" and self.fit_intercept
-        return CENTRED_PRODUCTS if is_centred else kernel_limit(self.kernel)
 
     def _publish(self, choice: Choice[OrdinalFit], C: Float64Array) -> None:
         for name in ("coef_", "X_fit_", "dual_coef_", "cv_results_"):

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.dominant_columns import ColumnLimit, node_limit
+from rankwise.checks.dominant_columns import node_limit
 from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.features.random_nodes import (
     ACTIVATIONS,
@@ -216,11 +216,12 @@ class ELMRank(BasisExpansionRanker):
         self._validate_params()
         if hasattr(self, "cv_results_"):
             del self.cv_results_
+        limit = node_limit(self.activation)
         if isinstance(X, RowStream):
             self._check_stream(X, X_val is not None)
-            data = read_head(self, X, y, qid, sample_weight)
+            data = read_head(self, X, y, qid, sample_weight, limit)
         else:
-            data = check_fit(self, X, y, qid, sample_weight)
+            data = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
         vali = check_validation(self, data, X_val, y_val, qid_val)
         self._set_score_name(data.y)
         way, lam, C = self._grids(vali is not None)
@@ -249,9 +250,6 @@ class ELMRank(BasisExpansionRanker):
         )
         self.path_ = {"lam": lam, "C": C, "coef": np.stack(fit.coefs).reshape(*shape, -1)}
         return self
-
-    def _column_limit(self) -> ColumnLimit:
-        return node_limit(self.activation)
 
     def _check_structure(self) -> None:
         require(len(self.output_weights_), "output_weights_", "have a draw", "none")

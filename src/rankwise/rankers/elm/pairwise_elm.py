@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
@@ -157,9 +156,6 @@ class PairwiseELM(PartialFitOfColumns, BasisExpansionRanker):
 
     def _closed_form(self) -> ClosedForm:
         return elm(self, SquaredLoss(self.graph, self.query_weight))
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return self._closed_form().features.column_limit
 
     def fit(
         self,

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
@@ -134,9 +133,6 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
 
     def _closed_form(self) -> ClosedForm:
         return elm(self, SquaredLoss("pointwise"))
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return self._closed_form().features.column_limit
 
     def fit(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Self
 
-from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.closed_form import ClosedForm, fit_closed_form, leaves_out
 from rankwise.rankers.kernel.kernel_features import KernelFeatures, kernel_path
@@ -57,6 +56,3 @@ class FitKernel(FiniteResults):
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
         fit_closed_form(self, self._closed_form(), *rows, validation)
         return self
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return self._closed_form().features.column_limit

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
@@ -209,6 +208,3 @@ class RankRLS(PartialFitOfColumns, BasisExpansionRanker):
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
         self.n_iter_ = fit_closed_form(self, self._closed_form(), *rows, validation).n_iter
         return self
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return self._closed_form().features.column_limit

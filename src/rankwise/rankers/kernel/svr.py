@@ -15,7 +15,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit, searched_gamma
 from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
@@ -197,7 +196,8 @@ class SVRRanker(BasisExpansionRanker):
         """
         self._validate_params()
         refuse_stream(self, X, "absolute residuals")
-        rows = check_fit(self, X, y, qid, sample_weight)
+        limit = KernelFeatures.of(self).column_limit
+        rows = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
         validation = check_validation(self, rows, X_val, y_val, qid_val)
         self._set_score_name(rows.y)
         search = PenaltySearch.of(
@@ -225,9 +225,6 @@ class SVRRanker(BasisExpansionRanker):
                 stacklevel=3,
             )
         return self
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return KernelFeatures.of(self).column_limit
 
     def _paths(
         self, rows: FitData, C: Float64Array

@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
@@ -212,10 +211,11 @@ class SVRank(BasisExpansionRanker):
         """
         self._validate_params()
         refuse_stream(self, X, "absolute differences")
-        rows = check_fit(self, X, y, qid, sample_weight)
+        features = KernelFeatures.of(self)
+        limit = features.column_limit
+        rows = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
         validation = check_validation(self, rows, X_val, y_val, qid_val)
         self._set_score_name(rows.y)
-        features = KernelFeatures.of(self)
         search = PenaltySearch.of(
             self._penalty,
             self.lam,
@@ -243,6 +243,3 @@ class SVRank(BasisExpansionRanker):
                 stacklevel=3,
             )
         return self
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return KernelFeatures.of(self).column_limit

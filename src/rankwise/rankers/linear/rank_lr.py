@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
-from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit
 from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
@@ -299,7 +298,3 @@ class RankLR(BasisExpansionRanker):
         if self.degree == 1:
             return super()._scores(X)
         return ProductsMap(self.n_features_in_).rows(X) @ self.coef_
-
-    def _column_limit(self) -> ColumnLimit | None:
-        # Newton steps are preconditioned, and columns far from zero are centred.
-        return None if self.kernel == "linear" else kernel_limit(self.kernel)

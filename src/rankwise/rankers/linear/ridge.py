@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, Self
 
-from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import LINEAR_STRUCTURE, BasisExpansionRanker
 from rankwise.rankers.closed_form import (
@@ -93,9 +92,6 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
     def _closed_form(self) -> ClosedForm:
         loss = SquaredLoss("pointwise", intercept=self.fit_intercept)
         return ClosedForm(ColumnFeatures(self.fit_intercept), loss)
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return self._closed_form().features.column_limit
 
     def fit(
         self,

@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.dominant_columns import SATURATED_NETWORK, ColumnLimit
+from rankwise.checks.dominant_columns import SATURATED_NETWORK
 from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
@@ -129,7 +129,8 @@ class NeuralRanker(Ranker):
         ValueError
             For wrong input, naming it; where the loss is no longer finite.
         """
-        data = check_fit(self, X, y, qid)
+        limit = None if self.standardize else SATURATED_NETWORK
+        data = check_fit(self, X, y, qid, column_limit=limit)
         validation = check_validation(self, data, X_val, y_val, qid_val)
         self._validate_params()
         measure = parse(self.measure)
@@ -207,9 +208,6 @@ class NeuralRanker(Ranker):
             return loss(outputs(batch.X, weights, activation), batch.labels, batch.indptr)
 
         return value
-
-    def _column_limit(self) -> ColumnLimit | None:
-        return None if self.standardize else SATURATED_NETWORK
 
     def _check_parameters(self) -> None:
         """Raise where a parameter is wrong in a way that no constraint says."""

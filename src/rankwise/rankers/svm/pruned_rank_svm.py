@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
@@ -241,7 +240,3 @@ class PrunedRankSVM(BasisExpansionRanker):
         self.pairs_kept_ = len(kept.upper)
         self.pairs_share_ = self.pairs_kept_ / max(1, kept.n_all)
         return self
-
-    def _column_limit(self) -> ColumnLimit | None:
-        # Newton steps are preconditioned, and columns far from zero are centred.
-        return None if self.kernel == "linear" else kernel_limit(self.kernel)

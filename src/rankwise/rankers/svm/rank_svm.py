@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from rankwise.checks.dominant_columns import ColumnLimit, kernel_limit
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.pair_weights import PAIR_WEIGHTS, PairWeight
 from rankwise.losses.pairwise_hinge import PairwiseHinge
@@ -231,7 +230,3 @@ class RankSVM(BasisExpansionRanker):
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
         fit_pairs(self, features, loss, solver, *rows, validation)
         return self
-
-    def _column_limit(self) -> ColumnLimit | None:
-        # Newton steps are preconditioned, and columns far from zero are centred.
-        return None if self.kernel == "linear" else kernel_limit(self.kernel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -89,7 +90,7 @@ def ordinal_path(
             f"kernel={named!r}, which is so on coefficients that sum to 0. Set fit_intercept=True."
         )
     merged, shift = _merge(data, thresholds), np.zeros(data.X.shape[1])
-    X = data.X[merged.rows].astype(np.float64, copy=False)
+    X: Any = data.X[merged.rows].astype(np.float64, copy=False)
     if is_sparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
         X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
     if kernel.name == "linear" and solver.intercept:
@@ -126,7 +127,8 @@ def ordinal_path(
     fit = solve(merged.weight)
 
     def validated(new: FitData) -> Float64Array:
-        rows = new.X - shift if shift.any() else new.X
+        rows: Any = new.X
+        rows = rows - shift if shift.any() else rows
         scores = expansion.scores(rows, fit.coefs.T) + fit.shifted_intercepts
         return measure_scores(search.measure, new.y, scores, fit.thresholds, new.groups)
 

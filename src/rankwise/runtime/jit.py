@@ -30,10 +30,14 @@ def njit(func: Callable[..., Any] | None = None, *, fastmath: frozenset[str] | b
     """Compile ``func`` lazily, without the GIL, cached on disk where that is possible."""
 
     def compile_lazily(f: Callable[..., Any]) -> Any:
-        flags: Any = set(fastmath) if isinstance(fastmath, frozenset) else fastmath
+        options: dict[str, Any] = {
+            "nogil": True,
+            "fastmath": set(fastmath) if isinstance(fastmath, frozenset) else fastmath,
+            "no_cfunc_wrapper": True,  # missing in numba's stubs, hence the dictionary
+        }
         try:
-            return numba.njit(cache=True, nogil=True, fastmath=flags, no_cfunc_wrapper=True)(f)
+            return numba.njit(cache=True, **options)(f)
         except RuntimeError:  # "no locator available": nowhere to write
-            return numba.njit(cache=False, nogil=True, fastmath=flags)(f)
+            return numba.njit(cache=False, **options)(f)
 
     return compile_lazily if func is None else compile_lazily(func)

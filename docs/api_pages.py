@@ -36,6 +36,7 @@ MODULES = {
     "rankwise.datasets": "Data",
     "rankwise.selection": "Comparison",
     "rankwise.explain": "Explanations",
+    "rankwise.fusion": "Fusion of result lists",
     "rankwise.report": "Report",
     "rankwise.export": "Export",
     "rankwise.distributed": "Clusters",

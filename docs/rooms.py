@@ -18,6 +18,7 @@ ROOMS = {
     "report": "HTML pages and plots",
     "selection": "folds, compare, leaderboards",
     "explain": "shares of features in a score",
+    "fusion": "result lists of several systems",
     "rankers": "one estimator per file",
     "ordinal": "classifiers of ordered classes",
     "labels": "multi-label, cost-sensitive",

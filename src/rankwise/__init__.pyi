@@ -5,6 +5,7 @@ from . import experiments as experiments
 from . import explain as explain
 from . import export as export
 from . import features as features
+from . import fusion as fusion
 from . import labels as labels
 from . import metrics as metrics
 from . import ordinal as ordinal

@@ -1,0 +1,5 @@
+"""Fusion of result lists: rules, learned weights, queries for search engines."""
+
+from rankwise._exports import attach as _attach
+
+__getattr__, __dir__, __all__ = _attach(__name__, __file__)

@@ -1,0 +1,128 @@
+"""Scores of several systems on a common scale, within each list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rankwise.fusion.run_pool import RunPool
+from rankwise.typing import Float64Array
+
+# Ranges and sums below this count as it: lists of equal scores become zeros.
+_LEAST = 1e-9
+
+
+def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
+    """Normalise the scores of every list, that is of every system and query.
+
+    Parameters
+    ----------
+    pool : RunPool
+    method : {"min-max", "max", "sum", "z", "rank", "borda", "none"}, default="min-max"
+        For the scores x of a list of n documents, ranked r = 1, …, n, in a pool of m documents:
+
+        - "min-max": ``(x - min) / (max - min)``, in [0, 1];
+        - "max": ``x / max``;
+        - "sum": ``(x - min) / sum(x - min)``;
+        - "z": ``(x - mean) / sd``, with the standard deviation of the list;
+        - "rank": ``1 - (r - 1) / n``;
+        - "borda": ``1 - (r - 1) / m``, and ``1/2 - (n - 1) / (2 m)`` for a document that the system
+          did not return;
+        - "none": x.
+
+        A divisor below 1e-9 is replaced by 1e-9, so a list of equal scores becomes zeros.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_systems), float64
+        NaN where the system did not return the document, except for "borda".
+
+    Raises
+    ------
+    ValueError
+        If ``method`` is none of these.
+
+    References
+    ----------
+    .. [1] Renda & Straccia, "Web metasearch: rank vs. score based rank aggregation methods",
+       SAC 2003.
+    .. [2] Montague & Aslam, "Relevance score normalization for metasearch", CIKM 2001.
+
+    Examples
+    --------
+    >>> from rankwise.fusion import normalize, pool_runs
+    >>> pool = pool_runs({"a": {"q": {"d1": 5.0, "d2": 4.0, "d3": 1.0}}, "b": {"q": {"d1": 9.0}}})
+    >>> normalize(pool)
+    array([[1.  , 0.  ],
+           [0.75,  nan],
+           [0.  ,  nan]])
+    """
+    if method not in NORMALIZATIONS:
+        raise ValueError(
+            f"method must be one of {', '.join(map(repr, NORMALIZATIONS))}, got {method!r}."
+        )
+    if not len(pool):
+        return pool.scores.copy()
+    return NORMALIZATIONS[method](pool)
+
+
+def _min_max(pool: RunPool) -> Float64Array:
+    low = _reduced(np.fmin, pool, pool.scores)
+    return (pool.scores - low) / _at_least(_reduced(np.fmax, pool, pool.scores) - low)
+
+
+def _max(pool: RunPool) -> Float64Array:
+    return pool.scores / _at_least(_reduced(np.fmax, pool, pool.scores))
+
+
+def _sum(pool: RunPool) -> Float64Array:
+    above = pool.scores - _reduced(np.fmin, pool, pool.scores)
+    return above / _at_least(_reduced(np.add, pool, np.nan_to_num(above)))
+
+
+def _z(pool: RunPool) -> Float64Array:
+    n = np.maximum(_lengths(pool), 1)
+    distance = pool.scores - _reduced(np.add, pool, np.nan_to_num(pool.scores)) / n
+    spread = np.sqrt(_reduced(np.add, pool, np.nan_to_num(distance**2)) / n)
+    return distance / _at_least(spread)
+
+
+def _rank(pool: RunPool) -> Float64Array:
+    share = 1.0 - (pool.ranks - 1) / np.maximum(_lengths(pool), 1)
+    return np.where(pool.ranks > 0, share, np.nan)
+
+
+def _borda(pool: RunPool) -> Float64Array:
+    n_documents = np.repeat(pool.groups.sizes, pool.groups.sizes)[:, None]
+    missing = 0.5 - (_lengths(pool) - 1) / (2 * n_documents)
+    return np.where(pool.ranks > 0, 1.0 - (pool.ranks - 1) / n_documents, missing)
+
+
+def _none(pool: RunPool) -> Float64Array:
+    return pool.scores.copy()
+
+
+NORMALIZATIONS: dict[str, Callable[[RunPool], Float64Array]] = {
+    "min-max": _min_max,
+    "max": _max,
+    "sum": _sum,
+    "z": _z,
+    "rank": _rank,
+    "borda": _borda,
+    "none": _none,
+}
+
+
+def _reduced(reduce: np.ufunc, pool: RunPool, values: Float64Array) -> Float64Array:
+    """A reduction over each list, repeated for the rows of its query."""
+    found = reduce.reduceat(values, pool.groups.indptr[:-1], axis=0)
+    return np.repeat(found, pool.groups.sizes, axis=0)
+
+
+def _lengths(pool: RunPool) -> Float64Array:
+    return np.repeat(pool.n_returned, pool.groups.sizes, axis=0)
+
+
+def _at_least(divisor: Float64Array) -> Float64Array:
+    return np.fmax(divisor, _LEAST)

@@ -1,0 +1,196 @@
+"""The pool of several systems: every document that any of them returned, one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.datasets.readers.trec_ids import string_codes
+from rankwise.fusion.result_lists import as_run
+from rankwise.groups import QueryGroups
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class RunPool:
+    """Documents that at least one system returned: a row per query and document.
+
+    Rows of a query are adjacent, in ascending order of the document ids. Queries come in the order
+    of their first appearance in the runs.
+
+    Attributes
+    ----------
+    systems : tuple of str
+        A column per system.
+    qid, doc_ids : ndarray of shape (n_rows,) of str
+    scores : ndarray of shape (n_rows, n_systems), float64
+        NaN where the system did not return the document.
+    ranks : ndarray of shape (n_rows, n_systems), int64
+        From 1 by descending score, equal scores in trec_eval's order (descending id); 0 where the
+        system did not return the document.
+    """
+
+    systems: tuple[str, ...]
+    qid: NDArray[np.str_]
+    doc_ids: NDArray[np.str_]
+    scores: Float64Array
+    ranks: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.qid)
+
+    def __repr__(self) -> str:
+        return (
+            f"RunPool({len(self)} documents, {self.groups.n_queries} queries, "
+            f"systems {', '.join(self.systems)})"
+        )
+
+    @cached_property
+    def groups(self) -> QueryGroups:
+        """The rows by query."""
+        return QueryGroups.from_qid(self.qid, len(self))
+
+    @cached_property
+    def n_returned(self) -> Int64Array:
+        """Number of documents that each system returned for each query, (n_queries, n_systems)."""
+        if not len(self):
+            return np.zeros((0, len(self.systems)), dtype=np.int64)
+        return np.add.reduceat(self.ranks > 0, self.groups.indptr[:-1], axis=0, dtype=np.int64)
+
+    def take(self, rows: NDArray[Any]) -> RunPool:
+        """The given rows, all rows of a query together; ranks stay those of the whole lists."""
+        return RunPool(
+            self.systems, self.qid[rows], self.doc_ids[rows], self.scores[rows], self.ranks[rows]
+        )
+
+    def grades(self, qrels: Qrels) -> tuple[Float64Array, NDArray[np.bool_]]:
+        """Grade of every row, 0 if it was not judged or judged below 0; which rows were judged."""
+        (pool_q, judged_q), _ = string_codes(self.qid, qrels.qid)
+        (pool_d, judged_d), n = string_codes(self.doc_ids, qrels.doc_ids)
+        keys, judged_keys = pool_q * n + pool_d, judged_q * n + judged_d
+        by_key = np.argsort(judged_keys)
+        entry = np.append(by_key, -1)[np.searchsorted(judged_keys[by_key], keys)]
+        judged = np.append(judged_keys, -1)[entry] == keys
+        grades = np.where(judged, np.maximum(np.append(qrels.relevance, 0)[entry], 0), 0)
+        return grades.astype(np.float64), judged
+
+    def run(self, scores: Float64Array, tag: str = "rankwise") -> Run:
+        """One score per row as a run."""
+        return Run(self.qid, self.doc_ids, scores, tag)
+
+
+def pool_runs(
+    runs: Sequence[Any] | Mapping[str, Any],
+    *,
+    systems: Sequence[str] | None = None,
+    depth: int | None = None,
+) -> RunPool:
+    """Put the result lists of several systems side by side.
+
+    Parameters
+    ----------
+    runs : sequence, or mapping from system name to result lists
+        The result lists of each system, see :func:`rankwise.fusion.as_run`. A system without a
+        query returned no document for it.
+    systems : sequence of str, optional
+        Names of the systems. None: the tags of the runs, which must differ then.
+    depth : int >= 1, optional
+        Only the first ``depth`` documents of each list. None: all of them.
+
+    Returns
+    -------
+    RunPool
+
+    Raises
+    ------
+    ValueError
+        If there is no run, two systems have one name, or ``depth`` is below 1.
+
+    Notes
+    -----
+    O(n log n) for n lines of all runs.
+
+    Examples
+    --------
+    >>> from rankwise.fusion import pool_runs
+    >>> lexical = {"q1": {"d1": 9.5, "d2": 7.0}}
+    >>> neural = {"q1": {"d2": 0.8, "d3": 0.3}}
+    >>> pool = pool_runs({"bm25": lexical, "encoder": neural})
+    >>> pool.doc_ids.tolist()
+    ['d1', 'd2', 'd3']
+    >>> pool.ranks.tolist()
+    [[1, 0], [2, 1], [0, 2]]
+    """
+    if isinstance(runs, Mapping):
+        systems = tuple(map(str, runs)) if systems is None else systems
+        runs = list(runs.values())
+    if isinstance(runs, str) or not len(runs):
+        raise ValueError(f"runs must hold the result lists of at least one system, got {runs!r}.")
+    if depth is not None and depth < 1:
+        raise ValueError(f"depth must be >= 1, got {depth}. Pass None for whole lists.")
+    lists = [as_run(run) for run in runs]
+    names = _names(lists, systems)
+    queries, _ = string_codes(*(run.qid for run in lists))
+    documents, n_documents = string_codes(*(run.doc_ids for run in lists))
+    place = _alphabetical(documents, lists, n_documents)
+    documents = [place[code] for code in documents]
+    ranks = [_ranks(q, run.scores, d) for q, d, run in zip(queries, documents, lists, strict=True)]
+    kept = [
+        np.arange(len(rank)) if depth is None else np.flatnonzero(rank <= depth) for rank in ranks
+    ]
+    keys = [q[k] * n_documents + d[k] for q, d, k in zip(queries, documents, kept, strict=True)]
+    rows, first = np.unique(np.concatenate(keys), return_index=True)
+
+    def of_rows(columns: list[NDArray[Any]]) -> NDArray[Any]:
+        return np.concatenate([c[k] for c, k in zip(columns, kept, strict=True)])[first]
+
+    scores = np.full((len(rows), len(lists)), np.nan)
+    table = np.zeros((len(rows), len(lists)), dtype=np.int64)
+    for column, (run, rank, key, keep) in enumerate(zip(lists, ranks, keys, kept, strict=True)):
+        at = np.searchsorted(rows, key)
+        scores[at, column], table[at, column] = run.scores[keep], rank[keep]
+    qid = of_rows([run.qid for run in lists])
+    return RunPool(names, qid, of_rows([run.doc_ids for run in lists]), scores, table)
+
+
+def as_pool(runs: RunPool | Sequence[Any] | Mapping[str, Any]) -> RunPool:
+    """A pool as it is; else the pool of the runs."""
+    return runs if isinstance(runs, RunPool) else pool_runs(runs)
+
+
+def _names(runs: Sequence[Run], systems: Sequence[str] | None) -> tuple[str, ...]:
+    names = tuple(run.tag for run in runs) if systems is None else tuple(map(str, systems))
+    if len(names) != len(runs):
+        raise ValueError(f"systems must name each of the {len(runs)} runs, got {list(names)}.")
+    if len(set(names)) < len(names) or not all(names):
+        raise ValueError(
+            f"systems must have different names, got {list(names)}. Pass systems=[…], or runs as "
+            "a mapping from name to run."
+        )
+    return names
+
+
+def _alphabetical(codes: list[Int64Array], runs: Sequence[Run], n_documents: int) -> Int64Array:
+    """Position of every code's document id among all, ascending."""
+    ids = np.empty(n_documents, dtype=object)
+    for code, run in zip(codes, runs, strict=True):
+        ids[code] = run.doc_ids
+    place = np.empty(n_documents, dtype=np.int64)
+    place[np.argsort(ids)] = np.arange(n_documents)
+    return place
+
+
+def _ranks(queries: Int64Array, scores: Float64Array, documents: Int64Array) -> Int64Array:
+    """Rank of every line in its list, in trec_eval's order."""
+    order = np.lexsort((-documents, -scores, queries))
+    starts = np.flatnonzero(np.diff(queries[order], prepend=-1))
+    sizes = np.diff(starts, append=len(order))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order)) - np.repeat(starts, sizes) + 1
+    return ranks

@@ -1,0 +1,61 @@
+"""Order of documents by majority vote of several ranked lists.
+
+The comparison is not transitive, so the order depends on how it is sorted. Merging is stable and
+compares any two neighbours of its result directly or leaves them in the order of ``order``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.runtime.jit import njit
+
+
+@njit
+def sort_by_majority(order, indptr, ranks, weight):
+    """Sort the rows of every query so that no row is beaten by its successor.
+
+    A list votes for the row that it ranks higher, and for a row that it ranks against one that it
+    does not; lists without either do not vote. A row beats another when the weights of the votes
+    for it are larger. O(m n log n) for a query of n rows and m lists.
+
+    Parameters
+    ----------
+    order : ndarray of shape (n_rows,), int64
+        Rows of each query; changed in place. Rows that are merged first are neighbours here.
+    indptr : ndarray of shape (n_queries + 1,), int64
+    ranks : ndarray of shape (n_rows, n_lists), int64
+        From 1; 0 where the list does not have the row.
+    weight : ndarray of shape (n_lists,), float64
+    """
+    spare = np.empty_like(order)
+    for q in range(len(indptr) - 1):
+        start, end = indptr[q], indptr[q + 1]
+        width = 1
+        while width < end - start:
+            for left in range(start, end, 2 * width):
+                middle = min(left + width, end)
+                stop = min(left + 2 * width, end)
+                i, j = left, middle
+                for k in range(left, stop):
+                    if i < middle and (j >= stop or not _beats(ranks, weight, order[j], order[i])):
+                        spare[k] = order[i]
+                        i += 1
+                    else:
+                        spare[k] = order[j]
+                        j += 1
+            order[start:end] = spare[start:end]
+            width *= 2
+
+
+@njit
+def _beats(ranks, weight, a, b):
+    """Whether row ``a`` has the larger weight of votes against row ``b``."""
+    lead = 0.0
+    for k in range(len(weight)):
+        r, s = ranks[a, k], ranks[b, k]
+        if r > 0 and (s == 0 or r < s):
+            lead += weight[k]
+        elif s > 0 and (r == 0 or s < r):
+            lead -= weight[k]
+    return lead > 0.0

@@ -1,0 +1,88 @@
+"""Rules of fusion against ranx. Slow: ranx compiles for minutes when its cache is empty."""
+
+from __future__ import annotations
+
+import pytest
+
+from rankwise.fusion import fuse
+from tests.fusion.lists import as_mapping, random_lists
+
+# Numba's, while it compiles ranx.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning"),
+]
+
+# Rule and parameters, in our words and in ranx's.
+SAME = {
+    "sum": ({}, "sum", {}),
+    "mnz": ({}, "mnz", {}),
+    "gmnz": ({"gamma": 2.0}, "gmnz", {"gamma": 2.0}),
+    "anz": ({}, "anz", {}),
+    "min": ({}, "min", {}),
+    "max": ({}, "max", {}),
+    "med": ({}, "med", {}),
+    "rrf": ({"k": 10}, "rrf", {"k": 10}),
+    "isr": ({}, "isr", {}),
+    "log_isr": ({}, "log_isr", {}),
+    "logn_isr": ({"sigma": 0.1}, "logn_isr", {"sigma": 0.1}),
+    "rbc": ({"phi": 0.7}, "rbc", {"phi": 0.7}),
+    "borda": ({}, "bordafuse", {}),
+}
+WEIGHTS = [0.5, 2.0, 0.25, 1.0]
+SAME_WEIGHTED = {"sum": "wsum", "wmnz": "wmnz", "mixed": "mixed", "borda": "w_bordafuse"}
+NORMS = {"min-max": "min-max", "max": "max", "sum": "sum", "z": "zmuv", "rank": "rank"}
+
+
+@pytest.fixture(scope="module")
+def ranx():
+    return pytest.importorskip("ranx")
+
+
+def ranx_fuse(ranx, systems, **options):
+    runs = [ranx.Run(lists, name=name) for name, lists in systems.items()]
+    return ranx.fuse(runs, **options).to_dict()
+
+
+def assert_same(run, expected):
+    found = as_mapping(run)
+    assert found.keys() == expected.keys()
+    for query, scores in expected.items():
+        assert found[query] == pytest.approx(scores, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("rule", SAME)
+@pytest.mark.parametrize("seed", range(3))
+def test_rules_equal_ranx(ranx, rule, seed):
+    parameters, name, params = SAME[rule]
+    systems = random_lists(seed)
+    run = fuse(systems, rule, **parameters)
+    assert_same(run, ranx_fuse(ranx, systems, method=name, params=params))
+
+
+@pytest.mark.parametrize("rule", SAME_WEIGHTED)
+def test_weighted_rules_equal_ranx(ranx, rule):
+    systems = random_lists(7)
+    run = fuse(systems, rule, weights=WEIGHTS)
+    params = {"weights": WEIGHTS}
+    assert_same(run, ranx_fuse(ranx, systems, method=SAME_WEIGHTED[rule], params=params))
+
+
+@pytest.mark.parametrize("method", [*NORMS, "borda"])
+def test_normalised_scores_equal_ranx(ranx, method):
+    systems = random_lists(11)
+    run = fuse(systems, "sum", normalization=method)
+    assert_same(run, ranx_fuse(ranx, systems, norm=NORMS.get(method, method), method="sum"))
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS[:3]])
+def test_condorcet_equals_ranx_where_the_majority_has_an_order(ranx, weights):
+    # One strong system and two that differ from it in few places: no cycles, no equal votes.
+    first = {f"d{i}": -float(i) for i in range(12)}
+    second = {**first, "d3": -4.5}
+    third = {**first, "d8": -6.5}
+    systems = {"a": {"q": first}, "b": {"q": second}, "c": {"q": third}}
+    method = "condorcet" if weights is None else "w_condorcet"
+    params = {} if weights is None else {"weights": weights}
+    run = fuse(systems, "condorcet", weights=weights)
+    assert_same(run, ranx_fuse(ranx, systems, method=method, params=params))

@@ -1,0 +1,109 @@
+"""Result lists side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from rankwise.datasets import Qrels, Run, read_run, write_run
+from rankwise.fusion import as_run, pool_runs
+from tests.fusion.lists import as_mapping, random_lists
+
+
+def test_every_form_gives_the_same_run(tmp_path):
+    lists = random_lists(1)["s1"]
+    run = as_run(lists, tag="s1")
+    write_run(run, tmp_path / "s1.run")
+    columns = {"qid": run.qid.tolist(), "docno": run.doc_ids.tolist(), "score": run.scores.tolist()}
+    hits = {
+        query: {"hits": {"hits": [{"_id": d, "_score": s} for d, s in scores.items()]}}
+        for query, scores in lists.items()
+    }
+    solr = {
+        query: {"response": {"docs": [{"id": d, "score": s} for d, s in scores.items()]}}
+        for query, scores in lists.items()
+    }
+    forms = [tmp_path / "s1.run", pd.DataFrame(columns), pl.DataFrame(columns), hits, solr]
+    forms += [pl.LazyFrame(columns), read_run(tmp_path / "s1.run")]
+    for form in forms:
+        assert as_mapping(as_run(form)) == lists
+
+
+def test_scores_and_ranks_are_those_of_the_lists():
+    systems = random_lists(2)
+    pool = pool_runs(systems)
+    for column, lists in enumerate(systems.values()):
+        for query, scores in lists.items():
+            expected = {d: r for r, d in enumerate(sorted(scores, key=lambda d: -scores[d]), 1)}
+            rows = (pool.qid == query) & (pool.ranks[:, column] > 0)
+            documents = pool.doc_ids[rows].tolist()
+            assert dict(zip(documents, pool.ranks[rows, column].tolist(), strict=True)) == expected
+            assert dict(zip(documents, pool.scores[rows, column].tolist(), strict=True)) == scores
+    assert np.array_equal(np.isnan(pool.scores), pool.ranks == 0)
+    counts = [[len(lists[q]) for lists in systems.values()] for q in pool.groups.ids.tolist()]
+    assert pool.n_returned.tolist() == counts
+
+
+def test_equal_scores_are_ranked_by_descending_id():
+    pool = pool_runs({"a": {"q": {"d1": 1.0, "d3": 1.0, "d2": 1.0}}})
+    assert dict(zip(pool.doc_ids.tolist(), pool.ranks[:, 0].tolist(), strict=True)) == {
+        "d1": 3,
+        "d3": 1,
+        "d2": 2,
+    }
+
+
+def test_depth_cuts_every_list():
+    systems = random_lists(4)
+    pool = pool_runs(systems, depth=3)
+    assert pool.ranks.max() == 3
+    whole = pool_runs(systems)
+    kept = ((whole.ranks > 0) & (whole.ranks <= 3)).any(axis=1)
+    assert len(pool) == kept.sum()
+
+
+def test_grades_of_judged_and_unjudged_documents():
+    pool = pool_runs({"a": {"q1": {"d1": 3.0, "d2": 2.0, "d3": 1.0}, "q2": {"d1": 1.0}}})
+    qrels = Qrels(np.array(["q1", "q1", "q9"]), np.array(["d2", "d3", "d1"]), np.array([2, -1, 1]))
+    grades, judged = pool.grades(qrels)
+    assert grades.tolist() == [0, 2, 0, 0]
+    assert judged.tolist() == [False, True, True, False]
+
+
+def test_names_of_systems():
+    lists = {"q": {"d": 1.0}}
+    assert pool_runs([as_run(lists, "a"), as_run(lists, "b")]).systems == ("a", "b")
+    assert pool_runs([lists, lists], systems=["x", "y"]).systems == ("x", "y")
+    with pytest.raises(ValueError, match="systems must have different names, got"):
+        pool_runs([lists, lists])
+    with pytest.raises(ValueError, match="systems must name each of the 2 runs"):
+        pool_runs([lists, lists], systems=["x"])
+    with pytest.raises(ValueError, match="runs must hold the result lists of at least one system"):
+        pool_runs([])
+    with pytest.raises(ValueError, match="depth must be >= 1, got 0"):
+        pool_runs({"a": lists}, depth=0)
+
+
+def test_bad_result_lists():
+    with pytest.raises(TypeError, match="results must be a Run, a path, a frame or a mapping"):
+        as_run(3)
+    with pytest.raises(TypeError, match="query 'q' must have a mapping, got list"):
+        as_run({"q": ["d1"]})
+    with pytest.raises(ValueError, match="a hit has no '_score'"):
+        as_run({"q": {"hits": {"hits": [{"_id": "d", "_score": None}]}}})
+    with pytest.raises(ValueError, match="must have a column of document ids"):
+        as_run(pd.DataFrame({"qid": ["q"], "score": [1.0]}))
+    with pytest.raises(ValueError, match="scores must be finite, got nan for document 'd'"):
+        as_run({"q": {"d": float("nan")}})
+    with pytest.raises(ValueError, match="scores must be numbers"):
+        as_run({"q": {"d": "high"}})
+    with pytest.raises(ValueError, match="a second time"):
+        as_run(pd.DataFrame({"qid": ["q", "q"], "doc_id": ["d", "d"], "score": [1.0, 2.0]}))
+
+
+def test_repr():
+    pool = pool_runs({"a": {"q": {"d": 1.0}}})
+    assert repr(pool) == "RunPool(1 documents, 1 queries, systems a)"
+    assert isinstance(pool.run(np.ones(1)), Run)

@@ -128,7 +128,7 @@ def test_a_folder_of_folds(rankwise, part_files, tmp_path):
     (tmp_path / "MQ" / "Fold2" / "vali.txt").unlink()
     run = rankwise("compare", tmp_path / "MQ", "--rankers", "ridge")
     assert run.code == 2
-    assert run.err.endswith("Fold2 has no vali.txt.\n")
+    assert run.err.endswith("Fold2 has no vali.txt (nor .csv, .tsv or .parquet).\n")
 
 
 def test_own_validation_and_test_files_of_other_widths(rankwise, part_files, tmp_path):

@@ -155,7 +155,7 @@ def test_columns_by_other_names(rankwise, letor_file, tmp_path):
     assert (tmp_path / "o.txt").read_text() == "2 qid:x 1:0.5\n0 qid:x 1:0.25\n"
     run = rankwise("convert", letor_file, "--out", tmp_path / "o.txt", *named)
     assert run.code == 2
-    assert "is text, whose columns have no names" in run.err
+    assert "is LETOR text, whose columns have no names" in run.err
     table.write_text("session,stars,label\nx,2,0.5\n")
     run = rankwise("convert", table, "--out", tmp_path / "o.csv", *named)
     assert run.code == 1

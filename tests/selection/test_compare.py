@@ -241,7 +241,7 @@ def test_folds_are_made_when_they_are_due(rng):
         ),
         ({"confidence": 95}, ValueError, "between 0 and 1, got 95"),
         ({"cv": 1}, ValueError, "between 2 and n_queries=20"),
-        ({"data": [1.0]}, TypeError, "RankingData, a Fold"),
+        ({"data": [1.0]}, TypeError, "a frame, a RankingData, a Fold"),
     ],
 )
 def test_wrong_arguments_raise_before_anything_runs(rng, changes, error, message):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
 from rankwise.cli._errors import UsageError, usage
 from rankwise.cli._files import (
-    NO_COLUMNS,
     PACKED,
     data_name,
     exists,
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rankwise.datasets import Fold, FoldedData, RankingData
 
 _PARTS = ("all", "train", "vali", "test")
+_PART_KINDS = (".txt", ".csv", ".tsv", ".parquet")
 LETOR_PARTS = 5
 
 
@@ -33,7 +34,11 @@ def catalog_names() -> list[str]:
 
 
 def load_folds(
-    data: Sequence[str], folds: str | None = None, vali: str | None = None, test: str | None = None
+    data: Sequence[str],
+    folds: str | None = None,
+    vali: str | None = None,
+    test: str | None = None,
+    columns: ColumnOptions = NO_COLUMNS,
 ) -> tuple[RankingData | Fold | FoldedData, int | None]:
     """What a comparison takes, and into how many folds to split it where it has none.
 
@@ -45,20 +50,22 @@ def load_folds(
         A number, or "letor" for LETOR's rotation of parts.
     vali, test : str, optional
         Files; ``data`` is then the training part of a single fold.
+    columns : ColumnOptions
+        Which column of a table is what.
     """
     n_folds = _fold_number(folds)
     with waiting("Reading"):
         if test is not None:
             if folds is not None:
                 raise UsageError("--test-data makes one fold of its own. Drop --cv.")
-            return _one_fold(data, vali, test), None
+            return _one_fold(data, vali, test, columns), None
         if vali is not None:
             raise UsageError(
                 "--vali-data needs --test-data: without it, parts of DATA validate and test."
             )
         if folds == "letor":
-            return _letor_folds(data), None
-        loaded = _load(data)
+            return _letor_folds(data, columns), None
+        loaded = _load(data, columns=columns)
     if _is_table(loaded):
         _check_enough(loaded, n_folds or 2, f"--cv {n_folds}" if n_folds else "a split", data)
     if n_folds is not None and not _is_table(loaded):
@@ -69,10 +76,12 @@ def load_folds(
     return loaded, n_folds
 
 
-def load_training(data: Sequence[str], vali: str | None) -> tuple[RankingData, RankingData | None]:
+def load_training(
+    data: Sequence[str], vali: str | None, columns: ColumnOptions = NO_COLUMNS
+) -> tuple[RankingData, RankingData | None]:
     """A training part and, where there is one, a validation part."""
     with waiting("Reading"):
-        loaded = _load(data)
+        loaded = _load(data, columns=columns)
         if not _is_table(loaded):
             fold = _only_fold(loaded, data[0])
             loaded, own = fold.train, fold.vali
@@ -80,11 +89,14 @@ def load_training(data: Sequence[str], vali: str | None) -> tuple[RankingData, R
             own = None
         if vali is None:
             return loaded, own
-        return loaded, read_files([vali], loaded.n_features)
+        return loaded, read_files([vali], loaded.n_features, columns, loaded.feature_names)
 
 
 def load_table(
-    data: Sequence[str], n_features: int | None = None, columns: Mapping[str, str] = NO_COLUMNS
+    data: Sequence[str],
+    n_features: int | None = None,
+    columns: ColumnOptions = NO_COLUMNS,
+    names: Sequence[str] | None = None,
 ) -> RankingData:
     """One table.
 
@@ -93,11 +105,13 @@ def load_table(
     data : sequence of str
     n_features : int, optional
         Columns that a model expects: text files name only the features that are not zero.
-    columns : mapping of str to str
-        "label" or "qid" to what CSV and Parquet files call that column.
+    columns : ColumnOptions
+        Which column of a table is what.
+    names : sequence of str, optional
+        Features that a table must have.
     """
     with waiting("Reading"):
-        loaded = _load(data, n_features, columns)
+        loaded = _load(data, n_features, columns, names)
     if not _is_table(loaded):
         name = data[0].partition(":")[0]
         raise UsageError(
@@ -108,14 +122,24 @@ def load_table(
 
 
 def _load(
-    data: Sequence[str], n_features: int | None = None, columns: Mapping[str, str] = NO_COLUMNS
+    data: Sequence[str],
+    n_features: int | None = None,
+    columns: ColumnOptions = NO_COLUMNS,
+    names: Sequence[str] | None = None,
 ) -> Any:
     """A table, a fold or folds, as DATA says."""
     if len(data) == 1 and not exists(data[0]):
+        if columns.options:
+            raise UsageError(
+                f"{data[0]!r} is no file. {columns.options} only apply to tables in files. Check "
+                "the path, or drop the options."
+            )
         return _load_known(data[0])
     if len(data) == 1 and Path(data[0]).is_dir():
-        return _letor_folder(Path(data[0]))
-    return read_files(data, n_features, columns)
+        folds = _fold_folders(Path(data[0]))
+        if folds:
+            return _folds_of_folder(Path(data[0]), folds, columns)
+    return read_files(data, n_features, columns, names)
 
 
 def _load_known(text: str) -> Any:
@@ -148,30 +172,31 @@ def _load_known(text: str) -> Any:
     return table
 
 
-def _one_fold(data: Sequence[str], vali: str | None, test: str) -> Fold:
+def _one_fold(data: Sequence[str], vali: str | None, test: str, columns: ColumnOptions) -> Fold:
     from rankwise.datasets import Fold
 
     paths = [list(data), [test], *([[vali]] if vali else [])]
-    train, testing, *validation = same_width(paths)
+    train, testing, *validation = same_width(paths, columns)
     return Fold(train, validation[0] if validation else None, testing, "fold1")
 
 
-def _letor_folder(folder: Path) -> FoldedData:
-    """Fold1/train.txt, Fold1/vali.txt, Fold1/test.txt, …"""
-    from rankwise.datasets import Fold, FoldedData
-
-    folds = sorted(
+def _fold_folders(folder: Path) -> list[Path]:
+    """Fold1, Fold2, … in a folder, in the order of their numbers."""
+    return sorted(
         (child for child in folder.iterdir() if child.is_dir() and _is_fold(child.name)),
         key=lambda child: int(child.name[4:]),
     )
-    if not folds:
-        raise UsageError(f"{folder} is a folder without Fold1, Fold2, …. Name its files.")
+
+
+def _folds_of_folder(folder: Path, folds: list[Path], columns: ColumnOptions) -> FoldedData:
+    """Fold1/train.txt, Fold1/vali.txt, Fold1/test.txt, …"""
+    from rankwise.datasets import Fold, FoldedData
 
     def make(index: int) -> Fold:
         train, vali, test = (
             [str(_part_file(folds[index], what))] for what in ("train", "vali", "test")
         )
-        tables = same_width([train, test, vali])
+        tables = same_width([train, test, vali], columns)
         return Fold(tables[0], tables[2], tables[1], folds[index].name.lower())
 
     return FoldedData(folder.name, tuple(fold.name.lower() for fold in folds), make)
@@ -182,20 +207,25 @@ def _is_fold(name: str) -> bool:
 
 
 def _part_file(folder: Path, what: str) -> Path:
-    names = [f"{stem}.txt{packed}" for stem in (what, f"{what}set") for packed in ("", *PACKED)]
+    names = [
+        f"{stem}{kind}{packed}"
+        for kind in _PART_KINDS
+        for stem in (what, f"{what}set")
+        for packed in ("", *PACKED)
+    ]
     for name in names:
-        if (folder / name).is_file():
+        if (folder / name).exists():
             return folder / name
-    raise UsageError(f"{folder} has no {what}.txt.")
+    raise UsageError(f"{folder} has no {what}.txt (nor .csv, .tsv or .parquet).")
 
 
-def _letor_folds(data: Sequence[str]) -> FoldedData:
+def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
     """LETOR's rotation: of the files given, or of five parts of one table."""
     from rankwise.datasets import Fold, FoldedData
     from rankwise.selection import letor_folds
 
     if len(data) == 1:
-        loaded = _load(data)
+        loaded = _load(data, columns=columns)
         if _is_table(loaded):
             _check_enough(loaded, LETOR_PARTS, "--cv letor", data)
             return letor_folds(loaded, LETOR_PARTS)
@@ -203,7 +233,7 @@ def _letor_folds(data: Sequence[str]) -> FoldedData:
     k = len(data)
     if k < 3:
         raise UsageError(f"--cv letor rotates at least three files, got {k}.")
-    parts = same_width([[path] for path in data])
+    parts = same_width([[path] for path in data], columns)
     name = data_name(data)
 
     def make(i: int) -> Fold:

@@ -7,6 +7,7 @@ interrupted. ``--debug`` anywhere on the line shows the traceback instead of one
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,11 @@ from rankwise.cli._old_words import current_words
 
 OK, FAILED, USAGE = 0, 1, 2
 DEBUG_FLAG = "--debug"
+# Warnings that report what was done, not what may be wrong.
+_NOTES = ("IgnoredColumnsWarning",)
+# How the library's messages name parameters that are options here.
+_PARAMETER = re.compile(r"""\b(label|qid|features|doc_id|sep)=('[^']*'|"[^"]*"|\[…\])""")
+_PLACEHOLDERS = {"'…'": "NAME", "[…]": "A,B,…"}
 _OF_PYDANTIC = ": Value error, "  # which checks options for typer; "Invalid value" stands before it
 
 
@@ -86,8 +92,9 @@ def usage() -> Iterator[None]:
 def warnings_in_one_line() -> Iterator[None]:
     """Warnings as one line on stderr, without the place in the code."""
 
-    def show(message: Warning | str, *_: Any) -> None:
-        say(f"warning: {one_line(message)}")
+    def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
+        word = "note" if category.__name__ in _NOTES else "warning"
+        say(f"{word}: {in_options(one_line(message))}")
 
     before = warnings.showwarning
     warnings.showwarning = show
@@ -104,6 +111,16 @@ def one_line(error: object) -> str:
     return " ".join(str(error).split())
 
 
+def in_options(message: str) -> str:
+    """A message of the library with parameters named as options of the command line."""
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match.groups()
+        return f"--{name.replace('_', '-')} {_PLACEHOLDERS.get(value, value)}"
+
+    return _PARAMETER.sub(option, message)
+
+
 def _code_and_line(error: Exception) -> tuple[int, str]:
     format_message = getattr(error, "format_message", None)
     if format_message is not None:  # typer's own, whatever module its version keeps it in
@@ -111,11 +128,11 @@ def _code_and_line(error: Exception) -> tuple[int, str]:
         message = message or type(error).__name__
         return getattr(error, "exit_code", FAILED), f"error: {message}"
     if isinstance(error, UsageError):
-        return USAGE, f"error: {error}"
+        return USAGE, f"error: {in_options(str(error))}"
     if isinstance(error, typer.Abort):
         return FAILED, "error: aborted"
     if isinstance(error, FileNotFoundError):
         return USAGE, f"error: {one_line(error)}"
-    text = one_line(error) or type(error).__name__
+    text = in_options(one_line(error)) or type(error).__name__
     kind = "" if isinstance(error, JobError | OSError | ValueError) else f"{type(error).__name__}: "
     return FAILED, f"error: {kind}{text}"

@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from glob import glob
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions
 from rankwise.cli._errors import UsageError
 
 if TYPE_CHECKING:
     from rankwise.datasets import RankingData
 
 PACKED = (".gz", ".bz2", ".xz", ".zst")
-NO_COLUMNS: Mapping[str, str] = MappingProxyType({})
 _TABLES = (".csv", ".tsv", ".tab", ".parquet", ".pq")
 
 
 def read_files(
-    paths: Sequence[str], n_features: int | None = None, columns: Mapping[str, Any] = NO_COLUMNS
+    paths: Sequence[str],
+    n_features: int | None = None,
+    columns: ColumnOptions = NO_COLUMNS,
+    names: Sequence[str] | None = None,
 ) -> RankingData:
-    """Files of one kind as one table; text with a file of group sizes beside it has its queries."""
+    """Files of one kind as one table; text with a file of group sizes beside it has its queries.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files, patterns, and folders of tables.
+    n_features : int, optional
+        Columns of LETOR text, which names only the features that are not zero.
+    columns : ColumnOptions
+    names : sequence of str, optional
+        Features that tables must have.
+    """
     from rankwise.datasets import read_grouped, read_letor, read_table
     from rankwise.datasets.readers.side_names import SIZES, side_file
 
-    are_tables = {is_table_file(path) for path in paths}
-    if len(are_tables) > 1:
-        raise UsageError("DATA mixes LETOR text with CSV or Parquet files. Convert one of them.")
     for path in paths:
         if not exists(path):
             raise UsageError(f"{path!r} is no file.")
+    are_tables = {is_table(path, columns) for path in paths}
+    if len(are_tables) > 1:
+        raise UsageError("DATA mixes LETOR text with CSV or Parquet files. Convert one of them.")
+    for path in paths:
+        if Path(path).is_dir() and not holds_tables(path):
+            raise UsageError(
+                f"{path} is a folder without Fold1, Fold2, … and without CSV or Parquet files. "
+                f"Name its files, such as '{path}/*.txt'."
+            )
     if are_tables.pop():
-        return stack([read_table(path, **columns) for path in paths], data_name(paths))
-    if columns:
-        raise UsageError(f"{paths[0]} is text, whose columns have no names.")
+        features: dict[str, Any] = {} if names is None else {"features": list(names)}
+        return replace(read_table(list(paths), **columns.words | features), name=data_name(paths))
+    if columns.options:
+        raise UsageError(
+            f"{paths[0]} is LETOR text, whose columns have no names. Drop {columns.options}, or "
+            "add --sep if it is a table."
+        )
     if any(side_file(Path(path), SIZES) for path in paths):
         if len(paths) > 1:
             raise UsageError(
@@ -45,15 +69,21 @@ def read_files(
     return read_letor(list(paths), n_features=n_features)
 
 
-def same_width(paths: Sequence[Sequence[str]]) -> list[RankingData]:
-    """Tables that are to fit together: text files do not name columns of zeros."""
-    tables = [read_files(files) for files in paths]
+def same_width(
+    paths: Sequence[Sequence[str]], columns: ColumnOptions = NO_COLUMNS
+) -> list[RankingData]:
+    """Tables that are to fit together: those with names have the features of the first one.
+
+    LETOR text does not name columns of zeros, so the widest of its parts decides.
+    """
+    first = read_files(paths[0], columns=columns)
+    names = first.feature_names
+    tables = [first, *(read_files(files, None, columns, names) for files in paths[1:])]
     widest = max(table.n_features for table in tables)
     return [
-        table if table.n_features == widest or is_table_file(files[0])
-        else read_files(files, widest)
+        table if names is not None or table.n_features == widest else read_files(files, widest)
         for table, files in zip(tables, paths, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def stack(parts: Sequence[RankingData], name: str) -> RankingData:
@@ -85,12 +115,25 @@ def stack(parts: Sequence[RankingData], name: str) -> RankingData:
     )
 
 
-def is_table_file(path: str | Path) -> bool:
-    """Whether a file is CSV, TSV or Parquet, by its name."""
-    name = str(path).lower()
+def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
+    """Whether a path stands for tables: by suffix, as a folder, or because --sep says so."""
+    if columns.sep is not None or Path(path).is_dir():
+        return True
+    name = path if Path(path).exists() else next(iter(sorted(glob(path))), path)
+    name = name.lower()
     for suffix in PACKED:
         name = name.removesuffix(suffix)
     return name.endswith(_TABLES)
+
+
+def holds_tables(folder: str) -> bool:
+    """Whether there are tables in a folder or below."""
+    from rankwise.datasets.readers.table import tables_below
+
+    try:
+        return bool(tables_below(Path(folder)))
+    except FileNotFoundError:
+        return False
 
 
 def exists(path: str) -> bool:

@@ -10,8 +10,9 @@ import typer
 from rankwise.cli import _completion as complete
 
 DATA_HELP = (
-    "Judged data: LETOR/SVMlight, CSV or Parquet files (several are one table), or a data set "
-    "of 'rankwise list datasets' as NAME, NAME:FOLD or NAME:FOLD:PART."
+    "Judged data: LETOR/SVMlight, CSV or Parquet files, patterns of these, folders of tables (all "
+    "are one table), a folder with Fold1, Fold2, …, or a data set of 'rankwise list datasets' as "
+    "NAME, NAME:FOLD or NAME:FOLD:PART."
 )
 
 MISSING_FOLDERS = "Missing folders are made."
@@ -63,10 +64,11 @@ Cv = Annotated[
 RandomState = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
 ValiData = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Validation part, a file or pattern; DATA trains."),
+    typer.Option(metavar="FILE", help="Validation part, a file, pattern or folder; DATA trains."),
 ]
 TestData = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Test part, a file or pattern; DATA trains.")
+    str | None,
+    typer.Option(metavar="FILE", help="Test part, a file, pattern or folder; DATA trains."),
 ]
 Jobs = Annotated[
     int, typer.Option("--n-jobs", help="Number of parallel worker processes; -1: one per CPU.")

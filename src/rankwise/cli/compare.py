@@ -11,6 +11,7 @@ import typer
 
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import ranker_entry, read_measures, split_list
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -51,6 +52,7 @@ class PairedTest(StrEnum):
     randomisation = "randomisation"
 
 
+@reads_tables
 def compare(
     context: typer.Context,
     data: Data,
@@ -86,6 +88,7 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE.html", help=f"Write a self-contained report. {MISSING_FOLDERS}"),
     ] = None,
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Tune, fit and measure rankers on the same folds; print the leaderboard.
@@ -104,7 +107,7 @@ def compare(
         read_measures(select_by, preset)
     if report is not None:
         check_target(report, "--report")
-    loaded, n_folds = load_folds(data, cv, vali_data, test_data)
+    loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
     board = run(
         {name: name for name in names},
         loaded,

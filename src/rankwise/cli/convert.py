@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._data import load_table
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._files import PACKED
@@ -44,6 +45,7 @@ _SUFFIXES = {
 }
 
 
+@reads_tables
 def convert(
     data: Data,
     out: Annotated[
@@ -58,12 +60,7 @@ def convert(
     to: Annotated[
         Kind | None, typer.Option(help="What to write; else by the name of --out.")
     ] = None,
-    label: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of labels in CSV or Parquet files.")
-    ] = None,
-    qid: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Column of queries in CSV or Parquet files.")
-    ] = None,
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Convert judged data to LETOR/SVMlight text, CSV, TSV, Parquet or TREC qrels.
@@ -74,7 +71,6 @@ def convert(
     """
     kind = to or _kind_of(out)
     check_target(out, "--out")
-    columns = {name: column for name, column in (("label", label), ("qid", qid)) if column}
     table = load_table(data, columns=columns)
     make_folder(out)
     with waiting("Writing"):

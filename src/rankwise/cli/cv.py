@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rankwise.cli._arguments import make_ranker, read_measures
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._options import (
     Cv,
     Data,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rankwise.selection import Leaderboard
 
 
+@reads_tables
 def cv(
     data: Data,
     ranker: Ranker,
@@ -36,6 +38,7 @@ def cv(
     store: Store = None,
     n_jobs: Jobs = 1,
     random_state: RandomState = 0,
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Cross-validate one ranker over folds of queries.
@@ -49,7 +52,7 @@ def cv(
     if select_by is not None:
         read_measures(select_by, preset)
     estimator = make_ranker(ranker, set_, random_state)
-    loaded, n_folds = load_folds(data, cv)
+    loaded, n_folds = load_folds(data, cv, columns=columns)
     board = run(
         {ranker: estimator if set_ else ranker},
         loaded,

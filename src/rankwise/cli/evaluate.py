@@ -10,6 +10,7 @@ import typer
 
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import read_measures
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
 from rankwise.cli._output import number, print_json, print_table
@@ -43,6 +44,7 @@ class _Rows:
     retrieved: Any = None
 
 
+@reads_tables
 def evaluate(
     scores: Annotated[
         Path,
@@ -73,6 +75,7 @@ def evaluate(
             help="TREC: judged queries that the run misses count too, as with trec_eval -c.",
         ),
     ] = False,
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Measure scores against labels, query by query and in the mean.
@@ -88,7 +91,7 @@ def evaluate(
     is_run = len(_first_line(scores).split()) == _RUN_COLUMNS
     if all_queries and not is_run:
         raise UsageError(f"--all-queries is for TREC runs, and {scores} is none.")
-    rows = _trec(scores, data, all_queries) if is_run else _scores(scores, data)
+    rows = _trec(scores, data, all_queries) if is_run else _scores(scores, data, columns)
     taken = [_by_row_order(one) if is_run else one for one in wanted.values()]
     result = measure(rows.y, rows.scores, rows.qid, taken, retrieved=rows.retrieved)
     found = [
@@ -120,10 +123,10 @@ def _by_row_order(measure: Measure) -> Measure:
     return replace(measure, **{"ties": "stable"}) if is_by_name else measure
 
 
-def _scores(path: Path, data: list[str]) -> _Rows:
+def _scores(path: Path, data: list[str], columns: ColumnOptions) -> _Rows:
     from rankwise.cli._data import load_table
 
-    table = load_table(data)
+    table = load_table(data, columns=columns)
     values = _read_scores(path)
     if len(values) != table.n_samples:
         raise JobError(

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from rankwise.cli._arguments import make_ranker, read_measures
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     Data,
@@ -27,6 +28,7 @@ from rankwise.cli._progress import waiting
 _MEASURE = "nDCG@10"
 
 
+@reads_tables
 def fit(
     data: Data,
     ranker: Ranker,
@@ -38,6 +40,7 @@ def fit(
     select_by: SelectBy = None,
     preset: Preset = None,
     random_state: RandomState = 0,
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Fit a ranker and save it.
@@ -53,7 +56,7 @@ def fit(
     by = select_by or getattr(estimator, "measure", None) or _MEASURE
     measure = read_measures(by, preset)[by]
     check_target(out, "--out")
-    train, validation = load_training(data, vali_data)
+    train, validation = load_training(data, vali_data, columns)
     start = time.perf_counter()
     with waiting(f"Fitting {ranker}"):
         tuned = tune(estimator, train, validation, measure, random_state=random_state)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import FAILED, say
 from rankwise.cli._options import Cv, Data, Json, TestData, ValiData
 from rankwise.cli._output import print_json
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+@reads_tables
 def lint(
     data: Data,
     cv: Cv = None,
     vali_data: ValiData = None,
     test_data: TestData = None,
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Check judged data: empty queries, useless features, leakage between parts, labels, sizes.
@@ -36,9 +38,9 @@ def lint(
         problem
         for files in (data, [vali_data], [test_data])
         if all(files)
-        for problem in _damaged_caches(files)
+        for problem in _damaged_caches(files, columns)
     ]
-    loaded, n_folds = load_folds(data, cv, vali_data, test_data)
+    loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
     if n_folds is not None:
         loaded = as_folds(loaded, n_folds)
     with waiting("Checking"):
@@ -53,13 +55,13 @@ def lint(
         raise typer.Exit(FAILED)
 
 
-def _damaged_caches(files: Sequence[str | None]) -> list[str]:
+def _damaged_caches(files: Sequence[str | None], columns: ColumnOptions) -> list[str]:
     """What is wrong with the caches of these files, which are read as one."""
-    from rankwise.cli._files import is_table_file
+    from rankwise.cli._files import exists, is_table
     from rankwise.datasets import read_letor, verify_cache
 
-    paths = [path for path in files if path is not None and Path(path).is_file()]
-    if len(paths) < len(files) or any(map(is_table_file, paths)):
+    paths = [path for path in files if path is not None and exists(path)]
+    if len(paths) < len(files) or any(is_table(path, columns) for path in paths):
         return []
     with waiting("Verifying caches"):
         problems = verify_cache(paths)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import UsageError
 from rankwise.cli._options import MISSING_FOLDERS, Data, Json
 from rankwise.cli._output import check_target, make_folder, print_json
@@ -23,6 +24,7 @@ class ScoreFormat(StrEnum):
     trec = "trec"
 
 
+@reads_tables
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File that 'fit' wrote.")],
     data: Data,
@@ -39,6 +41,7 @@ def predict(
         typer.Option("--classes", help="Predicted classes of an ordinal model, not its scores."),
     ] = False,
     tag: Annotated[str, typer.Option(help="Name of the system in a TREC run.")] = "rankwise",
+    columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Score the rows of DATA, in their order, with a saved model.
@@ -67,7 +70,7 @@ def predict(
             f"--classes needs a model that predicts classes, {str(model)!r} holds a "
             f"{type(innermost(estimator)).__name__}. Drop --classes for its scores."
         )
-    table = load_table(data, getattr(estimator, "n_features_in_", None))
+    table = load_table(data, getattr(estimator, "n_features_in_", None), columns)
     with waiting("Predicting"):
         told: Any = (
             call_with(estimator, "predict", table.X, table.qid)

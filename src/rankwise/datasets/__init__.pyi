@@ -33,6 +33,7 @@ from .linting.report import LintReport as LintReport
 from .ordered_classes import cut_into_classes as cut_into_classes
 from .readers.cache import clear_cache as clear_cache
 from .readers.cache import verify_cache as verify_cache
+from .readers.columns import IgnoredColumnsWarning as IgnoredColumnsWarning
 from .readers.extreme_text import read_extreme as read_extreme
 from .readers.judged_run import JudgedRun as JudgedRun
 from .readers.judged_run import judge as judge

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Matrix
@@ -52,6 +53,78 @@ class RankingData:
                 raise ValueError(
                     f"{what} must have n_samples={self.X.shape[0]} entries, got {len(column)}."
                 )
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        label: str | None = None,
+        qid: str | Literal[False] | None = None,
+        doc_id: str | Literal[False] | None = None,
+        sample_weight: str | Literal[False] | None = None,
+        features: Sequence[str] | None = None,
+        dtype: DTypeLike = np.float32,
+        name: str = "",
+    ) -> RankingData:
+        """Judged rows from a pandas or polars frame, a pyarrow table, or a lazy frame.
+
+        Parameters
+        ----------
+        frame : frame
+            One row per document, in any order. A lazy one is collected, needed columns only.
+        label : str, optional
+            Column of grades or targets, larger is better. By default the one that is called
+            label, relevance, rel, y or target, in any case.
+        qid : str or False, optional
+            Column of query ids of any type; by default qid, query_id, query or q. False: all
+            rows are one query.
+        doc_id, sample_weight : str or False, optional
+            Columns. By default doc_id, docid, docno or document_id, and sample_weight, where
+            there. False: there is none.
+        features : sequence of str, optional
+            Columns of X, in this order; by default all that are left and hold numbers.
+        dtype : float32 or float64
+            Type of X. Missing values become NaN; numbers too large for it are an error.
+        name : str
+            For tables and reports.
+
+        Returns
+        -------
+        RankingData
+
+        Raises
+        ------
+        TypeError
+            When ``frame`` is no frame.
+        ValueError
+            When a column is missing, could be two things, or does not hold what it should.
+
+        Warns
+        -----
+        IgnoredColumnsWarning
+            When columns hold no numbers (text, categories, dates) and ``features`` is not given.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"session": ["a", "a"], "clicked": [0, 1], "bm25": [0.5, 1.5]})
+        >>> data = RankingData.from_frame(frame, label="clicked", qid="session")
+        >>> data
+        RankingData(2 rows, 1 queries, 1 features, dense float32)
+        >>> data.feature_names
+        ['bm25']
+        """
+        from rankwise.datasets.readers.columns import read_frame
+
+        columns, rows = read_frame(frame, (label, qid, doc_id, sample_weight), features, dtype)
+        return cls.from_rows(rows, columns.features, name)
+
+    @classmethod
+    def from_rows(cls, rows: Any, feature_names: list[str], name: str) -> RankingData:
+        """Rows as the readers of tables give them; without query ids they are one query."""
+        qid = np.zeros(len(rows.y), dtype=np.int64) if rows.qid is None else rows.qid
+        return cls(rows.X, rows.y, qid, rows.doc_ids, feature_names, None, rows.sample_weight, name)
 
     @cached_property
     def groups(self) -> QueryGroups:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.readers.table import QUERY_NAMES
+from rankwise.datasets.readers.columns import QUERY_NAMES
 from rankwise.distributed.partition import partition_statistics
 from rankwise.distributed.planning import Plan, as_stream, plan, solve
 from rankwise.distributed.sums import Statistics, merge

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -24,7 +24,7 @@ from rankwise.selection.origin import changes, wrapped_versions
 from rankwise.selection.parcel import Parcel, Parcels
 from rankwise.selection.provenance import FoldInfo, Settings, library_versions
 from rankwise.selection.running import Task, lost, run
-from rankwise.selection.splits import as_folds
+from rankwise.selection.splits import as_folds, judged
 from rankwise.selection.store import ResultStore
 from rankwise.selection.workers import on_cluster, run_all
 
@@ -35,8 +35,12 @@ Progress = Callable[[int, int, FoldResult], None]
 
 def compare(
     rankers: Any,
-    data: RankingData | Fold | FoldedData | Sequence[Fold],
+    data: RankingData | Fold | FoldedData | Sequence[Fold] | Any,
     *,
+    label: str | None = None,
+    qid: str | Literal[False] | None = None,
+    features: Sequence[str] | None = None,
+    doc_id: str | None = None,
     cv: Any = None,
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     preset: str | None = None,
@@ -60,9 +64,13 @@ def compare(
         its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a plain
         regressor, which sees no queries) runs as it is; where its ``fit`` takes ``X_val`` it
         gets the validation part.
-    data : RankingData, Fold, FoldedData or sequence of Fold
+    data : frame, RankingData, Fold, FoldedData or sequence of Fold
         One table is split by query: fold i tests, fold i + 1 validates, the rest trains. Folds
         are taken as they are (LETOR's own, for instance).
+    label, qid, doc_id : str, optional
+        Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
+    features : sequence of str, optional
+        Columns of a frame; None: all that are left and hold numbers.
     cv : int or splitter, optional
         For one table only; None: 5 folds of shuffled queries.
     measures : str, Measure or sequence of them
@@ -148,6 +156,7 @@ def compare(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     candidates = as_candidates(rankers, random_state=random_state)
+    data = judged(data, label=label, qid=qid, features=features, doc_id=doc_id)
     folds = as_folds(data, cv, random_state=random_state)
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not given:

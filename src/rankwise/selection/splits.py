@@ -13,6 +13,7 @@ from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.datasets.readers.columns import is_frame
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Int64Array
 
@@ -191,6 +192,26 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
     return FoldedData(data.name, tuple(f"fold{i + 1}" for i in range(len(splits))), make)
 
 
+def judged(data: Any, **columns: Any) -> Any:
+    """Judged data of a frame whose columns are named; other data as they are.
+
+    Raises
+    ------
+    TypeError
+        When columns are named and ``data`` is no frame.
+    """
+    named = {name: column for name, column in columns.items() if column is not None}
+    if is_frame(data):
+        return RankingData.from_frame(data, **named)
+    if named:
+        names, verb = " and ".join(named), "name" if len(named) > 1 else "names"
+        raise TypeError(
+            f"{names} {verb} columns of a frame, but data is a {type(data).__name__}. Pass the "
+            "frame, or drop the argument."
+        )
+    return data
+
+
 def as_folds(
     data: RankingData | Fold | FoldedData | Sequence[Fold], cv: Any = None, *, random_state: Any = 0
 ) -> FoldedData:
@@ -213,7 +234,7 @@ def as_folds(
     folds = [data] if isinstance(data, Fold) else data
     if not _are_folds(folds):
         raise TypeError(
-            "data must be a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
+            "data must be a frame, a RankingData, a Fold, a FoldedData or a sequence of Fold, got "
             f"{_described(data)}."
         )
     names = _unique(tuple(fold.name for fold in folds))

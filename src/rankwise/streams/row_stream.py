@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.table import Columns
+from rankwise.datasets.readers.columns import Columns
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
 from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, RowStream
 
@@ -28,6 +28,7 @@ def stream(
     *,
     label: str | Literal[False] | None = None,
     qid: str | Literal[False] | None = None,
+    doc_id: str | Literal[False] | None = None,
     sample_weight: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
     dtype: DTypeLike = np.float32,
@@ -50,12 +51,12 @@ def stream(
 
         A chunk is a tuple ``(X, y)``, ``(X, y, qid)`` or ``(X, y, qid, sample_weight)``, a
         RankingData, a frame with all columns, or just ``X`` (to predict).
-    label, qid, sample_weight : str or False, optional
+    label, qid, doc_id, sample_weight : str or False, optional
         Columns of Parquet files and frames, by default those that :func:`read_table` takes. False:
         there is no such column (without labels a stream can only be predicted; without qid all
         rows are one query).
     features : sequence of str, optional
-        Columns of X, in this order; by default all that are left.
+        Columns of X, in this order; by default all that are left and hold numbers.
     dtype : float32 or float64
         Type of X from Parquet files and frames. Missing values become NaN.
     chunk_rows : int
@@ -104,7 +105,7 @@ def stream(
         return source
     if isinstance(source, RankingData):
         return InMemory(source, chunk_rows)
-    roles = {"label": label, "qid": qid, "doc_id": False, "sample_weight": sample_weight}
+    roles = {"label": label, "qid": qid, "doc_id": doc_id, "sample_weight": sample_weight}
     columns = partial(Columns.of, **roles, features=features)
     if _is_path(source):
         return ParquetFiles.find(source, columns, dtype, chunk_rows, max_decompressed_bytes)

@@ -13,18 +13,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.table import (
-    PARQUET,
-    Columns,
-    check_row_groups,
-    column_names,
-    open_parquet,
-)
-from rankwise.datasets.readers.textfiles import find_files
+from rankwise.datasets.readers.columns import Columns, Kinds, TableRows, arrow_kinds, frame_kinds
+from rankwise.datasets.readers.delimited import naming
+from rankwise.datasets.readers.table import check_row_groups, is_parquet, open_parquet, table_files
 from rankwise.typing import FrameLike
 
-# Which column of a table with the given columns is what.
-Roles = Callable[[list[str]], Columns]
+# Which column of a table with columns of the given kinds is what.
+Roles = Callable[[Kinds], Columns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +32,7 @@ class Chunk:
     y, qid, sample_weight : array-like of shape (n_rows,), or None
     feature_names : list of str, or None
         Where X is an array of columns with known names.
+    doc_ids : ndarray of shape (n_rows,) of str, or None
     """
 
     X: FrameLike
@@ -44,6 +40,7 @@ class Chunk:
     qid: Any = None
     sample_weight: Any = None
     feature_names: list[str] | None = None
+    doc_ids: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -117,6 +114,7 @@ class InMemory(RowStream):
                 data.qid[rows],
                 None if weight is None else weight[rows],
                 data.feature_names,
+                None if data.doc_ids is None else data.doc_ids[rows],
             )
 
 
@@ -161,18 +159,12 @@ class ParquetFiles(RowStream):
         for path in paths:
             with open_parquet(path) as file:
                 check_row_groups(path, file.metadata, max_decompressed_bytes)
-                names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
-            try:
+                schema, n_rows = file.schema_arrow, file.metadata.num_rows
+            with naming(path):
+                kinds = arrow_kinds(schema)
                 if columns is None:
-                    columns = roles(names)
-                missing = sorted({*columns.names()} - {*names})
-                if missing:
-                    raise ValueError(
-                        f"columns {missing} are missing, which {paths[0].name} has. Write all "
-                        "files with the same columns."
-                    )
-            except ValueError as error:
-                raise ValueError(f"{path}: {error}") from None
+                    columns = roles(kinds)
+                columns.check_in(list(kinds), paths[0])
             n_samples += n_rows
         assert columns is not None
         return cls(tuple(paths), columns, dtype, chunk_rows, n_samples)
@@ -194,11 +186,15 @@ class ParquetFiles(RowStream):
                 for batch in batches:
                     try:
                         table = nw.from_native(batch_table(batch), eager_only=True)
-                        X, y, qid, weight = columns.read(table, self.dtype)
+                        rows = columns.read(table, self.dtype)
                     except ValueError as error:
                         raise ValueError(f"{path}, from row {row}: {error}") from None
-                    row += len(X)
-                    yield Chunk(X, y, qid, weight, columns.features)
+                    row += len(rows.X)
+                    yield _chunk_of(rows, columns)
+
+
+def _chunk_of(rows: TableRows, columns: Columns) -> Chunk:
+    return Chunk(rows.X, rows.y, rows.qid, rows.sample_weight, columns.features, rows.doc_ids)
 
 
 def batch_table(batch: Any) -> Any:
@@ -209,26 +205,11 @@ def batch_table(batch: Any) -> Any:
 
 
 def _parquet_paths(source: Any) -> list[Path]:
-    sources = source if isinstance(source, list) else [source]
-    paths: list[Path] = []
-    for item in sources:
-        folder = Path(item)
-        if not folder.is_dir():
-            paths += find_files(item)
-            continue
-        found = [
-            path
-            for path in folder.rglob("*")
-            if path.suffix.lower() in PARQUET
-            and not any(part[0] in "._" for part in path.relative_to(folder).parts)
-        ]
-        if not found:
-            raise FileNotFoundError(f"{folder} holds no file that ends in {' or '.join(PARQUET)}.")
-        paths += sorted(found, key=lambda path: path.relative_to(folder).parts)
-    other = [path for path in paths if path.suffix.lower() not in PARQUET]
+    paths = table_files(source, other=True)
+    other = [path for path in paths if not is_parquet(path)]
     if other:
         raise ValueError(
-            f"{os.fspath(other[0])} does not end in {' or '.join(PARQUET)}. SVMlight text is read "
+            f"{os.fspath(other[0])} does not end in .parquet or .pq. SVMlight text is read "
             "with read_letor, whose cache is mapped from the disk: stream(read_letor(path)); CSV "
             "with pandas.read_csv(path, chunksize=…), whose chunks a stream takes."
         )
@@ -252,9 +233,9 @@ class Repeated(RowStream):
                 continue
             table = nw.from_native(item, eager_only=True)
             if columns is None:
-                columns = self.roles([str(column) for column in table.columns])
+                columns = self.roles(frame_kinds(table.schema))
             try:
-                yield Chunk(*columns.read(table, self.dtype), columns.features)
+                yield _chunk_of(columns.read(table, self.dtype), columns)
             except ValueError as error:
                 raise ValueError(f"chunk {number} of the stream: {error}") from None
 

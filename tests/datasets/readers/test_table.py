@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rankwise import RidgeRanker, stream
-from rankwise.datasets import RankingData, from_frame, read_table
+from rankwise.datasets import IgnoredColumnsWarning, RankingData, from_frame, read_table
 
 COLUMNS = {
     "f1": [0.5, 1.25, -3.0, 1e-7],
@@ -174,7 +174,8 @@ GOOD = {"qid": [1, 2], "y": [0, 1], "x": [0.5, 1.5]}
         ({"q": [1, 2]}, {}, "qid could be any of the columns 'qid', 'q'"),
         ({}, {"label": "grade"}, "label='grade' is no column; there are 'qid', 'y', 'x'"),
         ({}, {"features": ["x", "z"]}, "features must be columns, 'z' are not"),
-        ({"x": ["a", "b"]}, {}, "features must hold numbers, column 'x' holds String"),
+        ({"x": ["a", "b"]}, {"features": ["x"]}, "features must hold numbers, .* 'x' holds String"),
+        ({}, {"features": "x"}, "features must be a list of columns, got 'x'"),
         ({"y": ["a", "b"]}, {}, "label must hold numbers, column 'y' holds String"),
         ({"y": [0.0, np.nan]}, {}, "label must be finite, column 'y' has nan at row 1"),
         ({"y": [np.inf, 0.0]}, {}, "label must be finite, column 'y' has inf at row 0"),
@@ -197,9 +198,9 @@ def test_two_columns_of_one_name():
         from_frame(frame)
 
 
-@pytest.mark.parametrize("frame", [np.ones((2, 3)), [[1, 2]], pl.LazyFrame(GOOD)])
+@pytest.mark.parametrize("frame", [np.ones((2, 3)), [[1, 2]], "t.csv"])
 def test_what_is_no_frame(frame):
-    with pytest.raises(TypeError, match="frame must be an eager data frame, got"):
+    with pytest.raises(TypeError, match="frame must be a data frame, got"):
         from_frame(frame)
 
 
@@ -212,6 +213,7 @@ def test_what_is_no_frame(frame):
         ("qid,y,x\n,1,0.5\n", "qid must not be missing, column 'qid' is empty at row 0"),
         ("qid,y,x,x\n1,1,1,1\n", "'x' occur more than once"),
         ("1,2,3\n4,5,6\n", "label needs a column"),
+        ("qid;y;x\n1;0;2\n", "one column, 'qid;y;x'. Name what divides the columns: sep=';'"),
         ("", "Empty CSV file"),
     ],
 )
@@ -231,6 +233,7 @@ def test_unneeded_text_columns_may_be_left_out(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.txt", "t", "t.csv.zip", "t.gz"])
 def test_unknown_suffix(tmp_path, name):
+    (tmp_path / name).touch()
     with pytest.raises(ValueError, match=r"path must end in one of \.csv, .*read_letor"):
         read_table(tmp_path / name)
 
@@ -241,5 +244,95 @@ def test_a_missing_file_is_named_with_the_fix(name, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=rf"{name}: no such file in .*Check the path"):
         read_table(name)
     (tmp_path / name).mkdir()
-    with pytest.raises(IsADirectoryError, match=f"{name} is a folder. Name a file in it"):
+    with pytest.raises(FileNotFoundError, match=f"{name} holds no file that ends in"):
         read_table(tmp_path / name)
+
+
+MIXED = {
+    "session": ["s2", "s1", "s2", "s1"],
+    "clicks": [1, 0, 3, 2],
+    "sku": ["a", "b", "c", "d"],
+    "title": ["red hat", "blue hat", "1984", "boots"],
+    "price": [1.5, None, 2.5, 3.0],
+    "stock": [3, 1, 2, 4],
+}
+ROLES = {"label": "clicks", "qid": "session", "doc_id": "sku"}
+
+
+def check_mixed(data):
+    assert data.feature_names == ["price", "stock"]
+    np.testing.assert_array_equal(data.X, [[1.5, 3], [np.nan, 1], [2.5, 2], [3, 4]])
+    assert data.y.tolist() == MIXED["clicks"]
+    assert data.qid.tolist() == MIXED["session"]
+    assert data.doc_ids.tolist() == MIXED["sku"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
+def test_text_that_is_not_named_as_a_feature_is_left_out(make):
+    with pytest.warns(IgnoredColumnsWarning, match=r"not used as features: title \((S|s)tring\)"):
+        check_mixed(RankingData.from_frame(make(MIXED), **ROLES))
+    check_mixed(RankingData.from_frame(make(MIXED), features=["price", "stock"], **ROLES))
+
+
+def test_categories_and_dates_are_left_out():
+    frame = pd.DataFrame(GOOD).assign(
+        kind=pd.Categorical(["b", "a"]), day=pd.to_datetime(["2020-01-01"] * 2), tags=[["a"], ["b"]]
+    )
+    with pytest.warns(IgnoredColumnsWarning) as caught:
+        assert RankingData.from_frame(frame).feature_names == ["x"]
+    assert [name in str(caught[0].message) for name in ("kind", "day", "tags")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    "name, sep", [("t.csv", ";"), ("t.txt", "|"), ("t.tsv", None), ("t.csv.gz", None)]
+)
+def test_text_columns_of_text_files(tmp_path, name, sep):
+    text = pd.DataFrame(MIXED).to_csv(index=False, sep=sep or ("\t" if "tsv" in name else ","))
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()) if "gz" in name else text.encode())
+    with pytest.warns(IgnoredColumnsWarning, match=r"title \(text\)"):
+        check_mixed(read_table(tmp_path / name, sep=sep, **ROLES))
+
+
+def test_a_bad_cell_in_a_column_of_numbers_is_no_text_column(tmp_path):
+    frame = pd.DataFrame(MIXED).drop(columns="title").astype({"stock": object})
+    frame.loc[2, "stock"] = "many"
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match=r"t\.csv: .*Row #4.*'many'"):
+        read_table(tmp_path / "t.csv", **ROLES)
+
+
+def test_decimal_commas_are_no_text(tmp_path):
+    (tmp_path / "t.csv").write_text("qid;y;x;z\n1;0;1,5;2\n1;1;2,5;3\n1;1;2;3\n")
+    with pytest.raises(ValueError, match=r"column 'x' has decimal commas. Write .* points"):
+        read_table(tmp_path / "t.csv", sep=";")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_folders_patterns_and_lists(tmp_path, kind):
+    frame = pd.DataFrame(COLUMNS)
+    folder = tmp_path / f"rows.{kind}"
+    folder.mkdir()
+    (folder / "_SUCCESS").touch()
+    for number, part in enumerate((frame[:1], frame[1:3][frame.columns[::-1]], frame[3:])):
+        write = part.to_csv if kind == "csv" else part.to_parquet
+        write(folder / f"part-{number}.{kind}", index=False)
+    parts = [folder / f"part-{number}.{kind}" for number in range(3)]
+    check(read_table(folder), "rows")
+    check(read_table(f"{folder}/part-*.{kind}"), "part-0 and 2 more")
+    check(read_table(parts), "part-0 and 2 more")
+    frame.drop(columns="f2").to_parquet(folder / "part-3.parquet")
+    with pytest.raises(ValueError, match=r"columns 'f2' are missing, which part-0|files of one"):
+        read_table(folder)
+
+
+def test_all_rows_are_one_query_where_that_is_said():
+    data = RankingData.from_frame(pd.DataFrame(GOOD), qid=False, features=["x"])
+    assert (data.n_queries, data.qid.tolist()) == (1, [0, 0])
+
+
+def test_a_text_column_is_one_in_all_files_or_none(tmp_path):
+    """Three cells of four are no numbers, whatever the first file holds."""
+    (tmp_path / "a.csv").write_text("qid,y,x,code\n1,0,1,7\n")
+    (tmp_path / "b.csv").write_text("qid,y,x,code\n1,0,1,A\n1,0,1,B\n1,0,1,C\n")
+    with pytest.warns(IgnoredColumnsWarning, match="code"):
+        assert read_table(f"{tmp_path}/*.csv").feature_names == ["x"]

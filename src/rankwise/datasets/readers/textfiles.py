@@ -126,7 +126,8 @@ def find_files(path: PathLike | Sequence[PathLike]) -> list[Path]:
         if not os.path.exists(name) and glob.has_magic(name):
             matches = sorted(glob.glob(name))
         if not matches or not os.path.exists(matches[0]):
-            raise FileNotFoundError(f"{name}: no such file. Check the path or the pattern.")
+            looked = "" if os.path.isabs(name) else f" in {Path.cwd()}"
+            raise FileNotFoundError(f"{name}: no such file{looked}. Check the path or the pattern.")
         found.extend(Path(match) for match in matches)
     if not found:
         raise ValueError("path must name at least one file, got an empty list.")

@@ -1,0 +1,316 @@
+"""Roles of the columns of a table: label, query, document id, weight and features.
+
+The label and the query have usual names, so that most tables need no word. Every
+column that is left and holds numbers is a feature.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rankwise.datasets.readers.letor_text import text_array
+from rankwise.typing import Float64Array
+
+LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
+QUERY_NAMES = ("qid", "query_id", "query", "q")
+DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
+WEIGHT_NAMES = ("sample_weight",)
+
+# A column's name; None: the usual name; False: there is no such column.
+Role = str | Literal[False] | None
+# Name of each column, and the type of its values where these are no numbers.
+Kinds = Mapping[str, str | None]
+
+
+class IgnoredColumnsWarning(UserWarning):
+    """Columns that hold no numbers and are not named as features are left out."""
+
+
+class TableRows(NamedTuple):
+    """What the columns of a table hold; None where there is no such column."""
+
+    X: NDArray[Any]
+    y: Float64Array | None
+    qid: NDArray[Any] | None
+    sample_weight: Float64Array | None
+    doc_ids: NDArray[Any] | None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a table is what; None where there is no such column."""
+
+    label: str | None
+    qid: str | None
+    doc_id: str | None
+    sample_weight: str | None
+    features: list[str]
+
+    @classmethod
+    def of(
+        cls,
+        kinds: Kinds,
+        label: Role = None,
+        qid: Role = None,
+        doc_id: Role = None,
+        sample_weight: Role = None,
+        features: Sequence[str] | None = None,
+    ) -> Columns:
+        """Columns as named; None: the usual name; False: there is none.
+
+        Raises
+        ------
+        ValueError
+            When a column is missing or could be two things.
+
+        Warns
+        -----
+        IgnoredColumnsWarning
+            When ``features`` is None and columns without numbers are left out.
+        """
+        columns = list(kinds)
+        roles = (
+            _choose("label", label, LABEL_NAMES, columns),
+            _choose("qid", qid, QUERY_NAMES, columns),
+            _choose_if_there("doc_id", doc_id, DOCUMENT_NAMES, columns),
+            _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns),
+        )
+        if features is None:
+            left = [column for column in columns if column not in roles]
+            warn_of_ignored({name: kind for name in left if (kind := kinds[name]) is not None})
+            return cls(*roles, [name for name in left if kinds[name] is None])
+        if isinstance(features, str):
+            raise ValueError(f"features must be a list of columns, got {features!r}.")
+        missing = sorted({*features} - {*columns})
+        if missing:
+            raise ValueError(
+                f"features must be columns, {listed(missing)} are not; there are {listed(columns)}."
+            )
+        return cls(*roles, list(features))
+
+    def names(self) -> list[str]:
+        """The columns that are read, each once."""
+        roles = (self.label, self.qid, self.doc_id, self.sample_weight)
+        return list(dict.fromkeys([*self.features, *(name for name in roles if name is not None)]))
+
+    def check_in(self, names: Sequence[str], first: Path) -> None:
+        """Raise where a file lacks columns that the ``first`` one has."""
+        known = {*names}
+        missing = [name for name in self.names() if name not in known]
+        if missing:
+            raise ValueError(
+                f"columns {listed(missing)} are missing, which {first.name} has. Write all files "
+                "with the same columns."
+            )
+
+    def read(self, table: nw.DataFrame[Any], dtype: DTypeLike) -> TableRows:
+        """The values of the columns.
+
+        Raises
+        ------
+        ValueError
+            When a column does not hold what it should.
+        """
+        original = dict(zip(map(str, table.columns), table.columns, strict=True))
+
+        def column(named: str) -> nw.Series[Any]:
+            return table.get_column(original[named])
+
+        X = np.empty((len(table), len(self.features)), dtype=_float_type(dtype))
+        for j, feature in enumerate(self.features):
+            values = _numbers("features", feature, column(feature))
+            with np.errstate(over="ignore"):  # told below
+                X[:, j] = values
+            _check_fits(feature, values, X[:, j])
+        label, weight = self.label, self.sample_weight
+        return TableRows(
+            X,
+            None if label is None else _complete_numbers("label", label, column(label)),
+            None if self.qid is None else _query_ids(self.qid, column(self.qid)),
+            None if weight is None else _complete_numbers("sample_weight", weight, column(weight)),
+            None if self.doc_id is None else _text(column(self.doc_id)),
+        )
+
+
+def read_frame(
+    frame: Any,
+    roles: tuple[Role, Role, Role, Role],
+    features: Sequence[str] | None,
+    dtype: DTypeLike,
+) -> tuple[Columns, TableRows]:
+    """Columns of a frame of any library that narwhals knows, and what they hold.
+
+    Raises
+    ------
+    TypeError
+        When it is no frame.
+    ValueError
+        When a column is missing, could be two things, or does not hold what it should.
+    """
+    table = nw.from_native(frame, pass_through=True)
+    if not is_frame(table):
+        raise TypeError(
+            f"frame must be a data frame, got {type(frame).__name__}. Pass arrays to RankingData."
+        )
+    columns = Columns.of(frame_kinds(table.collect_schema()), *roles, features)
+    if isinstance(table, nw.LazyFrame):
+        table = table.select(columns.names()).collect()
+    return columns, columns.read(table, dtype)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether this is a frame of any library that narwhals knows, or narwhals' own."""
+    frames = nw.DataFrame, nw.LazyFrame
+    return isinstance(nw.from_native(data, pass_through=True), frames)
+
+
+def frame_kinds(schema: Mapping[Any, Any]) -> dict[str, str | None]:
+    """Kinds of columns by a narwhals schema."""
+    check_unique([str(name) for name in schema])
+    return {
+        str(name): None if dtype.is_numeric() or dtype == nw.Boolean else str(dtype)
+        for name, dtype in schema.items()
+    }
+
+
+def arrow_kinds(schema: Any) -> dict[str, str | None]:
+    """Kinds of columns by a pyarrow schema, without the index that pandas writes.
+
+    That is the nameless one; one with a name was meant to be there.
+    """
+    from pyarrow import types
+
+    metadata = schema.pandas_metadata or {}
+    index = {name for name in metadata.get("index_columns", []) if isinstance(name, str)}
+    names = [
+        name for name in schema.names if not (name in index and name.startswith("__index_level_"))
+    ]
+    check_unique(names)
+    are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
+    return {
+        name: None if any(test(schema.field(name).type) for test in are_numbers)
+        else str(schema.field(name).type)
+        for name in names
+    }  # fmt: skip
+
+
+def check_unique(columns: Sequence[str]) -> None:
+    """Raise where two columns have one name."""
+    if len(set(columns)) < len(columns):
+        twice = {column for column, count in Counter(columns).items() if count > 1}
+        raise ValueError(
+            f"columns must have different names, {listed(sorted(twice))} occur more than once."
+        )
+
+
+def warn_of_ignored(kinds: Mapping[str, str]) -> None:
+    """Say which columns without numbers are left out; nothing where there are none."""
+    if kinds:
+        shown = listed([f"{name} ({kind})" for name, kind in kinds.items()], quote=str)
+        warnings.warn(
+            f"columns that hold no numbers are not used as features: {shown}. Encode them as "
+            "numbers to use them, or name the columns to use: features=[…].",
+            IgnoredColumnsWarning,
+            stacklevel=4,
+        )
+
+
+def listed(names: Sequence[str], most: int = 12, quote: Any = repr) -> str:
+    """Names between commas; of many, the first ones and the number of the rest."""
+    shown = ", ".join(quote(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) -> str | None:
+    found = _choose_if_there(what, named, usual, columns)
+    if found is None and named is not False:
+        raise ValueError(
+            f"{what} needs a column, but none is called {', '.join(usual)}; there are "
+            f"{listed(columns)}. Pass {what}='…'."
+        )
+    return found
+
+
+def _choose_if_there(
+    what: str, named: Role, usual: tuple[str, ...], columns: list[str]
+) -> str | None:
+    if named is False:
+        return None
+    if named is not None:
+        if named not in columns:
+            raise ValueError(f"{what}={named!r} is no column; there are {listed(columns)}.")
+        return named
+    found = [column for column in columns if column.lower() in usual]
+    if len(found) > 1:
+        raise ValueError(
+            f"{what} could be any of the columns {listed(found)}. Pass {what}='…', and "
+            "features=[…] if the others are none."
+        )
+    return found[0] if found else None
+
+
+def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
+    """One number per row, NaN where there is none."""
+    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        fix = "Encode it as numbers, or leave it out of features=[…]."
+        if what == "label":
+            fix = "Map its grades to numbers, larger is better."
+        raise ValueError(f"{what} must hold numbers, column {name!r} holds {column.dtype}. {fix}")
+    if column.dtype in (nw.Float32, nw.Float64):
+        return column.to_numpy()
+    return column.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
+
+
+def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
+    """Raise where a finite number has become infinite."""
+    if values.dtype == stored.dtype:
+        return
+    lost = np.isinf(stored) & ~np.isinf(values)
+    if lost.any():
+        row = int(lost.argmax())
+        raise ValueError(
+            f"features must fit {stored.dtype}, column {name!r} has {values[row]:g} at row {row}. "
+            "Read with dtype=np.float64."
+        )
+
+
+def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
+    values = _numbers(what, name, column).astype(np.float64, copy=False)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"{what} must be finite, column {name!r} has {values[row]} at row {row}. "
+            "Drop or fill such rows."
+        )
+    return values
+
+
+def _query_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
+    """The ids as the column holds them."""
+    text = column.dtype == nw.String
+    missing = (column.fill_null("") == "" if text else column.is_null()).to_numpy()
+    if missing.any():
+        row = int(missing.argmax())
+        raise ValueError(f"qid must not be missing, column {name!r} is empty at row {row}.")
+    return column.to_numpy()
+
+
+def _text(column: nw.Series[Any]) -> NDArray[Any]:
+    return text_array(column.cast(nw.String).fill_null("").to_list())
+
+
+def _float_type(dtype: DTypeLike) -> np.dtype[Any]:
+    found = np.dtype(dtype)
+    if found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be float32 or float64, got {found.name}.")
+    return found

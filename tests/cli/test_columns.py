@@ -1,0 +1,143 @@
+"""Tables as people have them: columns named by options, text ignored, folders and patterns."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankwise import RankingData, compare
+from rankwise.datasets import read_letor
+
+from .conftest import judged_data
+
+NAMED = ("--label", "clicks", "--qid", "session", "--doc-id", "sku", "--sep", ";")
+
+
+@pytest.fixture
+def frame():
+    """Judged rows in any order, among columns that are no features."""
+    data = judged_data(0)
+    frame = pd.DataFrame(data.X, columns=["bm25", "age", "price", "stock"])
+    frame.insert(0, "title", [f"a hat {i}" for i in range(len(frame))])
+    frame["clicks"], frame["sku"] = data.y, data.doc_ids
+    frame["session"] = [f"s{q}" for q in data.qid]
+    frame.loc[3, "price"] = np.nan
+    return frame.sample(frac=1.0, random_state=0)
+
+
+@pytest.fixture
+def odd_file(frame, tmp_path):
+    """The rows with semicolons and a suffix that says nothing."""
+    path = tmp_path / "log.txt"
+    frame.fillna(0.5).to_csv(path, sep=";", index=False)
+    return path
+
+
+COMMANDS = [
+    ("compare", "DATA", "--rankers", "ridge"),
+    ("cv", "DATA", "--ranker", "ridge", "--cv", "3"),
+    ("fit", "DATA", "--ranker", "ridge", "--out", "OUT/m"),
+    ("predict", "OUT/m", "DATA"),
+    ("evaluate", "OUT/scores", "DATA"),
+    ("convert", "DATA", "--out", "OUT/t.parquet"),
+    ("lint", "DATA"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_every_command_takes_the_same_words(rankwise, odd_file, tmp_path, command):
+    def run(words):
+        given = [{"DATA": odd_file}.get(word, word.replace("OUT", str(tmp_path))) for word in words]
+        return rankwise(*given, *NAMED, "--features", "age,bm25", "--json")
+
+    if command[0] == "predict":
+        assert run(COMMANDS[2]).code == 0
+    if command[0] == "evaluate":
+        (tmp_path / "scores").write_text("".join(f"{i}\n" for i in range(96)))
+    done = run(command)
+    assert done.code == 0, done.err
+    assert "title" not in done.err  # features are named
+
+
+@pytest.mark.filterwarnings("default::rankwise.datasets.IgnoredColumnsWarning")
+def test_text_is_ignored_with_a_note(rankwise, odd_file, tmp_path):
+    done = rankwise("lint", odd_file, *NAMED)
+    assert done.code == 0, done.err
+    assert done.err == (
+        "note: columns that hold no numbers are not used as features: title (text). Encode them as "
+        "numbers to use them, or name the columns to use: --features A,B,….\n"
+    )
+
+
+def test_messages_name_options(rankwise, odd_file, letor_file, tmp_path):
+    for words, message in (
+        ((odd_file, *NAMED[2:]), "label needs a column, .* Pass --label NAME."),
+        ((odd_file, "--label", "grade", *NAMED[2:]), "--label 'grade' is no column; there are"),
+        ((odd_file, *NAMED, "--features", "age,x"), "features must be columns, 'x' are not"),
+        ((odd_file, *NAMED[:-1], ";;"), "sep must be one ASCII character, got ';;'"),
+        ((odd_file, *NAMED[:-1], "|"), "Name what divides the columns: --sep ';'"),
+        ((letor_file, *NAMED[:2]), "LETOR text, whose columns have no names. Drop --label"),
+        (
+            ("lambdarank", *NAMED[:4]),
+            "'lambdarank' is no file. --label, --qid only apply to tables in",
+        ),
+    ):
+        done = rankwise("lint", *words)
+        assert done.code in (1, 2)
+        assert pd.Series([done.err]).str.contains(message).all(), done.err
+        assert "…'" not in done.err
+
+
+def test_parquet_folders_and_patterns_wherever_a_file_goes(rankwise, frame, tmp_path):
+    frame = frame.drop(columns="title").rename(columns={"clicks": "label", "session": "qid"})
+    frame = frame.rename(columns={"sku": "doc_id"}).fillna(0.5)
+    parts = {"train": range(1, 7), "vali": range(7, 10), "test": range(10, 13)}
+    for part, queries in parts.items():
+        (tmp_path / part).mkdir()
+        rows = frame[frame.qid.isin([f"s{q}" for q in queries])]
+        for i in range(2):
+            rows[i::2].to_parquet(tmp_path / part / f"part-{i}.parquet")
+    pattern = tmp_path / "test" / "part-*.parquet"
+    done = rankwise(
+        "compare", tmp_path / "train", "--vali-data", tmp_path / "vali", "--test-data", pattern,
+        "--rankers", "ridge", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert sorted(done.json["folds"][0]["qids"]) == ["s10", "s11", "s12"]
+    done = rankwise("convert", tmp_path / "train", "--out", tmp_path / "one.csv.gz", "--json")
+    assert (done.json["rows"], done.json["queries"]) == (48, 6)
+    with gzip.open(tmp_path / "one.csv.gz") as file:
+        assert len(pd.read_csv(file)) == 48
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.datasets.IgnoredColumnsWarning")
+def test_folders_of_folds_may_hold_tables(rankwise, frame, tmp_path):
+    frame = frame.fillna(0.5)
+    for number in (1, 2):
+        for part, first in (("train", 1), ("vali", 5), ("test", 9)):
+            (tmp_path / "sets" / f"Fold{number}").mkdir(parents=True, exist_ok=True)
+            rows = frame[frame.session.isin([f"s{first + i}" for i in range(4)])]
+            rows.to_csv(tmp_path / "sets" / f"Fold{number}" / f"{part}.csv", index=False)
+    done = rankwise("compare", tmp_path / "sets", "--rankers", "ridge", *NAMED[:6], "--json")
+    assert done.code == 0, done.err
+    assert [fold["name"] for fold in done.json["folds"]] == ["fold1", "fold2"]
+
+
+def test_letor_patterns(rankwise, part_files):
+    done = rankwise("convert", part_files[0].parent / "S*.txt", "--out", "/dev/null", "--to", "csv",
+                    "--json")  # fmt: skip
+    assert done.json["rows"] == sum(read_letor(path).n_samples for path in part_files)
+
+
+def test_python_has_the_same_words(frame):
+    frame = frame.drop(columns="title").fillna(0.5)
+    words = {"label": "clicks", "qid": "session", "doc_id": "sku", "features": ["bm25", "age"]}
+    board = compare(["ridge"], frame, measures=["AP"], isolate=False, **words)
+    data = RankingData.from_frame(frame, **words)
+    expected = compare(["ridge"], data, measures=["AP"], isolate=False)
+    assert board.rows()[0]["mean"] == expected.rows()[0]["mean"]
+    with pytest.raises(TypeError, match="label and qid name columns of a frame, but data is a R"):
+        compare(["ridge"], data, label="clicks", qid="session")

@@ -63,6 +63,8 @@ RESULT_TYPES = (
     "rankwise.features.polynomial_terms.TermMap",
     "rankwise.features.random_fourier.FourierMap",
     "rankwise.features.random_nodes.NodeMap",
+    "rankwise.fusion.learned_fusion.LearnedFusion",
+    "rankwise.fusion.non_negative_ranker.NonNegativeRanker",
     "rankwise.groups.QueryGroups",
     "rankwise.metrics.ordinal.cost.CostScorer",
     "rankwise.metrics.scorer.MeasureScorer",

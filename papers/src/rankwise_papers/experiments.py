@@ -163,4 +163,10 @@ EXPERIMENTS: dict[str, Entry] = {
             "ordinal-census-house8l",
         ),
     ),
+    "fusion-robust03": Entry(
+        "rankwise_papers.fusion_robust03.experiment:FusionRobust03",
+        title="Rules and learnt weights that fuse nine runs of TREC 2003 Robust",
+        paper="Beyond Cormack, Clarke & Büttcher, SIGIR 2009",
+        data=("trec-robust03-runs",),
+    ),
 }

@@ -1,3 +1,9 @@
+from .features import fusion_table as fusion_table
+from .hybrid_query import hybrid_query as hybrid_query
+from .learned_fusion import LearnedFusion as LearnedFusion
+from .learning_curve import LearningCurve as LearningCurve
+from .learning_curve import learning_curve as learning_curve
+from .non_negative_ranker import NonNegativeRanker as NonNegativeRanker
 from .normalization import normalize as normalize
 from .result_lists import as_run as as_run
 from .rules import fuse as fuse

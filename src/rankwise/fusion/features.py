@@ -1,0 +1,159 @@
+"""Features of documents from the lists of several systems.
+
+A document that a system did not return gets the least that the system would have said of it: the
+lowest score of the list, the rank after its end, no reciprocal rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.trec import Qrels
+from rankwise.fusion.normalization import normalize
+from rankwise.fusion.run_pool import RunPool, as_pool
+from rankwise.typing import Float64Array
+
+ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min-max", "z", "missing")
+
+
+def fusion_table(
+    runs: RunPool | Sequence[Any] | Mapping[str, Any],
+    qrels: Qrels | None = None,
+    *,
+    features: Sequence[str] = ALL_FEATURES,
+    k: float = 60.0,
+    unjudged: str = "zero",
+) -> RankingData:
+    """A row per query and document, with features of what each system said of the document.
+
+    Parameters
+    ----------
+    runs : RunPool, sequence, or mapping from system name to result lists
+        See :func:`rankwise.fusion.pool_runs`.
+    qrels : Qrels, optional
+        Relevance judgements. None: all labels are 0.
+    features : sequence of str, default=all of them
+        For each system, where "missing" means that it did not return the document:
+
+        - "score": its score; missing: the lowest score of the list;
+        - "rank": from 1; missing: one more than the length of the list;
+        - "reciprocal_rank": ``1 / (k + rank)``; missing: 0;
+        - "min-max": ``(score - min) / (max - min)`` of the list; missing: 0;
+        - "z": ``(score - mean) / sd`` of the list; missing: the lowest z of the list;
+        - "missing": 1 if the system did not return the document, else 0.
+
+        Of a system without documents for a query, score and z are 0.
+    k : float >= 0, default=60
+    unjudged : {"zero", "ignore"}, default="zero"
+        Documents without a judgement, if ``qrels`` are given: "zero" takes them as not relevant,
+        as trec_eval does; "ignore" leaves out their rows. Queries without any judgement are left
+        out.
+
+    Returns
+    -------
+    RankingData
+        Features are called "feature(system)".
+
+    Raises
+    ------
+    ValueError
+        If a feature is unknown or given twice, or no document of any query is judged.
+
+    Examples
+    --------
+    >>> from rankwise.fusion import fusion_table
+    >>> bm25, encoder = {"q": {"d1": 9.0, "d2": 7.0}}, {"q": {"d2": 0.8}}
+    >>> table = fusion_table({"bm25": bm25, "encoder": encoder}, features=["rank", "missing"])
+    >>> table.feature_names
+    ['rank(bm25)', 'rank(encoder)', 'missing(bm25)', 'missing(encoder)']
+    >>> table.X.tolist()
+    [[1.0, 2.0, 0.0, 1.0], [2.0, 1.0, 0.0, 0.0]]
+    """
+    pool = as_pool(runs)
+    chosen = check_features(features)
+    if unjudged not in ("zero", "ignore"):
+        raise ValueError(f"unjudged must be 'zero' or 'ignore', got {unjudged!r}.")
+    X, grades = feature_matrix(pool, chosen, k), np.zeros(len(pool))
+    names = [f"{feature}({system})" for feature in chosen for system in pool.systems]
+    if qrels is None:
+        return RankingData(X, grades, pool.qid, pool.doc_ids, names, name="fusion")
+    grades, kept = _judged(pool, qrels, unjudged)
+    qid, doc_ids = pool.qid[kept], pool.doc_ids[kept]
+    return RankingData(X[kept], grades[kept], qid, doc_ids, names, name="fusion")
+
+
+def feature_matrix(pool: RunPool, features: Sequence[str], k: float) -> Float64Array:
+    """Features of the rows of a pool: all systems of the first feature, then of the next."""
+    return np.concatenate([_FEATURES[feature](pool, k) for feature in features], axis=1)
+
+
+def check_features(features: Sequence[str]) -> tuple[str, ...]:
+    """The names of features, each known and named once."""
+    chosen = (features,) if isinstance(features, str) else tuple(features)
+    for feature in chosen:
+        if feature not in _FEATURES:
+            raise ValueError(
+                f"features must be among {', '.join(map(repr, _FEATURES))}, got {feature!r}."
+            )
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"features must name each feature once, got {list(chosen)}.")
+    return chosen
+
+
+def _judged(pool: RunPool, qrels: Qrels, unjudged: str) -> tuple[Float64Array, NDArray[np.bool_]]:
+    """Grade of every row, and whether it is kept."""
+    grades, judged = pool.grades(qrels)
+    kept = judged if unjudged == "ignore" else np.isin(pool.qid, np.unique(qrels.qid))
+    if not judged.any():
+        raise ValueError(
+            "qrels judge no document of the runs. Check that queries and documents have the same "
+            "ids in both."
+        )
+    return grades, kept
+
+
+def _lowest(pool: RunPool, values: Float64Array) -> Float64Array:
+    """Values, and the lowest one of the list in place of NaN; 0 in lists without documents."""
+    low = np.fmin.reduceat(values, pool.groups.indptr[:-1], axis=0)
+    low = np.repeat(low, pool.groups.sizes, axis=0)
+    return np.nan_to_num(np.where(np.isnan(values), low, values))
+
+
+def _score(pool: RunPool, k: float) -> Float64Array:
+    return _lowest(pool, pool.scores)
+
+
+def _rank(pool: RunPool, k: float) -> Float64Array:
+    after = np.repeat(pool.n_returned, pool.groups.sizes, axis=0) + 1
+    return np.where(pool.ranks > 0, pool.ranks, after).astype(np.float64)
+
+
+def _reciprocal_rank(pool: RunPool, k: float) -> Float64Array:
+    return np.where(pool.ranks > 0, 1.0 / (k + np.maximum(pool.ranks, 1)), 0.0)
+
+
+def _min_max(pool: RunPool, k: float) -> Float64Array:
+    return np.nan_to_num(normalize(pool, "min-max"))
+
+
+def _z(pool: RunPool, k: float) -> Float64Array:
+    return _lowest(pool, normalize(pool, "z"))
+
+
+def _missing(pool: RunPool, k: float) -> Float64Array:
+    return (pool.ranks == 0).astype(np.float64)
+
+
+_FEATURES: dict[str, Callable[[RunPool, float], Float64Array]] = {
+    "score": _score,
+    "rank": _rank,
+    "reciprocal_rank": _reciprocal_rank,
+    "min-max": _min_max,
+    "z": _z,
+    "missing": _missing,
+}

@@ -1,0 +1,268 @@
+"""LearnedFusion: the weights of systems, learnt from the judged queries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.fusion.features import check_features, feature_matrix, fusion_table
+from rankwise.fusion.non_negative_ranker import NonNegativeRanker
+from rankwise.fusion.run_pool import RunPool, as_pool
+from rankwise.persistence import Save
+from rankwise.rankers.kernel.lsrrank import LSRRank
+from rankwise.structure.rules import Fitted, Names, Rule
+from rankwise.tuning.folds import DEFAULT_FOLDS
+from rankwise.typing import Float64Array
+
+# Penalty of the default ranker where there are too few queries to choose one.
+LAM_OF_FEW = 1e-6
+
+
+class LearnedFusion(Save, BaseEstimator):
+    """Fusion of result lists by a ranker that learns from judged queries.
+
+    Every document that a system returned is a row with features of what each system said of it
+    (:func:`rankwise.fusion.fusion_table`). Any ranker learns from the rows of judged queries. The
+    default learns one weight per system for the terms of reciprocal rank fusion.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        A ranker. None: least squares over the pairs of a query, each document counting the same,
+        with the penalty of the best AP on five folds of queries (1e-6 for fewer queries). It is
+        :class:`rankwise.LSRRank` with a linear kernel, or
+        :class:`rankwise.fusion.NonNegativeRanker` if ``nonnegative``.
+    features : sequence of str, default=("reciprocal_rank",)
+        Features, see :func:`rankwise.fusion.fusion_table`.
+    nonnegative : bool, default=False
+        Bound the weights below by 0: what search engines take. Not with an ``estimator``.
+    unjudged : {"zero", "ignore"}, default="zero"
+        Documents without a judgement in ``fit``: as not relevant, or left out. Fused lists hold
+        all documents.
+    k : float >= 0, default=60
+        Constant of "reciprocal_rank".
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted ranker.
+    systems_ : ndarray of shape (n_systems,) of str
+        The systems, in the order of the features.
+
+    Notes
+    -----
+    O(n) for n documents of the pool, plus one fit of the ranker.
+
+    References
+    ----------
+    .. [1] Cormack, Clarke & Buettcher, "Reciprocal rank fusion outperforms Condorcet and individual
+       rank learning methods", SIGIR 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.datasets import Qrels
+    >>> from rankwise.fusion import LearnedFusion
+    >>> bm25 = {"q1": {"d1": 9.5, "d2": 7.0}, "q2": {"d3": 4.0, "d1": 3.5}}
+    >>> encoder = {"q1": {"d2": 0.8, "d3": 0.3}, "q2": {"d1": 0.9, "d2": 0.4}}
+    >>> qrels = Qrels(np.array(["q1", "q2"]), np.array(["d2", "d1"]), np.array([1, 1]))
+    >>> fusion = LearnedFusion(nonnegative=True).fit({"bm25": bm25, "encoder": encoder}, qrels)
+    >>> fusion.weights_["encoder"] > fusion.weights_["bm25"]
+    True
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "systems_": Names("n_systems"),
+        "estimator_": Fitted(),
+    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "features": ["array-like", str],
+        "nonnegative": ["boolean"],
+        "unjudged": [StrOptions({"zero", "ignore"})],
+        "k": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        features: Sequence[str] = ("reciprocal_rank",),
+        nonnegative: bool = False,
+        unjudged: Literal["zero", "ignore"] = "zero",
+        k: float = 60.0,
+    ) -> None:
+        self.estimator = estimator
+        self.features = features
+        self.nonnegative = nonnegative
+        self.unjudged = unjudged
+        self.k = k
+
+    def fit(self, runs: RunPool | Sequence[Any] | Mapping[str, Any], qrels: Qrels) -> Self:
+        """Learn from judged queries.
+
+        Parameters
+        ----------
+        runs : RunPool, sequence, or mapping from system name to result lists
+            See :func:`rankwise.fusion.pool_runs`.
+        qrels : Qrels
+            Relevance judgements. Queries without any are not read.
+
+        Raises
+        ------
+        ValueError
+            If no document of the runs is judged, a feature is unknown, or both ``estimator`` and
+            ``nonnegative`` are set.
+        """
+        pool, table = self._table(runs, qrels)
+        return self._fit(pool.systems, table)
+
+    def fuse(
+        self, runs: RunPool | Sequence[Any] | Mapping[str, Any], *, tag: str = "learned"
+    ) -> Run:
+        """Fuse the lists of the same systems for any queries.
+
+        Parameters
+        ----------
+        runs : RunPool, sequence, or mapping from system name to result lists
+            The systems of ``fit``; a mapping may have them in another order.
+        tag : str, default="learned"
+            Name of the fused run.
+
+        Returns
+        -------
+        Run
+            Every document that any system returned, with its score.
+
+        Raises
+        ------
+        ValueError
+            If the systems are not those of ``fit``.
+        """
+        check_is_fitted(self)
+        pool = self._same_systems(as_pool(runs))
+        return pool.run(self._scores(feature_matrix(pool, self._features, self.k)), tag)
+
+    def fuse_held_out(
+        self,
+        runs: RunPool | Sequence[Any] | Mapping[str, Any],
+        qrels: Qrels,
+        *,
+        folds: int | None = None,
+        random_state: Any = None,
+        tag: str = "learned",
+    ) -> Run:
+        """Fuse every judged query by weights that were learnt without it.
+
+        Parameters
+        ----------
+        runs, qrels
+            As in :meth:`fit`.
+        folds : int >= 2, optional
+            Number of folds of queries. None: leave one query out.
+        random_state : int, RandomState or None, default=None
+            Shuffles the queries before they are dealt to folds. None: in the order of the runs.
+        tag : str, default="learned"
+            Name of the fused run.
+
+        Returns
+        -------
+        Run
+            Every returned document of the judged queries. The estimator itself is not fitted.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`fit`, or if there are fewer judged queries than folds, or only one.
+        """
+        pool, table = self._table(runs, qrels)
+        kept = np.flatnonzero(np.isin(pool.qid, np.unique(table.qid)))
+        X = feature_matrix(pool, self._features, self.k)[kept]
+        judged, groups = pool.take(kept), table.groups
+        n_folds = groups.n_queries if folds is None else folds
+        if not 2 <= n_folds <= groups.n_queries:
+            raise ValueError(
+                f"folds must lie in [2, {groups.n_queries}], the number of judged queries, got "
+                f"{n_folds}."
+            )
+        scores = np.empty(len(judged))
+        for fold in groups.split(n_folds, random_state=random_state):
+            rest = np.setdiff1d(np.arange(groups.n_queries), fold)
+            model: Any = clone(self)
+            model._fit(pool.systems, table.queries(rest))
+            rows = np.isin(judged.qid, groups.ids[fold])
+            scores[rows] = model._scores(X[rows])
+        return judged.run(scores, tag)
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """Weight of each system, of sum 1 if none is negative; absolute values of sum 1 else.
+
+        Only for linear rankers on one feature. All zero if the systems say nothing of relevance.
+
+        Raises
+        ------
+        AttributeError
+            If the ranker is not linear, or there are several features.
+        """
+        check_is_fitted(self)
+        coef = getattr(self.estimator_, "coef_", None)
+        if len(self._features) > 1 or coef is None or np.shape(coef) != self.systems_.shape:
+            raise AttributeError(
+                f"weights_ needs a linear ranker on one feature, got "
+                f"{type(self.estimator_).__name__} on {', '.join(self._features)}."
+            )
+        total = float(np.abs(coef).sum())
+        values = coef / total if total > 0 else coef
+        return dict(zip(self.systems_.tolist(), values.tolist(), strict=True))
+
+    @property
+    def _features(self) -> tuple[str, ...]:
+        return check_features(self.features)
+
+    def _table(self, runs: Any, qrels: Qrels) -> tuple[RunPool, RankingData]:
+        self._validate_params()
+        if self.nonnegative and self.estimator is not None:
+            raise ValueError(
+                "nonnegative=True bounds the default ranker, got an estimator. Leave out one of "
+                "the two, or pass estimator=NonNegativeRanker()."
+            )
+        pool = as_pool(runs)
+        options = {"features": self._features, "k": self.k, "unjudged": self.unjudged}
+        return pool, fusion_table(pool, qrels, **options)
+
+    def _fit(self, systems: Sequence[str], table: RankingData) -> Self:
+        ranker: Any = (
+            self._default(table.n_queries) if self.estimator is None else clone(self.estimator)
+        )
+        self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
+        self.systems_ = np.array(systems)
+        return self
+
+    def _default(self, n_queries: int) -> Any:
+        options: dict[str, Any] = {"query_weight": "document", "measure": "AP"}
+        lam: Any = "cv" if n_queries >= DEFAULT_FOLDS else LAM_OF_FEW
+        if self.nonnegative:
+            return NonNegativeRanker(lam, **options)
+        return LSRRank("linear", lam=lam, **options)
+
+    def _scores(self, X: Float64Array) -> Float64Array:
+        return np.asarray(self.estimator_.predict(X), dtype=np.float64)
+
+    def _same_systems(self, pool: RunPool) -> RunPool:
+        wanted = tuple(self.systems_.tolist())
+        if set(pool.systems) != set(wanted) or len(pool.systems) != len(wanted):
+            raise ValueError(
+                f"runs must be of the systems of fit, {', '.join(wanted)}, got "
+                f"{', '.join(pool.systems)}."
+            )
+        order = [pool.systems.index(system) for system in wanted]
+        return RunPool(wanted, pool.qid, pool.doc_ids, pool.scores[:, order], pool.ranks[:, order])

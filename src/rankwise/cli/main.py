@@ -18,6 +18,7 @@ from rankwise.cli import (
     evaluate,
     export,
     fit,
+    fuse,
     info,
     lint,
     listing,
@@ -39,6 +40,7 @@ app.command("cv")(cv.cv)
 app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
+app.command("fuse")(fuse.fuse)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("convert")(convert.convert)

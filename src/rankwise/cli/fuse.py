@@ -1,0 +1,135 @@
+"""``rankwise fuse``: one TREC run from the runs of several systems, by a rule or learnt weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankwise.cli._errors import UsageError
+from rankwise.cli._files import PACKED
+from rankwise.cli._options import MISSING_FOLDERS, Json
+from rankwise.cli._output import check_target, make_folder, number, print_json, print_table
+from rankwise.cli._progress import waiting
+
+if TYPE_CHECKING:
+    from rankwise.datasets import Run
+
+
+def fuse(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN", help="TREC runs, one per system; two or more.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", help=f"Fused run to write. {MISSING_FOLDERS}"),
+    ],
+    rule: Annotated[
+        str,
+        typer.Option(help="Rule of fusion: rrf, sum, mnz, borda, condorcet, isr, rbc and others."),
+    ] = "rrf",
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Weight of each run, for rules that take weights."),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="Read only the first documents of each list.")
+    ] = None,
+    qrels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Judgements to learn the weights of reciprocal ranks from, in place of --rule."
+        ),
+    ] = None,
+    held_out: Annotated[
+        bool,
+        typer.Option(
+            "--held-out",
+            help="With --qrels: fuse the judged queries only, each by weights that never saw it.",
+        ),
+    ] = False,
+    query: Annotated[
+        Path | None,
+        typer.Option(help="With --qrels: write the weights as a hybrid query of Elasticsearch."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Fuse the TREC runs of several systems into one.
+
+    Systems are named by the files, without suffixes. Weights learnt with --qrels are >= 0.
+    """
+    if len(runs) < 2:
+        raise UsageError(f"fuse needs two or more runs, got {len(runs)}.")
+    for path in [*runs, *([qrels] if qrels else [])]:
+        if not path.is_file():
+            raise UsageError(f"{str(path)!r} is no file.")
+    names = _names(runs)
+    if qrels is None and (held_out or query is not None):
+        raise UsageError(f"{'--held-out' if held_out else '--query'} needs --qrels.")
+    if qrels is not None and (weights is not None or rule != "rrf"):
+        raise UsageError("--qrels learns the weights of rrf. Leave out --rule and --weights.")
+    for path, option in ((out, "--out"), (query, "--query")):
+        if path is not None:
+            check_target(path, option)
+
+    from rankwise.datasets import read_run, write_run
+    from rankwise.fusion import fuse as by_rule
+    from rankwise.fusion import pool_runs
+
+    with waiting("Fusing"):
+        systems = {name: read_run(path) for name, path in zip(names, runs, strict=True)}
+        pool = pool_runs(systems, depth=depth)
+        found: dict[str, float] | None = None
+        if qrels is not None:
+            fused, found = _learnt(pool, qrels, held_out, query)
+        else:
+            fused = by_rule(pool, rule, weights=_numbers(weights))
+        make_folder(out)
+        write_run(fused, out)
+    facts = {"out": str(out), "systems": names, "queries": pool.groups.n_queries}
+    facts |= {"documents": len(fused), "rule": None if found else rule, "weights": found}
+    if json:
+        print_json(facts)
+    elif found is not None:
+        print_table(
+            ["system", "weight"], [[name, number(w)] for name, w in found.items()], right=["weight"]
+        )
+
+
+def _learnt(
+    pool: Any, qrels: Path, held_out: bool, query: Path | None
+) -> tuple[Run, dict[str, float]]:
+    from json import dumps
+
+    from rankwise.datasets import read_qrels
+    from rankwise.fusion import LearnedFusion, hybrid_query
+
+    judged = read_qrels(qrels)
+    fusion = LearnedFusion(nonnegative=True).fit(pool, judged)
+    if query is not None:
+        make_folder(query)
+        query.write_text(dumps(hybrid_query(fusion), indent=2) + "\n", encoding="utf-8")
+    fused = fusion.fuse_held_out(pool, judged) if held_out else fusion.fuse(pool)
+    return fused, fusion.weights_
+
+
+def _names(runs: list[Path]) -> list[str]:
+    names = []
+    for path in runs:
+        name = path.name
+        for suffix in (*PACKED, ".run", ".txt", ".trec"):
+            name = name.removesuffix(suffix)
+        names.append(name or path.name)
+    if len(set(names)) < len(names):
+        raise UsageError(f"runs must have different file names, got {', '.join(names)}.")
+    return names
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--weights must be numbers separated by commas, got {text!r}.") from None

@@ -26,7 +26,7 @@ from rankwise.features.random_nodes import ACTIVATIONS, draw_nodes
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
 from rankwise.metrics import parse
 from rankwise.rankers.closed_form import DEFAULT_GRID
-from rankwise.tuning.folds import content_folds, query_folds
+from rankwise.tuning.folds import content_folds, deal_queries
 from tests.oracles import dense_laplacian, ragged_groups
 
 GRID = [0.01, 1.0, 100.0]
@@ -117,7 +117,7 @@ def test_wide_rows_with_an_intercept(case, rng, way):
         np.testing.assert_allclose(ranker.predict(rows), theirs.predict(X), atol=1e-8)
     if way != "number":
         groups = QueryGroups.from_qid(qid, len(y))
-        folds = query_folds(groups, 4) if way == "cv" else [np.array([0]), np.array([1])]
+        folds = deal_queries(groups, 4) if way == "cv" else [np.array([0]), np.array([1])]
         for i, fold in enumerate(folds):
             test = groups.rows(fold)
             train = np.setdiff1d(np.arange(len(y)), test)
@@ -190,7 +190,7 @@ def test_cross_validation_equals_naive_refits(case, ranker):
     name = ranker._penalty.name
     values = ranker.cv_results_[name]
     expected = np.empty((4, len(values)))
-    for i, fold in enumerate(query_folds(groups, 4)):
+    for i, fold in enumerate(deal_queries(groups, 4)):
         test = groups.rows(fold)
         train = np.setdiff1d(np.arange(len(y)), test)
         for j, value in enumerate(values):

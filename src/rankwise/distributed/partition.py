@@ -14,7 +14,7 @@ from rankwise.checks.rows import FitData
 from rankwise.distributed.planning import MEASURES, QUERIES, Plan, as_stream
 from rankwise.distributed.sums import GramEdge, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Part
+from rankwise.losses.problem import RowPart
 from rankwise.runtime.threads import single_threaded_blas, thread_imap
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.path_selection import part_scores
@@ -131,7 +131,7 @@ def _measures(
         edges=(True, True),
     )
 
-    def work(part: Part) -> tuple[Part, Float64Array, Float64Array]:
+    def work(part: RowPart) -> tuple[RowPart, Float64Array, Float64Array]:
         rows = part.take()
         scores = part_scores(job.design, job.read_outs[part.fold], rows.X)
         if part.query is None:

@@ -57,10 +57,10 @@ class NetworkPart:
     layers: tuple[Affine | Nodes, ...]
 
 
-Part = LinearPart | TreePart | NetworkPart
+ModelPart = LinearPart | TreePart | NetworkPart
 
 
-def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Part:
+def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> ModelPart:
     """What a model is to a search engine.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 from rankwise.datasets.writers.output import write_file
 from rankwise.export.parts import (
     LinearPart,
-    Part,
+    ModelPart,
     TreePart,
     part_of,
     warn_of_missing,
@@ -89,7 +89,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     return text
 
 
-def ranklib_text(part: Part, format: str) -> str:
+def ranklib_text(part: ModelPart, format: str) -> str:
     """Text of a linear model or of trees; ``format`` is named in warnings."""
     if isinstance(part, LinearPart):
         weights, constant = on_features(part)

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.rows import check_rows
 from rankwise.features.feature_transformer import FeatureTransformer
 from rankwise.structure.rules import Rule, integers, require
@@ -25,8 +26,6 @@ from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix, is_sparse
 
 TERMS = ("powers", "random", "cross")
 SLICE_ROWS = 512
-# 8 GiB: 1,000,000,000 float64 values, and a little for the list of the terms.
-DEFAULT_MAX_BYTES = 2**33
 # Terms are listed and drawn from the list where there are no more than so many for each wanted.
 _LISTED = 4
 
@@ -207,7 +206,7 @@ class PolynomialTerms(FeatureTransformer):
         "terms": [StrOptions(set(TERMS))],
         "n_terms": [Interval(Integral, 0, None, closed="left"), None],
         "random_state": ["random_state"],
-        "max_bytes": [Interval(Integral, 1, None, closed="left")],
+        "max_bytes": MAX_BYTES_CONSTRAINT,
     }
 
     def __init__(

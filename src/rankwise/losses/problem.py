@@ -68,10 +68,10 @@ class Problem:
         )
 
     def parts(
-        self, query_folds: Sequence[Int64Array], chunk_rows: int, giant_rows: float = np.inf
-    ) -> Iterator[Part]:
+        self, fold_queries: Sequence[Int64Array], chunk_rows: int, giant_rows: float = np.inf
+    ) -> Iterator[RowPart]:
         """Chunks of whole queries of each fold; queries of more than ``giant_rows`` in pieces."""
-        for fold, queries in enumerate(query_folds):
+        for fold, queries in enumerate(fold_queries):
             if self.graph == "pointwise":  # queries do not matter: cut anywhere
                 yield from self._pieces(fold, np.sort(self.groups.rows(queries)), chunk_rows, None)
                 continue
@@ -84,16 +84,16 @@ class Problem:
                 inner = QueryGroups(
                     groups.indptr[first : last + 1] - lo, None, groups.ids[first:last]
                 )
-                yield Part(fold, int(hi - lo), partial(self.piece, rows[lo:hi], inner))
+                yield RowPart(fold, int(hi - lo), partial(self.piece, rows[lo:hi], inner))
 
-    def _pieces(self, fold: int, rows: Int64Array, size: int, query: Any) -> Iterator[Part]:
+    def _pieces(self, fold: int, rows: Int64Array, size: int, query: Any) -> Iterator[RowPart]:
         for lo in range(0, len(rows), size):
             some = rows[lo : lo + size]
-            yield Part(fold, len(some), partial(self.piece, some), query)
+            yield RowPart(fold, len(some), partial(self.piece, some), query)
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RowPart:
     """Rows that are worked on at once.
 
     Attributes

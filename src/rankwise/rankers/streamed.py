@@ -33,7 +33,7 @@ from rankwise.solvers.least_squares.path_selection import (
 from rankwise.streams.checked_stream import CheckedStream, StreamData
 from rankwise.streams.cutter import Cutter, Folds
 from rankwise.streams.row_stream import RowStream
-from rankwise.tuning.folds import query_folds
+from rankwise.tuning.folds import deal_queries
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array
 
@@ -184,7 +184,7 @@ def dealt_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None
         )
     groups = QueryGroups(np.arange(len(ids) + 1), None, ids)
     fold_of = np.empty(len(ids), dtype=np.int64)
-    dealt = query_folds(groups, n_folds) if seed is None else query_folds(groups, n_folds, seed)
+    dealt = deal_queries(groups, n_folds) if seed is None else deal_queries(groups, n_folds, seed)
     for fold, queries in enumerate(dealt):
         fold_of[queries] = fold
     return fold_of

@@ -14,7 +14,14 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from rankwise.report.axes import FONT, WIDTH, panels, style
 from rankwise.report.colours import MARKERS, N_SERIES, light, series
-from rankwise.report.series import Curves, Differences, Path, curves, differences, paths
+from rankwise.report.series import (
+    Curves,
+    Differences,
+    RegularisationPath,
+    curves,
+    differences,
+    paths,
+)
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -161,7 +168,7 @@ def _steps(values: Float64Array) -> tuple[Float64Array, Float64Array]:
     return values[kept], np.append(kept, n).astype(np.float64)
 
 
-def _draw_paths(found: list[Path]) -> Figure:
+def _draw_paths(found: list[RegularisationPath]) -> Figure:
     figure, grid = panels(len(found), height=2.1)
     for number, (axes, path) in enumerate(zip(grid, found, strict=False)):
         colour = series(number)
@@ -183,7 +190,7 @@ def _draw_paths(found: list[Path]) -> Figure:
     return figure
 
 
-def _mean_over_folds(path: Path) -> Float64Array:
+def _mean_over_folds(path: RegularisationPath) -> Float64Array:
     """Mean of the folds that have a value; NaN where none has."""
     scores = np.array(list(path.scores.values()))
     known = ~np.isnan(scores)

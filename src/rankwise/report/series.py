@@ -60,7 +60,7 @@ class Differences:
 
 
 @dataclass(frozen=True)
-class Path:
+class RegularisationPath:
     """A ranker's validation score along one parameter.
 
     Attributes
@@ -129,7 +129,7 @@ def differences(board: Leaderboard, measure: str | None = None) -> list[Differen
     return found
 
 
-def paths(board: Leaderboard) -> list[Path]:
+def paths(board: Leaderboard) -> list[RegularisationPath]:
     """Rankers that chose one positive number from a grid, in the order of the table."""
     found = []
     for row in board.rows():
@@ -140,7 +140,7 @@ def paths(board: Leaderboard) -> list[Path]:
     return found
 
 
-def _path(ranker: str, cells: list[FoldResult]) -> Path | None:
+def _path(ranker: str, cells: list[FoldResult]) -> RegularisationPath | None:
     settings = [setting["params"] for cell in cells for setting in cell.search]
     names = {name for params in settings for name in params}
     if len(names) != 1 or any(len(params) != 1 for params in settings):
@@ -156,7 +156,7 @@ def _path(ranker: str, cells: list[FoldResult]) -> Path | None:
     values = sorted({value for scores in by_fold.values() for value in scores})
     if len(values) < _FEWEST_POINTS:
         return None
-    return Path(
+    return RegularisationPath(
         ranker,
         parameter,
         np.array(values),

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Part, Problem
+from rankwise.losses.problem import Problem, RowPart
 from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Int64Array, is_sparse
 
@@ -143,7 +143,7 @@ class Cutter:
         self._waiting: dict[int, _Rows] = {}
         self._open: _Rows | None = None
 
-    def cut(self, chunks: Iterable[FitData | Problem]) -> Iterator[Part]:
+    def cut(self, chunks: Iterable[FitData | Problem]) -> Iterator[RowPart]:
         """The parts of all rows, whose queries come one after the other."""
         pointwise = self._template.graph == "pointwise"
         for data in chunks:
@@ -153,7 +153,7 @@ class Cutter:
         for fold in self._waiting:
             yield from self._chunks(fold, final=True)
 
-    def _add_rows(self, columns: Columns, groups: QueryGroups) -> Iterator[Part]:
+    def _add_rows(self, columns: Columns, groups: QueryGroups) -> Iterator[RowPart]:
         """Rows of a pointwise problem; their queries count where there are folds only."""
         fold_of_row = np.zeros(groups.n_samples, dtype=np.int64)
         if self._folds is not None:
@@ -166,7 +166,7 @@ class Cutter:
             while rows.n_rows >= self._chunk_rows:
                 yield self._part(rows, QueryGroups.single(self._chunk_rows))
 
-    def _add(self, columns: Columns, groups: QueryGroups) -> Iterator[Part]:
+    def _add(self, columns: Columns, groups: QueryGroups) -> Iterator[RowPart]:
         """Rows grouped by query; the last query stays open."""
         goes_on = self._open is not None and plain_id(groups.ids[0]) == self.numbers.last
         first, last = self.numbers.add(groups.ids), groups.n_queries - 1
@@ -197,7 +197,7 @@ class Cutter:
     def _folds_of(self, ids: np.ndarray[Any, Any], first: int) -> Int64Array:
         return np.zeros(len(ids), np.int64) if self._folds is None else self._folds(ids, first)
 
-    def _extend(self, columns: Sequence[Any]) -> Iterator[Part]:
+    def _extend(self, columns: Sequence[Any]) -> Iterator[RowPart]:
         """More rows of the open query; where it comes in pieces, some stay for the last one."""
         rows = self._open
         assert rows is not None
@@ -206,7 +206,7 @@ class Cutter:
         while rows.in_pieces and rows.n_rows > self._chunk_rows:
             yield self._part(rows, QueryGroups.single(self._chunk_rows))
 
-    def _close(self, *, is_edge: bool = False) -> Iterator[Part]:
+    def _close(self, *, is_edge: bool = False) -> Iterator[RowPart]:
         """The open query is over; with ``is_edge`` it may go on elsewhere."""
         rows, self._open = self._open, None
         if rows is None:
@@ -220,13 +220,13 @@ class Cutter:
             n_rows = rows.n_rows
             yield from self._wait(rows.fold, rows.take(n_rows), [n_rows])
 
-    def _wait(self, fold: int, columns: Sequence[Any], sizes: Any) -> Iterator[Part]:
+    def _wait(self, fold: int, columns: Sequence[Any], sizes: Any) -> Iterator[RowPart]:
         rows = self._waiting.setdefault(fold, _Rows(fold))
         rows.push(columns)
         rows.sizes = np.concatenate([rows.sizes, sizes])
         yield from self._chunks(fold)
 
-    def _chunks(self, fold: int, *, final: bool = False) -> Iterator[Part]:
+    def _chunks(self, fold: int, *, final: bool = False) -> Iterator[RowPart]:
         """Chunks of whole queries; the last one, which may take more, only where ``final``."""
         rows = self._waiting[fold]
         if self._template.graph == "pointwise":
@@ -237,11 +237,11 @@ class Cutter:
             rows.sizes = sizes[last:]
             yield self._part(rows, QueryGroups.from_sizes(sizes[first:last]))
 
-    def _part(self, rows: _Rows, groups: QueryGroups) -> Part:
+    def _part(self, rows: _Rows, groups: QueryGroups) -> RowPart:
         X, y, w = rows.take(groups.n_samples)
         cut = replace(self._template, X=X, y=y, groups=groups, sample_weight=w)
         query = rows.query if rows.in_pieces else None
-        return Part(int(rows.fold), len(y), lambda: cut, query, rows.is_edge)
+        return RowPart(int(rows.fold), len(y), lambda: cut, query, rows.is_edge)
 
 
 @dataclass

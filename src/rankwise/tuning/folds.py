@@ -16,7 +16,7 @@ DEFAULT_FOLDS = 5
 _SEED = 0  # folds are part of the method: the same for every random_state
 
 
-def query_folds(groups: QueryGroups, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
+def deal_queries(groups: QueryGroups, n_folds: int, seed: int = _SEED) -> list[Int64Array]:
     """Query numbers of each fold: queries sorted by id, shuffled with the seed, dealt out."""
     order = np.random.RandomState(seed).permutation(_sorted_by_id(groups.ids))
     return [np.sort(order[fold::n_folds]) for fold in range(n_folds)]
@@ -58,7 +58,7 @@ def fold_splits(
     if groups.n_queries < n_folds:
         folds = content_folds(X, y, n_folds)
     else:
-        folds = [groups.rows(fold) for fold in query_folds(groups, n_folds)]
+        folds = [groups.rows(fold) for fold in deal_queries(groups, n_folds)]
     every = np.arange(len(y))
     return [(np.setdiff1d(every, fold), np.sort(fold)) for fold in folds]
 

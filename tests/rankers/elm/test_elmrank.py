@@ -13,7 +13,7 @@ from rankwise.features.random_nodes import NodeMap, draw_nodes
 from rankwise.losses.laplacian import QUERY_WEIGHTS
 from rankwise.solvers.least_squares import stabilised
 from rankwise.solvers.least_squares.complex_path import C_GRID, LAM_GRID
-from rankwise.tuning.folds import content_folds, query_folds
+from rankwise.tuning.folds import content_folds, deal_queries
 from tests.oracles import dense_laplacian, literal_elmrank_system, ragged_groups
 
 LAM, C = [1e-3, 0.1], [4.0, 2.0**12, np.inf]
@@ -191,7 +191,7 @@ def test_query_folds_equal_refits(case, n_nodes, query_weight):
     ranker = ELMRank(n_nodes, LAM, C, query_weight=query_weight, cv=4, random_state=5)
     ranker.fit(X, y, qid=qid, sample_weight=w)
     groups = QueryGroups.from_qid(qid, len(y))
-    folds = [groups.rows(f) for f in query_folds(groups, 4, seed_of_folds(ranker, 4))]
+    folds = [groups.rows(f) for f in deal_queries(groups, 4, seed_of_folds(ranker, 4))]
     check_choice(ranker, naive_errors(ranker, case, without(folds, len(y)), intercept=False))
 
 

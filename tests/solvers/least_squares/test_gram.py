@@ -11,7 +11,7 @@ from rankwise.groups import QueryGroups
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
 from rankwise.solvers.least_squares.design import ShiftedColumns
 from rankwise.solvers.least_squares.gram import Problem, fold_grams, total
-from rankwise.tuning.folds import content_folds, fold_splits, query_folds
+from rankwise.tuning.folds import content_folds, deal_queries, fold_splits
 from tests.oracles import dense_laplacian, ragged_groups
 
 
@@ -61,7 +61,7 @@ def test_pointwise_statistics_and_their_centring(case):
 @pytest.mark.parametrize("graph", [*GRAPHS, "pointwise"])
 def test_folds_add_up(case, graph):
     groups = QueryGroups.from_qid(case[2], len(case[1]))
-    folds = query_folds(groups, 4)
+    folds = deal_queries(groups, 4)
     assert np.array_equal(np.sort(np.concatenate(folds)), np.arange(groups.n_queries))
     parts, whole = total(_statistics(case, graph, folds=folds)), total(_statistics(case, graph))
     np.testing.assert_allclose(parts.matrix, whole.matrix, rtol=1e-12, atol=1e-12)
@@ -104,7 +104,7 @@ def test_folds_do_not_depend_on_the_order_of_rows(rng):
         np.array([f"q{i}" if i % 2 else int(i) for i in qid], object),
     ):
         a, b = QueryGroups.from_qid(ids, len(y)), QueryGroups.from_qid(ids[order], len(y))
-        for fold_a, fold_b in zip(query_folds(a, 5), query_folds(b, 5), strict=True):
+        for fold_a, fold_b in zip(deal_queries(a, 5), deal_queries(b, 5), strict=True):
             assert {str(i) for i in a.ids[fold_a]} == {str(i) for i in b.ids[fold_b]}
     for fold_a, fold_b in zip(
         content_folds(X, y, 3), content_folds(X[order], y[order], 3), strict=True

@@ -18,7 +18,7 @@ from rankwise.datasets.catalog.entries import DataSet, fetch, find_set
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.datasets.readers.svmlight import read_letor
 
-Part: TypeAlias = Literal["all", "train", "test"]
+PartName: TypeAlias = Literal["all", "train", "test"]
 
 
 # fmt: off
@@ -28,14 +28,14 @@ def load_dataset(name: str, fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
 def load_dataset(name: str, fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
 @overload
 def load_dataset(
-    name: str, fold: None = ..., *, part: Part, dtype: DTypeLike = ...
+    name: str, fold: None = ..., *, part: PartName, dtype: DTypeLike = ...
 ) -> RankingData: ...
 # fmt: on
 def load_dataset(
     name: str,
     fold: int | None = None,
     *,
-    part: Part | None = None,
+    part: PartName | None = None,
     dtype: DTypeLike = np.float32,
 ) -> Fold | FoldedData | RankingData:
     """A set of the catalog by its name.
@@ -207,12 +207,12 @@ def load_lambdarank(fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
 @overload
 def load_lambdarank(fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
 @overload
-def load_lambdarank(fold: None = ..., *, part: Part, dtype: DTypeLike = ...) -> RankingData: ...
+def load_lambdarank(fold: None = ..., *, part: PartName, dtype: DTypeLike = ...) -> RankingData: ...
 # fmt: on
 def load_lambdarank(
     fold: int | None = None,
     *,
-    part: Part | None = None,
+    part: PartName | None = None,
     dtype: DTypeLike = np.float32,
 ) -> Fold | FoldedData | RankingData:
     """LightGBM's lambdarank example: 251 queries, 3,773 rows, 300 features, grades 0 to 4.
@@ -242,7 +242,7 @@ def load_lambdarank(
     return _load("lambdarank", fold, part, dtype)
 
 
-def _load(name: str, fold: int | None, part: Part | None, dtype: DTypeLike) -> Any:
+def _load(name: str, fold: int | None, part: PartName | None, dtype: DTypeLike) -> Any:
     entry = find_set(name)
     _check_choice(entry, fold, part)
     read = _reader(entry, dtype)

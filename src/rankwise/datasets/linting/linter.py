@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
-from rankwise.datasets.linting.part import N_EXAMPLES, Part, join, lint_part, summarize
+from rankwise.datasets.linting.part import N_EXAMPLES, HashedRows, join, lint_part, summarize
 from rankwise.datasets.linting.report import LEVELS, Finding, LintReport, PartSummary
 
 
@@ -81,7 +81,7 @@ def _parts_by_fold(
         yield fold.name, [(what, part) for what, part in parts if part is not None]
 
 
-def _hash_parts(named: Sequence[tuple[str, RankingData]]) -> list[Part]:
+def _hash_parts(named: Sequence[tuple[str, RankingData]]) -> list[HashedRows]:
     widths = {part.n_features for _, part in named}
     if len(widths) > 1:
         raise ValueError(
@@ -89,10 +89,14 @@ def _hash_parts(named: Sequence[tuple[str, RankingData]]) -> list[Part]:
             "Read them with the same n_features."
         )
     first_rows = itertools.accumulate((part.n_samples for _, part in named), initial=0)
-    return [Part.of(part, what, row) for (what, part), row in zip(named, first_rows, strict=False)]
+    return [
+        HashedRows.of(part, what, row) for (what, part), row in zip(named, first_rows, strict=False)
+    ]
 
 
-def _constant_in_train(train: Part, everything: Part, fold_name: str) -> Iterator[Finding]:
+def _constant_in_train(
+    train: HashedRows, everything: HashedRows, fold_name: str
+) -> Iterator[Finding]:
     """Features that vary, but not where a model is fitted."""
     only_there = train.hashes.constant & ~everything.hashes.constant
     if only_there.any() and len(train.y):
@@ -107,7 +111,7 @@ def _constant_in_train(train: Part, everything: Part, fold_name: str) -> Iterato
         )
 
 
-def _leaks(parts: Sequence[Part], fold_name: str) -> Iterator[Finding]:
+def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
     """What two parts of a fold share."""
     for one, other in itertools.combinations(parts, 2):
         where = f"{fold_name} {one.name} and {other.name}".strip()

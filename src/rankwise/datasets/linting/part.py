@@ -24,7 +24,7 @@ MOST_LABELS = 20
 
 
 @dataclass(frozen=True)
-class Part:
+class HashedRows:
     """Rows of one or several tables, one below the other, with their hashes."""
 
     name: str
@@ -36,7 +36,7 @@ class Part:
     hashes: TableHash
 
     @classmethod
-    def of(cls, data: RankingData, name: str, first_row: int = 0) -> Part:
+    def of(cls, data: RankingData, name: str, first_row: int = 0) -> HashedRows:
         """A table whose first row is row ``first_row`` of the fold."""
         return cls(
             name,
@@ -77,7 +77,7 @@ class Part:
         return repr(self.feature_names[j]) if self.feature_names else f"column {j}"
 
 
-def join(parts: Sequence[Part], name: str) -> Part:
+def join(parts: Sequence[HashedRows], name: str) -> HashedRows:
     """All rows of ``parts``, in order."""
     if len(parts) == 1:
         return parts[0]
@@ -85,7 +85,7 @@ def join(parts: Sequence[Part], name: str) -> Part:
     for part in parts[1:]:
         hashes = part.hashes.below(hashes)
     doc_ids = [part.doc_ids for part in parts if part.doc_ids is not None]
-    return Part(
+    return HashedRows(
         name,
         np.concatenate([part.y for part in parts]),
         np.concatenate([part.qid for part in parts]),
@@ -96,7 +96,7 @@ def join(parts: Sequence[Part], name: str) -> Part:
     )
 
 
-def summarize(part: Part, name: str) -> PartSummary:
+def summarize(part: HashedRows, name: str) -> PartSummary:
     """Size, labels and group sizes of a part."""
     sizes = part.groups.sizes
     values, counts = np.unique(part.y, return_counts=True)
@@ -120,7 +120,7 @@ def summarize(part: Part, name: str) -> PartSummary:
     )
 
 
-def check_queries(part: Part) -> Iterator[Finding]:
+def check_queries(part: HashedRows) -> Iterator[Finding]:
     """Queries from which nothing can be learnt, or that are not stored as one."""
     groups, where = part.groups, part.name
     if not np.isfinite(part.y).all():
@@ -155,7 +155,7 @@ def check_queries(part: Part) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def check_rows(part: Part) -> Iterator[Finding]:
+def check_rows(part: HashedRows) -> Iterator[Finding]:
     """Documents and equal rows within a query."""
     codes, where = part.groups.codes(), part.name
     if part.documents is not None:
@@ -190,7 +190,7 @@ def check_rows(part: Part) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def check_features(part: Part) -> Iterator[Finding]:
+def check_features(part: HashedRows) -> Iterator[Finding]:
     """Features that say nothing, say it twice, or are no numbers."""
     hashes, where = part.hashes, part.name
     yield _found(
@@ -215,7 +215,7 @@ def check_features(part: Part) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def copied_columns(part: Part) -> dict[int, int]:
+def copied_columns(part: HashedRows) -> dict[int, int]:
     """Column → the first column equal to it, constant ones left out; equal hashes are compared."""
     copies: dict[int, int] = {}
     first: dict[int, int] = {}
@@ -255,7 +255,7 @@ def _found(
     return Finding(level, what, where, int(mask.sum()), len(mask), tuple(map(name, examples)), note)
 
 
-def lint_part(part: Part) -> list[Finding]:
+def lint_part(part: HashedRows) -> list[Finding]:
     """All findings of one part, none where it has no rows."""
     if not len(part.y):
         return []

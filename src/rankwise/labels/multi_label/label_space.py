@@ -46,8 +46,8 @@ from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, as_de
 
 # Products of features and labels that may be held: 256 MB.
 MOST_PRODUCTS = 2**25
-ALPHA = [Interval(Real, 0, None, closed="left")]
-ESTIMATOR = [HasMethods(["fit", "predict"]), None]
+ALPHA_CONSTRAINT = [Interval(Real, 0, None, closed="left")]
+ESTIMATOR_CONSTRAINT = [HasMethods(["fit", "predict"]), None]
 
 
 class LabelSource(Protocol):
@@ -122,7 +122,10 @@ class LabelSpace(MultiLabel):
     coef_: Float64Array
     intercept_: Float64Array
     regressors_: list[Any]
-    _parameter_constraints: ClassVar[dict[str, Any]] = {"alpha": ALPHA, "estimator": ESTIMATOR}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": ALPHA_CONSTRAINT,
+        "estimator": ESTIMATOR_CONSTRAINT,
+    }
 
     def encode_labels(self, Y: SparseMatrix) -> Float64Array:
         """Codes ``P (y - o)`` of label sets: what an ideal regressor would predict.

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.checks.dominant_columns import CENTRED_PRODUCTS, kernel_limit
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.rows import check_rows, check_validation
 from rankwise.features.kernel import Kernel
 from rankwise.features.kernel_expansion import KernelExpansion
@@ -59,8 +60,6 @@ from rankwise.tuning.penalty_search import Choice, Penalty, PenaltySearch
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 PENALTY = Penalty("C", "C", default=10.0 ** np.arange(-3, 3))
-# 8 GiB: all kernel values of 32,000 rows in float64, of 46,000 in float32.
-DEFAULT_MAX_BYTES = 2**33
 POSITIVE = Interval(Real, 0, None, closed="neither")
 
 
@@ -238,7 +237,7 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         "costs": [StrOptions(set(COSTS)), "array-like"],
         "fit_intercept": ["boolean"],
         "kernel_params": [dict, None],
-        "max_bytes": [Interval(Integral, 1, None, closed="left")],
+        "max_bytes": MAX_BYTES_CONSTRAINT,
         "measure": [str],
         "cv": ["cv_object"],
         "tol": [POSITIVE],

@@ -23,9 +23,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES, MAX_BYTES_CONSTRAINT
 from rankwise.checks.rows import check_rows, check_validation
 from rankwise.features.polynomial_terms import (
-    DEFAULT_MAX_BYTES,
     TERMS,
     TermMap,
     check_room,
@@ -211,7 +211,7 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
-        "max_bytes": [Interval(Integral, 1, None, closed="left")],
+        "max_bytes": MAX_BYTES_CONSTRAINT,
         "probability": ["boolean"],
         "classes": ["array-like", None],
     }

@@ -41,7 +41,7 @@ ELM_STRUCTURE: dict[str, Rule] = {"output_weights_": Sometimes(floats("n_draws",
 
 
 @dataclass(frozen=True, eq=False)
-class RandomNodes:
+class NodeFeatures:
     """Hidden nodes, before the rows are known; linear ones in the space that they span.
 
     Attributes
@@ -114,7 +114,7 @@ def elm(ranker: Any, loss: SquaredLoss) -> ClosedForm:
             ranker, leaves_out=leaves_out(ranker), takes_shift=loss.takes_shift
         )
         return ClosedForm(features, loss, partial(kernel_path, max_bytes=ranker.max_bytes))
-    nodes = RandomNodes(
+    nodes = NodeFeatures(
         ranker.n_nodes,
         ranker.activation,
         ranker.n_draws,

@@ -45,7 +45,7 @@ from rankwise.solvers.least_squares.stabilised import (
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Plain, Rule, Sometimes, floats, require
-from rankwise.tuning.folds import content_folds, query_folds, row_splits
+from rankwise.tuning.folds import content_folds, deal_queries, row_splits
 from rankwise.tuning.penalty_search import Penalty, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -278,7 +278,7 @@ class ELMRank(BasisExpansionRanker):
             return fit_splits(problem, maps, penalty, row_splits(self.cv, data))
         n_folds = int(self.cv or DEFAULT_FOLDS)
         if data.groups.n_queries >= n_folds:
-            return fit_query_folds(problem, maps, penalty, query_folds(data.groups, n_folds, seed))
+            return fit_query_folds(problem, maps, penalty, deal_queries(data.groups, n_folds, seed))
         return fit_row_folds(problem, maps, penalty, content_folds(data.X, data.y, n_folds, seed))
 
     def _fit_stream(

@@ -16,13 +16,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.features.random_nodes import Activation
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, PartialFitOfColumns, fit_closed_form
 from rankwise.rankers.elm.elm_features import ELM_CONSTRAINTS, ELM_STRUCTURE, elm
-from rankwise.rankers.kernel.kernel_features import DEFAULT_MAX_BYTES
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Rule
 from rankwise.tuning.penalty_search import Penalty

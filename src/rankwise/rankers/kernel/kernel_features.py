@@ -18,6 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.column_ranges import far_means
 from rankwise.checks.dominant_columns import SQUARES, ColumnLimit, kernel_limit
+from rankwise.checks.max_bytes import MAX_BYTES_CONSTRAINT
 from rankwise.checks.row_hash import LeastRows
 from rankwise.checks.rows import FitData
 from rankwise.features.kernel import Kernel, check_symmetric
@@ -54,8 +55,6 @@ from rankwise.streams.row_stream import RowStream
 from rankwise.tuning.penalty import Penalties
 from rankwise.tuning.penalty_search import Path
 
-# 8 GiB: about 13,000 rows.
-DEFAULT_MAX_BYTES = 2**33
 KERNEL_CONSTRAINTS: dict[str, Any] = {
     "kernel": [StrOptions(set(KERNEL_NAMES)), callable],
     "gamma": [
@@ -65,7 +64,7 @@ KERNEL_CONSTRAINTS: dict[str, Any] = {
         None,
     ],
     "kernel_params": [dict, None],
-    "max_bytes": [Interval(Integral, 1, None, closed="left")],
+    "max_bytes": MAX_BYTES_CONSTRAINT,
     **SELECTION_CONSTRAINTS,
 }
 APPROXIMATION_CONSTRAINTS: dict[str, Any] = {

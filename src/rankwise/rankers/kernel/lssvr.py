@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.closed_form import C_OF_SUM, ClosedForm, PartialFitOfColumns
-from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, DEFAULT_MAX_BYTES
+from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS
 from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
 from rankwise.tuning.penalty_search import Penalty
 

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.closed_form import C_OF_MEAN, ClosedForm, PartialFitOfColumns
-from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, DEFAULT_MAX_BYTES
+from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS
 from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
 from rankwise.tuning.penalty_search import Penalty
 

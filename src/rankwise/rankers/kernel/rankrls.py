@@ -15,11 +15,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.closed_form import ALPHA, ClosedForm, PartialFitOfColumns, fit_closed_form
-from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS, DEFAULT_MAX_BYTES
+from rankwise.rankers.kernel.kernel_features import APPROXIMATION_CONSTRAINTS
 from rankwise.rankers.kernel.kernel_least_squares import kernel_least_squares
 from rankwise.solvers.least_squares.pcg import (
     ConjugateGradientsPath,

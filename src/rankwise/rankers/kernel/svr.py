@@ -15,11 +15,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.features.kernels import gamma_candidates, resolve_kernel_of_fit, searched_gamma
 from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
 from rankwise.rankers.kernel.kernel_features import (
-    DEFAULT_MAX_BYTES,
     KERNEL_CONSTRAINTS,
     KernelFeatures,
 )

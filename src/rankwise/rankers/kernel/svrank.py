@@ -14,12 +14,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker, publish
 from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
-    DEFAULT_MAX_BYTES,
     KernelFeatures,
 )
 from rankwise.rankers.pair_fit import SOLVER_STRUCTURE, refuse_stream

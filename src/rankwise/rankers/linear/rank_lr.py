@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.checks.rows import FitData
 from rankwise.features.products_map import ProductsMap
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
@@ -24,7 +25,6 @@ from rankwise.losses.pairwise_logistic import PairwiseLogistic
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
 from rankwise.rankers.kernel.kernel_features import (
     APPROXIMATION_CONSTRAINTS,
-    DEFAULT_MAX_BYTES,
     KernelFeatures,
 )
 from rankwise.rankers.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream

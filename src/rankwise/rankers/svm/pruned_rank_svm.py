@@ -14,10 +14,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.max_bytes import DEFAULT_MAX_BYTES
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.losses.pair_weights import PairWeight
 from rankwise.rankers.basis_expansion import BasisExpansionRanker
-from rankwise.rankers.kernel.kernel_features import DEFAULT_MAX_BYTES, KernelFeatures
+from rankwise.rankers.kernel.kernel_features import KernelFeatures
 from rankwise.rankers.pair_fit import SOLVER_STRUCTURE, fit_pairs, refuse_stream
 from rankwise.rankers.svm.rank_svm import SOLVERS, RankSVM
 from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, PrunedHinge

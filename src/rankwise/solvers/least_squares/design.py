@@ -80,11 +80,11 @@ class Design(Protocol):
 
 
 def draw_grams(
-    design: Design, problem: Problem, query_folds: Sequence[Int64Array] | None
+    design: Design, problem: Problem, fold_queries: Sequence[Int64Array] | None
 ) -> Iterator[list[Gram]]:
     """For each draw, the Gram statistics of each fold; one pass over the rows per block map."""
     for phi in design.maps:
-        folds = fold_grams(problem, phi, query_folds)
+        folds = fold_grams(problem, phi, fold_queries)
         yield from (list(draw) for draw in zip(*map(design.draws, folds), strict=True))
 
 

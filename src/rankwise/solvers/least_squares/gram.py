@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rankwise.losses.problem import Part, Problem, query_factor
+from rankwise.losses.problem import Problem, RowPart, query_factor
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.statistics import Gram, OpenQuery
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
@@ -64,9 +64,9 @@ class GramSums:
         self._query_weight = query_weight
         self._large: dict[int, Gram] = {}
         self._opened: dict[Any, OpenQuery] = {}
-        self._last: tuple[Part, str] | None = None
+        self._last: tuple[RowPart, str] | None = None
 
-    def tasks(self, part: Part) -> Iterator[Callable[[], Callable[[], None]]]:
+    def tasks(self, part: RowPart) -> Iterator[Callable[[], Callable[[], None]]]:
         """What to do with the rows on any thread; it returns what adds the result, in order."""
         if part.query is None:
             yield lambda: self._whole(part)
@@ -101,12 +101,12 @@ class GramSums:
             self.folds[fold] = large
         return self
 
-    def _whole(self, part: Part) -> Callable[[], None]:
+    def _whole(self, part: RowPart) -> Callable[[], None]:
         rows = replace(part.take(), query_weight=self._query_weight)
         gram = Gram.of_queries(self._block(rows.X, self.precise), rows)
         return lambda: self.folds[part.fold].add_inplace(gram)
 
-    def _piece(self, part: Part, rows: Problem, grade: float) -> Callable[[], None]:
+    def _piece(self, part: RowPart, rows: Problem, grade: float) -> Callable[[], None]:
         opened = self._opened[part.query]
         block = self._block(rows.X, self.precise or rows.graph == "distinct")
         gram = opened.rows_gram(block, rows.y, rows.sample_weight)
@@ -125,7 +125,7 @@ class GramSums:
 
 
 def accumulate(
-    parts: Iterable[Part],
+    parts: Iterable[RowPart],
     maps: Sequence[tuple[BlockMap, str]],
     n_folds: int = 1,
     *,
@@ -136,7 +136,7 @@ def accumulate(
 
     Parameters
     ----------
-    parts : iterable of Part
+    parts : iterable of RowPart
     maps : sequence of (block map, query weight)
     n_rows : int or None
         Number of all rows, which decides the precision of float32 blocks. Where nobody knows it,
@@ -168,16 +168,16 @@ def accumulate(
 
 
 def fold_grams(
-    problem: Problem, phi: BlockMap, query_folds: Sequence[Int64Array] | None = None
+    problem: Problem, phi: BlockMap, fold_queries: Sequence[Int64Array] | None = None
 ) -> list[Gram]:
-    """Statistics of each fold of queries (of all queries where ``query_folds`` is None).
+    """Statistics of each fold of queries (of all queries where ``fold_queries`` is None).
 
     Parameters
     ----------
     problem : Problem
     phi : callable
         Feature map on chunks of rows.
-    query_folds : sequence of int arrays
+    fold_queries : sequence of int arrays
         Query numbers of each fold.
 
     Notes
@@ -186,7 +186,7 @@ def fold_grams(
     ``PRECISE_FLOPS``; below, they are centred and multiplied in float64.
     """
     n_rows, groups = problem.X.shape[0], problem.groups
-    folds = [np.arange(groups.n_queries)] if query_folds is None else list(query_folds)
+    folds = [np.arange(groups.n_queries)] if fold_queries is None else list(fold_queries)
     giants: list[tuple[int, int]] = []
     if problem.graph == "distinct":
         giant = groups.sizes > GIANT_ROWS

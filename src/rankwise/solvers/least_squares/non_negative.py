@@ -31,7 +31,7 @@ from rankwise.solvers.least_squares.path_selection import (
     held_out,
     measure_validation,
 )
-from rankwise.tuning.folds import DEFAULT_FOLDS, cv_splits, query_folds
+from rankwise.tuning.folds import DEFAULT_FOLDS, cv_splits, deal_queries
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array
 
@@ -74,7 +74,7 @@ class NonNegativePath:
         n_folds = int(cv or DEFAULT_FOLDS) if is_number else 0
         problem = self._problem
         if is_number and problem.groups.n_queries >= n_folds:
-            return self._leave_out(query_folds(problem.groups, n_folds), measure)
+            return self._leave_out(deal_queries(problem.groups, n_folds), measure)
         values = []
         for train, test in cv_splits(cv, self.rows):
             (grams,) = draw_grams(self.design, problem.subset(train), None)

@@ -17,7 +17,7 @@ import numpy as np
 
 from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
-from rankwise.losses.problem import Part, Problem
+from rankwise.losses.problem import Problem, RowPart
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import thread_imap
@@ -36,7 +36,7 @@ from rankwise.solvers.least_squares.leave_out import (
     leave_pair_out,
     leave_query_out,
 )
-from rankwise.tuning.folds import DEFAULT_FOLDS, cv_splits, query_folds
+from rankwise.tuning.folds import DEFAULT_FOLDS, cv_splits, deal_queries
 from rankwise.tuning.held_out import RunningMean, per_query
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array, Matrix
@@ -152,7 +152,7 @@ class LeastSquaresPath:
         self, problem: Problem, measure: Measure, n_folds: int
     ) -> tuple[PathFit, Float64Array]:
         design, n_queries = self.design, problem.groups.n_queries
-        folds = query_folds(problem.groups, n_folds)
+        folds = deal_queries(problem.groups, n_folds)
         held: list[list[Float64Array]] = []
         if use_dual(problem, design):
             fit = self._dual_fit(problem, _dual_coefs(problem, design, self.penalties))
@@ -344,13 +344,13 @@ def held_out(
 def mean_measures(
     design: Design,
     read_outs: Sequence[Any],
-    parts: Iterable[Part],
+    parts: Iterable[RowPart],
     measure: Measure,
     n_threads: int | None = None,
 ) -> Float64Array:
     """Mean measure of whole queries under the solutions of their fold, shape (n_folds, n_C)."""
 
-    def measured(part: Part) -> tuple[int, Float64Array]:
+    def measured(part: RowPart) -> tuple[int, Float64Array]:
         rows = part.take()
         scores = part_scores(design, read_outs[part.fold], rows.X)
         return part.fold, per_query(measure, rows.y, scores, rows.groups)

@@ -12,7 +12,7 @@ import numpy as np
 from rankwise.checks.rows import FitData
 from rankwise.losses.pairwise_absolute import pairwise_absolute
 from rankwise.solvers.newton.merged_rows import merge_rows
-from rankwise.solvers.newton.proximal_newton import Gram, ProximalNewton
+from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.newton.row_products import column_products, kernel_products
 from rankwise.solvers.result import SolveResult
 from rankwise.tuning.held_out import mean_measure
@@ -110,13 +110,13 @@ class PairwiseAbsolutePath:
             merged.indptr, merged.weight, epsilon=self.epsilon, query_weight=self.query_weight
         )
         if self.design.is_kernel:
-            gram = kernel_products(as_dense(self._values), merged.indptr, kept)
-            solved = self.solver.path(loss, y[kept], gram, self.lams)
+            products = kernel_products(as_dense(self._values), merged.indptr, kept)
+            solved = self.solver.path(loss, y[kept], products, self.lams)
             coefs = np.zeros((len(self.lams), len(y)))
             coefs[:, rows] = _stacked(solved)[:, merged.position] * merged.share
         else:
             columns = column_products(self._values, merged.indptr, kept)
-            products: Gram = columns
+            products = columns
             if len(kept) < self._values.shape[1]:
                 K = columns.X @ columns.X.T
                 K = as_dense(K)

@@ -60,7 +60,7 @@ class NewtonSystem(NamedTuple):
     score_residual: Float64Array  # K (u - beta) / (2 lam), per row
 
 
-class Gram(Protocol):
+class RowProducts(Protocol):
     """Inner products between rows, of which only within-query differences count."""
 
     def mean_diagonal(self) -> float: ...
@@ -90,7 +90,7 @@ class ProximalNewton:
     max_iter: int = 1000
 
     def path(
-        self, loss: SupportLoss, y: Float64Array, gram: Gram, lams: Float64Array
+        self, loss: SupportLoss, y: Float64Array, products: RowProducts, lams: Float64Array
     ) -> list[SolveResult]:
         """Solutions for every ``lam`` in the order given; each starts from the next larger one.
 
@@ -107,7 +107,7 @@ class ProximalNewton:
         for index in np.argsort(-lams, kind="stable"):
             lam = float(lams[index])
             start = zeta * (lam / last)  # the scores stay
-            results[int(index)], zeta, centre = self._solve(loss, y, gram, lam, start, centre)
+            results[int(index)], zeta, centre = self._solve(loss, y, products, lam, start, centre)
             last = lam
         return [results[index] for index in range(len(lams))]
 
@@ -115,7 +115,7 @@ class ProximalNewton:
         self,
         loss: SupportLoss,
         y: Float64Array,
-        gram: Gram,
+        products: RowProducts,
         lam: float,
         zeta: Float64Array,
         centre: Float64Array,
@@ -127,18 +127,18 @@ class ProximalNewton:
             nothing = np.zeros(len(weight))
             return SolveResult(np.zeros(len(y)), 0, True, 0.0), nothing, nothing
         spread = float(np.sqrt(weight[: len(y)] @ y**2 / weight[: len(y)].sum()))
-        reach = gram.mean_diagonal() * float(weight.mean()) * half  # of scores
+        reach = products.mean_diagonal() * float(weight.mean()) * half  # of scores
         tau = min(spread, max(reach, LEAST_REACH * spread))
         smallest = SMALLEST_TAU * tau
         beta = loss.rows(zeta)
-        f = half * gram.apply(beta)
+        f = half * products.apply(beta)
         gaps: list[float] = []
         n_iter, first = 0, True
         while True:
             # The iterate's nearest point of P is as exact as the iterate, also inside of P.
             nu = loss.project(zeta / weight).nu
             dual = loss.rows(weight * nu)
-            scores = f - half * gram.apply(beta - dual)
+            scores = f - half * products.apply(beta - dual)
             residual = y - scores
             value = loss.value(residual)
             gap = value - float((weight * nu) @ loss.nodes(residual))
@@ -158,7 +158,7 @@ class ProximalNewton:
             while n_iter < self.max_iter:
                 dual = loss.rows(weight * point.nu)
                 error = dual - beta
-                score_error = half * gram.apply(error)
+                score_error = half * products.apply(error)
                 movement = 0.5 * tau * float(weight @ (point.nu - centre) ** 2)
                 enough = max(NEWTON_SHARE * movement, NOTHING * at_zero)
                 if stepped and 0.5 * float(error @ score_error) <= enough:
@@ -166,7 +166,7 @@ class ProximalNewton:
                 n_iter += 1
                 stepped = True
                 zeta_step, score_step = _direction(
-                    loss, gram, point, weight * point.nu - zeta, error, score_error, tau, lam
+                    loss, products, point, weight * point.nu - zeta, error, score_error, tau, lam
                 )
                 slope = -float(error @ score_step)
                 length, point = _search(
@@ -179,7 +179,7 @@ class ProximalNewton:
 
 def _direction(
     loss: SupportLoss,
-    gram: Gram,
+    products: RowProducts,
     point: DualPoint,
     zeta_error: Float64Array,
     error: Float64Array,
@@ -192,7 +192,7 @@ def _direction(
         return zeta_error, score_error
     rows = point.active % len(loss.weight)
     weight = loss.dual_weight[point.active]
-    correction, score_step = gram.step(
+    correction, score_step = products.step(
         NewtonSystem(point, rows, weight, tau, lam, error, score_error)
     )
     zeta_step = zeta_error.copy()

@@ -91,7 +91,7 @@ class Loss(Protocol):
 
 
 AnyLoss = TypeVar("AnyLoss", bound=Loss, covariant=True)
-Part = tuple[slice, Matrix, ScoreLoss]
+LossPart = tuple[slice, Matrix, ScoreLoss]
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class LinearRows(Generic[AnyLoss]):
         self._deal(parts, min(lanes, len(parts)))
         self._n_threads = None if lanes > 1 else 1
 
-    def _deal(self, parts: list[Part], lanes: int) -> None:
+    def _deal(self, parts: list[LossPart], lanes: int) -> None:
         self.parts = parts
         self._lanes = [parts[lane::lanes] for lane in range(lanes)]
 
@@ -267,7 +267,7 @@ class LinearRows(Generic[AnyLoss]):
         """``X w``, shape (n_samples,)."""
         out = np.empty(self.n_samples)
 
-        def run(lane: list[Part]) -> None:
+        def run(lane: list[LossPart]) -> None:
             for place, X, _ in lane:
                 _times_vector(X, w, out[place])
 
@@ -278,7 +278,7 @@ class LinearRows(Generic[AnyLoss]):
         """Value of the loss and its gradient with respect to the scores."""
         out = np.empty(self.n_samples)
 
-        def run(lane: list[Part]) -> float:
+        def run(lane: list[LossPart]) -> float:
             return sum(loss.value_grad(scores[place], out[place]) for place, _, loss in lane)
 
         return sum(thread_map(run, self._lanes, self._n_threads)), out
@@ -286,7 +286,7 @@ class LinearRows(Generic[AnyLoss]):
     def transposed(self, slopes: Float64Array) -> Float64Array:
         """``X' slopes``, shape (n_features,)."""
 
-        def run(lane: list[Part]) -> Float64Array:
+        def run(lane: list[LossPart]) -> Float64Array:
             total = np.zeros(self.n_features)
             for place, X, _ in lane:
                 _add_transposed(X, slopes[place], total)
@@ -298,7 +298,7 @@ class LinearRows(Generic[AnyLoss]):
         """``X' H X v`` for the curvature H at the point last visited, and ``X v``."""
         along = np.empty(self.n_samples)
 
-        def run(lane: list[Part]) -> Float64Array:
+        def run(lane: list[LossPart]) -> Float64Array:
             total = np.zeros(self.n_features)
             for place, X, loss in lane:
                 step = along[place]
@@ -322,7 +322,7 @@ class LinearRows(Generic[AnyLoss]):
             sample = self.every(STRIDE)
             return sample._spread * (self.n_samples / sample.n_samples)
 
-        def run(lane: list[Part]) -> Float64Array:
+        def run(lane: list[LossPart]) -> Float64Array:
             total = np.zeros(self.n_features)
             for _, X, _ in lane:
                 sums, squares = _moments(X)

@@ -25,7 +25,7 @@ stored_figures = load()
 KEYS = sorted(path.stem for path in stored_figures.FOLDER.glob("*.txt"))
 CODE = re.compile(r"^ *>>> (?:.*\S.*\n)+|^\.\. (?:code-block|math)::.*\n(?:\n| +.*\n)*", re.M)
 NO_FIGURE = re.compile(
-    r"``[^`]*``|:\w+:`[^`]*`|LETOR [34]\.0|[Vv]ersion 0\.1(?:\.0)?|\b0\.1\.0\b"
+    r"``[^`]*``|:\w+:`[^`]*`|LETOR [34]\.0|arXiv:\d+\.\d+|[Vv]ersion 0\.1(?:\.0)?|\b0\.1\.0\b"
     r"|(?:above|below|at least) 0?\.0?5"
     r"|^ +- [\d./ ]+$",  # cells of the table in tests/metrics/test_convention_table.py
     re.M,

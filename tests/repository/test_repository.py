@@ -52,6 +52,12 @@ def test_workflows_call_targets_of_the_makefile(name):
     assert called <= targets
 
 
+def test_a_release_publishes_both_distributions():
+    papers = tomllib.loads((ROOT / "papers" / "pyproject.toml").read_text("utf-8"))["project"]
+    publish = workflow("release.yml")["jobs"]["publish"]
+    assert publish["strategy"]["matrix"]["project"] == [PROJECT["name"], papers["name"]]
+
+
 def test_the_hook_and_the_pins_have_one_version_of_ruff():
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"]
     (hook,) = [hook for hook in hooks if hook["repo"].endswith("ruff-pre-commit")]

@@ -88,7 +88,7 @@ def test_without_validation_data_the_choice_is_by_cross_validation(rankwise, let
 
 def test_a_trec_run(rankwise, letor_file, tmp_path):
     assert rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m").code == 0
-    for out, extra in (("s.run", ()), ("other", ("--as", "trec", "--tag", "mine"))):
+    for out, extra in (("s.run", ()), ("other", ("--format", "trec", "--tag", "mine"))):
         run = rankwise("predict", tmp_path / "m", letor_file, "--out", tmp_path / out, *extra)
         assert run.code == 0, run.err
     data = read_letor(letor_file)
@@ -159,7 +159,6 @@ def test_what_cannot_be_meant_is_exit_code_two(rankwise, letor_file, tmp_path):
     for arguments, message in (
         (("predict", tmp_path / "none", letor_file), "is no model file"),
         (("info", tmp_path / "none"), "is no model file"),
-        (("predict", tmp_path / "m", letor_file, "--as", "trec"), "a TREC run needs a file"),
         (("predict", tmp_path / "m", "lambdarank"), "is a set of folds, and one table is needed"),
         (("fit", letor_file, "--ranker", "ridge", "--out", tmp_path), "--out must name a file"),
         (("fit", letor_file, "--ranker", "ridge"), "Missing option '--out'"),

@@ -18,6 +18,7 @@ from rankwise.cli._old_words import current_words
         (["compare", "--test", "wilcoxon"], ["compare", "--test", "wilcoxon"], 0),
         (["compare", "--test=wrong"], ["compare", "--test=wrong"], 0),
         (["lint", "--test=b"], ["lint", "--test-data=b"], 1),
+        (["predict", "m", "--as", "trec"], ["predict", "m", "--format", "trec"], 1),
         (["reproduce", "--seed", "3"], ["reproduce", "--seed", "3"], 0),
         ([], [], 0),
     ],

@@ -94,7 +94,7 @@ def test_usage_errors_are_one_line_and_exit_code_two(rankwise, arguments, messag
         ("compare", "lambdarank", "--correction", "wrong"),
         ("compare", "lambdarank", "--test", "wrong"),
         ("export", "model", "out", "--format", "wrong"),
-        ("predict", "model", "data", "--as", "wrong"),
+        ("predict", "model", "data", "--format", "wrong"),
         ("convert", "a.txt", "b.csv", "--to", "wrong"),
         ("list", "wrong"),
     ],

@@ -11,7 +11,7 @@ from .conftest import judged_data
 WRITING = [
     ("fit", "DATA", "--ranker", "linear_regression", "--out"),
     ("predict", "MODEL", "DATA", "--out"),
-    ("predict", "MODEL", "DATA", "--as", "trec", "--out"),
+    ("predict", "MODEL", "DATA", "--format", "trec", "--out"),
     ("convert", "DATA", "--to", "csv", "--out"),
     ("convert", "DATA", "--to", "parquet", "--out"),
     ("compare", "DATA", "--rankers", "linear_regression", "--report"),
@@ -52,7 +52,7 @@ def test_predict_in_json(rankwise, letor_file, model, tmp_path):
     run = rankwise("predict", model, letor_file, "--json").json
     assert run == {
         "model": str(model),
-        "data": "judged",
+        "data": "judged.txt",
         "rows": 96,
         "queries": 12,
         "format": "scores",

@@ -11,7 +11,9 @@ import io
 import json
 import lzma
 import os
+import re
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +24,7 @@ import pyarrow
 from scipy import sparse
 
 from rankwise.datasets import (
+    IgnoredColumnsWarning,
     read_extreme,
     read_grouped,
     read_letor,
@@ -32,6 +35,7 @@ from rankwise.datasets import (
 )
 from rankwise.datasets.readers import cache
 from rankwise.datasets.readers.arff import read_arff
+from rankwise.streams.text_files import UnjudgedLetor
 from tests.fuzz import seeds, twins
 from tests.fuzz.harness import Target, mutated
 
@@ -173,9 +177,48 @@ def _check_mulan_xml(path: Path) -> bool:
     return True
 
 
+def _make_unjudged(rng: np.random.Generator) -> bytes:
+    """LETOR text in which some lines have no label."""
+    lines = seeds.letor(rng).split(b"\n")
+    kept = [line.partition(b" ")[2] if rng.random() < 0.6 else line for line in lines]
+    return mutated(rng, b"\n".join(kept), (*COMMON, b" 1:2", b"\n3:4 ", b"\nqid:1 ", b"\n7:"))
+
+
+_NO_LABEL = re.compile(rb"^[ \t\v\f\r]*(?=qid:|[0-9]+:)", re.MULTILINE)
+_WIDTH = 100_000
+
+
+def _check_unjudged(path: Path) -> bool:
+    """As with a label in front of lines that have none."""
+    labelled = path.with_suffix(".labelled")
+    labelled.write_bytes(_NO_LABEL.sub(b"0 ", path.read_bytes().removeprefix(b"\xef\xbb\xbf")))
+    try:
+        expected = read_letor(labelled, n_features=_WIDTH, cache=False)
+    except ValueError:
+        expected = None
+    stream = UnjudgedLetor((path,), _WIDTH, np.float32, 1 << 30)
+    try:
+        chunks = list(stream)
+    except ValueError:
+        assert expected is None, "refused, but it reads with labels"
+        raise
+    if not chunks:
+        raise ValueError(f"{path}: no rows")
+    assert expected is not None, "read, but it is refused with labels"
+    X = [sparse.csr_matrix(chunk.X) for chunk in chunks]
+    found, twin = sparse.vstack(X), sparse.csr_matrix(expected.X)
+    assert found.shape == twin.shape
+    np.testing.assert_array_equal(found.indptr, twin.indptr)
+    np.testing.assert_array_equal(found.indices, twin.indices)
+    np.testing.assert_array_equal(found.data, twin.data)
+    return True
+
+
 def _check_table(path: Path) -> bool:
     """What the csv module reads too has the same cells."""
-    data = read_table(path, dtype=np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IgnoredColumnsWarning)
+        data = read_table(path, dtype=np.float64)
     text = path.read_bytes().removeprefix(b"\xef\xbb\xbf").decode()
     if '"' in text or "\r" in text.replace("\r\n", ""):
         return True
@@ -338,6 +381,7 @@ TARGETS = (
         ),
         against_twin(lambda path: read_letor(path, cache=False), twins.read_letor, same_letor),
     ),
+    Target("unjudged", _make_unjudged, _check_unjudged),
     Target(
         "qrels",
         mutations(seeds.qrels, b"q0 0 d0 1", b"q0 0 \xe9 1\n", b" x"),

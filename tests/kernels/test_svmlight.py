@@ -38,12 +38,12 @@ LINES = [
 ]
 
 
-def parse(text, *, dense=1, width=8, n_rows=None, text_qid=0):
+def parse(text, *, dense=1, width=8, n_rows=None, text_qid=0, no_label=0):
     data = text.encode()
     buf = np.frombuffer(data + bytes(SPARE_BYTES), np.uint8).copy()
     n = count_rows(buf, len(data)) if n_rows is None else n_rows
     room = len(data) + 1
-    plan = np.array([0, len(data), 0, 0, width, dense, text_qid, n], np.int64)
+    plan = np.array([0, len(data), 0, 0, width, dense, text_qid, n, no_label], np.int64)
     assert len(plan) == N_PLAN
     y, qid, sizes = np.full(n, np.nan), np.zeros(n, np.int64), np.zeros((n, 2), np.int64)
     values = np.zeros(n * width if dense else room)
@@ -97,6 +97,34 @@ def test_rows(dense):
     assert state[HIGHEST] == 7
     if not dense:
         assert state[LOWEST] == 1
+
+
+@pytest.mark.parametrize("dense", [0, 1])
+def test_lines_without_a_label(dense):
+    """They are read as those with one, which may be among them."""
+    lines = [
+        "2.5 qid:7 1:0.5 # a",
+        "qid:7 1:1.5 3:2#b",
+        " 10:1",
+        "3",
+        "qid:8",
+        "1 2:1",
+        "12:3 13:4",
+    ]
+    y, qid, sizes, values, _, comments, _, state = parse(
+        "\n".join(lines) + "\n", dense=dense, width=14, no_label=1
+    )
+    assert state[STATUS] == OK
+    np.testing.assert_array_equal(y, [2.5, np.nan, np.nan, 3, np.nan, 1, np.nan])
+    assert qid.tolist() == [7, 7, 0, 0, 8, 0, 0]
+    assert sizes.tolist() == [[1, 1], [2, 1], [1, -1], [0, -1], [0, -1], [1, -1], [2, -1]]
+    if dense:
+        rows = values.reshape(7, 14)
+        assert rows[1, [1, 3]].tolist() == [1.5, 2]
+        assert rows[6, [12, 13]].tolist() == [3, 4]
+    else:
+        assert values[:7].tolist() == [0.5, 1.5, 2, 1, 1, 3, 4]
+    assert comments[:2].tobytes() == b"ab"
 
 
 def test_numbers_are_those_of_float(rng):

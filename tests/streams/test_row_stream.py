@@ -8,8 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
+from typer.testing import CliRunner
 
 from rankwise import RidgeRanker, stream
+from rankwise.cli.main import app
 from rankwise.datasets import (
     IgnoredColumnsWarning,
     RankingData,
@@ -122,6 +124,51 @@ def test_roles_of_columns(frame, folder):
         assert "qid" not in next(iter(stream(folder, qid=False))).feature_names
 
 
+@pytest.mark.parametrize(
+    "name, to",
+    [("t.parquet", ()), ("t.csv", ()), ("t.tsv.gz", ()), ("t.txt", ()), ("t.txt.gz", ()),
+     ("t.svm", ("--to", "lightgbm")), ("t.svm", ("--to", "xgboost"))],
+)  # fmt: skip
+def test_what_convert_writes_a_stream_reads(frame, tmp_path, monkeypatch, name, to):
+    monkeypatch.setenv("RANKWISE_CACHE", str(tmp_path / "cache"))
+    ids = [f"D{i}" for i in range(len(frame))]
+    frame.assign(doc_id=ids).to_parquet(tmp_path / "source.parquet")
+    done = CliRunner().invoke(
+        app, ["convert", str(tmp_path / "source.parquet"), "--out", str(tmp_path / name), *to]
+    )
+    assert done.exit_code == 0, done.output
+    source, written = read_table(tmp_path / "source.parquet"), stream(tmp_path / name)
+    chunks = list(written)
+    X = np.concatenate([chunk.X for chunk in chunks])
+    np.testing.assert_array_equal(X, source.X)
+    doc_ids = np.concatenate([chunk.doc_ids for chunk in chunks])
+    if not to:
+        assert doc_ids.tolist() == ids
+    a, b = RidgeRanker().fit(written), RidgeRanker().fit(source.X, source.y, qid=source.qid)
+    np.testing.assert_allclose(a.coef_, b.coef_, rtol=1e-10)
+
+
+def test_text_files_come_in_chunks(frame, tmp_path):
+    """Text columns are told by the first megabytes; later cells are then errors with their row."""
+    big = pd.concat([frame] * 400, ignore_index=True).assign(title="a, b")
+    big["qid"] = np.repeat(np.arange(len(big) // 100), 100)
+    big.to_csv(tmp_path / "t.txt", sep="|", index=False)
+    with pytest.warns(IgnoredColumnsWarning, match=r"title \(text\)"):
+        rows = stream(tmp_path / "t.txt", sep="|")
+    assert rows.n_samples is None
+    X, y, qid = joined(rows)
+    assert len(list(rows)) > 1
+    np.testing.assert_array_equal(X, big[NAMES].astype(np.float32))
+    assert y.tolist() == big["label"].tolist()
+    assert qid.tolist() == big["qid"].astype(str).tolist()
+    keys = np.concatenate([chunk.qid for chunk in rows.keys()])  # noqa: SIM118
+    assert keys.tolist() == qid.tolist()
+    with open(tmp_path / "t.txt", "a") as file:
+        file.write("|".join(["x"] * len(big.columns)) + "\n")
+    with pytest.raises(ValueError, match=r"t\.txt: .*Row #200002.*'x'"):
+        list(rows)
+
+
 def test_files_that_do_not_fit(frame, folder, tmp_path):
     frame.drop(columns="age").to_parquet(folder / "zz.parquet")
     with pytest.raises(ValueError, match=r"zz\.parquet: columns 'age' are missing"):
@@ -133,8 +180,8 @@ def test_files_that_do_not_fit(frame, folder, tmp_path):
     with pytest.raises(FileNotFoundError):
         stream("nowhere.parquet")
     (empty / "train.txt").write_text("1 qid:1 1:0.5\n")
-    with pytest.raises(ValueError, match="read_letor"):
-        stream(empty / "train.txt")
+    with pytest.raises(ValueError, match="is SVMlight text, whose columns have no names"):
+        stream(empty / "train.txt", label="y")
     for source in (5, np.zeros((3, 2))):
         with pytest.raises(TypeError, match="source must be a path"):
             stream(source)

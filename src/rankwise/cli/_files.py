@@ -39,26 +39,9 @@ def read_files(
     from rankwise.datasets import read_grouped, read_letor, read_table
     from rankwise.datasets.readers.side_names import SIZES, side_file
 
-    for path in paths:
-        if not exists(path):
-            raise UsageError(f"{path!r} is no file.")
-    are_tables = {is_table(path, columns) for path in paths}
-    if len(are_tables) > 1:
-        raise UsageError("DATA mixes LETOR text with CSV or Parquet files. Convert one of them.")
-    for path in paths:
-        if Path(path).is_dir() and not holds_tables(path):
-            raise UsageError(
-                f"{path} is a folder without Fold1, Fold2, … and without CSV or Parquet files. "
-                f"Name its files, such as '{path}/*.txt'."
-            )
-    if are_tables.pop():
+    if are_tables(paths, columns):
         features: dict[str, Any] = {} if names is None else {"features": list(names)}
         return replace(read_table(list(paths), **columns.words | features), name=data_name(paths))
-    if columns.options:
-        raise UsageError(
-            f"{paths[0]} is LETOR text, whose columns have no names. Drop {columns.options}, or "
-            "add --sep if it is a table."
-        )
     if any(side_file(Path(path), SIZES) for path in paths):
         if len(paths) > 1:
             raise UsageError(
@@ -67,6 +50,36 @@ def read_files(
             )
         return read_grouped(paths[0], n_features=n_features)
     return read_letor(list(paths), n_features=n_features)
+
+
+def are_tables(paths: Sequence[str], columns: ColumnOptions) -> bool:
+    """Whether paths stand for tables, not for LETOR text.
+
+    Raises
+    ------
+    UsageError
+        When a path stands for nothing or for both, or options name columns of LETOR text.
+    """
+    for path in paths:
+        if not exists(path):
+            raise UsageError(f"{path!r} is no file.")
+    kinds = {is_table(path, columns) for path in paths}
+    if len(kinds) > 1:
+        raise UsageError("DATA mixes LETOR text with CSV or Parquet files. Convert one of them.")
+    for path in paths:
+        if Path(path).is_dir() and not holds_tables(path):
+            raise UsageError(
+                f"{path} is a folder without Fold1, Fold2, … and without CSV or Parquet files. "
+                f"Name its files, such as '{path}/*.txt'."
+            )
+    if not kinds.pop():
+        if columns.options:
+            raise UsageError(
+                f"{paths[0]} is LETOR text, whose columns have no names. Drop {columns.options}, "
+                "or add --sep if it is a table."
+            )
+        return False
+    return True
 
 
 def same_width(

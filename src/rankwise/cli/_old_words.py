@@ -10,6 +10,7 @@ _RENAMED = {
     "--vali": "--vali-data",
     "--paired-test": "--test",
 }
+_RENAMED_IN_PREDICT = {"--as": "--format"}
 # Those that had them; ``reproduce`` has none of these options.
 _COMMANDS = ("compare", "cv", "fit", "lint")
 _PAIRED_TESTS = ("t", "wilcoxon", "randomisation")
@@ -21,12 +22,13 @@ def current_words(arguments: Sequence[str], say: Callable[[str], object]) -> lis
     ``--test FILE`` named the test part. It is told from ``--test t`` by its value.
     """
     words = list(arguments)
-    if not words or words[0] not in _COMMANDS:
+    renamed = _RENAMED_IN_PREDICT if words[:1] == ["predict"] else _RENAMED
+    if not words or words[0] not in (*_COMMANDS, "predict"):
         return words
     for i, word in enumerate(words):
         option, equals, value = word.partition("=")
-        current = _RENAMED.get(option)
-        if option == "--test":
+        current = renamed.get(option)
+        if option == "--test" and renamed is _RENAMED:
             value = value if equals else "".join(words[i + 1 : i + 2])
             current = "--test-data" if _is_file(value, words[0]) else None
         if current is not None:

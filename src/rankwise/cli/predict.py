@@ -1,40 +1,56 @@
-"""``rankwise predict``: scores or classes of a saved model, as a plain list or a TREC run."""
+"""``rankwise predict``: scores or classes of rows by a saved model, chunk by chunk."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
-from enum import StrEnum
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankwise.cli import _completion as complete
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import UsageError
-from rankwise.cli._options import MISSING_FOLDERS, Data, Json
+from rankwise.cli._files import data_name
+from rankwise.cli._options import MISSING_FOLDERS, Json
 from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
+from rankwise.cli._score_format import ScoreFormat, format_of
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-class ScoreFormat(StrEnum):
-    """How scores are written."""
-
-    scores = "scores"
-    trec = "trec"
+    from rankwise.cli._scoring import Predicted
 
 
 @reads_tables
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File that 'fit' wrote.")],
-    data: Data,
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA",
+            help="Rows to score, with or without labels: files, patterns, folders of tables, or a "
+            "data set.",
+            autocompletion=complete.data,
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", help=f"File to write; else stdout. {MISSING_FOLDERS}"),
     ] = None,
-    as_: Annotated[
+    format: Annotated[
         ScoreFormat | None,
-        typer.Option("--as", help="One score per line, or a TREC run; else by the name of --out."),
+        typer.Option(
+            help="scores: one a line. trec: a run. csv, tsv, parquet, jsonl: query, document and "
+            "score. Else by the name of --out."
+        ),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(metavar="K", min=1, help="Only the best K rows of each query, with ranks."),
     ] = None,
     classes: Annotated[
         bool,
@@ -46,63 +62,96 @@ def predict(
 ) -> None:
     """Score the rows of DATA, in their order, with a saved model.
 
-    Scores are what rows are ranked by; of an ordinal model MAE, Kappa and the like need --classes.
-    With --json they stand in the JSON where there is no --out, else the name of the file.
+    Labels are not needed. Rows are read and scored a chunk at a time; features are chosen by the
+    names in the model, where it has them. Scores are what rows are ranked by; of an ordinal model
+    MAE, Kappa and the like need --classes. With --json they stand in the JSON where there is no
+    --out, else the name of the file.
     """
-    from rankwise.cli._data import load_table
-    from rankwise.metrics.predicting import innermost, scores_of
+    from rankwise.metrics.predicting import innermost
     from rankwise.persistence import load
-    from rankwise.runtime.routing import call_with
 
+    form = _format(format, out, top, classes)
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is no model file.")
-    by_name = out is not None and out.suffix in (".run", ".trec")
-    form = as_ or (ScoreFormat.trec if by_name else ScoreFormat.scores)
-    if classes and form is ScoreFormat.trec:
-        raise UsageError("--classes are no scores, which a TREC run holds. Drop one of both.")
     if out is not None:
         check_target(out, "--out")
-    elif form is ScoreFormat.trec:
-        raise UsageError("a TREC run needs a file to go to. Add --out FILE.run.")
     estimator = load(model)
     if classes and not hasattr(innermost(estimator), "classes_"):
         raise UsageError(
             f"--classes needs a model that predicts classes, {str(model)!r} holds a "
             f"{type(innermost(estimator)).__name__}. Drop --classes for its scores."
         )
-    table = load_table(data, getattr(estimator, "n_features_in_", None), columns)
-    with waiting("Predicting"):
-        told: Any = (
-            call_with(estimator, "predict", table.X, table.qid)
-            if classes
-            else scores_of(estimator, table.X, table.qid)
-        )
-    if out is not None:
-        make_folder(out)
-        if form is ScoreFormat.trec:
-            from rankwise.datasets import Run, write_run
+    from rankwise.cli._scores import best_of_each_query, joined, write_scores
+    from rankwise.cli._scoring import chunks_to_score, predicted
 
-            write_run(Run.from_data(table, told, tag), out)
+    what = "class" if classes else "score"
+    told = _Tally()
+    with waiting("Predicting"), warnings.catch_warnings():
+        # Columns were chosen by the names in the model, and come as an array.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        parts = predicted(estimator, chunks_to_score(data, columns, estimator), classes)
+        tables: Any = told.tables(parts, what)
+        as_trec = form is ScoreFormat.trec
+        if top is not None or as_trec:
+            tables = [best_of_each_query(joined(tables), top, as_trec)]
+        if json and out is None:
+            tables = [joined(iter(tables))]
+        elif out is None:
+            write_scores(tables, form, typer.get_binary_stream("stdout"), tag)
         else:
-            from rankwise.datasets.writers.output import write_file
+            from rankwise.datasets.writers.output import open_to_write
 
-            write_file(out, _lines(told.tolist()).encode())
-    if json:
-        print_json(
-            {
-                "model": str(model),
-                "data": table.name,
-                "rows": table.n_samples,
-                "queries": table.n_queries,
-                "format": "classes" if classes else form.value,
-                "out": None if out is None else str(out),
-            }
-            | ({"classes" if classes else "scores": told} if out is None else {})
-        )
+            make_folder(out)
+            with open_to_write(out) as stream:
+                write_scores(tables, form, stream, tag)
+    if not json:
+        return
+    facts: dict[str, Any] = {
+        "model": str(model),
+        "data": data_name(data),
+        "rows": told.rows,
+        "queries": len(told.queries),
+        "format": "classes" if classes and form is ScoreFormat.scores else form.value,
+        "out": None if out is None else str(out),
+    }
+    if out is None and top is None:
+        facts["classes" if classes else "scores"] = tables[0][what].to_pylist()
     elif out is None:
-        sys.stdout.write(_lines(told.tolist()))
+        facts["best"] = tables[0].to_pylist()
+    print_json(facts)
 
 
-def _lines(values: Iterable[Any]) -> str:
-    """Shortest decimals that read back to the same numbers; classes of text as they are."""
-    return "".join(f"{value}\n" for value in values)
+@dataclass
+class _Tally:
+    """Number of rows and ids of the queries that have passed."""
+
+    rows: int = 0
+    queries: set[Any] = field(default_factory=set)
+
+    def tables(self, parts: Iterable[Predicted], what: str) -> Iterator[pa.Table]:
+        from rankwise.cli._scores import score_table
+
+        for part in parts:
+            table = score_table(what, part.values, part.qid, part.doc_ids, part.first_row)
+            self.rows += table.num_rows
+            if part.qid is not None:
+                self.queries.update(table["qid"].unique().to_pylist())
+            yield table
+
+
+def _format(
+    asked: ScoreFormat | None, out: Path | None, top: int | None, classes: bool
+) -> ScoreFormat:
+    """The format to write, where it goes together with the other options."""
+    form = asked or format_of(out)
+    if top is not None and out is None and asked is None:
+        form = ScoreFormat.csv
+    if classes and form is ScoreFormat.trec:
+        raise UsageError("--classes are no scores, which a TREC run holds. Drop one of both.")
+    if classes and top is not None:
+        raise UsageError("--top takes the best scores, and --classes gives none. Drop one of both.")
+    if top is not None and form is ScoreFormat.scores:
+        raise UsageError("--top needs rows with ids. Add --format csv, jsonl, parquet or trec.")
+    if form is ScoreFormat.parquet and out is None:
+        raise UsageError("Parquet needs a file to go to. Add --out FILE.parquet.")
+    return form

@@ -25,9 +25,9 @@ from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 from rankwise.runtime.jit import njit
 
 # Fields of ``plan`` (what to do) and ``state`` (what happened), both int64.
-START, STOP, ROW, BASE, WIDTH, DENSE, TEXT_QID, ROW_STOP = range(8)
+START, STOP, ROW, BASE, WIDTH, DENSE, TEXT_QID, ROW_STOP, NO_LABEL = range(9)
 STATUS, AT, ROWS, ENTRIES, HARD, TEXT, LOWEST, HIGHEST, QID_AT, NO_QID_AT, UNORDERED = range(11)
-N_PLAN, N_STATE = 8, 11
+N_PLAN, N_STATE = 9, 11
 
 # ``state[STATUS]``: the first two errors are the file's, the next three ask for another plan. The
 # last one says that the block has more rows than were counted.
@@ -263,6 +263,17 @@ def _next_newline(buf, i):
 
 
 @njit
+def _begins_unlabelled(buf, i):
+    """Whether a line begins with ``qid:`` or an index and its colon."""
+    if _word(buf, i) & _FOUR_BYTES == _QID:
+        return True
+    first = i
+    while buf[i] - _U48 < _U10:
+        i += _U1
+    return i > first and buf[i] == 58
+
+
+@njit
 def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
     """Parse the lines in ``buf[plan[START]:plan[STOP]]``; writes into all arrays but the first two.
 
@@ -274,7 +285,8 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
         ``ROW``: the first row in ``y``, ``qid``, ``sizes`` and, dense, ``values``. ``BASE``: the
         lowest index allowed, 0 or 1. ``WIDTH``: number of columns allowed. ``DENSE``: 1 to write
         row by row, 0 to append entries. ``TEXT_QID``: 1 to keep query ids as text, with their
-        lengths in ``qid``. ``ROW_STOP``: rows from this one on are not written.
+        lengths in ``qid``. ``ROW_STOP``: rows from this one on are not written. ``NO_LABEL``: 1 if
+        lines may begin with their query id or first feature; their ``y`` is then NaN.
     y, qid : float64 and int64 arrays
     sizes : int64 array of shape (n_rows, 2)
         Number of entries and of comment bytes (-1: no comment) of every row.
@@ -292,6 +304,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
     i, stop, row = np.uint64(plan[START]), np.uint64(plan[STOP]), np.uint64(plan[ROW])
     base, width = np.uint64(plan[BASE]), np.uint64(plan[WIDTH])
     dense, text_qid, row_stop = plan[DENSE] != 0, plan[TEXT_QID] != 0, np.uint64(plan[ROW_STOP])
+    may_lack_label = plan[NO_LABEL] != 0
     slot, n_hard, n_text, first_row = _U0, _U0, _U0, row
     lowest, highest, n_entries = _NO_INDEX, _U0, _U0
     state[QID_AT] = state[NO_QID_AT] = -1
@@ -311,7 +324,9 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
             status = TOO_MANY_ROWS
             break
         token = i
-        i, value, settled = _number(buf, i)
+        value, settled = np.nan, True
+        if not (may_lack_label and _begins_unlabelled(buf, i)):
+            i, value, settled = _number(buf, i)
         y[row] = value
         if not settled or np.isinf(value):
             hard[n_hard, 0] = -1 - np.int64(row)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import sklearn
 
 from rankwise.checks.classes import class_positions
 from rankwise.checks.rows import collected
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
-from rankwise.runtime.routing import call_with
+from rankwise.runtime.routing import accepted, call_with
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 
@@ -169,6 +170,27 @@ def scores_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array:
     """
     is_ordinal = hasattr(innermost(estimator), "rank_score")
     return _said(estimator, "rank_score" if is_ordinal else "predict", X, qid)
+
+
+def reads_queries(estimator: Any, method: str | None = None) -> bool:
+    """Whether scores depend on the other rows of the query.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    method : str, optional
+        None: the method that :func:`scores_of` calls.
+    """
+    if method is None:
+        method = "rank_score" if hasattr(innermost(estimator), "rank_score") else "predict"
+    if hasattr(estimator, "best_estimator_"):
+        return reads_queries(estimator.best_estimator_, method)
+    if hasattr(estimator, "steps") and method == "rank_score":
+        before = estimator[:-1]
+        reads = len(before) > 0 and reads_queries(before, "transform")
+        return reads or reads_queries(estimator[-1], method)
+    with sklearn.config_context(enable_metadata_routing=True):
+        return bool(accepted(estimator, method, {"qid": None}))
 
 
 def innermost(estimator: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +17,13 @@ from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.columns import Columns
-from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
-from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, RowStream
+from rankwise.datasets.readers.side_names import SIZES, side_file
+from rankwise.datasets.readers.sidefiles import read_grouped
+from rankwise.datasets.readers.svmlight import read_letor
+from rankwise.datasets.readers.table import TABLES, is_parquet, suffix_of, table_files
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
+from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, Roles, RowStream
+from rankwise.streams.text_files import DelimitedFiles
 
 # Rows read at a time where the source leaves it open.
 CHUNK_ROWS = 1 << 14
@@ -31,7 +37,9 @@ def stream(
     doc_id: str | Literal[False] | None = None,
     sample_weight: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
+    sep: str | None = None,
     dtype: DTypeLike = np.float32,
+    n_features: int | None = None,
     chunk_rows: int = CHUNK_ROWS,
     n_samples: int | None = None,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
@@ -41,8 +49,10 @@ def stream(
     Parameters
     ----------
     source : path, RankingData, iterable or callable
-        - A Parquet file, a folder of them (searched through; read in the order of their names;
-          names that start with ``_`` or ``.`` are skipped), a glob pattern, or a list of these.
+        - A Parquet, CSV or TSV file, a folder of them (searched through; read in the order of
+          their names; names that start with ``_`` or ``.`` are skipped), a glob pattern, or a list
+          of these. LETOR text, also with group sizes in a file beside it: it is parsed once and
+          mapped from :func:`read_letor`'s cache.
         - A :class:`RankingData`; one that :func:`read_letor` has mapped from its cache stays on
           the disk.
         - An iterable of chunks. An iterator (a generator, say) can be read once; a list, or an
@@ -52,15 +62,19 @@ def stream(
         A chunk is a tuple ``(X, y)``, ``(X, y, qid)`` or ``(X, y, qid, sample_weight)``, a
         RankingData, a frame with all columns, or just ``X`` (to predict).
     label, qid, doc_id, sample_weight : str or False, optional
-        Columns of Parquet files and frames, by default those that :func:`read_table` takes. False:
+        Columns of tables and frames, by default those that :func:`read_table` takes. False:
         there is no such column (without labels a stream can only be predicted; without qid all
         rows are one query).
     features : sequence of str, optional
         Columns of X, in this order; by default all that are left and hold numbers.
+    sep : str of length 1, optional
+        What divides the columns of a text file; by default what its suffix says.
     dtype : float32 or float64
-        Type of X from Parquet files and frames. Missing values become NaN.
+        Type of X from files and frames. Missing values become NaN.
+    n_features : int, optional
+        Columns of LETOR text, where its largest index is not to decide.
     chunk_rows : int
-        Rows of a chunk, from Parquet files and RankingData.
+        Rows of a chunk, from Parquet files and RankingData. Text comes some megabytes at a time.
     n_samples : int, optional
         Number of rows of an iterable, where it is known. ``fit`` need not find out then whether
         float32 rows are few enough to be multiplied in float64 (it tries both for a second).
@@ -82,7 +96,9 @@ def stream(
     The rows of a query must be in one chunk, in any order, or at the end of one and the start of
     the next; a query may go on over any number of chunks. A RankingData may have them in any
     order (its index, 8 bytes a row, is kept where they are not grouped). A Parquet file takes the
-    memory of one row group of it.
+    memory of one row group of it; a compressed text file that of its text. Query ids of text
+    tables are strings. Columns of text are told by the first megabytes of the first text file;
+    a later cell that is no number is an error.
 
     Examples
     --------
@@ -108,7 +124,17 @@ def stream(
     roles = {"label": label, "qid": qid, "doc_id": doc_id, "sample_weight": sample_weight}
     columns = partial(Columns.of, **roles, features=features)
     if _is_path(source):
-        return ParquetFiles.find(source, columns, dtype, chunk_rows, max_decompressed_bytes)
+        if is_table_path(source, sep):
+            return table_stream(
+                source, columns, sep, dtype, chunk_rows, max_decompressed_bytes,
+                may_ignore=features is None,
+            )  # fmt: skip
+        if any(role is not None for role in (*roles.values(), features)):
+            raise ValueError(
+                f"{source} is SVMlight text, whose columns have no names. Drop label, qid, doc_id, "
+                "sample_weight and features, or pass sep='…' if it is a table."
+            )
+        return InMemory(_read_text(source, n_features, dtype, max_decompressed_bytes), chunk_rows)
     if isinstance(source, Iterator):
         return Once(lambda: source, columns, dtype, n_samples)
     if isinstance(source, Callable):
@@ -116,10 +142,50 @@ def stream(
     if isinstance(source, Iterable) and not isinstance(source, np.ndarray):
         return Repeated(source.__iter__, columns, dtype, n_samples)
     raise TypeError(
-        f"source must be a path of Parquet files, a RankingData, an iterable of chunks or a "
+        f"source must be a path of files, a RankingData, an iterable of chunks or a "
         f"callable that returns one, got {type(source).__name__}. Rows in memory go into fit as "
         "they are."
     )
+
+
+def is_table_path(source: Any, sep: str | None) -> bool:
+    """Whether a path, a pattern, a folder or a list of these stands for tables, not LETOR text."""
+    first = Path(source[0] if isinstance(source, list) else source)
+    return sep is not None or first.is_dir() or suffix_of(find_files(first)[0]) in TABLES
+
+
+def table_stream(
+    source: Any,
+    roles: Roles,
+    sep: str | None,
+    dtype: DTypeLike,
+    chunk_rows: int,
+    max_decompressed_bytes: int,
+    *,
+    may_ignore: bool,
+) -> ParquetFiles | DelimitedFiles:
+    """A stream of Parquet files, or of text files with columns."""
+    paths = table_files(source, other=sep is not None)
+    if is_parquet(paths[0]):
+        return ParquetFiles.find(paths, roles, dtype, chunk_rows, max_decompressed_bytes)
+    return DelimitedFiles.find(
+        paths, sep, roles, dtype, max_decompressed_bytes, may_ignore=may_ignore
+    )
+
+
+def _read_text(
+    source: Any, n_features: int | None, dtype: DTypeLike, max_decompressed_bytes: int
+) -> RankingData:
+    """Rows of LETOR text, mapped from the cache, with the queries of a file beside it."""
+    files = find_files(source)
+    if len(files) == 1 and side_file(files[0], SIZES):
+        return read_grouped(
+            files[0], dtype=dtype, n_features=n_features,
+            max_decompressed_bytes=max_decompressed_bytes,
+        )  # fmt: skip
+    return read_letor(
+        files, dtype=dtype, n_features=n_features, max_decompressed_bytes=max_decompressed_bytes
+    )  # fmt: skip
 
 
 def _is_path(source: Any) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from numpy.typing import DTypeLike
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.columns import Columns, Kinds, TableRows, arrow_kinds, frame_kinds
 from rankwise.datasets.readers.delimited import naming
-from rankwise.datasets.readers.table import check_row_groups, is_parquet, open_parquet, table_files
+from rankwise.datasets.readers.table import check_row_groups, open_parquet
 from rankwise.typing import FrameLike
 
 # Which column of a table with columns of the given kinds is what.
@@ -139,21 +138,20 @@ class ParquetFiles(RowStream):
     @classmethod
     def find(
         cls,
-        source: Any,
+        paths: Sequence[Path],
         roles: Roles,
         dtype: DTypeLike,
         chunk_rows: int,
         max_decompressed_bytes: int,
     ) -> ParquetFiles:
-        """Look for the files, and check their columns.
+        """Check the columns of the files.
 
         Raises
         ------
-        FileNotFoundError, ValueError
-            When there is no file, a file is no Parquet file, a column is missing in one, or a row
-            group of one is too large.
+        ValueError
+            When a file is no Parquet file, a column is missing in one, or a row group of one is
+            too large.
         """
-        paths = _parquet_paths(source)
         columns: Columns | None = None
         n_samples = 0
         for path in paths:
@@ -167,7 +165,8 @@ class ParquetFiles(RowStream):
                 columns.check_in(list(kinds), paths[0])
             n_samples += n_rows
         assert columns is not None
-        return cls(tuple(paths), columns, dtype, chunk_rows, n_samples)
+        absolute = tuple(path.absolute() for path in paths)  # workers have a folder of their own
+        return cls(absolute, columns, dtype, chunk_rows, n_samples)
 
     def __iter__(self) -> Iterator[Chunk]:
         return self._chunks(self.layout)
@@ -177,43 +176,31 @@ class ParquetFiles(RowStream):
         return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
 
     def _chunks(self, columns: Columns) -> Iterator[Chunk]:
-        names = columns.names()
+        # Without a column to read there is nothing but the number of rows.
+        names = columns.names() or None
         for path in self.paths:
-            with open_parquet(path) as file:
-                row = 0
-                # Without a column to read there is nothing but the number of rows.
-                batches = file.iter_batches(self.chunk_rows, columns=names or None)
-                for batch in batches:
-                    try:
-                        table = nw.from_native(batch_table(batch), eager_only=True)
-                        rows = columns.read(table, self.dtype)
-                    except ValueError as error:
-                        raise ValueError(f"{path}, from row {row}: {error}") from None
-                    row += len(rows.X)
-                    yield _chunk_of(rows, columns)
+            with open_parquet(path) as file, naming(path):
+                batches = file.iter_batches(self.chunk_rows, columns=names)
+                yield from chunks_of(batches, columns, self.dtype)
+
+
+def chunks_of(batches: Iterable[Any], columns: Columns, dtype: DTypeLike) -> Iterator[Chunk]:
+    """Chunks of record batches."""
+    import pyarrow as pa
+
+    row = 0
+    for batch in batches:
+        try:
+            table = nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
+            rows = columns.read(table, dtype)
+        except ValueError as error:
+            raise ValueError(f"from row {row}: {error}") from None
+        row += len(rows.X)
+        yield _chunk_of(rows, columns)
 
 
 def _chunk_of(rows: TableRows, columns: Columns) -> Chunk:
     return Chunk(rows.X, rows.y, rows.qid, rows.sample_weight, columns.features, rows.doc_ids)
-
-
-def batch_table(batch: Any) -> Any:
-    """A pyarrow table of one record batch."""
-    import pyarrow as pa
-
-    return pa.Table.from_batches([batch])
-
-
-def _parquet_paths(source: Any) -> list[Path]:
-    paths = table_files(source, other=True)
-    other = [path for path in paths if not is_parquet(path)]
-    if other:
-        raise ValueError(
-            f"{os.fspath(other[0])} does not end in .parquet or .pq. SVMlight text is read "
-            "with read_letor, whose cache is mapped from the disk: stream(read_letor(path)); CSV "
-            "with pandas.read_csv(path, chunksize=…), whose chunks a stream takes."
-        )
-    return [path.absolute() for path in paths]  # workers have a folder of their own
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -97,6 +97,44 @@ class Columns:
             )
         return cls(*roles, list(features))
 
+    @classmethod
+    def unjudged(
+        cls,
+        kinds: Kinds,
+        qid: str | None = None,
+        doc_id: str | None = None,
+        features: Sequence[str] | None = None,
+        *,
+        fitted: bool = False,
+    ) -> Columns:
+        """Columns of rows to score: there need be no query, and labels and weights are not read.
+
+        Parameters
+        ----------
+        kinds : mapping
+        qid, doc_id : str, optional
+        features : sequence of str, optional
+        fitted : bool
+            The features are those that a model was fitted on, for messages.
+
+        Raises
+        ------
+        ValueError
+            When a column is missing or could be two things.
+        """
+        columns = list(kinds)
+        missing = [name for name in features or () if name not in kinds]
+        if missing and fitted:
+            raise ValueError(
+                f"the model was fitted on columns that are missing: {listed(missing)}; there are "
+                f"{listed(columns)}."
+            )
+        if features is None:
+            unread = {*LABEL_NAMES, *WEIGHT_NAMES}
+            kinds = {name: kind for name, kind in kinds.items() if name.lower() not in unread}
+        found = _choose_if_there("qid", qid, QUERY_NAMES, columns)
+        return cls.of(kinds, False, found or False, doc_id, False, features)
+
     def names(self) -> list[str]:
         """The columns that are read, each once."""
         roles = (self.label, self.qid, self.doc_id, self.sample_weight)

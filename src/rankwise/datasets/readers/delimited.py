@@ -6,9 +6,11 @@ and no feature, a few of them in a column of numbers are an error that names the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +18,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from rankwise.datasets.readers.columns import Columns, Role, check_unique, warn_of_ignored
+from rankwise.datasets.readers.columns import (
+    Columns,
+    Kinds,
+    Role,
+    check_unique,
+    warn_of_ignored,
+)
 from rankwise.datasets.readers.letor_errors import INFINITE
-from rankwise.datasets.readers.textfiles import read_text
+from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_text
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_BLOCK_BYTES = 1 << 22
 # Among these a header that is one single column is searched for what divides it.
 _OTHERS = (",", ";", "\t", "|")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf(inity)?)\s*$"
@@ -32,26 +41,41 @@ _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 pc: Any = pyarrow.compute
 
 
-@dataclass(frozen=True)
-class _Text:
-    """The text of one file and how it is divided."""
+@dataclass(frozen=True, eq=False)
+class DelimitedFile:
+    """A text file and what divides its columns.
+
+    Attributes
+    ----------
+    path : Path
+    delimiter : str
+    file : TextFile
+        A plain file is read where its rows are; a compressed one is in memory as text.
+    """
 
     path: Path
-    data: bytes
     delimiter: str
+    file: TextFile
 
     @classmethod
-    def of(cls, path: Path, delimiter: str, max_decompressed_bytes: int) -> _Text:
-        text = read_text(path, max_decompressed_bytes)
+    def of(cls, path: Path, delimiter: str, max_decompressed_bytes: int) -> DelimitedFile:
+        """Find out how the file is compressed."""
+        return cls(path, delimiter, open_text(path, max_decompressed_bytes))
+
+    @cached_property
+    def text(self) -> bytes:
+        """The whole text."""
+        text = self.file.read(self.file.start, self.file.stop)
+        self.file.check_unchanged()
         if b"\0" in text:
             number = text.count(b"\n", 0, text.index(b"\0")) + 1
-            raise ValueError(f"{path}, line {number}: a NUL character. Is the file damaged?")
-        return cls(path, text, delimiter)
+            raise ValueError(f"line {number}: a NUL character. Is the file damaged?")
+        return text
 
     def header(self) -> list[str]:
         """Names of the columns."""
-        line = self.data.partition(b"\n")[0] + b"\n"
-        names = self._read(line, None, False).column_names
+        stop = after_newline(self.file, self.file.start + 1)
+        names = self._read(self.file.read(self.file.start, stop), None, False).column_names
         check_unique(names)
         others = [sign for sign in _OTHERS if len(names) == 1 and sign in names[0]]
         if others:
@@ -64,25 +88,41 @@ class _Text:
     def table(self, types: dict[str, Any]) -> pa.Table:
         """These columns, of these types."""
         try:
-            return self._read(self.data, types, True)
+            return self._read(self.text, types, True)
         except pa.ArrowInvalid:  # on one thread the message has the row
-            return self._read(self.data, types, False)
+            return self._read(self.text, types, False)
+
+    def batches(self, types: dict[str, Any]) -> Iterator[Any]:
+        """These columns, some rows at a time."""
+        try:
+            yield from self._open(types, True, False)
+        except pa.ArrowInvalid:
+            for _ in self._open(types, False, False):
+                pass
+            raise
+        self.file.check_unchanged()
 
     def texts(self, names: Sequence[str]) -> Iterator[Any]:
-        """Batches of these columns as text; empty cells and the like are null."""
+        """These columns as text, some rows at a time; empty cells and the like are null."""
+        # Without threads an error has its row.
+        yield from self._open(dict.fromkeys(names, pa.string()), False, True)
+
+    def _open(self, types: dict[str, Any], threads: bool, with_nulls: bool) -> Any:
         from pyarrow import csv
 
-        convert = csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            include_columns=list(names),
-            strings_can_be_null=True,
+        file = self.file
+        source = (
+            pa.OSFile(str(self.path))
+            if file.data is None
+            else pa.BufferReader(pa.py_buffer(file.data).slice(file.start))
         )
-        parse = csv.ParseOptions(delimiter=self.delimiter)
-        yield from csv.open_csv(
-            pa.BufferReader(self.data),
-            csv.ReadOptions(use_threads=False),  # so that an error has its row
-            parse,
-            convert,
+        return csv.open_csv(
+            source,
+            csv.ReadOptions(use_threads=threads, block_size=_BLOCK_BYTES),
+            csv.ParseOptions(delimiter=self.delimiter),
+            csv.ConvertOptions(
+                column_types=types, include_columns=list(types), strings_can_be_null=with_nulls
+            ),
         )
 
     def _read(self, data: bytes, types: dict[str, Any] | None, threads: bool) -> pa.Table:
@@ -115,27 +155,24 @@ def read_delimited(
     ValueError
         Naming the file, and column and row of a bad cell.
     """
-    texts = [_Text.of(path, delimiter, max_decompressed_bytes) for path in paths]
-    columns: Columns | None = None
-    for text in texts:
-        with naming(text.path):
-            names = text.header()
-            if columns is None:
-                columns = Columns.of(dict.fromkeys(names), *roles, features)
-            columns.check_in(names, paths[0])
-    assert columns is not None
+    files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
+    columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles, features))
+    tables = []
     try:
-        tables = [text.table(_types(columns)) for text in texts]
+        for file in files:
+            with naming(file.path):
+                file.text  # noqa: B018 (raises what is wrong with the text itself)
+            tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
         if features is None:
-            columns = _without_text(texts, columns)
+            columns = without_text(files, columns)
         tables = []
-        for text in texts:
-            with naming(text.path):
-                tables.append(text.table(_types(columns)))
-    for text, table in zip(texts, tables, strict=True):
-        with naming(text.path):
-            _check_infinite(text, table)
+        for file in files:
+            with naming(file.path):
+                tables.append(file.table(arrow_types(columns)))
+    for file, table in zip(files, tables, strict=True):
+        with naming(file.path):
+            _check_infinite(file, table)
     table = pa.concat_tables(tables)
     if columns.qid is not None:
         ids = table[columns.qid]
@@ -143,6 +180,19 @@ def read_delimited(
             number = table.column_names.index(columns.qid)
             table = table.set_column(number, columns.qid, ids.cast(pa.int64()))
     return columns, table
+
+
+def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:
+    """Columns of the first file, which all others must have; any may turn out to be text."""
+    columns: Columns | None = None
+    for file in files:
+        with naming(file.path):
+            names = file.header()
+            if columns is None:
+                columns = roles(dict.fromkeys(names))
+            columns.check_in(names, files[0].path)
+    assert columns is not None
+    return columns
 
 
 @contextmanager
@@ -156,23 +206,34 @@ def naming(path: Path) -> Iterator[None]:
         raise ValueError(f"{path}: {error}") from None
 
 
-def _types(columns: Columns) -> dict[str, Any]:
+def arrow_types(columns: Columns) -> dict[str, Any]:
+    """Types to read the columns as: ids are text, the others numbers."""
     ids = (columns.qid, columns.doc_id)
     return {name: pa.string() if name in ids else pa.float64() for name in columns.names()}
 
 
-def _without_text(texts: Sequence[_Text], columns: Columns) -> Columns:
-    """The columns without features in which most cells are no numbers."""
+def without_text(
+    files: Sequence[DelimitedFile], columns: Columns, most_batches: int | None = None
+) -> Columns:
+    """The columns without features in which most cells are no numbers.
+
+    Parameters
+    ----------
+    files : sequence of DelimitedFile
+    columns : Columns
+    most_batches : int, optional
+        How much of each file to look at; by default all of it.
+    """
     counts = {name: _Cells() for name in columns.features}
-    for text in texts:
-        with naming(text.path):
-            for batch in text.texts(columns.features):
+    for file in files:
+        with naming(file.path):
+            for batch in islice(file.texts(columns.features), most_batches):
                 for name, cells in counts.items():
                     cells.add(batch.column(name))
     for name, cells in counts.items():
         if cells.commas > cells.filled // 2:
             raise ValueError(
-                f"{texts[0].path}: column {name!r} has decimal commas. Write its numbers with "
+                f"{files[0].path}: column {name!r} has decimal commas. Write its numbers with "
                 "decimal points."
             )
     ignored = [
@@ -196,7 +257,7 @@ class _Cells:
         self.commas += pc.sum(pc.match_substring_regex(cells, _DECIMAL_COMMA)).as_py() or 0
 
 
-def _check_infinite(text: _Text, table: pa.Table) -> None:
+def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
     """Raise where an infinite number is not written so, but is too large for float64."""
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if kind != pa.float64():
@@ -204,7 +265,7 @@ def _check_infinite(text: _Text, table: pa.Table) -> None:
         infinite = pc.is_inf(table[name]).fill_null(False)
         if not pc.any(infinite).as_py():
             continue
-        cells = text.table({name: pa.string()})[name]
+        cells = file.table({name: pa.string()})[name]
         for row in np.flatnonzero(infinite.to_numpy()).tolist():
             if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
                 raise ValueError(

@@ -36,6 +36,7 @@ class Layout:
     base: int
     width: int
     text_qid: bool = False
+    no_label: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def parse_blocks(
                 layout.dense,
                 layout.text_qid,
                 first_rows[number + 1],
+                layout.no_label,
             ],
             dtype=np.int64,
         )

@@ -42,21 +42,34 @@ DENSE_FROM = 0.25  # share of written entries from which rows are kept dense
 _SAMPLE_BLOCKS, _SAMPLE_BYTES = 8, 1 << 16
 
 
+class NoRowsError(ValueError):
+    """There is no row in some lines."""
+
+    def __init__(self, names: str) -> None:
+        super().__init__(f"{names}: no rows. Every row is a line 'label qid:id index:value ...'.")
+
+
 @dataclass(frozen=True)
 class LetorOptions:
-    """What decides the result of reading, apart from the files."""
+    """What decides the result of reading, apart from the files.
+
+    With ``no_label``, lines may begin with their query id or first feature.
+    """
 
     dtype: Any = np.float32
     n_features: int | None = None
     dense: bool | Literal["auto"] = "auto"
     zero_based: bool | Literal["auto"] = "auto"
+    no_label: bool = False
 
     def collecting(self) -> Layout:
         """The layout that takes rows of any width, in any order."""
         base = 1 if self.zero_based is False else 0
         if self.n_features is None:
-            return Layout(False, base, kernel.LARGEST_INDEX + 1)
-        return Layout(False, base, self.n_features + (self.zero_based == "auto"))
+            width = kernel.LARGEST_INDEX + 1
+        else:
+            width = self.n_features + (self.zero_based == "auto")
+        return Layout(False, base, width, no_label=self.no_label)
 
     def base(self, states: NDArray[np.int64]) -> int:
         """What the first column is written as."""
@@ -71,12 +84,27 @@ class LetorOptions:
 
 @dataclass(frozen=True)
 class LetorRows:
-    """What the files hold, row by row; ``qid`` a list where query ids are text."""
+    """What the files hold, row by row.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+        NaN where a line has no label.
+    qid : ndarray of shape (n_rows,), or list of str
+        A list where query ids are text; zeros where no row has one.
+    comments : list of str, or None
+    base : int
+        Index of the first column as written, 0 or 1.
+    has_qid : bool
+    """
 
     X: Matrix
     y: Float64Array
     qid: NDArray[np.int64] | list[str]
     comments: list[str] | None
+    base: int
+    has_qid: bool
 
 
 def parse_files(
@@ -112,12 +140,24 @@ def _parse_files(
     files: Sequence[TextFile], options: LetorOptions, n_threads: int, block_bytes: int
 ) -> LetorRows:
     blocks = [block for file in files for block in cut_into_blocks(file, block_bytes)]
+    if not blocks:
+        raise NoRowsError(", ".join(str(file.path) for file in files))
+    return parse_lines(blocks, options, n_threads)
+
+
+def parse_lines(blocks: Sequence[Block], options: LetorOptions, n_threads: int) -> LetorRows:
+    """Parse the lines of some blocks; the caller checks that the files have not changed.
+
+    Raises
+    ------
+    NoRowsError
+        When there is no row.
+    ValueError
+        At the first malformed line.
+    """
     n_rows = count_rows(blocks, n_threads)
     if not n_rows.any():
-        raise ValueError(
-            f"{', '.join(str(file.path) for file in files)}: no rows. "
-            "Every row is a line 'label qid:id index:value ...'."
-        )
+        raise NoRowsError(file_names(blocks))
 
     def parse(some: Sequence[Block], rows: NDArray[np.int64], layout: Layout) -> Parsed:
         return parse_blocks(some, rows, layout, options.dtype, options.n_features, n_threads)
@@ -147,7 +187,14 @@ def _parse_files(
         )
     except NotUtf8Error as error:
         _raise_in_row(parsed, error.row, rb"(qid:)", "the query id is not UTF-8 text")
-    return LetorRows(X, parsed.y, parsed.qid if qid is None else qid, comments)
+    return LetorRows(
+        X,
+        parsed.y,
+        parsed.qid if qid is None else qid,
+        comments,
+        options.base(parsed.states),
+        bool((parsed.states[:, kernel.QID_AT] >= 0).any()),
+    )
 
 
 def _sample(blocks: Sequence[Block]) -> list[Block]:
@@ -168,7 +215,7 @@ def _guess(sample: Parsed, collecting: Layout, options: LetorOptions) -> Layout:
     unfit = width < 1 or states[:, kernel.UNORDERED].any()
     if unfit or not options.wants_dense(entries, rows, width):
         return collecting
-    return Layout(True, base, width, collecting.text_qid)
+    return Layout(True, base, width, collecting.text_qid, options.no_label)
 
 
 def _better(layout: Layout, parsed: Parsed, options: LetorOptions) -> Layout:

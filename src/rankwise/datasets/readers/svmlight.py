@@ -158,7 +158,12 @@ def read_rows(
         return _from_arrays(*_parse(files, options, max_decompressed_bytes), name)
     slot = CacheSlot.of(
         files,
-        {**vars(options), "dtype": options.dtype.name},
+        {
+            "dtype": options.dtype.name,
+            "n_features": options.n_features,
+            "dense": options.dense,
+            "zero_based": options.zero_based,
+        },
         beside=cache == "beside",
     )  # fmt: skip
 

@@ -28,6 +28,7 @@ from rankwise.datasets.readers.textfiles import (
 )
 
 PARQUET = (".parquet", ".pq")
+TABLES = (*PARQUET, *DELIMITERS)
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
@@ -127,7 +128,7 @@ def table_files(path: PathLike | Sequence[PathLike], *, other: bool = False) -> 
         folder = Path(item)
         paths += tables_below(folder) if folder.is_dir() else find_files(item)
     for found in paths:
-        if suffix_of(found) not in (*DELIMITERS, *PARQUET) and not other:
+        if suffix_of(found) not in TABLES and not other:
             known = ", ".join((*DELIMITERS, *PARQUET))
             raise ValueError(
                 f"path must end in one of {known}, or in these and a suffix for compression, got "
@@ -150,13 +151,12 @@ def tables_below(folder: Path) -> list[Path]:
     found = [
         path
         for path in folder.rglob("*")
-        if suffix_of(path) in (*PARQUET, *DELIMITERS)
+        if suffix_of(path) in TABLES
         and not path.is_dir()
         and not any(part[0] in "._" for part in path.relative_to(folder).parts)
     ]
     if not found:
-        known = ", ".join((*PARQUET, *DELIMITERS))
-        raise FileNotFoundError(f"{folder} holds no file that ends in {known}.")
+        raise FileNotFoundError(f"{folder} holds no file that ends in {', '.join(TABLES)}.")
     return sorted(found, key=lambda path: path.relative_to(folder).parts)
 
 

@@ -11,6 +11,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,11 +23,13 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.text_columns import (
     id_column,
+    lines_of,
     read_columns,
     write_columns,
 )
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES
 from rankwise.datasets.readers.trec_ids import check_distinct, trec_order
+from rankwise.datasets.writers.output import open_to_write
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
 
@@ -185,11 +188,17 @@ def write_run(run: Run, path: str | Path) -> None:
     ValueError
         When an id or the tag is empty or holds white space.
     """
+    with open_to_write(path) as stream:
+        for line in run_lines(run):
+            stream.write(line)
+
+
+def run_lines(run: Run) -> Iterator[bytes]:
+    """The lines of :func:`write_run`."""
     groups = QueryGroups.from_qid(run.qid, len(run))
     order = trec_order(groups.codes(), run.scores, run.doc_ids)
     ranks = np.arange(1, len(run) + 1) - np.repeat(groups.indptr[:-1], groups.sizes)
-    write_columns(
-        path,
+    return lines_of(
         [
             id_column("qid", run.qid).take(pa.array(order)),
             "Q0",

@@ -1,0 +1,105 @@
+"""Scores as files: one a line, TREC runs, tables, JSON lines; all or the best of each query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rankwise.cli._errors import UsageError
+from rankwise.cli._score_format import ScoreFormat
+from rankwise.datasets.readers.letor_text import text_array
+from rankwise.datasets.readers.trec import Run, run_lines
+from rankwise.datasets.readers.trec_ids import check_distinct, string_codes, trec_order
+
+
+def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) -> pa.Table:
+    """Some rows: ``qid`` where there is one, ``doc_id`` or else ``row``, and what was predicted."""
+    columns = {} if qid is None else {"qid": pa.array(qid)}
+    if doc_ids is None:
+        columns["row"] = pa.array(np.arange(first_row, first_row + len(values)))
+    else:
+        columns["doc_id"] = pa.array(doc_ids.tolist(), pa.string())
+    return pa.table(columns | {what: pa.array(values)})
+
+
+def best_of_each_query(table: pa.Table, top: int | None, as_trec: bool) -> pa.Table:
+    """Rows by query, best first, with their ranks from 1; with ``top`` only so many of each query.
+
+    Equal scores keep the order of the rows, in a TREC run that of trec_eval.
+    """
+    if "qid" not in table.column_names:
+        what = "a TREC run needs" if as_trec else "the best rows of each query need"
+        raise UsageError(f"{what} queries, and DATA has none. Name their column: --qid NAME.")
+    (codes,), n_queries = string_codes(_texts(table["qid"]))
+    scores = table["score"].to_numpy()
+    ids = _texts(table[_id_column(table)])
+    order = trec_order(codes, scores, ids) if as_trec else np.lexsort((-scores, codes))
+    starts = np.searchsorted(codes[order], np.arange(n_queries))
+    ranks = np.arange(1, len(order) + 1) - starts[codes[order]]
+    kept = slice(None) if top is None else ranks <= top
+    return table.take(pa.array(order[kept])).append_column("rank", pa.array(ranks[kept]))
+
+
+def write_scores(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any, tag: str) -> None:
+    """Write rows some at a time; a TREC run comes as one table."""
+    if form is ScoreFormat.trec:
+        for table in tables:
+            run = Run(
+                _texts(table["qid"]),
+                _texts(table[_id_column(table)]),
+                table["score"].to_numpy(),
+                tag,
+            )
+            check_distinct(run.qid, run.doc_ids)
+            for line in run_lines(run):
+                stream.write(line)
+    elif form is ScoreFormat.scores:
+        for table in tables:
+            values = table.column(table.num_columns - 1).to_pylist()
+            stream.write("".join(f"{value}\n" for value in values).encode())
+    elif form is ScoreFormat.jsonl:
+        for table in tables:
+            for row in table.to_pylist():
+                stream.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
+    else:
+        _write_columns(tables, form, stream)
+
+
+def _write_columns(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any) -> None:
+    """Tables one below the other, of the types of the first one."""
+    rest = iter(tables)
+    first = next(rest, None)
+    if first is None:
+        return
+    with _writer(first.schema, form, stream) as writer:
+        writer.write_table(first)
+        for table in rest:
+            writer.write_table(table.cast(first.schema))
+
+
+def _writer(schema: pa.Schema, form: ScoreFormat, stream: Any) -> Any:
+    if form is ScoreFormat.parquet:
+        from pyarrow.parquet import ParquetWriter
+
+        return ParquetWriter(stream, schema)
+    from pyarrow import csv
+
+    delimiter = "\t" if form is ScoreFormat.tsv else ","
+    return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(delimiter=delimiter))
+
+
+def _id_column(table: pa.Table) -> str:
+    return "doc_id" if "doc_id" in table.column_names else "row"
+
+
+def _texts(column: Any) -> np.ndarray[Any, Any]:
+    return text_array([str(value) for value in column.to_pylist()])
+
+
+def joined(tables: Iterator[pa.Table]) -> pa.Table:
+    """All rows in memory: scores and ids, no features."""
+    return pa.concat_tables(list(tables), promote_options="permissive")

@@ -1,0 +1,137 @@
+"""Rows to score, chunk by chunk, and what a model says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.cli._columns import ColumnOptions
+from rankwise.cli._data import load_table
+from rankwise.cli._files import are_tables, exists
+from rankwise.datasets.readers.columns import Columns
+from rankwise.datasets.readers.side_names import SIZES, side_file
+from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
+from rankwise.metrics.predicting import reads_queries, scores_of
+from rankwise.runtime.routing import call_with
+from rankwise.streams.cutter import join_ids, join_rows
+from rankwise.streams.row_stream import CHUNK_ROWS, table_stream
+from rankwise.streams.sources import Chunk
+from rankwise.streams.text_files import UnjudgedLetor
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a model says of some rows: scores, or classes."""
+
+    values: Any
+    qid: Any
+    doc_ids: Any
+    first_row: int
+
+
+def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any) -> Iterator[Chunk]:
+    """The rows of DATA in their order; labels are not read, and need not be there."""
+    names = getattr(estimator, "feature_names_in_", None)
+    n_features = getattr(estimator, "n_features_in_", None)
+    if len(data) == 1 and not exists(data[0]):
+        return _slices(load_table(data, n_features, columns))
+    if are_tables(data, columns):
+        words = columns.words
+        fitted = names is not None and "features" not in words
+        if names is not None and fitted:
+            words["features"] = [str(name) for name in names]
+        words.pop("label", None)
+        sep = words.pop("sep", None)
+        roles = partial(Columns.unjudged, fitted=fitted, **words)
+        return iter(
+            table_stream(
+                list(data), roles, sep, np.float32, CHUNK_ROWS, MAX_DECOMPRESSED_BYTES,
+                may_ignore="features" not in words,
+            )
+        )  # fmt: skip
+    files = find_files(list(data))
+    if n_features is None or any(side_file(file, SIZES) for file in files):
+        return _slices(load_table(data, n_features))
+    paths = tuple(map(Path, files))
+    return iter(UnjudgedLetor(paths, n_features, np.float32, MAX_DECOMPRESSED_BYTES))
+
+
+def predicted(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterator[Predicted]:
+    """Scores or classes of all rows, some at a time.
+
+    Raises
+    ------
+    ValueError
+        When the model reads queries as a whole, and the rows of one are apart.
+    """
+    if reads_queries(estimator, "predict" if classes else None):
+        chunks = _whole_queries(chunks)
+    row = 0
+    for chunk in chunks:
+        try:
+            if classes:
+                values = call_with(estimator, "predict", chunk.X, chunk.qid)
+            else:
+                values = scores_of(estimator, chunk.X, chunk.qid)
+        except ValueError as error:
+            where = f"in the rows from {row} on (counted from 0): " if row else ""
+            raise ValueError(f"{where}{error}") from None
+        yield Predicted(values, chunk.qid, chunk.doc_ids, row)
+        row += chunk.n_rows
+
+
+def _slices(table: Any) -> Iterator[Chunk]:
+    for first in range(0, table.n_samples, CHUNK_ROWS):
+        rows = slice(first, first + CHUNK_ROWS)
+        doc_ids = None if table.doc_ids is None else table.doc_ids[rows]
+        yield Chunk(table.X[rows], None, table.qid[rows], doc_ids=doc_ids)
+
+
+def _whole_queries(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Chunks cut anew, so that the rows of a query are in one; in any case all of them in order.
+
+    What is held back is the last query, or more where its rows lie between those of others.
+    """
+    held: list[Chunk] = []
+    done: set[Any] = set()
+    for chunk in chunks:
+        if chunk.qid is None or not chunk.n_rows:
+            yield chunk
+            continue
+        back = done & set(chunk.qid.tolist())
+        if back:
+            raise ValueError(
+                f"the model scores each query as a whole, and query {next(iter(back))!r} comes "
+                "back after others. Sort the rows by query."
+            )
+        held.append(chunk)
+        last = chunk.qid == chunk.qid[-1]
+        first = int(last.argmax())
+        goes_on = len(held) > 1 and any((part.qid == chunk.qid[-1]).any() for part in held[:-1])
+        if goes_on or not first or not last[first:].all():
+            continue
+        rows = _joined([*held[:-1], _part(chunk, slice(0, first))])
+        done |= set(rows.qid.tolist())
+        yield rows
+        held = [_part(chunk, slice(first, None))]
+    if held:
+        yield _joined(held)
+
+
+def _joined(parts: Sequence[Chunk]) -> Chunk:
+    doc_ids = None
+    if all(part.doc_ids is not None for part in parts):
+        doc_ids = join_ids([part.doc_ids for part in parts])
+    qid = join_ids([part.qid for part in parts])
+    return Chunk(join_rows([part.X for part in parts]), None, qid, doc_ids=doc_ids)
+
+
+def _part(chunk: Chunk, rows: slice) -> Chunk:
+    X: Any = chunk.X
+    doc_ids = None if chunk.doc_ids is None else chunk.doc_ids[rows]
+    return Chunk(X[rows], None, chunk.qid[rows], doc_ids=doc_ids)

@@ -1,0 +1,145 @@
+"""Streams of text files: delimited tables, and LETOR lines that need no label."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from rankwise.datasets.readers.columns import Columns
+from rankwise.datasets.readers.delimited import (
+    DelimitedFile,
+    arrow_types,
+    common_columns,
+    naming,
+    without_text,
+)
+from rankwise.datasets.readers.letor_parse import (
+    BLOCK_BYTES,
+    LetorOptions,
+    LetorRows,
+    NoRowsError,
+    parse_lines,
+)
+from rankwise.datasets.readers.letor_text import doc_ids, text_array
+from rankwise.datasets.readers.table import delimiter_of
+from rankwise.datasets.readers.textfiles import cut_into_blocks, open_text
+from rankwise.runtime.threads import available_threads
+from rankwise.streams.sources import Chunk, Roles, RowStream, chunks_of
+
+LETOR_BYTES = 1 << 24  # of text in one chunk
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DelimitedFiles(RowStream):
+    """CSV files and the like with the same columns, one after the other.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    delimiter : str
+    layout : Columns
+    dtype : float32 or float64
+    max_decompressed_bytes : int
+    """
+
+    paths: tuple[Path, ...]
+    delimiter: str
+    layout: Columns
+    dtype: DTypeLike
+    max_decompressed_bytes: int
+    n_samples = None
+
+    @classmethod
+    def find(
+        cls,
+        paths: Sequence[Path],
+        sep: str | None,
+        roles: Roles,
+        dtype: DTypeLike,
+        max_decompressed_bytes: int,
+        *,
+        may_ignore: bool,
+    ) -> DelimitedFiles:
+        """Look at the headers; with ``may_ignore``, also at some rows, for columns of text.
+
+        Raises
+        ------
+        ValueError
+            When a column is missing in a file.
+        """
+        delimiter = delimiter_of(paths[0], sep)
+        files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
+        columns = common_columns(files, roles)
+        if may_ignore:
+            columns = without_text(files[:1], columns, most_batches=1)
+        absolute = tuple(path.absolute() for path in paths)  # workers have a folder of their own
+        return cls(absolute, delimiter, columns, dtype, max_decompressed_bytes)
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return self._chunks(self.layout)
+
+    def keys(self) -> Iterator[Chunk]:
+        roles = self.layout
+        names = (roles.qid, roles.sample_weight)
+        if names == (None, None):  # some column is needed to know the number of rows
+            return self._chunks(roles)
+        return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
+
+    def _chunks(self, columns: Columns) -> Iterator[Chunk]:
+        for path in self.paths:
+            with naming(path):
+                file = DelimitedFile.of(path, self.delimiter, self.max_decompressed_bytes)
+                yield from chunks_of(file.batches(arrow_types(columns)), columns, self.dtype)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnjudgedLetor(RowStream):
+    """LETOR text whose labels are not read, and need not be there.
+
+    Query ids are text. Whether indices start at 0 or 1, and whether rows are dense, is decided by
+    the first chunk.
+
+    Attributes
+    ----------
+    paths : tuple of Path
+    n_features : int
+    dtype : float32 or float64
+    max_decompressed_bytes : int
+    """
+
+    paths: tuple[Path, ...]
+    n_features: int
+    dtype: DTypeLike
+    max_decompressed_bytes: int
+    n_samples = None
+
+    def __iter__(self) -> Iterator[Chunk]:
+        options = LetorOptions(np.dtype(self.dtype), self.n_features, no_label=True)
+        first = True
+        for path in self.paths:
+            file = open_text(path, self.max_decompressed_bytes)
+            blocks = iter(cut_into_blocks(file, BLOCK_BYTES))
+            while some := list(itertools.islice(blocks, LETOR_BYTES // BLOCK_BYTES)):
+                try:
+                    rows = parse_lines(some, options, available_threads())
+                except NoRowsError:
+                    continue
+                if first:
+                    is_dense = isinstance(rows.X, np.ndarray)
+                    options = replace(options, dense=is_dense, zero_based=rows.base == 0)
+                    first = False
+                yield _chunk(rows)
+            file.check_unchanged()
+
+
+def _chunk(rows: LetorRows) -> Chunk:
+    names = None if rows.comments is None else doc_ids(rows.comments)
+    qid = None
+    if rows.has_qid:
+        qid = text_array(rows.qid if isinstance(rows.qid, list) else list(map(str, rows.qid)))
+    return Chunk(rows.X, None, qid, doc_ids=None if names is None else text_array(names))

@@ -45,6 +45,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "coordinate_ascent": {"n_restarts": 1, "max_iter": 4},
 }
 RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
+# Their libraries weigh rows or queries where a repeated row would weigh pairs.
+NO_REPETITION = {"lightgbm", "xgboost", "catboost"}
+QUERY_WEIGHTS = {"xgboost", "catboost"}
 ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]
 
 

@@ -19,7 +19,7 @@ from rankwise.base import Ranker
 from rankwise.labels.cost_sensitive.cost_sensitive_classifier import CostSensitiveClassifier
 from rankwise.labels.multi_label.multi_label_classifier import MultiLabel
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker
-from tests.common.estimators import load_class, small
+from tests.common.estimators import QUERY_WEIGHTS, load_class, small
 
 ROOT = Path(__file__).parents[2]
 EVERY = pytest.mark.parametrize("key", list(REGISTRY))
@@ -31,8 +31,10 @@ KINDS = {
     "multi-label": (MultiLabel, "predict_ranking"),
 }
 PENALTIES = {"C", "alpha", "lam", "reg_alpha", "reg_lambda"}
-ROUTED = {"qid", "sample_weight", "costs"}
-NEVER_ROUTED = {"X_val", "y_val", "qid_val"}  # cross-validation would slice them like X
+ROUTED = {"qid", "sample_weight", "costs", "position"}
+VALIDATION = {"X_val", "y_val", "qid_val"}
+# Cross-validation would slice the rows like X, and hand the model to every fold.
+NEVER_ROUTED = {*VALIDATION, "init_model"}
 
 
 @EVERY
@@ -78,7 +80,7 @@ def test_comparison_parameters_are_real(key):
 @EVERY
 def test_tags_are_true(key):
     entry, cls = REGISTRY[key], load_class(key)
-    takes_validation = inspect.signature(cls.fit).parameters.keys() >= NEVER_ROUTED
+    takes_validation = inspect.signature(cls.fit).parameters.keys() >= VALIDATION
     assert takes_validation == ("validation" in entry.tags)
     if "deterministic" in entry.tags:
         assert "random_state" not in inspect.signature(cls).parameters
@@ -139,6 +141,8 @@ def test_requests_are_the_signature(key, method):
     requests = getattr(cls().get_metadata_routing(), method).requests
     expected = dict.fromkeys(arguments & ROUTED, True)
     expected |= dict.fromkeys(arguments & NEVER_ROUTED)
+    if key in QUERY_WEIGHTS and method == "fit":
+        expected["sample_weight"] = None
     assert requests == expected
     if REGISTRY[key].kind in ("ranker", "ordinal") and method != "predict":
         assert requests["qid"] is True

@@ -24,7 +24,7 @@ from rankwise.base import Ranker
 from rankwise.metrics import make_scorer, parse
 from rankwise.metrics.default import default_score
 from rankwise.selection.splits import QueryKFold
-from tests.common.estimators import RANKERS, small
+from tests.common.estimators import QUERY_WEIGHTS, RANKERS, small
 
 
 @pytest.fixture(autouse=True)
@@ -143,9 +143,12 @@ def test_cross_validate_with_group_folds(key, judged):
 @pytest.mark.parametrize("key", RANKERS)
 def test_sample_weight_is_routed_where_it_is_honoured(key, judged):
     X, y, qid = judged
-    weight = np.arange(90) % 3
+    ranker, weight = small(key), np.arange(90) % 3
+    if key in QUERY_WEIGHTS:
+        ranker.set_fit_request(sample_weight=True)
+        weight = np.unique(qid, return_inverse=True)[1] + 1
     result = cross_validate(
-        small(key), X, y, cv=GroupKFold(3), error_score="raise",
+        ranker, X, y, cv=GroupKFold(3), error_score="raise",
         params={"qid": qid, "groups": qid, "sample_weight": weight},
     )  # fmt: skip
     assert np.isfinite(result["test_score"]).all()

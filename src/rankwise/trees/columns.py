@@ -134,6 +134,37 @@ class ColumnTable:
             out[:, column] = _codes(array[:, column], categories, column)
         return out
 
+    def continuing(self, earlier: ColumnTable) -> ColumnTable:
+        """This table with the codes of an earlier one; categories new since then come last.
+
+        Raises
+        ------
+        ValueError
+            Where other columns hold categories, or ordered ones have changed.
+        """
+        same = set(self.nominal) == set(earlier.nominal) and set(self.ordered) == {*earlier.ordered}
+        for column in self.ordered if same else ():
+            same = same and self.ordered[column].tolist() == earlier.ordered[column].tolist()
+        if not same:
+            raise ValueError(
+                "init_model must be fitted on the same columns of categories as X has, got columns "
+                f"{sorted([*earlier.nominal, *earlier.ordered])} of categories before and "
+                f"{sorted([*self.nominal, *self.ordered])} now. Pass columns of the same dtypes."
+            )
+        nominal = {}
+        for column, categories in self.nominal.items():
+            before = earlier.nominal[column]
+            known = set(before.tolist())
+            new = [value for value in categories.tolist() if value not in known]
+            nominal[column] = np.concatenate([before, np.array(new, dtype=before.dtype)])
+        return ColumnTable(nominal, self.ordered)
+
+    def check_width(self, n_features: int) -> None:
+        """Raise ValueError where a column of categories lies beyond the table."""
+        for name, table in (("nominal", self.nominal), ("ordered", self.ordered)):
+            last = max(table, default=0)
+            require(last < n_features, f"columns_.{name}", f"name columns below {n_features}", last)
+
     def _check_structure(self) -> None:
         for name, table in (("nominal", self.nominal), ("ordered", self.ordered)):
             for column, categories in table.items():

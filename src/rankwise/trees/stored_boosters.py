@@ -3,22 +3,30 @@
 LightGBM compares with float64 thresholds and takes a missing value for 0 where the column had
 none in training. XGBoost sends values below a float32 condition to the left. CatBoost has one
 question a level, and values above a border go to the side of the larger leaf numbers.
+
+A category is a code, and codes that the training rows did not have count as missing. LightGBM lists
+the codes that go left and sends missing ones to the right; XGBoost lists those that go right, and
+has a side for missing ones; CatBoost asks for one category.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
 
-_DEFAULT_LEFT, _MISSING_TYPE = 2, 12
+_CATEGORICAL, _DEFAULT_LEFT, _MISSING_TYPE = 1, 2, 12
 _NONE, _ZERO = 0, 4
 _END = "end of trees"
+MISSING_CODE = -1  # of a missing category, where a library takes whole numbers only
+_UNKNOWN_CODE = -2
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +47,15 @@ class StoredTrees:
     has_missing: bool = False
 
 
-def lightgbm_trees(model: bytes) -> StoredTrees:
-    """Trees of LightGBM's text model; their cover is the number of rows."""
+def lightgbm_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
+    """Trees of LightGBM's text model; their cover is the number of rows.
+
+    Parameters
+    ----------
+    model : bytes
+    n_categories : ndarray of shape (n_features,)
+        Number of codes of each column of categories, 0 for all others; so for all libraries.
+    """
     if not model:
         return StoredTrees(())
     blocks = model.decode("ascii").split("\nTree=")[1:]
@@ -51,11 +66,11 @@ def lightgbm_trees(model: bytes) -> StoredTrees:
         entries = dict(line.split("=", 1) for line in lines)
         kinds = np.array(entries.get("decision_type", "").split(), dtype=np.int64)
         has_missing = has_missing or bool(((kinds & _MISSING_TYPE) != _NONE).any())
-        trees.append(_lightgbm_tree(entries, kinds))
+        trees.append(_lightgbm_tree(entries, kinds, n_categories))
     return StoredTrees(tuple(trees), 0.0, has_missing)
 
 
-def _lightgbm_tree(entries: dict[str, str], kinds: Any) -> ScoreTree:
+def _lightgbm_tree(entries: dict[str, str], kinds: Any, n_categories: Any) -> ScoreTree:
     leaves = np.array(entries["leaf_value"].split(), dtype=np.float64)
     n_inner = len(leaves) - 1
 
@@ -63,9 +78,21 @@ def _lightgbm_tree(entries: dict[str, str], kinds: Any) -> ScoreTree:
         return np.array(entries[key].split() if n_inner else [], dtype=dtype)
 
     threshold = column("threshold", np.float64)
+    feature = column("split_feature", np.int64)
+    nominal = (kinds & _CATEGORICAL) > 0
+    members = {}
+    if nominal.any():
+        ends = np.array(entries["cat_boundaries"].split(), dtype=np.int64)
+        words = np.array(entries["cat_threshold"].split(), dtype=np.uint32)
+        for node in np.flatnonzero(nominal).tolist():
+            place = int(threshold[node])
+            bits = np.unpackbits(
+                words[ends[place] : ends[place + 1]].view(np.uint8), bitorder="little"
+            )
+            members[node] = _sides(np.flatnonzero(bits), int(n_categories[feature[node]]))
     as_zero = (kinds & _MISSING_TYPE) == _NONE
-    missing_left = np.where(as_zero, threshold >= 0, (kinds & _DEFAULT_LEFT) > 0)
-    zero_missing = (kinds & _MISSING_TYPE) == _ZERO
+    missing_left = np.where(as_zero, threshold >= 0, (kinds & _DEFAULT_LEFT) > 0) & ~nominal
+    zero_missing = ((kinds & _MISSING_TYPE) == _ZERO) & ~nominal
     left, right = column("left_child", np.int64), column("right_child", np.int64)
     # Leaves have negative numbers, -1 the first one.
     sides = [np.where(side < 0, n_inner - 1 - side, side) for side in (left, right)]
@@ -73,18 +100,26 @@ def _lightgbm_tree(entries: dict[str, str], kinds: Any) -> ScoreTree:
     false = np.zeros(len(leaves), dtype=bool)
     counts = np.array(entries["leaf_count"].split() if n_inner else [1.0], dtype=np.float64)
     return ScoreTree(
-        np.concatenate([column("split_feature", np.int64), none]),
-        np.concatenate([threshold, np.full(len(leaves), np.nan)]),
+        np.concatenate([feature, none]),
+        np.concatenate([np.where(nominal, 0.0, threshold), np.full(len(leaves), np.nan)]),
         np.concatenate([sides[0], none]),
         np.concatenate([sides[1], none]),
         np.concatenate([missing_left[:n_inner], false]).astype(bool),
         np.concatenate([np.zeros(n_inner), leaves]),
+        members,
         cover=np.concatenate([column("internal_count", np.float64), counts]),
         zero_missing=np.concatenate([zero_missing, false]) if zero_missing.any() else None,
     )
 
 
-def xgboost_trees(model: bytes) -> StoredTrees:
+def _sides(listed: NDArray[np.integer], n_codes: int) -> tuple[Float64Array, Float64Array]:
+    """Codes that a node lists, and all others."""
+    codes = np.arange(n_codes)
+    inside = np.isin(codes, listed)
+    return codes[inside].astype(np.float64), codes[~inside].astype(np.float64)
+
+
+def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
     """Trees of XGBoost's JSON model; their cover is the sum of second derivatives."""
     if not model:
         return StoredTrees(())
@@ -93,6 +128,13 @@ def xgboost_trees(model: bytes) -> StoredTrees:
     for tree in learner["gradient_booster"]["model"]["trees"]:
         left = np.array(tree["left_children"], dtype=np.int64)
         inner = left >= 0
+        nominal = np.array(tree["split_type"], dtype=bool)
+        members = {}
+        for number, node in enumerate(tree["categories_nodes"]):
+            first, size = tree["categories_segments"][number], tree["categories_sizes"][number]
+            to_right = np.array(tree["categories"][first : first + size], dtype=np.int64)
+            sides = _sides(to_right, int(n_categories[tree["split_indices"][node]]))
+            members[node] = sides[::-1]
         conditions = np.array(tree["split_conditions"], dtype=np.float32)
         below = np.nextafter(conditions, np.float32(-np.inf))
         # Between the largest number that goes left and the condition, which does not.
@@ -100,11 +142,12 @@ def xgboost_trees(model: bytes) -> StoredTrees:
         trees.append(
             ScoreTree(
                 np.where(inner, tree["split_indices"], -1).astype(np.int64),
-                np.where(inner, halfway, np.nan),
+                np.where(inner, np.where(nominal, 0.0, halfway), np.nan),
                 left,
                 np.array(tree["right_children"], dtype=np.int64),
                 np.array(tree["default_left"], dtype=bool),
                 np.where(inner, 0.0, conditions.astype(np.float64)),
+                members,
                 cover=np.array(tree["sum_hessian"], dtype=np.float64),
             )
         )
@@ -112,27 +155,46 @@ def xgboost_trees(model: bytes) -> StoredTrees:
     return StoredTrees(tuple(trees), float(np.float32(base)))
 
 
-def catboost_trees(model: bytes) -> StoredTrees:
+def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
     """Trees of CatBoost's JSON model, written out as ordinary ones; cover: weight of the rows."""
     if not model:
         return StoredTrees(())
     stored = json.loads(model)
-    features = stored["features_info"]["float_features"]
+    features = stored["features_info"]
     scale, (bias,) = stored["scale_and_bias"]
-    trees = [_catboost_tree(tree, features, float(scale)) for tree in stored["oblivious_trees"]]
-    has_missing = any(feature["has_nans"] for feature in features)
+    trees = [
+        _catboost_tree(tree, features, float(scale), n_categories)
+        for tree in stored["oblivious_trees"]
+    ]
+    has_missing = any(feature["has_nans"] for feature in features["float_features"])
     return StoredTrees(tuple(trees), float(bias), has_missing)
 
 
-def _catboost_tree(tree: dict[str, Any], features: list[dict[str, Any]], scale: float) -> ScoreTree:
+def _catboost_tree(
+    tree: dict[str, Any], features: dict[str, Any], scale: float, n_categories: Any
+) -> ScoreTree:
     splits = (tree["splits"] or [])[::-1]  # the last question decides on the largest step
     depth = len(splits)
     level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
     leaves: Float64Array = np.array(tree["leaf_values"], dtype=np.float64) * scale
-    of = [features[split["float_feature_index"]] for split in splits]
-    columns = np.array([feature["flat_feature_index"] for feature in of], dtype=np.int64)
-    borders = np.array([split["border"] for split in splits], dtype=np.float32)
-    to_right = np.array([feature["nan_value_treatment"] == "AsTrue" for feature in of], dtype=bool)
+    columns, to_right = np.zeros(depth, dtype=np.int64), np.zeros(depth, dtype=bool)
+    borders = np.zeros(depth)
+    members = {}
+    for number, split in enumerate(splits):
+        if split["split_type"] == "FloatFeature":
+            feature = features["float_features"][split["float_feature_index"]]
+            borders[number] = np.float32(split["border"])
+            to_right[number] = feature["nan_value_treatment"] == "AsTrue"
+        else:
+            feature = features["categorical_features"][split["cat_feature_index"]]
+            code = _code_of(split["value"])
+            if code == MISSING_CODE:
+                borders[number], to_right[number] = np.inf, True
+            else:
+                n_codes = int(n_categories[feature["flat_feature_index"]])
+                right, left = _sides(np.array([code]), n_codes)
+                members |= dict.fromkeys(np.flatnonzero(level == number).tolist(), (left, right))
+        columns[number] = feature["flat_feature_index"]
     n_inner, n_nodes = 2**depth - 1, 2 ** (depth + 1) - 1
     none = np.full(len(leaves), -1, dtype=np.int64)
     children = 2 * np.arange(n_inner)
@@ -141,10 +203,38 @@ def _catboost_tree(tree: dict[str, Any], features: list[dict[str, Any]], scale: 
         cover.insert(0, cover[0][::2] + cover[0][1::2])
     return ScoreTree(
         np.concatenate([columns[level], none]),
-        np.concatenate([borders[level].astype(np.float64), np.full(len(leaves), np.nan)]),
+        np.concatenate([borders[level], np.full(len(leaves), np.nan)]),
         np.concatenate([children + 1, none]),
         np.concatenate([children + 2, none]),
         np.concatenate([~to_right[level], np.zeros(n_nodes - n_inner, dtype=bool)]),
         np.concatenate([np.zeros(n_inner), leaves]),
+        members,
         cover=np.concatenate(cover),
     )
+
+
+@cache
+def _codes_of_hashes() -> dict[int, int]:
+    return {catboost_hash(code): code for code in range(MISSING_CODE, 1000)}
+
+
+def _code_of(value: int) -> int:
+    return _codes_of_hashes().get(value, _UNKNOWN_CODE)
+
+
+def catboost_hash(code: int) -> int:
+    """The signed 32 bits by which CatBoost knows a category, for codes of 1 to 3 characters.
+
+    Its CityHash64 of a text of that length mixes the length and three of the characters [1]_.
+
+    References
+    ----------
+    .. [1] G. Pike and J. Alakuijala, "Introducing CityHash", Google Open Source Blog, 2011.
+    """
+    text = str(code).encode("ascii")
+    n = len(text)
+    low = text[0] + (text[n >> 1] << 8)
+    high = n + (text[-1] << 2)
+    mixed = (low * 0x9AE16A3B2F90404F ^ high * 0xC949D7C7509E6557) & (2**64 - 1)
+    mixed = ((mixed ^ mixed >> 47) * 0x9AE16A3B2F90404F) & (2**32 - 1)
+    return mixed - 2**32 if mixed >= 2**31 else mixed

@@ -15,7 +15,7 @@ import rankwise
 from rankwise import QueryGroups
 from rankwise.checks.row_hash import canonical_order
 from rankwise.metrics import parse
-from rankwise.rankers.adapters._common import TrainingRows
+from rankwise.rankers.adapters._rows import TrainingRows
 from rankwise.rankers.adapters._stored import StoredTreesError
 
 LIBRARIES = {
@@ -215,12 +215,6 @@ def test_bad_parameter_is_named(ranker_class, judged):
     for name, value in {"n_estimators": 0, "gain": "square", "n_jobs": 0}.items():
         with pytest.raises(ValueError, match=f"'{name}' parameter of {ranker_class.__name__}"):
             quick(ranker_class, **{name: value}).fit(X, y, qid=qid)
-
-
-def test_sample_weight_is_not_accepted(ranker_class, judged):
-    X, y, qid = judged
-    with pytest.raises(TypeError, match="sample_weight"):
-        quick(ranker_class).fit(X, y, qid=qid, sample_weight=np.ones(len(y)))
 
 
 @pytest.mark.parametrize(

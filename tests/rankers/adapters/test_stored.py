@@ -74,10 +74,10 @@ def test_lightgbm_helper_changes_nothing_by_itself(lightgbm_model):
         ({"split_feature": "0 1 2 5"}, "split_feature must lie in 0..4"),
         ({"split_feature": "0 1 2 -1"}, "split_feature must lie in 0..4"),
         ({"split_feature": "0 1 2 99999999999"}, "wrong word"),
-        ({"decision_type": "1 2 2 2"}, "categorical"),
+        ({"decision_type": "3 2 2 2"}, "num_cat is not the number"),
         ({"num_leaves": "100000"}, "has a wrong length"),
         ({"num_leaves": "-1"}, "no leaves"),
-        ({"num_cat": "1"}, "categorical"),
+        ({"num_cat": "1"}, "missing entries"),
         ({"is_linear": "1"}, "linear"),
         ({"leaf_value": "1 2 3"}, "leaf_value of tree 0 has a wrong length"),
         ({"threshold": "1 2 3 x"}, "wrong word"),
@@ -132,6 +132,11 @@ def xgboost_tree(model, index=0):
         lambda m: xgboost_tree(m)["split_type"].__setitem__(0, 1),
         lambda m: xgboost_tree(m)["parents"].__setitem__(1, 10**6),
         lambda m: xgboost_tree(m)["categories"].append(1),
+        lambda m: m["learner"].__setitem__("feature_types", ["c"] * 5),
+        lambda m: m["learner"].__setitem__("feature_types", ["q"] * 4),
+        lambda m: m["learner"]["objective"]["lambdarank_param"].__setitem__(
+            "lambdarank_unbiased", "1"
+        ),
         lambda m: xgboost_tree(m)["tree_param"].__setitem__("num_nodes", "1000000"),
         lambda m: xgboost_tree(m)["tree_param"].__setitem__("num_feature", "1000000"),
         lambda m: xgboost_tree(m)["tree_param"].__setitem__("size_leaf_vector", "9"),
@@ -173,7 +178,7 @@ def test_xgboost_models_with_wrong_numbers(xgboost_model, spoil):
         lambda m: m["features_info"]["float_features"][0].__setitem__("feature_index", 4),
         lambda m: m["features_info"]["float_features"][0].__setitem__("flat_feature_index", 1),
         lambda m: m["features_info"]["float_features"][0]["borders"].__setitem__(0, "x"),
-        lambda m: m["features_info"].__setitem__("categorical_features", []),
+        lambda m: m["features_info"].__setitem__("text_features", []),
         lambda m: m.__setitem__("scale_and_bias", [1, [0, 0]]),
         lambda m: m.__setitem__("trees", m.pop("oblivious_trees")),
     ],
@@ -182,6 +187,99 @@ def test_catboost_models_with_wrong_numbers(catboost_model, spoil):
     check_catboost(json.dumps(catboost_model).encode(), 5)
     model = json.loads(json.dumps(catboost_model))
     spoil(model)
+    with pytest.raises(StoredTreesError, match="CatBoost model"):
+        check_catboost(json.dumps(model).encode(), 5)
+
+
+def categories_of(judged):
+    """The rows with a first column of categories, which all trees of a few leaves ask for."""
+    X = judged.X.copy()
+    X[:, 0] = np.argsort(np.argsort(X[:, 0])) * 7 % 12
+    return X
+
+
+def category_ranker(name, judged):
+    ranker = getattr(rankwise, name)(n_estimators=2, categorical_features=[0], random_state=0)
+    y = np.isin(categories_of(judged)[:, 0], [1, 5, 6, 11]).astype(int)
+    return ranker.fit(categories_of(judged), y, qid=judged.qid)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"num_cat": "9"},
+        {"cat_boundaries": "0 9"},
+        {"cat_boundaries": "1 1"},
+        {"cat_boundaries": "0 -1"},
+        {"cat_threshold": "99999999999"},
+        {"cat_threshold": "-1"},
+        {"cat_threshold": "1 2"},
+    ],
+)
+def test_lightgbm_categories_with_wrong_numbers(line, judged):
+    pytest.importorskip("lightgbm")
+    text = category_ranker("LightGBMRanker", judged).model_.decode()
+    assert "num_cat=1\n" in text
+    assert check_lightgbm(text.encode(), 5) == text
+    with pytest.raises(StoredTreesError):
+        check_lightgbm(with_lines(text, **line).encode(), 5)
+
+
+def test_lightgbm_category_thresholds_stay_within(judged):
+    pytest.importorskip("lightgbm")
+    text = category_ranker("LightGBMRanker", judged).model_.decode()
+    (thresholds,) = [
+        row for row in text.split("Tree=1")[0].split("\n") if row.startswith("threshold")
+    ]
+    _, _, rest = thresholds.partition("=")
+    wrong = " ".join(["7", *rest.split(" ")[1:]])
+    with pytest.raises(StoredTreesError, match="categorical threshold"):
+        check_lightgbm(with_lines(text, threshold=wrong).encode(), 5)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda t: t["categories"].append(1),
+        lambda t: t["categories"].__setitem__(0, -1),
+        lambda t: t["categories"].__setitem__(0, 2**30),
+        lambda t: t["categories_nodes"].__setitem__(0, 99),
+        lambda t: t["categories_segments"].__setitem__(0, 5),
+        lambda t: t["categories_sizes"].__setitem__(0, 10**6),
+        lambda t: t["categories_sizes"].pop(),
+        lambda t: t["split_type"].__setitem__(0, 0),
+        lambda t: t["split_type"].__setitem__(-1, 1),
+    ],
+)
+def test_xgboost_categories_with_wrong_numbers(spoil, judged):
+    pytest.importorskip("xgboost")
+    model = json.loads(category_ranker("XGBoostRanker", judged).model_)
+    assert xgboost_tree(model)["split_type"][0] == 1
+    check_xgboost(json.dumps(model).encode(), 5)
+    spoil(xgboost_tree(model))
+    with pytest.raises(StoredTreesError, match="XGBoost model"):
+        check_xgboost(json.dumps(model).encode(), 5)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda f, s: s.__setitem__("value", 1),
+        lambda f, s: s.__setitem__("cat_feature_index", 1),
+        lambda f, s: s.__setitem__("split_index", 10**6),
+        lambda f, s: s.__setitem__("split_type", "FloatFeature"),
+        lambda f, s: f.__setitem__("values", [2**40]),
+        lambda f, s: f.__setitem__("flat_feature_index", 5),
+        lambda f, s: f.__setitem__("feature_index", 3),
+    ],
+)
+def test_catboost_categories_with_wrong_numbers(spoil, judged):
+    pytest.importorskip("catboost")
+    model = json.loads(category_ranker("CatBoostRanker", judged).model_)
+    check_catboost(json.dumps(model).encode(), 5)
+    splits = [split for tree in model["oblivious_trees"] for split in tree["splits"]]
+    split = next(split for split in splits if split["split_type"] == "OneHotFeature")
+    spoil(model["features_info"]["categorical_features"][0], split)
     with pytest.raises(StoredTreesError, match="CatBoost model"):
         check_catboost(json.dumps(model).encode(), 5)
 

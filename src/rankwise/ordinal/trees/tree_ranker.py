@@ -15,7 +15,7 @@ from rankwise.checks.row_hash import row_hashes
 from rankwise.checks.rows import FitData, check_rows
 from rankwise.groups import QueryGroups
 from rankwise.ordinal.ordinal_ranker import OrdinalRanker, check_ordinal_fit
-from rankwise.structure.rules import Part, Rule, booleans, floats, require
+from rankwise.structure.rules import Part, Rule, booleans, floats
 from rankwise.trees.binned_columns import BinnedColumns
 from rankwise.trees.columns import FROM_DTYPE, ColumnTable, dense_within_memory, encode_rows
 from rankwise.trees.ensemble import TreeEnsemble
@@ -81,10 +81,7 @@ class TreeRanker(OrdinalRanker):
         return tags
 
     def _check_structure(self) -> None:
-        for name in ("nominal", "ordered"):
-            last = max(getattr(self.columns_, name), default=0)
-            require(last < self.n_features_in_, f"columns_.{name}",
-                    f"name columns below {self.n_features_in_}", last)  # fmt: skip
+        self.columns_.check_width(self.n_features_in_)
 
     def _class_weights(self, X: FloatArray) -> Float64Array:
         """Weights of the classes where each row ends up, shape (n_samples, n_classes)."""

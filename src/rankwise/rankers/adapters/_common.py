@@ -1,69 +1,49 @@
-"""What the boosting adapters share: labels, row order, validation, stored trees.
+"""What the boosting adapters share: columns, labels, row order, validation, stored trees.
 
 An adapter names its parameters and translates them; everything that makes the three libraries
 behave alike is here. Queries may be unsorted and of any type; any real labels are taken; any order
-of the rows trains the same model (``_rows``); early stopping follows any measure of
-:mod:`rankwise.metrics` under its own convention; the trees are kept as the library's own text,
-and checked before they are parsed (``_stored``), so that models pickle, copy and save.
+of the rows trains the same model (``_rows``); categories become the same codes in every table
+(:mod:`rankwise.trees.columns`); early stopping follows any measure of :mod:`rankwise.metrics` under
+its own convention; the trees are kept as the library's own text, and checked before they are parsed
+(``_stored``), so that models pickle, copy and save. The text numbers the columns; the object that
+is parsed from it has their names.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.row_hash import canonical_order
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation, collected
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.rankers.adapters._params import constraint_list
+from rankwise.rankers.adapters._rows import (
+    TrainingRows,
+    check_positions,
+    check_query_weights,
+    check_weight_range,
+    has_pairs,
+    library_matrix,
+)
 from rankwise.runtime.threads import available_threads
-from rankwise.structure.rules import Bytes, Number, Plain, Rule, Sometimes, floats, require
+from rankwise.structure.rules import Bytes, Number, Part, Plain, Rule, Sometimes, floats, require
+from rankwise.trees.columns import FROM_DTYPE, ColumnTable, encode_rows
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.stored_boosters import StoredTrees
-from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="right")
-LARGEST_GRADE = 30  # 2**grade - 1 is what LightGBM and XGBoost take up to here
-LABEL_SPAN = 4.0  # real-valued labels are spread over the usual range of grades
-
-
 VALUES_PER_THREAD = 2_000_000
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """Checked rows in canonical order, whole queries one after the other.
-
-    Attributes
-    ----------
-    X : ndarray or CSR of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,), float64
-        Whole grades 0..30 as they are, all other labels mapped linearly onto 0..4.
-    exp2 : bool
-        Whether the gain of a label is 2**y - 1 instead of y.
-    sizes : ndarray of shape (n_queries,), int64
-    """
-
-    X: Matrix
-    y: Float64Array
-    exp2: bool
-    sizes: Int64Array
-
-    def qid(self) -> Int64Array:
-        """Query number of every row, ascending."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
 
 class ValidationMonitor:
@@ -79,7 +59,7 @@ class ValidationMonitor:
     """
 
     def __init__(self, measure: Measure, rows: FitData) -> None:
-        self.X = _library_matrix(rows.X)
+        self.X = library_matrix(rows.X)
         self.n_samples = len(rows.y)
         self.values: list[float] = []
         self._measure, self._y, self._groups = measure, rows.y, rows.groups
@@ -109,25 +89,28 @@ class ValidationMonitor:
 class BoostedRanker(Ranker):
     """Base of the adapters.
 
-    A subclass has the parameters ``n_estimators, gain, measure, early_stopping_rounds, params,
-    n_jobs, random_state`` and its own, and defines ``_train``, ``_parse``, ``_predict``,
-    ``_n_rounds``, ``_stored_trees`` and ``_importances``.
+    A subclass has the parameters ``n_estimators, monotone_constraints, categorical_features, gain,
+    measure, early_stopping_rounds, params, n_jobs, random_state`` and its own, and defines
+    ``_train``, ``_stored_copy``, ``_library_booster``, ``_parse``, ``_predict``, ``_n_rounds``,
+    ``_stored_trees`` and ``_importances``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
         "model_": Bytes(),
         "best_iteration_": Number("i", low=0),
+        "columns_": Part((ColumnTable,)),
         "feature_importances_": floats("n_features_in_"),
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # A weight is no repetition in any of the libraries: LightGBM weighs rows and not pairs,
-    # XGBoost takes weights per query, CatBoost reweighs its sampled pairs.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    # Weights per query cannot be cut by rows, as bagging does: whoever routes them says so.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": None}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_estimators": [AT_LEAST_ONE],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "reg_lambda": [NOT_NEGATIVE],
+        "monotone_constraints": [dict, "array-like", None],
+        "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
         "gain": [StrOptions({"auto", "exp2", "linear"})],
         "measure": [str],
         "early_stopping_rounds": [AT_LEAST_ONE, None],
@@ -135,10 +118,13 @@ class BoostedRanker(Ranker):
         "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
         "random_state": ["random_state"],
     }
+    _library: ClassVar[str]
     _in_float32: ClassVar[bool] = False  # whether the library rounds rows to float32
     _own_names: ClassVar[frozenset[str]]  # the library's names of what has a parameter here
 
     n_estimators: int
+    monotone_constraints: Any
+    categorical_features: Any
     gain: str
     measure: str
     early_stopping_rounds: int | None
@@ -150,6 +136,7 @@ class BoostedRanker(Ranker):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         return tags
 
     def fit(
@@ -158,23 +145,31 @@ class BoostedRanker(Ranker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
+        init_model: Any = None,
     ) -> Self:
         """Train on judged rows.
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            NaN means missing; an entry absent from a CSR matrix is 0.
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+            NaN means missing; an entry absent from a CSR matrix is 0. Columns of categories are
+            taken as ``categorical_features`` says.
         y : array-like of shape (n_samples,)
             Any finite numbers, larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of every row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0, see Notes of the class. Rows of weight 0 are left out.
         X_val, y_val, qid_val : optional
             Validation rows: ``measure`` is taken on them after every tree, and training stops
             when it has not improved for ``early_stopping_rounds`` trees.
+        init_model : fitted ranker of this class, or the library's model, optional
+            Its trees come first, and ``n_estimators`` more are added to them. Categories keep the
+            codes that they have in it.
 
         Returns
         -------
@@ -185,18 +180,52 @@ class BoostedRanker(Ranker):
         ValueError
             For wrong input, naming it.
         """
-        data = check_fit(self, X, y, qid, allow_nan=True)
-        validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
+        validation = (X_val, y_val, qid_val)
+        return self._fit(X, y, qid, sample_weight, validation, init_model)
+
+    def _fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        qid: ArrayLike | QueryGroups | None,
+        sample_weight: ArrayLike | None,
+        validation: tuple[Any, Any, Any],
+        init_model: Any,
+        position: ArrayLike | None = None,
+    ) -> Self:
         measure = self._check_parameters()
+        X = collected(X)
+        start, columns = self._start(init_model)
+        self.columns_ = ColumnTable.of(X, self.categorical_features)
+        if columns is not None:
+            self.columns_ = self.columns_.continuing(columns)
+        rows = self.columns_.encode(X)
+        data = check_fit(self, rows, y, qid, sample_weight, allow_nan=True)
+        self._check_start(init_model)
+        check_weight_range(data)
+        self._check_data(data)
+        places = None
+        if position is not None:
+            n_samples = len(data.y) if data.kept is None else len(data.kept)
+            places = check_positions(position, data, n_samples)
+        X_val, y_val, qid_val = validation
+        if X_val is not None:
+            X_val = encode_rows(self, self.columns_, collected(X_val))
+        held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
+        self._constraints()
+        if self.params:
+            self._check_params()
         self._set_score_name(data.y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        monitor = None if validation is None else ValidationMonitor(measure, validation)
+        monitor = None if held_out is None else ValidationMonitor(measure, held_out)
         self._booster = self._ensemble = None
-        self.model_ = b""
+        self.model_ = start
         self.best_iteration_ = 0
         self.feature_importances_ = np.zeros(self.n_features_in_)
-        if _has_pairs(data):
-            self.model_ = self._train(self._training_rows(data), monitor, seed)
+        if has_pairs(data):
+            training = TrainingRows.of(data, self.gain, places)
+            previous = self._parse(start, None) if start else None
+            self.model_ = self._train(training, monitor, seed, previous) or start
         if self.model_:
             self.best_iteration_ = self._n_rounds(self.booster_)
             gains = np.asarray(self._importances(self.booster_), dtype=np.float64)
@@ -208,11 +237,10 @@ class BoostedRanker(Ranker):
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher.
 
-        Where there was nothing to learn (no pair to order, no feature that varies for CatBoost),
-        every score is 0.
+        A category that ``fit`` has not seen counts as missing. Where there was nothing to learn (no
+        pair to order, no feature that varies for CatBoost), every score is 0.
         """
-        check_is_fitted(self)
-        rows = _library_matrix(check_rows(self, X, allow_nan=True))
+        rows = library_matrix(self._check_rows(X))
         if not self.model_:
             return np.zeros(rows.shape[0])
         return np.asarray(self._predict(self.booster_, rows), dtype=np.float64)
@@ -227,28 +255,37 @@ class BoostedRanker(Ranker):
         Returns
         -------
         ndarray of shape (n_samples, n_features), float32 or float64
-            NaN where missing.
+            Codes for categories, NaN where missing.
         """
-        check_is_fitted(self)
-        rows = check_rows(self, X, allow_nan=True)
+        rows = self._check_rows(X)
         return rows.toarray() if is_sparse(rows) else rows
 
     def tree_ensemble(self) -> TreeEnsemble:
         """The trees as flat arrays, read from ``model_``."""
         check_is_fitted(self)
         if self._ensemble is None:
-            stored = self._stored_trees(self.model_)
+            stored = self.stored_trees()
             self._ensemble = TreeEnsemble.of(
                 stored.trees, stored.constant, in_float32=self._in_float32
             )
         return self._ensemble
 
+    def stored_trees(self) -> StoredTrees:
+        """The trees read from ``model_``, of rows as :meth:`encoded_rows` gives them."""
+        check_is_fitted(self)
+        n_categories = self.columns_.n_categories(self.n_features_in_)
+        return self._stored_trees(self.model_, n_categories)
+
     @property
     def booster_(self) -> Any:
-        """The library's own model object; None where there was nothing to learn."""
+        """The library's own model object; None where there was nothing to learn.
+
+        Its features have the names of X, with ``_`` for characters that the library forbids.
+        """
         check_is_fitted(self)
         if self._booster is None and self.model_:
-            self._booster = self._parse(self.model_)
+            names = getattr(self, "feature_names_in_", None)
+            self._booster = self._parse(self.model_, None if names is None else list(names))
         return self._booster
 
     def __getstate__(self) -> dict[str, Any]:
@@ -257,19 +294,35 @@ class BoostedRanker(Ranker):
         return {key: state[key] for key in state if key not in ("_booster", "_ensemble")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__({**state, "_booster": None, "_ensemble": None})
+        columns = {"columns_": ColumnTable({}, {})} if "model_" in state else {}  # of 0.1.0
+        super().__setstate__({**columns, **state, "_booster": None, "_ensemble": None})
 
     def _check_structure(self) -> None:
+        self.columns_.check_width(self.n_features_in_)
         if self.model_:
             rounds = self._n_rounds(self.booster_)
             require(self.best_iteration_ == rounds, "best_iteration_", f"be {rounds}",
                     self.best_iteration_)  # fmt: skip
 
-    def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
-        """The trees as bytes, cut at the best one where training stops early; empty: none."""
+    def _train(
+        self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
+    ) -> bytes:
+        """The trees as bytes, cut at the best one where training stops early; empty: none.
+
+        Those of ``previous`` come first.
+        """
         raise NotImplementedError
 
-    def _parse(self, model: bytes) -> Any:
+    def _stored_copy(self, booster: Any) -> bytes:
+        """All trees of the library's model object as bytes."""
+        raise NotImplementedError
+
+    def _library_booster(self, model: Any) -> Any:
+        """The library's model object that a user's object is or holds; None of other objects."""
+        raise NotImplementedError
+
+    def _parse(self, model: bytes, names: list[str] | None) -> Any:
+        """The library's model object, with these names of its features."""
         raise NotImplementedError
 
     def _predict(self, booster: Any, X: Matrix) -> Any:
@@ -278,31 +331,63 @@ class BoostedRanker(Ranker):
     def _n_rounds(self, booster: Any) -> int:
         raise NotImplementedError
 
-    def _stored_trees(self, model: bytes) -> StoredTrees:
+    def _stored_trees(self, model: bytes, n_categories: Any) -> StoredTrees:
         raise NotImplementedError
 
     def _importances(self, booster: Any) -> Any:
         """One number >= 0 per feature."""
         raise NotImplementedError
 
-    def _training_rows(self, data: FitData) -> TrainingRows:
-        X = _library_matrix(data.X)
-        is_grade = bool(
-            (data.y >= 0).all() and (data.y % 1 == 0).all() and data.y.max() <= LARGEST_GRADE
-        )
-        if self.gain == "exp2" and not is_grade:
-            raise ValueError(
-                f"gain='exp2' needs whole grades from 0 to {LARGEST_GRADE}, got labels from "
-                f"{data.y.min()} to {data.y.max()}. Use gain='auto' or gain='linear'."
+    def _check_params(self) -> None:
+        """Raise ValueError where the library does not know one of ``params``."""
+        raise NotImplementedError
+
+    def _check_data(self, data: FitData) -> None:
+        """Raise where the library cannot take the weights or categories."""
+        check_query_weights(data, type(self).__name__)
+
+    def _check_rows(self, X: FrameLike) -> Matrix:
+        """Rows as the library takes them, codes for categories."""
+        check_is_fitted(self)
+        if self.columns_.nominal or self.columns_.ordered:
+            X = encode_rows(self, self.columns_, collected(X))
+        return check_rows(self, X, allow_nan=True)
+
+    def _constraints(self) -> list[int] | None:
+        """Direction of every column, where ``monotone_constraints`` says any."""
+        names = getattr(self, "feature_names_in_", None)
+        names = None if names is None else list(names)
+        constraints, n_features = self.monotone_constraints, self.n_features_in_
+        return constraint_list(constraints, n_features, names, self.columns_.nominal)
+
+    def _start(self, init_model: Any) -> tuple[bytes, ColumnTable | None]:
+        """Trees to go on from, and the codes of their categories."""
+        if init_model is None:
+            return b"", None
+        if isinstance(init_model, BoostedRanker) and init_model._library == self._library:
+            check_is_fitted(init_model)
+            return init_model.model_, init_model.columns_
+        booster = self._library_booster(init_model)
+        if booster is None:
+            raise TypeError(
+                f"init_model must be a fitted {type(self).__name__} or a model of {self._library}, "
+                f"got {type(init_model).__name__}."
             )
-        exp2 = is_grade and self.gain != "linear"
-        y = data.y
-        if not is_grade:
-            y = y / np.abs(y).max()  # the span of huge labels would overflow
-            y = y - y.min()
-            y = y * (LABEL_SPAN / y.max())
-        order, sizes = canonical_order(X, y, data.groups)
-        return TrainingRows(X[order], y[order], exp2, sizes)
+        return self._stored_copy(booster), ColumnTable({}, {})
+
+    def _check_start(self, init_model: Any) -> None:
+        """Raise where the columns of X are not those of ``init_model``."""
+        if not isinstance(init_model, BoostedRanker):
+            return
+        before = getattr(init_model, "feature_names_in_", None)
+        now = getattr(self, "feature_names_in_", None)
+        renamed = before is not None and now is not None and list(before) != list(now)
+        if renamed or init_model.n_features_in_ != self.n_features_in_:
+            raise ValueError(
+                f"init_model must be fitted on the columns of X, got a model of "
+                f"{init_model.n_features_in_} columns for {self.n_features_in_}"
+                f"{', of other names' if renamed else ''}. Pass the same columns in the same order."
+            )
 
     def _threads(self, X: Matrix) -> int:
         """Threads for a table: few values get few, whatever there is.
@@ -325,25 +410,3 @@ class BoostedRanker(Ranker):
                 "Use its parameter of that meaning."
             )
         return parse(self.measure)
-
-
-def _library_matrix(X: Matrix) -> Any:
-    """X itself where dense; sparse arrays as a CSR matrix in the one form all libraries take."""
-    if not is_sparse(X):
-        return X
-    index = np.int32 if max(X.nnz, X.shape[1]) < 2**31 else np.int64
-    indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
-    matrix: Any = sparse.csr_matrix((X.data, indices, indptr), shape=X.shape)
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    return matrix
-
-
-def _has_pairs(data: FitData) -> bool:
-    """Whether some query has rows of different labels."""
-    if len(data.y) == 0:
-        return False
-    y, indptr = data.groups.sort(data.y), data.groups.indptr
-    starts = np.repeat(indptr[:-1], data.groups.sizes)
-    return bool((y != y[starts]).any())

@@ -1,10 +1,168 @@
-"""Queries larger than a library takes, in parts of the same mix of labels."""
+"""Training rows as the libraries take them: in canonical order, with weights and positions."""
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import dataclass
+from typing import Any
 
-from rankwise.typing import Float64Array, Int64Array
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData
+from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+
+LARGEST_GRADE = 30  # 2**grade - 1 is what LightGBM and XGBoost take up to here
+WEIGHTS = (1e-30, 1e30)  # the libraries keep them as float32
+LABEL_SPAN = 4.0  # real-valued labels are spread over the usual range of grades
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Checked rows in canonical order, whole queries one after the other.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,), float64
+        Whole grades 0..30 as they are, all other labels mapped linearly onto 0..4.
+    exp2 : bool
+        Whether the gain of a label is 2**y - 1 instead of y.
+    sizes : ndarray of shape (n_queries,), int64
+    weight : ndarray of shape (n_samples,), float64 > 0, or None
+    position : ndarray of shape (n_samples,), int64, or None
+        Places at which the rows were shown; then rows of a query are ordered by them.
+    """
+
+    X: Matrix
+    y: Float64Array
+    exp2: bool
+    sizes: Int64Array
+    weight: Float64Array | None = None
+    position: Int64Array | None = None
+
+    @classmethod
+    def of(cls, data: FitData, gain: str, position: Int64Array | None) -> TrainingRows:
+        """Bring checked rows into canonical order.
+
+        Raises
+        ------
+        ValueError
+            Where ``gain="exp2"`` meets labels that are no whole grades.
+        """
+        X = library_matrix(data.X)
+        is_grade = bool(
+            (data.y >= 0).all() and (data.y % 1 == 0).all() and data.y.max() <= LARGEST_GRADE
+        )
+        if gain == "exp2" and not is_grade:
+            raise ValueError(
+                f"gain='exp2' needs whole grades from 0 to {LARGEST_GRADE}, got labels from "
+                f"{data.y.min()} to {data.y.max()}. Use gain='auto' or gain='linear'."
+            )
+        y = data.y
+        if not is_grade:
+            y = y / np.abs(y).max()  # the span of huge labels would overflow
+            y = y - y.min()
+            y = y * (LABEL_SPAN / y.max())
+        order, sizes = canonical_order(X, y, data.groups, data.sample_weight)
+        if position is not None:
+            query = np.repeat(np.arange(len(sizes)), sizes)
+            order = order[np.lexsort((position[order], query))]
+            position = position[order]
+        weight = None if data.sample_weight is None else data.sample_weight[order]
+        exp2 = is_grade and gain != "linear"
+        return cls(X[order], y[order], exp2, sizes, weight, position)
+
+    def qid(self) -> Int64Array:
+        """Query number of every row, ascending."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    def query_weight(self) -> Float64Array | None:
+        """Weight of every query, shape (n_queries,), where its rows have one weight."""
+        return None if self.weight is None else self.weight[np.cumsum(self.sizes) - self.sizes]
+
+
+def check_weight_range(data: FitData) -> None:
+    """Raise where a weight is beyond float32, in which the libraries keep them."""
+    weight = data.sample_weight
+    if weight is None or not len(weight):
+        return
+    low, high = WEIGHTS
+    odd = weight[(weight < low) | (weight > high)]
+    if len(odd):
+        raise ValueError(
+            f"sample_weight must be 0 or lie between {low:g} and {high:g}, got {odd[0]:g}. "
+            "Scale the weights to about 1."
+        )
+
+
+def check_query_weights(data: FitData, owner: str) -> None:
+    """Raise where the rows of a query differ in weight.
+
+    Raises
+    ------
+    ValueError
+        Naming the first such query.
+    """
+    if data.sample_weight is None:
+        return
+    weight, indptr = data.groups.sort(data.sample_weight), data.groups.indptr
+    first = np.repeat(weight[np.minimum(indptr[:-1], len(weight) - 1)], data.groups.sizes)
+    differs = np.flatnonzero(weight != first)
+    if len(differs):
+        row = int(differs[0])
+        query = data.groups.ids[np.searchsorted(indptr, row, side="right") - 1]
+        raise ValueError(
+            f"sample_weight must be equal for all rows of a query, because {owner} weighs queries, "
+            f"got {first[row]:g} and {weight[row]:g} in query {query}. Pass one weight per query, "
+            "repeated for its rows, or use LightGBMRanker, which weighs rows."
+        )
+
+
+def check_positions(position: ArrayLike, data: FitData, n_samples: int) -> Int64Array:
+    """Places at which the rows were shown, without those of zero weight.
+
+    Raises
+    ------
+    ValueError
+        Where they are not one integer >= 0 per row.
+    """
+    places = np.asarray(position)
+    if places.shape != (n_samples,):
+        raise ValueError(
+            f"position must have n_samples={n_samples} entries, got shape {places.shape}. Pass the "
+            "place at which each row was shown."
+        )
+    if places.dtype.kind not in "iuf" or not (places >= 0).all() or (places % 1).any():
+        raise ValueError(
+            "position must hold integers >= 0, the place at which each row was shown, got "
+            f"{places.dtype} such as {places[0]!r}."
+        )
+    kept = slice(None) if data.kept is None else data.kept
+    return places[kept].astype(np.int64)
+
+
+def library_matrix(X: Matrix) -> Any:
+    """X itself where dense; sparse arrays as a CSR matrix in the one form all libraries take."""
+    if not is_sparse(X):
+        return X
+    index = np.int32 if max(X.nnz, X.shape[1]) < 2**31 else np.int64
+    indices, indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
+    matrix: Any = sparse.csr_matrix((X.data, indices, indptr), shape=X.shape)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix
+
+
+def has_pairs(data: FitData) -> bool:
+    """Whether some query has rows of different labels."""
+    if len(data.y) == 0:
+        return False
+    y, indptr = data.groups.sort(data.y), data.groups.indptr
+    starts = np.repeat(indptr[:-1], data.groups.sizes)
+    return bool((y != y[starts]).any())
 
 
 def deal_large_queries(

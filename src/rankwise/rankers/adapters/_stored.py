@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 LIGHTGBM_OBJECTIVES = ("lambdarank", "rank_xendcg")
 XGBOOST_OBJECTIVES = ("rank:ndcg", "rank:pairwise")
+XGBOOST_LARGEST_CODE = 2**24  # codes are float32
 CATBOOST_MAX_DEPTH = 16
 
 _LIGHTGBM_HEADER = {
@@ -29,8 +30,12 @@ _LIGHTGBM_NODES = {
 # LightGBM ends the process at a number that it cannot read, and reads fewer forms than Python.
 _INTEGER = re.compile(r"-?[0-9]{1,10}")
 _NUMBER = re.compile(r"-?([0-9]{1,40}(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?|inf|nan)")
-_FEATURE_INFO = re.compile(rf"none|\[{_NUMBER.pattern}:{_NUMBER.pattern}\]")
+_FEATURE_INFO = re.compile(
+    rf"none|\[{_NUMBER.pattern}:{_NUMBER.pattern}\]|-?[0-9]{{1,9}}(:-?[0-9]{{1,9}}){{0,99999}}"
+)
+_WORD = re.compile("[0-9]{1,10}")
 _LIGHTGBM_LEAVES = {"leaf_value", "leaf_weight", "leaf_count"}
+_LIGHTGBM_CATEGORIES = {"cat_boundaries", "cat_threshold"}
 _LIGHTGBM_SCALARS = {"num_leaves", "num_cat", "is_linear", "shrinkage"}
 
 
@@ -55,6 +60,8 @@ _CATBOOST_FEATURE = {
     "nan_value_treatment",
 }  # fmt: skip
 _CATBOOST_NAN = ("AsIs", "AsFalse", "AsTrue")
+_CATBOOST_NOMINAL = {"feature_id", "feature_index", "flat_feature_index", "values"}
+_CATBOOST_ONE_HOT = {"cat_feature_index", "split_index", "split_type", "value"}
 _CATBOOST_SPLIT = {"border", "float_feature_index", "split_index", "split_type"}
 _WHAT_CHECKS_RUN_INTO = (
     KeyError, IndexError, TypeError, ValueError, OverflowError, AttributeError, RecursionError,
@@ -108,15 +115,17 @@ def _check_lightgbm_tree(block: str, number: int, n_features: int) -> None:
     _require(first == f"Tree={number}", f"tree {number} does not start where it should")
     tree = dict(line.split("=", 1) for line in lines)
     _require(len(tree) == len(lines), "a key of a tree comes twice")
-    _require(tree["num_cat"] == "0", "categorical splits are not stored")
+    (n_nominal,) = _integers(tree["num_cat"], 1, "num_cat").tolist()
     _require(tree["is_linear"] == "0", "linear trees are not stored")
     (n_leaves,) = _integers(tree["num_leaves"], 1, "num_leaves").tolist()
     _require(n_leaves >= 1, "a tree has no leaves")
     if n_leaves == 1:  # a constant: the arrays of nodes are empty or absent
         tree = {**dict.fromkeys(_LIGHTGBM_NODES | _LIGHTGBM_LEAVES, ""), **tree}
-    _require_keys(tree, _LIGHTGBM_NODES | _LIGHTGBM_LEAVES | _LIGHTGBM_SCALARS)
+    lists = _LIGHTGBM_CATEGORIES if n_nominal else set()
+    _require_keys(tree, _LIGHTGBM_NODES | _LIGHTGBM_LEAVES | _LIGHTGBM_SCALARS | lists)
     _tokens(tree["shrinkage"], _NUMBER, 1, "shrinkage")
     if n_leaves == 1:
+        _require(n_nominal == 0, "a constant has no categories")
         _tokens(tree["leaf_value"], _NUMBER, 1, "leaf_value")
         odd = [key for key in _LIGHTGBM_NODES if tree[key]]
         _require(not odd, f"{odd} of tree {number} belong to no node")
@@ -129,7 +138,16 @@ def _check_lightgbm_tree(block: str, number: int, n_features: int) -> None:
     def indices(key: str) -> np.ndarray[Any, Any]:
         return _integers(tree[key], n_leaves - 1, f"{key} of tree {number}")
 
-    _require(not (indices("decision_type") & 1).any(), "categorical splits are not stored")
+    nominal = (indices("decision_type") & 1) > 0
+    _require(int(nominal.sum()) == n_nominal, "num_cat is not the number of categorical splits")
+    if n_nominal:
+        words = np.array(tree["threshold"].split(" "))[nominal]
+        places = _integers(" ".join(words.tolist()), n_nominal, "a categorical threshold")
+        _check_range(places, n_nominal, "a categorical threshold")
+        ends = _integers(tree["cat_boundaries"], n_nominal + 1, "cat_boundaries")
+        _require(ends[0] == 0 and (np.diff(ends) > 0).all(), "cat_boundaries do not ascend")
+        for word in _tokens(tree["cat_threshold"], _WORD, int(ends[-1]), "cat_threshold"):
+            _require(int(word) < 2**32, "cat_threshold holds a wrong word")
     _check_range(indices("decision_type"), 16, "decision_type")
     _check_range(indices("split_feature"), n_features, "split_feature")
     children = np.concatenate([indices("left_child"), indices("right_child")])
@@ -153,8 +171,11 @@ def check_xgboost(data: bytes, n_features: int) -> bytes:
         _require(len(version) == 3 and version[0] >= 3, "the version is not 3 or later")
         learner = model["learner"]
         _require_keys(learner, _XGBOOST_LEARNER)
-        for key in ("attributes", "feature_names", "feature_types"):
+        for key in ("attributes", "feature_names"):
             _require(not learner[key], f"{key} must be empty")
+        types = learner["feature_types"]
+        _require(type(types) is list and len(types) in (0, n_features), "feature_types are odd")
+        _require(all(kind in ("c", "q") for kind in types), "feature_types holds a wrong word")
         shape = learner["learner_model_param"]
         _require_keys(shape, _XGBOOST_SHAPE)
         expected = {"num_feature": n_features, "num_class": 0, "num_target": 1}
@@ -165,7 +186,8 @@ def check_xgboost(data: bytes, n_features: int) -> bytes:
         _check_xgboost_objective(learner["objective"])
         _require(learner["gradient_booster"]["name"] == "gbtree", "the booster is not gbtree")
         _require_keys(learner["gradient_booster"], {"model", "name"})
-        _check_xgboost_forest(learner["gradient_booster"]["model"], n_features)
+        nominal = np.array([kind == "c" for kind in types] or [False] * n_features)
+        _check_xgboost_forest(learner["gradient_booster"]["model"], nominal)
         return json.dumps(model).encode("ascii")
     except _WHAT_CHECKS_RUN_INTO as error:
         raise StoredTreesError(f"XGBoost model: {error}") from None
@@ -175,12 +197,14 @@ def _check_xgboost_objective(objective: dict[str, Any]) -> None:
     _require_keys(objective, {"lambdarank_param", "name"})
     name = objective["name"]
     _require(name in XGBOOST_OBJECTIVES, f"objective {name!r} is not a ranking one")
+    unbiased = objective["lambdarank_param"].get("lambdarank_unbiased", "0")
+    _require(unbiased in ("0", "false"), "lambdarank_unbiased must be 0")
     for key, value in objective["lambdarank_param"].items():
         _require(key.startswith(("lambdarank_", "ndcg_")), f"unknown entry {key!r}")
         _tokens(value.lower(), _WORD_OR_NUMBER, 1, key)
 
 
-def _check_xgboost_forest(model: dict[str, Any], n_features: int) -> None:
+def _check_xgboost_forest(model: dict[str, Any], nominal: np.ndarray[Any, Any]) -> None:
     _require_keys(model, _XGBOOST_FOREST)
     trees = model["trees"]
     _require_keys(model["gbtree_model_param"], {"num_parallel_tree", "num_trees"})
@@ -192,10 +216,11 @@ def _check_xgboost_forest(model: dict[str, Any], n_features: int) -> None:
     _require(covers and (np.diff(rounds) >= 0).all(), "iteration_indptr does not cover the trees")
     _require(not any(model.get("cats", {}).values()), "categories are not stored")
     for number, tree in enumerate(trees):
-        _check_xgboost_tree(tree, number, n_features)
+        _check_xgboost_tree(tree, number, nominal)
 
 
-def _check_xgboost_tree(tree: dict[str, Any], number: int, n_features: int) -> None:
+def _check_xgboost_tree(tree: dict[str, Any], number: int, nominal: np.ndarray[Any, Any]) -> None:
+    n_features = len(nominal)
     _require_keys(tree, {"id", "tree_param", *_XGBOOST_CATEGORIES, *_XGBOOST_NODES})
     _require(type(tree["id"]) is int and tree["id"] == number, "a tree has a wrong id")
     _require_keys(tree["tree_param"], _XGBOOST_TREE_SHAPE)
@@ -205,11 +230,8 @@ def _check_xgboost_tree(tree: dict[str, Any], number: int, n_features: int) -> N
     _require(0 <= sizes["num_deleted"] < n_nodes, "num_deleted is odd")
     _require(sizes["num_feature"] == n_features, "the feature count is wrong")
     _require(sizes["size_leaf_vector"] in (0, 1), "leaves must be scalars")
-    for key in _XGBOOST_CATEGORIES:
-        _require(tree[key] == [], "categorical splits are not stored")
     for key in _XGBOOST_NODES:
         _check_numbers(tree[key], n_nodes, f"{key} of tree {number}")
-    _require(not any(tree["split_type"]), "categorical splits are not stored")
     left, right = _index_array(tree["left_children"]), _index_array(tree["right_children"])
     inner = left >= 0
     _require((inner == (right >= 0)).all(), "a node has one child")
@@ -229,6 +251,25 @@ def _check_xgboost_tree(tree: dict[str, Any], number: int, n_features: int) -> N
     )
     known = parents != _XGBOOST_NO_PARENT
     _check_range(parents[known], n_nodes, "parents")
+    _check_xgboost_categories(tree, nodes, nominal)
+
+
+def _check_xgboost_categories(
+    tree: dict[str, Any], inner: np.ndarray[Any, Any], nominal: np.ndarray[Any, Any]
+) -> None:
+    kinds, columns = _index_array(tree["split_type"]), _index_array(tree["split_indices"])
+    _check_range(kinds, 2, "split_type")
+    asking = inner[kinds[inner] == 1]
+    _require((nominal[columns[inner]] == (kinds[inner] == 1)).all(), "a split is of another type")
+    _require(not kinds[np.setdiff1d(np.arange(len(kinds)), inner)].any(), "a leaf has a type")
+    nodes, categories = _index_array(tree["categories_nodes"]), _index_array(tree["categories"])
+    starts, sizes = (_index_array(tree[f"categories_{key}"]) for key in ("segments", "sizes"))
+    _require(np.array_equal(nodes, asking), "categories_nodes are not the categorical splits")
+    _require(len(starts) == len(sizes) == len(nodes) and (sizes > 0).all(), "categories are cut")
+    ends = np.cumsum(sizes)
+    _require(np.array_equal(starts, ends - sizes), "categories_segments do not follow each other")
+    _require(len(categories) == (ends[-1] if len(ends) else 0), "categories have a wrong length")
+    _check_range(categories, XGBOOST_LARGEST_CODE, "a category")
 
 
 def check_catboost(data: bytes, n_features: int) -> bytes:
@@ -241,9 +282,11 @@ def check_catboost(data: bytes, n_features: int) -> bytes:
     try:
         model = json.loads(data)
         _require_keys(model, {"features_info", "oblivious_trees", "scale_and_bias"})
-        _require_keys(model["features_info"], {"float_features"})
+        info = model["features_info"]
+        optional = {"categorical_features"} & set(info)
+        _require_keys(info, {"float_features"} | optional)
         _require(model["oblivious_trees"] is not None, "only symmetric trees are stored")
-        features = model["features_info"]["float_features"]
+        features, nominal = info["float_features"], info.get("categorical_features", [])
         for number, feature in enumerate(features):
             _require_keys(feature, _CATBOOST_FEATURE)
             _require(feature["feature_index"] == number, "feature_index does not count up")
@@ -251,32 +294,42 @@ def check_catboost(data: bytes, n_features: int) -> bytes:
             _require(isinstance(feature["has_nans"], bool), "has_nans is not a truth value")
             _require(feature["nan_value_treatment"] in _CATBOOST_NAN, "a NaN treatment is odd")
             _check_numbers(feature["borders"], None, "borders")
-        columns = _index_array([feature["flat_feature_index"] for feature in features])
+        for number, feature in enumerate(nominal):
+            _require_keys(feature, _CATBOOST_NOMINAL)
+            _require(feature["feature_index"] == number, "feature_index does not count up")
+            _require(isinstance(feature["feature_id"], str), "feature_id is not a name")
+            _index_array(feature["values"])
+        columns = _index_array([feature["flat_feature_index"] for feature in [*features, *nominal]])
         _check_range(columns, n_features, "flat_feature_index")
         _require(len(np.unique(columns)) == len(columns), "a column comes twice")
-        borders = [(f["feature_index"], border) for f in features for border in f["borders"]]
+        # Splits are numbered by the features of numbers, then by those of categories.
+        places = [("FloatFeature", f["feature_index"], b) for f in features for b in f["borders"]]
+        places += [("OneHotFeature", f["feature_index"], v) for f in nominal for v in f["values"]]
         scale, bias = model["scale_and_bias"]
         _check_numbers([scale, *bias], 2, "scale_and_bias")
         for number, tree in enumerate(model["oblivious_trees"]):
-            _check_catboost_tree(tree, number, borders)
+            _check_catboost_tree(tree, number, places)
         return json.dumps(model).encode("ascii")
     except _WHAT_CHECKS_RUN_INTO as error:
         raise StoredTreesError(f"CatBoost model: {error}") from None
 
 
 def _check_catboost_tree(
-    tree: dict[str, Any], number: int, borders: list[tuple[int, float]]
+    tree: dict[str, Any], number: int, places: list[tuple[str, int, float]]
 ) -> None:
     _require_keys(tree, {"leaf_values", "leaf_weights", "splits"})
     splits = tree["splits"] or []
     _require(len(splits) <= CATBOOST_MAX_DEPTH, f"tree {number} is too deep")
     for split in splits:
-        _require_keys(split, _CATBOOST_SPLIT)
-        _require(split["split_type"] == "FloatFeature", "a split is not of a number")
-        _check_range(_index_array([split["split_index"]]), len(borders), "split_index")
+        kind = split["split_type"]
+        _require(kind in ("FloatFeature", "OneHotFeature"), "a split is of an unknown type")
+        is_float = kind == "FloatFeature"
+        _require_keys(split, _CATBOOST_SPLIT if is_float else _CATBOOST_ONE_HOT)
+        _check_range(_index_array([split["split_index"]]), len(places), "split_index")
+        place = ("float_feature_index", "border") if is_float else ("cat_feature_index", "value")
         _require(
-            borders[split["split_index"]] == (split["float_feature_index"], split["border"]),
-            "a split is not at a border of its feature",
+            places[split["split_index"]] == (kind, *(split[key] for key in place)),
+            "a split is not at a border or a category of its feature",
         )
     for key in ("leaf_values", "leaf_weights"):
         _check_numbers(tree[key], 2 ** len(splits), f"{key} of tree {number}")
@@ -316,7 +369,7 @@ def _index_array(values: ArrayLike) -> np.ndarray[Any, Any]:
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
     _require(array.dtype.kind == "i" and array.ndim == 1, "an index is not an integer")
-    _require(np.abs(array).max() < 2**31, "an index is too large")
+    _require(array.min() >= -(2**31) and array.max() < 2**31, "an index is too large")
     return array.astype(np.int64)
 
 

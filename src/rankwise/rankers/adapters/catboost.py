@@ -8,7 +8,9 @@ References
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,16 +19,19 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.rows import FitData
 from rankwise.rankers.adapters._common import (
     NOT_NEGATIVE,
     SHARE,
     BoostedRanker,
-    TrainingRows,
     ValidationMonitor,
 )
+from rankwise.rankers.adapters._params import library_names, refuse_unknown
+from rankwise.rankers.adapters._rows import TrainingRows, check_query_weights
 from rankwise.rankers.adapters._stored import CATBOOST_MAX_DEPTH, check_catboost
-from rankwise.trees.stored_boosters import StoredTrees, catboost_trees
-from rankwise.typing import Matrix
+from rankwise.trees.columns import FROM_DTYPE
+from rankwise.trees.stored_boosters import MISSING_CODE, StoredTrees, catboost_trees
+from rankwise.typing import Int64Array, Matrix
 
 try:
     import catboost
@@ -35,8 +40,10 @@ except ImportError as error:
         'CatBoostRanker needs CatBoost, which is not installed. Run: pip install "rankwise[gbdt]"'
     ) from error
 
+MOST_CATEGORIES = 254  # and missing values: a constant of CatBoost
 OBJECTIVES = ("YetiRank", "PairLogit", "QueryRMSE")
 _NOTHING_VARIES = "All features are either constant or ignored"
+_ANY_NAME = re.compile("(?!)")
 _KEPT = ("features_info", "oblivious_trees", "scale_and_bias")
 
 
@@ -61,6 +68,14 @@ class CatBoostRanker(BoostedRanker):
         Share of the features drawn for every split (CatBoost's ``rsm``).
     max_bin : int in 1..65535, default=254
         Most borders of a feature (CatBoost's ``border_count``).
+    monotone_constraints : dict or array-like of shape (n_features,), optional
+        By name or number of a column: 1 where the score must not fall as the feature grows, -1
+        where it must not rise, 0 where it is free. Needs ``objective="QueryRMSE"``: CatBoost's
+        trees of the other two break them.
+    categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
+        Columns that are split by one category, as a mask, by number or by name; at most 254
+        categories each. Frames besides: text and unordered categories are, ordered categories are
+        split like numbers. None: no column holds categories.
     objective : {"YetiRank", "PairLogit", "QueryRMSE"}, default="YetiRank"
     gain : {"auto", "exp2", "linear"}, default="auto"
         What the loss sees of a label. "linear" and, differing from the other adapters, "auto":
@@ -72,7 +87,7 @@ class CatBoostRanker(BoostedRanker):
         Used only where ``fit`` receives X_val: stop after this many trees without improvement
         and keep the trees up to the best.
     params : dict, optional
-        Further parameters of CatBoost, under its names.
+        Further parameters of CatBoost, under its names; unknown ones are refused.
     n_jobs : int, optional
         Threads; None: one for every two million values of X, at most all CPUs of this process,
         capped by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
@@ -87,9 +102,11 @@ class CatBoostRanker(BoostedRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         CatBoost's PredictionValuesChange, summing to 1 (all 0 without splits).
     model_ : bytes
-        The trees as CatBoost's JSON.
+        The trees as CatBoost's JSON, columns by number.
     booster_ : catboost.CatBoost
-        The same trees as CatBoost's object.
+        The same trees as CatBoost's object, with the names of the features.
+    columns_ : ColumnTable
+        Which columns hold categories, and their codes.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has column names.
@@ -101,9 +118,12 @@ class CatBoostRanker(BoostedRanker):
     Differs from ``catboost.CatBoostRanker``: takes queries in any order; trains the same model for
     any order of the rows; early stopping sees any measure of :mod:`rankwise.metrics`, under its
     convention; 100 trees at rate 0.1 instead of 1,000 at 0.03; constant features and labels are
-    no error. Features are rounded to float32 by CatBoost. ``sample_weight`` is not accepted:
-    CatBoost reweighs the pairs it draws, which is not repetition. Categorical
-    features and trees other than symmetric ones are not supported.
+    no error; categories are always split one by one (CatBoost's ``one_hot_max_size``), never by the
+    mean labels of their rows; a category that ``fit`` has not seen counts as missing. Features are
+    rounded to float32 by CatBoost. Trees other than symmetric ones are not supported.
+
+    "YetiRank" and "PairLogit" weigh queries: ``sample_weight`` must be equal for all rows of a
+    query. "QueryRMSE" weighs rows.
 
     Composition: CatBoost's trees × YetiRank × CatBoost's boosting.
 
@@ -133,7 +153,9 @@ class CatBoostRanker(BoostedRanker):
         "colsample_bylevel", "border_count", "max_bin", "loss_function", "objective",
         "eval_metric", "thread_count", "random_seed", "random_state", "early_stopping_rounds",
         "od_type", "od_wait", "use_best_model", "cat_features", "text_features",
+        "monotone_constraints", "one_hot_max_size",
     })  # fmt: skip
+    _library: ClassVar[str] = "CatBoost"
 
     def __init__(
         self,
@@ -145,6 +167,8 @@ class CatBoostRanker(BoostedRanker):
         random_strength: float = 1.0,
         colsample_bylevel: float = 1.0,
         max_bin: int = 254,
+        monotone_constraints: Any = None,
+        categorical_features: Any = FROM_DTYPE,
         objective: str = "YetiRank",
         gain: str = "auto",
         measure: str = "nDCG@10",
@@ -160,6 +184,8 @@ class CatBoostRanker(BoostedRanker):
         self.random_strength = random_strength
         self.colsample_bylevel = colsample_bylevel
         self.max_bin = max_bin
+        self.monotone_constraints = monotone_constraints
+        self.categorical_features = categorical_features
         self.objective = objective
         self.gain = gain
         self.measure = measure
@@ -168,31 +194,59 @@ class CatBoostRanker(BoostedRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
+    def _train(
+        self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
+    ) -> bytes:
         labels = 2.0**rows.y - 1.0 if self.gain == "exp2" else rows.y
         params = {**self._library_params(seed, rows), **(self.params or {})}
         validation = {}
         if monitor is not None:
             metric = _Metric(monitor, skipped=len(labels))
             params["eval_metric"] = metric
+            taken = metric.rows()
             validation = {
-                "eval_set": metric.pool(),
+                "eval_set": self._pool(monitor.X[taken], metric.no_labels(), np.zeros_like(taken)),
                 "use_best_model": False,
                 "early_stopping_rounds": self.early_stopping_rounds,
             }
         booster = catboost.CatBoost(params)
+        kind = "weight" if self.objective == "QueryRMSE" else "group_weight"
+        weights = {} if rows.weight is None else {kind: rows.weight}
+        train_set = self._pool(rows.X, labels, rows.qid(), **weights)
         try:
-            booster.fit(catboost.Pool(rows.X, labels, group_id=rows.qid()), **validation)
+            booster.fit(train_set, init_model=previous, **validation)
         except catboost.CatBoostError as error:
             if _NOTHING_VARIES in str(error):
                 return b""
             raise
         if monitor is not None and self.early_stopping_rounds is not None:
-            booster.shrink(monitor.best_iteration)
+            n_before = 0 if previous is None else self._n_rounds(previous)
+            booster.shrink(n_before + monitor.best_iteration)
         return _json(booster)
 
+    def _pool(self, X: Matrix, y: Any, group_id: Any, **weights: Any) -> catboost.Pool:
+        nominal = sorted(self.columns_.nominal)
+        names = [str(column) for column in range(X.shape[1])]  # those of the stored model
+        rows = self._coded(X, names)
+        return catboost.Pool(
+            rows, y, group_id=group_id, cat_features=nominal, feature_names=names, **weights
+        )
+
+    def _coded(self, X: Matrix, names: list[str]) -> Any:
+        """The rows themselves, or a frame of whole numbers in the columns of categories."""
+        if not self.columns_.nominal:
+            return X
+        import pandas as pd  # CatBoost needs it
+
+        coded = self.columns_.nominal
+        columns: list[Any] = list(np.asarray(X).T)
+        for column in coded:
+            codes = columns[column]
+            columns[column] = np.where(np.isnan(codes), MISSING_CODE, codes).astype(np.int64)
+        return pd.DataFrame(dict(zip(names, columns, strict=True)))
+
     def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
-        return {
+        params = {
             "loss_function": self.objective,
             "iterations": self.n_estimators,
             "learning_rate": self.learning_rate,
@@ -206,24 +260,68 @@ class CatBoostRanker(BoostedRanker):
             "allow_writing_files": False,
             "logging_level": "Silent",
         }
+        if self.columns_.nominal:
+            params["one_hot_max_size"] = MOST_CATEGORIES + 1
+        if (directions := self._constraints()) is not None:
+            params["monotone_constraints"] = directions
+        return params
 
-    def _parse(self, model: bytes) -> catboost.CatBoost:
+    def _check_params(self) -> None:
+        known: set[str] = set()
+        for kind in (catboost.CatBoostRanker, catboost.CatBoostClassifier):
+            known |= set(inspect.signature(kind).parameters)
+        refuse_unknown(type(self).__name__, "CatBoost", self.params or (), known)
+
+    def _check_data(self, data: FitData) -> None:
+        # CatBoost 1.2 takes constraints for its losses over pairs, and rising features lose score.
+        if any(self._constraints() or ()) and self.objective != "QueryRMSE":
+            raise ValueError(
+                f"monotone_constraints needs objective='QueryRMSE', got {self.objective!r}, whose "
+                "trees CatBoost does not keep monotone. Change the objective, or use "
+                "LightGBMRanker or XGBoostRanker."
+            )
+        if self.objective != "QueryRMSE":
+            check_query_weights(data, f"{type(self).__name__}(objective={self.objective!r})")
+        for column, categories in self.columns_.nominal.items():
+            if len(categories) > MOST_CATEGORIES:
+                names = getattr(self, "feature_names_in_", None)
+                label = f"column {column}" if names is None else f"column {names[column]!r}"
+                raise ValueError(
+                    f"X must have at most {MOST_CATEGORIES} categories a column, which are split "
+                    f"one by one, got {len(categories)} in {label}. Encode it as numbers (with "
+                    "scikit-learn's TargetEncoder), drop it, or use LightGBMRanker or "
+                    "XGBoostRanker, which split by subsets."
+                )
+
+    def _library_booster(self, model: Any) -> Any:
+        return model if isinstance(model, catboost.CatBoost) else None
+
+    def _stored_copy(self, booster: catboost.CatBoost) -> bytes:
+        return _json(booster)
+
+    def _parse(self, model: bytes, names: list[str] | None) -> catboost.CatBoost:
         model = check_catboost(model, self.n_features_in_)
         booster = catboost.CatBoost()
         with TemporaryDirectory() as folder:  # CatBoost reads JSON from files only
             path = Path(folder) / "model.json"
             path.write_bytes(model)
             booster.load_model(str(path), format="json")
+        if names is not None:
+            booster.set_feature_names(library_names(names, _ANY_NAME))
         return booster
 
     def _predict(self, booster: catboost.CatBoost, X: Matrix) -> Any:
-        return booster.predict(X, prediction_type="RawFormulaVal", thread_count=self._threads(X))
+        rows: Any = X
+        if self.columns_.nominal:
+            names: Any = booster.feature_names_
+            rows = catboost.Pool(self._coded(X, names), cat_features=sorted(self.columns_.nominal))
+        return booster.predict(rows, prediction_type="RawFormulaVal", thread_count=self._threads(X))
 
     def _n_rounds(self, booster: catboost.CatBoost) -> int:
         return int(booster.tree_count_ or 0)
 
-    def _stored_trees(self, model: bytes) -> StoredTrees:
-        return catboost_trees(model)
+    def _stored_trees(self, model: bytes, n_categories: Any) -> StoredTrees:
+        return catboost_trees(model, n_categories)
 
     def _importances(self, booster: catboost.CatBoost) -> Any:
         return booster.get_feature_importance(type=catboost.EFstrType.PredictionValuesChange)
@@ -239,12 +337,14 @@ class _Metric:
         # The two calls differ in length only; one row more where they would not.
         self._n_extra = int(monitor.n_samples == skipped)
 
-    def pool(self) -> catboost.Pool:
-        """The validation rows, their labels withheld."""
+    def rows(self) -> Int64Array:
+        """Rows of X_val to pass, by number."""
         n_rows = self._monitor.n_samples
-        rows = np.minimum(np.arange(n_rows + self._n_extra), n_rows - 1)
-        labels = np.arange(len(rows)) % 2
-        return catboost.Pool(self._monitor.X[rows], labels, group_id=np.zeros_like(rows))
+        return np.minimum(np.arange(n_rows + self._n_extra), n_rows - 1)
+
+    def no_labels(self) -> Int64Array:
+        """Numbers in place of the labels, which are withheld."""
+        return np.arange(self._monitor.n_samples + self._n_extra) % 2
 
     def __deepcopy__(self, memo: Any) -> _Metric:
         return self  # CatBoost copies its parameters; what the monitor collects must stay here
@@ -263,11 +363,17 @@ class _Metric:
 
 
 def _json(booster: catboost.CatBoost) -> bytes:
-    """The trees and their borders as JSON, without training parameters, times and ids."""
+    """The trees and their borders as JSON, without names, training parameters, times and ids."""
     with TemporaryDirectory() as folder:  # CatBoost writes JSON to files only
         path = Path(folder) / "model.json"
         booster.save_model(str(path), format="json")
         model = json.loads(path.read_bytes())
-    for feature in model["features_info"]["float_features"]:
+    features = model["features_info"]
+    for feature in features["float_features"]:
         feature["borders"] = feature["borders"] or []
+    nominal = features.get("categorical_features", [])
+    for feature in nominal:
+        feature.setdefault("values", [])
+    for feature in [*features["float_features"], *nominal]:
+        feature["feature_id"] = str(feature["flat_feature_index"])
     return json.dumps({key: model.get(key) for key in _KEPT}).encode("ascii")

@@ -7,25 +7,29 @@ References
 
 from __future__ import annotations
 
+import re
 import warnings
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.checks.rows import FitData
+from rankwise.groups import QueryGroups
 from rankwise.rankers.adapters._common import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
     SHARE,
     BoostedRanker,
-    TrainingRows,
     ValidationMonitor,
 )
-from rankwise.rankers.adapters._rows import deal_large_queries
+from rankwise.rankers.adapters._params import library_names, refuse_unknown
+from rankwise.rankers.adapters._rows import TrainingRows, deal_large_queries
 from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
+from rankwise.trees.columns import FROM_DTYPE
 from rankwise.trees.stored_boosters import StoredTrees, lightgbm_trees
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 try:
     import lightgbm
@@ -37,6 +41,7 @@ except ImportError as error:
 LARGEST_QUERY = 10_000  # rows; a constant of LightGBM
 LARGEST_LABEL_COUNT = 2**16
 _END = "end of trees\n"
+_FORBIDDEN = re.compile(r"[\s\"',:\[\]{}=]")
 
 
 class LightGBMRanker(BoostedRanker):
@@ -67,6 +72,13 @@ class LightGBMRanker(BoostedRanker):
         L1 and L2 penalty on the values of the leaves.
     max_bin : int >= 2, default=255
         Most bins of a feature.
+    monotone_constraints : dict or array-like of shape (n_features,), optional
+        By name or number of a column: 1 where the score must not fall as the feature grows, -1
+        where it must not rise, 0 where it is free.
+    categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
+        Columns that are split by subsets of their categories, as a mask, by number or by name.
+        Frames besides: text and unordered categories are, ordered categories are split like
+        numbers. None: no column holds categories.
     objective : {"lambdarank", "rank_xendcg"}, default="lambdarank"
     truncation_level : int >= 1, default=30
         Pairs are formed with the rows ranked at the top this far (lambdarank only).
@@ -80,7 +92,7 @@ class LightGBMRanker(BoostedRanker):
         Used only where ``fit`` receives X_val: stop after this many trees without improvement
         and keep the trees up to the best.
     params : dict, optional
-        Further parameters of LightGBM, under its names.
+        Further parameters of LightGBM, under its names; unknown ones are refused.
     n_jobs : int, optional
         Threads; None: one for every two million values of X, at most all CPUs of this process,
         capped by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
@@ -95,9 +107,11 @@ class LightGBMRanker(BoostedRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Total gain of the splits on each feature, summing to 1 (all 0 without splits).
     model_ : bytes
-        The trees as LightGBM's text.
+        The trees as LightGBM's text, columns by number.
     booster_ : lightgbm.Booster
-        The same trees as LightGBM's object.
+        The same trees as LightGBM's object, with the names of the features.
+    columns_ : ColumnTable
+        Which columns hold categories, and their codes.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has column names.
@@ -110,9 +124,11 @@ class LightGBMRanker(BoostedRanker):
     any labels; trains the same model for any order of the rows (its initial ranking does not see
     the order of the file); queries of more than 10,000 rows, which LightGBM refuses, are
     dealt into parts with the same mix of labels, with a warning; more than 65,536 different
-    labels are binned; ``subsample`` needs no ``subsample_freq``. ``sample_weight`` is not accepted:
-    LightGBM weighs rows where a repeated row would weigh pairs. Categorical splits
-    and linear trees are not supported.
+    labels are binned; ``subsample`` needs no ``subsample_freq``; a category that ``fit`` has not
+    seen counts as missing. Linear trees are not supported.
+
+    A row's ``sample_weight`` multiplies its gradients, as in LightGBM. This is no repetition of the
+    row, which would weigh its pairs.
 
     Composition: LightGBM's trees × LambdaRank × LightGBM's boosting.
 
@@ -147,7 +163,10 @@ class LightGBMRanker(BoostedRanker):
         "label_gain", "metric", "early_stopping_round", "num_threads", "seed", "n_estimators",
         "min_child_samples", "min_child_weight", "subsample", "colsample_bytree", "reg_alpha",
         "reg_lambda", "early_stopping_rounds", "n_jobs", "random_state", "categorical_feature",
+        "monotone_constraints",
     })  # fmt: skip
+    _library: ClassVar[str] = "LightGBM"
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": True, "position": True}
 
     def __init__(
         self,
@@ -163,6 +182,8 @@ class LightGBMRanker(BoostedRanker):
         reg_alpha: float = 0.0,
         reg_lambda: float = 0.0,
         max_bin: int = 255,
+        monotone_constraints: Any = None,
+        categorical_features: Any = FROM_DTYPE,
         objective: str = "lambdarank",
         truncation_level: int = 30,
         gain: str = "auto",
@@ -183,6 +204,8 @@ class LightGBMRanker(BoostedRanker):
         self.reg_alpha = reg_alpha
         self.reg_lambda = reg_lambda
         self.max_bin = max_bin
+        self.monotone_constraints = monotone_constraints
+        self.categorical_features = categorical_features
         self.objective = objective
         self.truncation_level = truncation_level
         self.gain = gain
@@ -192,18 +215,77 @@ class LightGBMRanker(BoostedRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
-        X, y, sizes = _small_queries(rows)
-        codes, gains = _label_codes(y, rows.exp2)
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
+        position: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+        init_model: Any = None,
+    ) -> Self:
+        """Train on judged rows.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+            NaN means missing; an entry absent from a CSR matrix is 0. Columns of categories are
+            taken as ``categorical_features`` says.
+        y : array-like of shape (n_samples,)
+            Any finite numbers, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0, see Notes of the class. Rows of weight 0 are left out.
+        position : array-like of shape (n_samples,), optional
+            Place at which a row was shown when its label was clicked, integers >= 0. LightGBM
+            estimates the bias of every place and removes it from the labels (lambdarank only).
+        X_val, y_val, qid_val : optional
+            Validation rows: ``measure`` is taken on them after every tree, and training stops
+            when it has not improved for ``early_stopping_rounds`` trees.
+        init_model : LightGBMRanker, lightgbm.Booster or lightgbm.LGBMModel, optional
+            Fitted. Its trees come first, and ``n_estimators`` more are added to them. Categories
+            keep the codes that they have in it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        validation = (X_val, y_val, qid_val)
+        return self._fit(X, y, qid, sample_weight, validation, init_model, position)
+
+    def _train(
+        self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
+    ) -> bytes:
+        order, sizes = _small_queries(rows)
+        codes, gains = _label_codes(rows.y[order], rows.exp2)
         params = {
             **self._library_params(seed, rows),
             "label_gain": gains.tolist(),
             **(self.params or {}),
         }
-        train_set = lightgbm.Dataset(X, codes, group=sizes, params=params)
+        train_set = lightgbm.Dataset(
+            rows.X[order],
+            codes,
+            weight=None if rows.weight is None else rows.weight[order],
+            group=sizes,
+            position=None if rows.position is None else rows.position[order],
+            categorical_feature=sorted(self.columns_.nominal),
+            params=params,
+        )
+        n_before = 0 if previous is None else previous.current_iteration()
         if monitor is None:
-            booster = lightgbm.train(params, train_set, self.n_estimators)
-            return _text(booster, self.n_estimators)
+            booster = lightgbm.train(params, train_set, self.n_estimators, init_model=previous)
+            return _text(booster, n_before + self.n_estimators)
         valid_set = train_set.create_valid(monitor.X, np.zeros(monitor.n_samples))
         callbacks = []
         if self.early_stopping_rounds is not None:
@@ -214,13 +296,14 @@ class LightGBMRanker(BoostedRanker):
             self.n_estimators,
             valid_sets=[valid_set],
             feval=lambda scores, _: ("measure", monitor(scores), True),
+            init_model=previous,
             callbacks=callbacks,
         )
         stops = self.early_stopping_rounds is not None
-        return _text(booster, monitor.best_iteration if stops else self.n_estimators)
+        return _text(booster, n_before + (monitor.best_iteration if stops else self.n_estimators))
 
     def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
-        return {
+        params = {
             "objective": self.objective,
             "learning_rate": self.learning_rate,
             "num_leaves": self.num_leaves,
@@ -241,9 +324,34 @@ class LightGBMRanker(BoostedRanker):
             "force_col_wise": True,
             "verbosity": -1,
         }
+        if (directions := self._constraints()) is not None:
+            params["monotone_constraints"] = directions
+        return params
 
-    def _parse(self, model: bytes) -> lightgbm.Booster:
-        return lightgbm.Booster(model_str=check_lightgbm(model, self.n_features_in_))
+    def _check_params(self) -> None:
+        try:
+            aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
+        except AttributeError:  # private: another version may lack it
+            return
+        known = {name for names in aliases.values() for name in names}
+        refuse_unknown(type(self).__name__, "LightGBM", self.params or (), known)
+
+    def _check_data(self, data: FitData) -> None:
+        """LightGBM weighs rows, and takes any number of categories."""
+
+    def _library_booster(self, model: Any) -> Any:
+        if isinstance(model, lightgbm.LGBMModel):
+            return model.booster_
+        return model if isinstance(model, lightgbm.Booster) else None
+
+    def _stored_copy(self, booster: lightgbm.Booster) -> bytes:
+        return _text(booster, -1)
+
+    def _parse(self, model: bytes, names: list[str] | None) -> lightgbm.Booster:
+        text = check_lightgbm(model, self.n_features_in_)
+        if names is not None:
+            text = _with_names(text, library_names(names, _FORBIDDEN))
+        return lightgbm.Booster(model_str=text)
 
     def _predict(self, booster: lightgbm.Booster, X: Any) -> Any:
         return booster.predict(X, raw_score=True, num_threads=self._threads(X))
@@ -251,27 +359,26 @@ class LightGBMRanker(BoostedRanker):
     def _n_rounds(self, booster: lightgbm.Booster) -> int:
         return booster.current_iteration()
 
-    def _stored_trees(self, model: bytes) -> StoredTrees:
-        return lightgbm_trees(model)
+    def _stored_trees(self, model: bytes, n_categories: Any) -> StoredTrees:
+        return lightgbm_trees(model, n_categories)
 
     def _importances(self, booster: lightgbm.Booster) -> Any:
         return booster.feature_importance("gain")
 
 
-def _small_queries(rows: TrainingRows) -> tuple[Any, Float64Array, Int64Array]:
-    """The rows with every query within LightGBM's limit."""
+def _small_queries(rows: TrainingRows) -> tuple[Any, Int64Array]:
+    """Rows and sizes of queries within LightGBM's limit."""
     largest = int(rows.sizes.max())
     if largest <= LARGEST_QUERY:
-        return rows.X, rows.y, rows.sizes
+        return slice(None), rows.sizes
     warnings.warn(
         f"LightGBM takes queries of at most {LARGEST_QUERY} rows, the largest here has {largest}: "
         "larger ones are dealt into parts with the same mix of labels, and rows of different "
         "parts are not compared. XGBoostRanker and CatBoostRanker take queries of any size.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
-    order, sizes = deal_large_queries(rows.y, rows.sizes, LARGEST_QUERY)
-    return rows.X[order], rows.y[order], sizes
+    return deal_large_queries(rows.y, rows.sizes, LARGEST_QUERY)
 
 
 def _label_codes(y: Float64Array, exp2: bool) -> tuple[Int64Array, Float64Array]:
@@ -286,6 +393,14 @@ def _label_codes(y: Float64Array, exp2: bool) -> tuple[Int64Array, Float64Array]
 
 
 def _text(booster: lightgbm.Booster, n_trees: int) -> bytes:
-    """The model up to its trees, without the list of training parameters."""
+    """The model up to its trees, columns by number, without the list of training parameters."""
     text = booster.model_to_string(num_iteration=n_trees)
-    return text[: text.index(_END) + len(_END)].encode("ascii")
+    names = [f"Column_{column}" for column in range(booster.num_feature())]
+    return _with_names(text[: text.index(_END) + len(_END)], names).encode("ascii")
+
+
+def _with_names(text: str, names: list[str]) -> str:
+    """The text with these names of its features."""
+    start = text.index("\nfeature_names=") + 1
+    end = text.index("\n", start)
+    return f"{text[:start]}feature_names={' '.join(names)}{text[end:]}"

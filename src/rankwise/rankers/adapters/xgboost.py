@@ -8,24 +8,29 @@ References
 from __future__ import annotations
 
 import json
+import re
+import warnings
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from rankwise.groups import QueryGroups
 from rankwise.rankers.adapters._common import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
     SHARE,
     BoostedRanker,
-    TrainingRows,
     ValidationMonitor,
 )
+from rankwise.rankers.adapters._params import library_names, unknown_message
+from rankwise.rankers.adapters._rows import TrainingRows
 from rankwise.rankers.adapters._stored import XGBOOST_OBJECTIVES, check_xgboost
 from rankwise.runtime.finite import foreign_range
+from rankwise.trees.columns import FROM_DTYPE
 from rankwise.trees.stored_boosters import StoredTrees, xgboost_trees
-from rankwise.typing import Matrix, is_sparse
+from rankwise.typing import ArrayLike, FrameLike, Matrix, is_sparse
 
 try:
     import xgboost
@@ -36,6 +41,8 @@ except ImportError as error:
     ) from error
 
 _PREDICT_CHUNK = 2**16  # rows of CSR made dense at a time
+_FORBIDDEN = re.compile(r"[\[\]<]")
+_UNUSED = re.compile(r"Parameters: \{(.*)\} are not used")
 
 
 class XGBoostRanker(BoostedRanker):
@@ -68,6 +75,13 @@ class XGBoostRanker(BoostedRanker):
         Smallest gain of a split (XGBoost's ``gamma``).
     max_bin : int >= 2, default=256
         Most bins of a feature.
+    monotone_constraints : dict or array-like of shape (n_features,), optional
+        By name or number of a column: 1 where the score must not fall as the feature grows, -1
+        where it must not rise, 0 where it is free.
+    categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
+        Columns that are split by subsets of their categories, as a mask, by number or by name.
+        Frames besides: text and unordered categories are, ordered categories are split like
+        numbers. None: no column holds categories.
     objective : {"rank:ndcg", "rank:pairwise"}, default="rank:ndcg"
     pair_method : {"topk", "mean"}, default="topk"
         Pairs with the rows ranked at the top, or drawn at random for every row.
@@ -83,7 +97,8 @@ class XGBoostRanker(BoostedRanker):
         Used only where ``fit`` receives X_val: stop after this many trees without improvement
         and keep the trees up to the best.
     params : dict, optional
-        Further parameters of XGBoost, under its names.
+        Further parameters of XGBoost, under its names; unknown ones are refused.
+        ``lambdarank_unbiased`` needs the ``position`` of every row in ``fit``.
     n_jobs : int, optional
         Threads; None: all CPUs of this process, capped by ``RANKWISE_NUM_THREADS``.
     random_state : int, RandomState or None, default=None
@@ -97,9 +112,11 @@ class XGBoostRanker(BoostedRanker):
     feature_importances_ : ndarray of shape (n_features_in_,)
         Total gain of the splits on each feature, summing to 1 (all 0 without splits).
     model_ : bytes
-        The trees as XGBoost's JSON.
+        The trees as XGBoost's JSON, columns by number.
     booster_ : xgboost.Booster
-        The same trees as XGBoost's object.
+        The same trees as XGBoost's object, with the names of the features.
+    columns_ : ColumnTable
+        Which columns hold categories, and their codes.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has column names.
@@ -111,8 +128,10 @@ class XGBoostRanker(BoostedRanker):
     Differs from ``xgboost.XGBRanker``: takes queries in any order and of any type; takes any
     labels; trains the same model for any order of the rows; an entry absent from a CSR matrix is
     0, as in the dense matrix, and not missing (the matrix is made dense in float32, 4 bytes an
-    entry). ``sample_weight`` is not accepted: XGBoost weighs queries, not rows. Categorical
-    splits and boosters other than "gbtree" are not supported.
+    entry); a category that ``fit`` has not seen counts as missing. Boosters other than "gbtree" are
+    not supported.
+
+    XGBoost weighs queries: ``sample_weight`` must be equal for all rows of a query.
 
     Composition: XGBoost's trees × LambdaRank × XGBoost's boosting.
 
@@ -147,8 +166,10 @@ class XGBoostRanker(BoostedRanker):
         "min_child_weight", "subsample", "colsample_bytree", "reg_alpha", "alpha", "reg_lambda",
         "lambda", "min_split_loss", "gamma", "max_bin", "objective", "lambdarank_pair_method",
         "lambdarank_num_pair_per_sample", "ndcg_exp_gain", "eval_metric", "nthread", "n_jobs",
-        "seed", "random_state", "early_stopping_rounds",
+        "seed", "random_state", "early_stopping_rounds", "monotone_constraints",
     })  # fmt: skip
+    _library: ClassVar[str] = "XGBoost"
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"position": True}
 
     def __init__(
         self,
@@ -164,6 +185,8 @@ class XGBoostRanker(BoostedRanker):
         reg_lambda: float = 1.0,
         min_split_loss: float = 0.0,
         max_bin: int = 256,
+        monotone_constraints: Any = None,
+        categorical_features: Any = FROM_DTYPE,
         objective: str = "rank:ndcg",
         pair_method: str = "topk",
         n_pairs: int | None = None,
@@ -185,6 +208,8 @@ class XGBoostRanker(BoostedRanker):
         self.reg_lambda = reg_lambda
         self.min_split_loss = min_split_loss
         self.max_bin = max_bin
+        self.monotone_constraints = monotone_constraints
+        self.categorical_features = categorical_features
         self.objective = objective
         self.pair_method = pair_method
         self.n_pairs = n_pairs
@@ -195,20 +220,70 @@ class XGBoostRanker(BoostedRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _train(self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int) -> bytes:
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
+        position: ArrayLike | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+        init_model: Any = None,
+    ) -> Self:
+        """Train on judged rows.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+            NaN means missing; an entry absent from a CSR matrix is 0. Columns of categories are
+            taken as ``categorical_features`` says.
+        y : array-like of shape (n_samples,)
+            Any finite numbers, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0, equal within a query. Rows of weight 0 are left out.
+        position : array-like of shape (n_samples,), optional
+            Place at which a row was shown when its label was clicked, integers >= 0. XGBoost
+            estimates the bias of every place and removes it from the labels
+            (``lambdarank_unbiased``).
+        X_val, y_val, qid_val : optional
+            Validation rows: ``measure`` is taken on them after every tree, and training stops
+            when it has not improved for ``early_stopping_rounds`` trees.
+        init_model : XGBoostRanker, xgboost.Booster or xgboost.XGBModel, optional
+            Fitted. Its trees come first, and ``n_estimators`` more are added to them. Categories
+            keep the codes that they have in it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        if position is None and (self.params or {}).get("lambdarank_unbiased"):
+            raise ValueError(
+                "params={'lambdarank_unbiased': True} needs the place at which every row was "
+                "shown, got position=None. Pass position to fit."
+            )
+        validation = (X_val, y_val, qid_val)
+        return self._fit(X, y, qid, sample_weight, validation, init_model, position)
+
+    def _train(
+        self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
+    ) -> bytes:
         params = {**self._library_params(seed, rows), **(self.params or {})}
-        with foreign_range():  # of float32
-            train_set = xgboost.QuantileDMatrix(
-                _dense(rows.X), rows.y, qid=rows.qid(), nthread=self._threads(rows.X),
-                max_bin=self.max_bin,
-            )  # fmt: skip
+        train_set = self._matrix(
+            rows.X, rows.y, nthread=params["nthread"], qid=rows.qid(), weight=rows.query_weight()
+        )
         if monitor is None:
-            return _json(xgboost.train(params, train_set, self.n_estimators))
-        with foreign_range():
-            valid_set = xgboost.QuantileDMatrix(
-                _dense(monitor.X), ref=train_set, nthread=self._threads(rows.X),
-                max_bin=self.max_bin,
-            )  # fmt: skip
+            return _json(xgboost.train(params, train_set, self.n_estimators, xgb_model=previous))
+        valid_set = self._matrix(monitor.X, nthread=params["nthread"], ref=train_set)
         callbacks = []
         if self.early_stopping_rounds is not None:
             callbacks.append(EarlyStopping(rounds=self.early_stopping_rounds, maximize=True))
@@ -220,10 +295,21 @@ class XGBoostRanker(BoostedRanker):
             custom_metric=lambda scores, _: ("measure", monitor(scores)),
             callbacks=callbacks,
             verbose_eval=False,
+            xgb_model=previous,
         )
         if self.early_stopping_rounds is not None:
-            booster = booster[: monitor.best_iteration]
+            n_before = 0 if previous is None else previous.num_boosted_rounds()
+            booster = booster[: n_before + monitor.best_iteration]
         return _json(booster)
+
+    def _matrix(self, X: Matrix, y: Any = None, **others: Any) -> xgboost.QuantileDMatrix:
+        """Rows as XGBoost bins them."""
+        if self.columns_.nominal:
+            nominal = self.columns_.nominal
+            others["feature_types"] = ["c" if j in nominal else "q" for j in range(X.shape[1])]
+            others["enable_categorical"] = True
+        with foreign_range():  # of float32
+            return xgboost.QuantileDMatrix(_dense(X), y, max_bin=self.max_bin, **others)
 
     def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
         params = {
@@ -249,11 +335,40 @@ class XGBoostRanker(BoostedRanker):
             params["lambdarank_num_pair_per_sample"] = self.n_pairs
         if self.objective == "rank:ndcg":
             params["ndcg_exp_gain"] = rows.exp2
+        if rows.position is not None:
+            params["lambdarank_unbiased"] = True
+        if (directions := self._constraints()) is not None:
+            params["monotone_constraints"] = tuple(directions)
         return params
 
-    def _parse(self, model: bytes) -> xgboost.Booster:
+    def _check_params(self) -> None:
+        """Let XGBoost read ``params``: it warns of those that it does not use."""
+        X = np.zeros((2, self.n_features_in_))
+        rows = TrainingRows(X, np.arange(2.0), False, np.array([2]))
+        params = {**self._library_params(0, rows), **(self.params or {}), "verbosity": 1}
+        matrix = xgboost.DMatrix(rows.X, rows.y, qid=rows.qid())
+        with warnings.catch_warnings(record=True) as caught, xgboost.config_context(verbosity=1):
+            warnings.simplefilter("always")
+            config = xgboost.Booster(params, [matrix]).save_config()
+        found = [match[1] for warning in caught if (match := _UNUSED.search(str(warning.message)))]
+        unknown = re.findall(r'"(\w+)"', " ".join(found))
+        if unknown:
+            known = set(re.findall(r'"(\w+)":', config)) | self._own_names
+            raise ValueError(unknown_message(type(self).__name__, "XGBoost", unknown[0], known))
+
+    def _library_booster(self, model: Any) -> Any:
+        if isinstance(model, xgboost.XGBModel):
+            return model.get_booster()
+        return model if isinstance(model, xgboost.Booster) else None
+
+    def _stored_copy(self, booster: xgboost.Booster) -> bytes:
+        return _json(booster)
+
+    def _parse(self, model: bytes, names: list[str] | None) -> xgboost.Booster:
         booster = xgboost.Booster()
         booster.load_model(bytearray(check_xgboost(model, self.n_features_in_)))
+        if names is not None:
+            booster.feature_names = library_names(names, _FORBIDDEN)
         return booster
 
     def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
@@ -270,22 +385,27 @@ class XGBoostRanker(BoostedRanker):
     def _n_rounds(self, booster: xgboost.Booster) -> int:
         return booster.num_boosted_rounds()
 
-    def _stored_trees(self, model: bytes) -> StoredTrees:
-        return xgboost_trees(model)
+    def _stored_trees(self, model: bytes, n_categories: Any) -> StoredTrees:
+        return xgboost_trees(model, n_categories)
 
     def _importances(self, booster: xgboost.Booster) -> Any:
-        gains = np.zeros(self.n_features_in_)
-        for name, gain in booster.get_score(importance_type="total_gain").items():
-            gains[int(name.removeprefix("f"))] = gain
-        return gains
+        names = booster.feature_names or [f"f{column}" for column in range(self.n_features_in_)]
+        gains = booster.get_score(importance_type="total_gain")
+        return [gains.get(name, 0.0) for name in names]
 
 
 def _json(booster: xgboost.Booster) -> bytes:
-    """The trees as JSON, without what early stopping and the objective noted down."""
+    """The trees as JSON, columns by number, without what training noted down."""
     model = json.loads(booster.save_raw("json"))
-    model["learner"]["attributes"] = {}
-    objective = model["learner"]["objective"]
-    model["learner"]["objective"] = {key: objective[key] for key in ("lambdarank_param", "name")}
+    learner = model["learner"]
+    learner["attributes"], learner["feature_names"] = {}, []
+    if "c" not in learner["feature_types"]:
+        learner["feature_types"] = []
+    objective = learner["objective"]
+    learner["objective"] = {key: objective[key] for key in ("lambdarank_param", "name")}
+    # XGBoost cannot load a model that corrects positions without their biases, which training alone
+    # needs.
+    learner["objective"]["lambdarank_param"]["lambdarank_unbiased"] = "0"
     return json.dumps(model).encode("ascii")
 
 

@@ -1,0 +1,116 @@
+"""Parameters in the words of the libraries: names of columns, constraints, unknown keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+_DIRECTIONS = (-1, 0, 1)
+
+
+def refuse_unknown(owner: str, library: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Raise for the first key of ``params`` that the library does not know.
+
+    Parameters
+    ----------
+    owner : str
+        The adapter's class.
+    library : str
+    given : iterable of str
+    known : collection of str
+        All names that the library takes.
+
+    Raises
+    ------
+    ValueError
+        With the nearest known name.
+    """
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ValueError(unknown_message(owner, library, unknown[0], known))
+
+
+def unknown_message(owner: str, library: str, name: str, known: Collection[str]) -> str:
+    """What to say of a key that the library does not know."""
+    near = get_close_matches(name, known, n=1)
+    hint = f"Did you mean {near[0]!r}?" if near else f"See {library}'s list of parameters."
+    return f"params must hold parameters of {library}, got {name!r} for {owner}. {hint}"
+
+
+def library_names(names: Sequence[str], forbidden: re.Pattern[str]) -> list[str]:
+    """Names of the columns with ``_`` for characters that a library forbids, all different."""
+    taken: set[str] = set()
+    out = []
+    for column, name in enumerate(names):
+        word = forbidden.sub("_", str(name)) or f"Column_{column}"
+        if word in taken:
+            word = f"{word}_{column}"
+        while word in taken:
+            word += "_"
+        taken.add(word)
+        out.append(word)
+    return out
+
+
+def constraint_list(
+    constraints: Any, n_features: int, names: Sequence[str] | None, nominal: Collection[int]
+) -> list[int] | None:
+    """Direction of every column, -1, 0 or 1; None where all are free.
+
+    Parameters
+    ----------
+    constraints : mapping of str or int to int, array-like of shape (n_features,), or None
+    n_features : int
+    names : sequence of str, optional
+        Of the columns, where X has names.
+    nominal : collection of int
+        Columns of categories, which have no order.
+
+    Raises
+    ------
+    ValueError
+        Where a key names no column, a value is no direction, or a column has no order.
+    """
+    if constraints is None:
+        return None
+    directions = [0] * n_features
+    if isinstance(constraints, Mapping):
+        for key, direction in constraints.items():
+            directions[_column(key, n_features, names)] = direction
+    else:
+        directions = np.asarray(constraints).tolist()
+        if not isinstance(directions, list) or len(directions) != n_features:
+            raise ValueError(
+                f"monotone_constraints must have n_features={n_features} entries, got "
+                f"{constraints!r}. Pass one of -1, 0 and 1 per column, or a dict of columns."
+            )
+    for column, direction in enumerate(directions):
+        if direction not in _DIRECTIONS:
+            raise ValueError(
+                f"monotone_constraints must be -1, 0 or 1, got {direction!r} for column {column}. "
+                "1: the score never falls as the feature grows; -1: it never rises."
+            )
+        if direction and column in nominal:
+            raise ValueError(
+                f"monotone_constraints must be 0 for column {column}, which has categories "
+                "without order. Pass an ordered categorical, or drop the constraint."
+            )
+    return [int(direction) for direction in directions]
+
+
+def _column(key: Any, n_features: int, names: Sequence[str] | None) -> int:
+    if isinstance(key, str):
+        if names is not None and key in names:
+            return list(names).index(key)
+        near = get_close_matches(key, names or (), n=1)
+        hint = f"Did you mean {near[0]!r}?" if near else "Name columns of X, or number them."
+        raise ValueError(f"monotone_constraints must name columns of X, got {key!r}. {hint}")
+    if not isinstance(key, int | np.integer) or not 0 <= key < n_features:
+        raise ValueError(
+            f"monotone_constraints must number columns from 0 to {n_features - 1}, got {key!r}."
+        )
+    return int(key)

@@ -16,6 +16,20 @@ from rankwise.runtime.threads import single_threaded_blas
 # leave the cores to the other workers: McRank's common tests take a fifth of the CPU time.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+
+# Tests of other things fit and score without a qid; checks/test_queries.py has the warning.
+# What users read and run must not warn.
+_MUST_NOT_WARN = ("tests/repository/test_docs.py", "papers/tests/", "tests/experiments/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ignore OneQueryWarning in tests of other things."""
+    ignored = pytest.mark.filterwarnings("ignore::rankwise.OneQueryWarning")
+    for item in items:
+        if not item.nodeid.startswith(_MUST_NOT_WARN):
+            item.add_marker(ignored, append=False)
+
+
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)
 settings.load_profile("ci")
 

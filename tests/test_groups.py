@@ -151,7 +151,7 @@ def test_missing_id_names_its_row(qid):
     [
         ([1, 2], ValueError, "qid must have n_samples=3 entries, got 2. Pass one query id per row"),
         (np.zeros((3, 2)), ValueError, r"qid must be one-dimensional, got shape \(3, 2\)"),
-        ("abc", ValueError, r"qid must be one-dimensional, got shape \(\)"),
+        (np.array("abc"), ValueError, r"qid must be one-dimensional, got shape \(\)"),
         ([1, {}, 2], TypeError, r"qid must hold hashable ids, got \{\} at row 1"),
         (pl.Series([[1], [2], [3]]), TypeError, r"hashable ids, got array\(\[1\]\) at row 0"),
     ],

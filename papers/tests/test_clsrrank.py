@@ -66,7 +66,7 @@ def test_fast_grid_is_the_estimator_refitted_for_every_fold(X, rng, name):
     grid = fit_coefficient_grid(kernel(X, X), kernel(Z, X), y, fold, lam)
 
     def predict(rows, X_new, value):
-        ranker = CLSRRank(kernel, lam=value).fit(X[rows], y[rows])
+        ranker = CLSRRank(kernel, lam=value).fit(X[rows], y[rows], qid=0)
         residual = y[rows] - ranker.predict(X[rows])
         return ranker.predict(X_new) + residual.mean()
 

@@ -52,8 +52,10 @@ def test_ls_svr_is_the_estimators_lssvranker_and_lsrrank(rows, monkeypatch):
     assert widths
     squares = ((X[:, None] - X) ** 2).sum(-1)
     gamma = 0.25 / np.median(squares[np.triu_indices(30, 1)])
-    ranker = LSRRank(kernel="rbf", gamma=gamma, lam=lam).fit(X, y).predict(X_test)
-    machine = LSSVRanker(kernel="rbf", gamma=gamma, C=2 / (lam * 30)).fit(X, y).predict(X_test)
+    ranker = LSRRank(kernel="rbf", gamma=gamma, lam=lam).fit(X, y, qid=0).predict(X_test)
+    machine = (
+        LSSVRanker(kernel="rbf", gamma=gamma, C=2 / (lam * 30)).fit(X, y, qid=0).predict(X_test)
+    )
     np.testing.assert_allclose(scores - scores[0], ranker - ranker[0], atol=1e-8)
     np.testing.assert_allclose(scores, machine, atol=1e-8)
 
@@ -92,13 +94,13 @@ def test_rank_svm_takes_the_setting_of_least_held_out_ranking_error(rows, monkey
         errors = []
         for k in range(5):
             train, test = fold != k, fold == k
-            scores = machine(lam, gamma).fit(X[train], y[train]).predict(X[test])
+            scores = machine(lam, gamma).fit(X[train], y[train], qid=0).predict(X[test])
             errors.append(evaluate(y[test], scores, None, ["RankingError"])["RankingError"])
         return np.mean(errors)
 
     settings = [(lam, g) for g in ((0.1, 3.0) if kernel == "rbf" else (None,)) for lam in (1e-3, 1)]
     best = min(settings, key=lambda setting: held_out(*setting))
-    expected = machine(*best).fit(X, y).predict(X_test)
+    expected = machine(*best).fit(X, y, qid=0).predict(X_test)
     found = methods.rank_svm(X, y, X_test, 7, kernel)
     # Paths are solved from one C to the next: to the tolerance of the gap, not to the bit.
     np.testing.assert_allclose(found, expected, atol=0.02 * np.ptp(expected))

@@ -394,7 +394,7 @@ def test_rankboost_takes_the_rounds_of_least_held_out_misranking(
         for k in range(5):
             train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             for place, rounds in enumerate((1, 4, 30)):
-                found = RankBoost(rounds).fit(X[train], y[train]).predict(X[test])
+                found = RankBoost(rounds).fit(X[train], y[train], qid=0).predict(X[test])
                 for i in range(len(test)):
                     for j in range(len(test)):
                         if y[test[i]] > y[test[j]]:
@@ -405,7 +405,7 @@ def test_rankboost_takes_the_rounds_of_least_held_out_misranking(
     assert chosen == f"{best} rounds"
     for reviewer, X, found in zip(drawn, features, scores, strict=True):
         n = reviewer.n_train
-        expected = RankBoost(best).fit(X[:n], reviewer.y_train).predict(X[n:])
+        expected = RankBoost(best).fit(X[:n], reviewer.y_train, qid=0).predict(X[n:])
         np.testing.assert_array_equal(found, expected)
 
 
@@ -413,7 +413,6 @@ def test_rankboost_without_a_ranker_or_a_pair():
     """Equal ratings train no ranker; then every item has the score 0, and no pair is held out."""
     y, X = np.full(20, 3.0), np.arange(40.0).reshape(20, 2)
     reviewer = splits.Reviewer(0, y, 10, X, np.zeros(2), np.zeros(2))
-    assert np.isnan(rankboost_methods._held_out(reviewer, X, [0])).all()
-    stages = rankboost_methods._stages(RankBoost(3).fit(X[:10], y[:10]), X[10:])
-    assert (stages == 0).all()
-    assert stages.shape == (len(rankboost_methods.ROUNDS), 10)
+    drawn = splits.Reviewer(1, X[:, 0], 10, X, np.zeros(2), np.zeros(2))
+    scores, _ = rankboost_methods.fit_rankboost([reviewer, drawn], [X, X], [0])
+    assert (scores[0] == 0).all()

@@ -43,7 +43,7 @@ def test_rankboost_gets_medians_or_missing_values(table, fill):
     for reviewer in drawn:
         X = reviewer.filled(reviewer.medians) if fill == "median" else reviewer.ratings
         assert np.isnan(X).any() == (fill == "missing")
-        ranker = RankBoost(n_rounds).fit(X[: reviewer.n_train], reviewer.y_train)
+        ranker = RankBoost(n_rounds).fit(X[: reviewer.n_train], reviewer.y_train, qid=0)
         scores.append(ranker.predict(X[reviewer.n_train :]))
     expected = misranked(drawn, scores)
     assert found["wrong"] == expected["wrong"]

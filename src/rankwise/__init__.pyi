@@ -14,6 +14,7 @@ from . import report as report
 from . import selection as selection
 from . import streams as streams
 from . import trees as trees
+from .checks.queries import OneQueryWarning as OneQueryWarning
 from .datasets.data import RankingData as RankingData
 from .explain.pair import explain_pair as explain_pair
 from .explain.ranking import explain_ranking as explain_ranking

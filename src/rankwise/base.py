@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 
+from rankwise.checks.queries import warn_of_one_query
 from rankwise.checks.rows import check_target, check_weight
 from rankwise.groups import QueryGroups
 from rankwise.metrics.default import default_score, default_score_name
@@ -27,13 +28,19 @@ class RanksRows:
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         qid : array-like of shape (n_samples,), optional
-            None: all rows are one query.
+            None or a scalar: all rows are one query.
 
         Returns
         -------
         ndarray of shape (n_samples,), int64
+
+        Warns
+        -----
+        OneQueryWarning
+            Without ``qid`` where the model was fitted on several queries.
         """
         scores = np.asarray(self._predict_within(X, qid))
+        warn_of_one_query(self, f"{type(self).__name__}.rank", qid, len(scores))
         return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
@@ -79,10 +86,12 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank),
         queries without relevant rows skipped, ties in input order. Real-valued or negative
         targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
-        weight is the mean weight of its rows.
+        weight is the mean weight of its rows. Without ``qid`` all rows are one query, with an
+        :class:`~rankwise.OneQueryWarning` where the model was fitted on several.
         """
         scores = np.asarray(self._predict_within(X, qid), dtype=np.float64)
         y = check_target(y, len(scores))
+        warn_of_one_query(self, f"{type(self).__name__}.score", qid, len(scores))
         groups = QueryGroups.from_qid(qid, len(scores))
         weight = None if sample_weight is None else check_weight(sample_weight, len(scores))
         return default_score(y, scores, groups, weight)

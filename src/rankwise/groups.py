@@ -46,12 +46,13 @@ class QueryGroups:
     def from_qid(
         cls, qid: ArrayLike | QueryGroups | None, n_samples: int, *, name: str = "qid"
     ) -> QueryGroups:
-        """Groups from one query id per row; None makes all rows one group.
+        """Groups from one query id per row; a scalar or None makes all rows one group.
 
         Parameters
         ----------
-        qid : array-like of shape (n_samples,), QueryGroups or None
-            Any dtype: integers, strings, floats without NaN, dates, categories, objects.
+        qid : array-like of shape (n_samples,), QueryGroups, scalar or None
+            Any dtype: integers, strings, floats without NaN, dates, categories, objects. A scalar
+            is the id of the one query.
         n_samples : int
             Number of rows the groups must cover.
         name : str
@@ -71,6 +72,9 @@ class QueryGroups:
         if isinstance(qid, QueryGroups):
             _check_length(qid.n_samples, n_samples, name)
             return qid
+        if np.isscalar(qid):
+            single = cls.single(n_samples)
+            return cls(single.indptr, None, _as_id_array([qid]))
         qid = _as_id_array(qid)
         _check_length(len(qid), n_samples, name)
         if n_samples == 0:

@@ -161,7 +161,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     --------
     >>> import numpy as np, rankwise, tempfile
     >>> X, y = np.arange(6.0).reshape(3, 2), [0, 1, 2]
-    >>> ranker = rankwise.LinearRegressionRanker().fit(X, y)
+    >>> ranker = rankwise.LinearRegressionRanker().fit(X, y, qid=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = rankwise.save(ranker, f"{folder}/model.skops")
     ...     bool((rankwise.load(path).predict(X) == ranker.predict(X)).all())

@@ -204,3 +204,73 @@ def test_the_helper_makes_learnable_data():
     data = judged_data(0)
     assert set(data.y) == {0.0, 1.0, 2.0}
     assert evaluate(data.y, data.X[:, 0], data.qid, "AP")["AP"] > 0.8
+
+
+# Files without queries ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def one_query_file(tmp_path, rng):
+    path = tmp_path / "plain.txt"
+    rows = zip(rng.integers(0, 3, 40), rng.normal(size=(40, 2)), strict=True)
+    path.write_text("".join(f"{y} 1:{a:.3f} 2:{b:.3f}\n" for y, (a, b) in rows))
+    return path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "DATA", "--ranker", "ridge", "--out", "OUT"],
+        ["compare", "DATA", "--rankers", "ridge", "--test-data", "DATA"],
+        ["compare", "DATA", "--rankers", "orboost", "--test-data", "DATA"],  # measured by nDCG
+        ["evaluate", "SCORES", "DATA"],
+    ],
+)
+def test_a_file_without_queries_needs_a_word(rankwise, one_query_file, tmp_path, words):
+    files = {"DATA": one_query_file, "OUT": tmp_path / "model", "SCORES": tmp_path / "scores.txt"}
+    files["SCORES"].write_text("0.5\n" * 39 + "1\n")
+    words = [files.get(word, word) for word in words]
+    run = rankwise(*words)
+    assert run.code == 2
+    assert "plain.txt names no queries, or one: all 40 rows" in run.err
+    assert "--one-query" in run.err
+    assert not (tmp_path / "model").exists()
+    run = rankwise(*words, "--one-query")
+    assert run.code == 0, run.err
+
+
+@pytest.mark.parametrize("words", [["cv", "--ranker", "ridge"], ["compare", "--cv", "letor"]])
+def test_one_query_is_never_split(rankwise, one_query_file, words):
+    command, *options = words
+    for extra in ([], ["--one-query"]):
+        run = rankwise(command, one_query_file, *options, *extra)
+        assert run.code == 2
+        assert "plain.txt names none, or one" in run.err
+        assert "--one-query" not in run.err
+
+
+def test_a_table_without_queries_needs_a_word(rankwise, one_query_file, tmp_path):
+    table = tmp_path / "plain.csv"
+    assert rankwise("convert", one_query_file, "--out", table).code == 0
+    rows = [line.split(",") for line in table.read_text().splitlines()]
+    named = rows[0].index('"qid"')
+    table.write_text("".join(",".join(r[:named] + r[named + 1 :]) + "\n" for r in rows))
+    fit = ["fit", "--ranker", "ridge", "--out", tmp_path / "model"]
+    run = rankwise(*fit, table)
+    assert run.code == 1
+    assert "Pass --qid NAME, or --one-query where all rows are one query" in run.err
+    assert rankwise(*fit, table, "--one-query").code == 0
+    assert rankwise("lint", table, "--one-query").code == 0
+    table.write_text("".join(",".join(r) + "\n" for r in rows))
+    run = rankwise(*fit, table, "--one-query")
+    assert run.code == 1
+    assert "column 'qid' would become a feature" in run.err
+    assert rankwise(*fit, table, "--one-query", "--qid", "qid").code == 0
+
+
+def test_classes_need_no_queries(rankwise, one_query_file, tmp_path):
+    scores = tmp_path / "scores.txt"
+    scores.write_text("1\n" * 40)
+    assert rankwise("evaluate", scores, one_query_file, "--measures", "MAE").code == 0
+    run = rankwise("fit", one_query_file, "--ranker", "ranking_tree", "--out", tmp_path / "model")
+    assert run.code == 0, run.err

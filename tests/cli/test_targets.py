@@ -91,7 +91,7 @@ def test_convert_in_json(rankwise, letor_file, tmp_path):
         ),
         (4, ["--cv", "letor"], "--cv letor needs at least 5 queries, judged.txt has 4. Give"),
         (2, ["--cv", "3"], "judged.txt has 2. Give --cv 2."),
-        (1, [], "a split needs at least 2 queries, judged.txt has 1. Name a test part: --test FI"),
+        (1, [], "a split needs at least 2 queries, judged.txt names none, or one. Give every row"),
     ],
 )
 @pytest.mark.parametrize("command", ["cv", "compare"])

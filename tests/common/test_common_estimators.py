@@ -17,6 +17,9 @@ from rankwise import QueryGroups
 from rankwise._registry import REGISTRY
 from tests.common.estimators import NO_REPETITION, ORDINAL, RANKERS, accepts, row_scores, small
 
+# Rankers whose fit compares no rows, at least as the registry has them.
+POINTWISE = ["linear_regression", "ridge", "pointwise_elm", "elmrank", "svr", "lssvr", "model_tree"]
+POINTWISE += ["mc_rank"]
 pytestmark = pytest.mark.parametrize("key", RANKERS + ORDINAL)
 TIGHT = {"rtol": 1e-12, "atol": 1e-12}
 
@@ -79,10 +82,17 @@ def test_no_qid_is_one_query(key, judged):
     np.testing.assert_allclose(row_scores(small(key).fit(X, y), X), one, **TIGHT)
 
 
-def test_equal_labels_give_finite_scores(key, judged):
+def test_queries_without_a_pair_are_refused_where_the_fit_needs_one(key, judged):
     X, y, qid = judged
-    assert np.isfinite(scores(key, X, np.ones(len(y)), qid)).all()
-    assert np.isfinite(scores(key, X, y, np.arange(len(y)))).all()
+    for labels, queries, told in [
+        (np.ones(len(y)), qid, "equal labels in each of the"),
+        (y, np.arange(len(y)), "queries of one row each"),
+    ]:
+        if key in ORDINAL or key in POINTWISE:
+            assert np.isfinite(scores(key, X, labels, queries)).all()
+            continue
+        with pytest.raises(ValueError, match=told):
+            small(key).fit(X, labels, qid=queries)
 
 
 # Forms of X --------------------------------------------------------------------------------------

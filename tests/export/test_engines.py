@@ -246,8 +246,8 @@ def test_features_that_are_not_used_are_left_out():
 
 
 def test_models_without_anything(fitted):
-    X, _, qid = judged()
-    nothing = rw.LightGBMRanker(n_jobs=1).fit(X, np.ones(80), qid=qid)
+    X, y, qid = judged()
+    nothing = rw.LightGBMRanker(n_jobs=1).fit(np.ones((80, 5)), y, qid=qid)
     np.testing.assert_array_equal(solr_scores(to_solr(nothing), by_name(X)), np.zeros(80))
     np.testing.assert_array_equal(ranklib_scores(to_ranklib(nothing), X), np.zeros(80))
     flat = rw.RidgeRanker().fit(X, np.ones(80))

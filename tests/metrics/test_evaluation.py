@@ -95,7 +95,7 @@ def test_repr_names_values_conventions_and_skipped_queries():
         ([1, 2000], [1.0, 2.0], None, "nDCG@10", ["y must be <= 1000", "gain='linear'"]),
         ([1, 5], [1.0, 2.0], None, "ERR@10", ["max_grade=4", "got 5"]),
         ([1, 3], [1.0, 2.0], None, "nDCG(gain=(0,1,3))", ["from 0 to 2", "up to 3"]),
-        ([1, 0.5], [1.0, 2.0], None, "nDCG(gain=(0,1,3))", ["integers from 0 to 2"]),
+        ([1, 0.5], [1.5, 2.0], None, "nDCG(gain=(0,1,3))", ["integers from 0 to 2"]),
         ([[1, 2], [3, 4]], [1.0, 2.0], None, "AP", ["y must be one-dimensional", "(2, 2)"]),
         ([1, 2], [[1, 2], [3, 4]], None, "AP", ["scores must be one-dimensional"]),
         (["1", "2"], [1.0, 2.0], None, "AP", ["y must have an order", "classes=[...]"]),
@@ -301,3 +301,31 @@ NO_ORDER = r"must have an order, .*classes=\[\.\.\.\].* categorical"
 def test_class_names_without_an_order_or_a_reader(y, scores, measures, classes, message):
     with pytest.raises(ValueError, match=message):
         evaluate(y, scores, None, measures, classes=classes)
+
+
+# Swapped arguments -------------------------------------------------------------------------------
+
+
+def test_labels_and_scores_that_look_swapped_are_told_of():
+    y, scores, qid = [0, 2, 2, 0], [0.1, 1.7, 0.3, 0.2], [0, 0, 1, 1]
+    with pytest.warns(UserWarning, match="as if they were swapped"):
+        evaluate(scores, y, qid, "AP")
+    with pytest.warns(UserWarning, match="labels first"), pytest.raises(ValueError, match="nDCG"):
+        evaluate([-0.5, *scores], [2, *y], [0, *qid])
+
+
+@pytest.mark.parametrize(
+    ("y", "scores"),
+    [
+        ([0, 2, 1, 0], [0.1, 1.7, 0.3, 0.2]),
+        ([0, 2, 1, 0], [1, 0, 0, 3]),
+        ([0.1, 1.7, 0.3, 0.2], [0.5, 1.0, 2.0, 3.0]),
+        ([0.1, 1.7, 0.3, 0.2], [1, 1, 1, 1]),
+    ],
+)
+def test_other_labels_and_scores_are_not(y, scores):
+    evaluate(y, scores, [0, 0, 1, 1], "AP")
+
+
+def test_measures_of_agreement_take_real_labels_and_any_scores():
+    evaluate([0.1, 1.7, 0.3, 0.2], [0, 2, 1, 0], [0, 0, 1, 1], "KendallTau")

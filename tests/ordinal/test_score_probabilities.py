@@ -176,7 +176,8 @@ def test_names_of_classes_and_forms_of_rows(name, graded):
     of_frame = asked(name).fit(frame, y, qid=qid)
     np.testing.assert_array_equal(of_frame.predict_proba(frame), expected)
     of_sparse = asked(name).fit(sparse.csr_array(X), y, qid=qid)
-    np.testing.assert_allclose(of_sparse.predict_proba(sparse.csr_array(X)), expected, atol=1e-4)
+    # Kernel values of sparse rows differ in their last bits, and OrdinalSVM stops within tol=1e-3.
+    np.testing.assert_allclose(of_sparse.predict_proba(sparse.csr_array(X)), expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["boosting", "kernel", "linear"])

@@ -419,7 +419,7 @@ def test_wrong_alpha_is_named(case, alpha):
 def test_a_measure_that_nowhere_counts_cannot_choose(case):
     X, y, qid, _ = case
     with pytest.raises(ValueError, match="defined for no held-out query"):
-        PairwiseELM(10, C=GRID).fit(X, np.zeros(len(y)), qid=qid)
+        PointwiseELM(10, C=GRID).fit(X, np.zeros(len(y)), qid=qid)
 
 
 def test_one_query_cannot_be_left_out(case):

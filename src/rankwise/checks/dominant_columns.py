@@ -15,7 +15,6 @@ Complexity: O(min(n_samples, MOST_ROWS) n_features).
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -23,12 +22,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.runtime.callers import callers_level
 from rankwise.typing import is_sparse
 
 MOST_ROWS = 4096
 # Columns are named up to this number.
 MOST_NAMED = 3
-_PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def warn_of_dominant_columns(estimator: Any, X: Any, limit: ColumnLimit | None) 
         f"X must have columns of similar scale for {name}, or {limit.harm}. Too large or too far "
         f"from zero: {', '.join(parts)}. {fix}.",
         UserWarning,
-        stacklevel=_callers_level(),
+        stacklevel=callers_level(),
     )
 
 
@@ -152,11 +151,3 @@ def _moments(rows: Any) -> tuple[NDArray[np.float64], ...]:
     means = np.bincount(indices, scaled, d) / n
     squares = np.bincount(indices, scaled**2, d) / n
     return largest, high - low, means, np.maximum(squares - means**2, 0.0)
-
-
-def _callers_level() -> int:
-    """Stack level of the first frame outside of this package, seen from the caller."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back and str(frame.f_globals.get("__name__", "")).partition(".")[0] == _PACKAGE:
-        level, frame = level + 1, frame.f_back
-    return level

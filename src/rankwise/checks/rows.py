@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_array, validate_data
 from rankwise.checks.classes import OrderedLabels, class_positions
 from rankwise.checks.dominant_columns import ColumnLimit, warn_of_dominant_columns
 from rankwise.checks.plain_rows import plain_rows
+from rankwise.checks.queries import check_comparable, warn_unless_queries
 from rankwise.checks.training_fingerprint import training_fingerprint
 from rankwise.groups import QueryGroups
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
@@ -54,6 +55,7 @@ def check_fit(
     reset: bool = True,
     names: list[str] | None = None,
     part: bool = False,
+    pairs: bool = True,
     read_classes: Callable[[ArrayLike, int], OrderedLabels] | None = None,
     column_limit: ColumnLimit | None = None,
 ) -> FitData:
@@ -62,7 +64,8 @@ def check_fit(
     Sets ``n_features_in_``, ``feature_names_in_`` (where X has names) and ``fit_fingerprint_``;
     with ``reset=False`` (later calls of ``partial_fit``) the fingerprint continues. ``names`` are
     those of an array's columns. Where the rows are ``part`` of those to fit, all their weights may
-    be zero. With ``read_classes`` y holds classes, and becomes their numbers.
+    be zero. With ``read_classes`` y holds classes, and becomes their numbers. Else rows are ranked
+    within their queries, of which some must have labels that differ where the fit needs ``pairs``.
 
     Raises
     ------
@@ -74,6 +77,8 @@ def check_fit(
     UserWarning
         When columns of X are beyond ``column_limit``, see
         :mod:`rankwise.checks.dominant_columns`.
+    OneQueryWarning
+        When rows to be ranked within their queries come without a ``qid``.
     """
     rows = check_rows(
         estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names
@@ -94,6 +99,10 @@ def check_fit(
             rows, weight, groups = rows[kept], weight[kept], groups.take(kept)
             labels = None if labels is None else labels.take(kept)
             target = target[kept] if labels is None else labels.codes
+    if labels is None and not part:
+        warn_unless_queries(estimator, qid, n_samples)
+        if pairs:
+            check_comparable(estimator, target, groups)
     if reset:
         warn_of_dominant_columns(estimator, rows, column_limit)
     target = target.astype(np.float64, copy=False)

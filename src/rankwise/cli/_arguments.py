@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,13 @@ def ranker_entry(key: str) -> Entry:
         hint = f"Did you mean {near[0]!r}?" if near else f"Rankers: {', '.join(keys)}."
         raise UsageError(f"{key!r} is no ranker. {hint}")
     return entry
+
+
+def compares_rows(rankers: Sequence[str], measures: Mapping[str, Measure]) -> bool:
+    """Whether a ranker or a measure compares rows of a query, and not each with its class."""
+    return any(ranker_entry(key).kind == "ranker" for key in rankers) or not all(
+        measure.reads_labels for measure in measures.values()
+    )
 
 
 def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:

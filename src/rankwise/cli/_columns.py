@@ -22,11 +22,14 @@ class ColumnOptions:
     features: str | None = None
     doc_id: str | None = None
     sep: str | None = None
+    one_query: bool = False
 
     @property
     def words(self) -> dict[str, Any]:
         """Arguments of ``read_table`` that were given."""
-        given = {name: value for name, value in vars(self).items() if value is not None}
+        given: dict[str, Any] = {name: value for name in _NAMED if (value := getattr(self, name))}
+        if self.one_query and self.qid is None:
+            given["qid"] = False
         if self.features is not None:
             given["features"] = split_list(self.features)
         if self.sep == "\\t":
@@ -36,11 +39,13 @@ class ColumnOptions:
     @property
     def options(self) -> str:
         """The options that were given, for messages."""
-        return ", ".join(f"--{name.replace('_', '-')}" for name in self.words)
+        return ", ".join(f"--{name.replace('_', '-')}" for name in _NAMED if getattr(self, name))
 
 
+_NAMED = ("label", "qid", "features", "doc_id", "sep")
 NO_COLUMNS = ColumnOptions()
 
+_DEFAULTS = vars(NO_COLUMNS)
 _OPTIONS = {
     "label": Annotated[
         str | None,
@@ -76,11 +81,15 @@ _OPTIONS = {
             help="What divides the columns of a text table, such as ';' or '\\t'; else by suffix.",
         ),
     ],
+    "one_query": Annotated[
+        bool,
+        typer.Option("--one-query", help="Take all rows as one query where files name none."),
+    ],
 }
 
 
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --label, --qid, --features, --doc-id and --sep to a command.
+    """Add --label, --qid, --features, --doc-id, --sep and --one-query to a command.
 
     The command gets them as its parameter ``columns``, in whose place they are shown.
     """
@@ -91,7 +100,7 @@ def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
             shown.append(parameter)
             continue
         shown += [
-            parameter.replace(name=name, annotation=option, default=None)
+            parameter.replace(name=name, annotation=option, default=_DEFAULTS[name])
             for name, option in _OPTIONS.items()
         ]
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _PARTS = ("all", "train", "vali", "test")
 _PART_KINDS = (".txt", ".csv", ".tsv", ".parquet")
 LETOR_PARTS = 5
+_GIVE_QUERIES = "Give every row its query (qid: in LETOR text, a column of a table)"
 
 
 def catalog_names() -> list[str]:
@@ -39,6 +40,8 @@ def load_folds(
     vali: str | None = None,
     test: str | None = None,
     columns: ColumnOptions = NO_COLUMNS,
+    *,
+    splits: bool = True,
 ) -> tuple[RankingData | Fold | FoldedData, int | None]:
     """What a comparison takes, and into how many folds to split it where it has none.
 
@@ -52,6 +55,8 @@ def load_folds(
         Files; ``data`` is then the training part of a single fold.
     columns : ColumnOptions
         Which column of a table is what.
+    splits : bool
+        Whether one table is split without ``folds`` too.
     """
     n_folds = _fold_number(folds)
     with waiting("Reading"):
@@ -66,7 +71,7 @@ def load_folds(
         if folds == "letor":
             return _letor_folds(data, columns), None
         loaded = _load(data, columns=columns)
-    if _is_table(loaded):
+    if _is_table(loaded) and (splits or n_folds):
         _check_enough(loaded, n_folds or 2, f"--cv {n_folds}" if n_folds else "a split", data)
     if n_folds is not None and not _is_table(loaded):
         raise UsageError(
@@ -259,15 +264,32 @@ def _is_table(loaded: Any) -> bool:
     return isinstance(loaded, RankingData)
 
 
+def refuse_one_query(loaded: Any, data: Sequence[str], columns: ColumnOptions) -> None:
+    """Raise where files name no queries, and nothing says that their rows are one."""
+    if columns.one_query or not exists(data[0]):
+        return
+    first = loaded if _is_table(loaded) or hasattr(loaded, "train") else loaded[0]
+    for table in [first] if _is_table(first) else [first.train, first.test]:
+        if table.n_queries == 1 < table.n_samples:
+            raise UsageError(
+                f"{data_name(data)} names no queries, or one: all {table.n_samples} rows would be "
+                f"compared with each other. {_GIVE_QUERIES}, or add --one-query."
+            )
+
+
 def _check_enough(table: RankingData, n_folds: int, what: str, data: Sequence[str]) -> None:
     """Raise where there are fewer queries than folds."""
     n_queries = table.n_queries
     if n_folds <= n_queries:
         return
+    if n_queries == 1:
+        raise UsageError(
+            f"{what} needs at least {n_folds} queries, {data_name(data)} names none, or one. "
+            f"{_GIVE_QUERIES}, or name a test part: --test-data FILE."
+        )
     fewer = f"Give --cv 2{'' if n_queries == 2 else f' to {n_queries}'}"
-    fix = fewer if n_queries >= 2 else "Name a test part: --test-data FILE"
     raise UsageError(
-        f"{what} needs at least {n_folds} queries, {data_name(data)} has {n_queries}. {fix}."
+        f"{what} needs at least {n_folds} queries, {data_name(data)} has {n_queries}. {fewer}."
     )
 
 

@@ -25,6 +25,7 @@ DEBUG_FLAG = "--debug"
 _NOTES = ("IgnoredColumnsWarning",)
 # How the library's messages name parameters that are options here.
 _PARAMETER = re.compile(r"""\b(label|qid|features|doc_id|sep)=('[^']*'|"[^"]*"|\[…\])""")
+_ONE_QUERY = re.compile(r"\bqid=(False|0)\b")
 _PLACEHOLDERS = {"'…'": "NAME", "[…]": "A,B,…"}
 _OF_PYDANTIC = ": Value error, "  # which checks options for typer; "Invalid value" stands before it
 
@@ -118,7 +119,7 @@ def in_options(message: str) -> str:
         name, value = match.groups()
         return f"--{name.replace('_', '-')} {_PLACEHOLDERS.get(value, value)}"
 
-    return _PARAMETER.sub(option, message)
+    return _ONE_QUERY.sub("--one-query", _PARAMETER.sub(option, message))
 
 
 def _code_and_line(error: Exception) -> tuple[int, str]:

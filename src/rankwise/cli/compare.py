@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli import _completion as complete
-from rankwise.cli._arguments import ranker_entry, read_measures, split_list
+from rankwise.cli._arguments import compares_rows, ranker_entry, read_measures, split_list
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._options import (
@@ -95,7 +95,7 @@ def compare(
 
     Parameters are chosen on validation parts only. The last line names the report.
     """
-    from rankwise.cli._data import load_folds
+    from rankwise.cli._data import load_folds, refuse_one_query
 
     if correction is Correction.max_t and test is not PairedTest.t:
         raise UsageError(
@@ -108,6 +108,8 @@ def compare(
     if report is not None:
         check_target(report, "--report")
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
+    if compares_rows(names, wanted):
+        refuse_one_query(loaded, data, columns)
     board = run(
         {name: name for name in names},
         loaded,

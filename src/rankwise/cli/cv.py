@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rankwise.cli._arguments import make_ranker, read_measures
+from rankwise.cli._arguments import compares_rows, make_ranker, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._options import (
     Cv,
@@ -46,13 +46,15 @@ def cv(
     Without --set it is tuned as in a comparison; with --set it runs with these parameters, and
     what they leave open (C=val, early stopping) is chosen on validation parts.
     """
-    from rankwise.cli._data import load_folds
+    from rankwise.cli._data import load_folds, refuse_one_query
 
     wanted = read_measures(measures, preset)
     if select_by is not None:
         read_measures(select_by, preset)
     estimator = make_ranker(ranker, set_, random_state)
     loaded, n_folds = load_folds(data, cv, columns=columns)
+    if compares_rows([ranker], wanted):
+        refuse_one_query(loaded, data, columns)
     board = run(
         {ranker: estimator if set_ else ranker},
         loaded,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli import _completion as complete
-from rankwise.cli._arguments import read_measures
+from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
@@ -91,7 +91,10 @@ def evaluate(
     is_run = len(_first_line(scores).split()) == _RUN_COLUMNS
     if all_queries and not is_run:
         raise UsageError(f"--all-queries is for TREC runs, and {scores} is none.")
-    rows = _trec(scores, data, all_queries) if is_run else _scores(scores, data, columns)
+    if is_run:
+        rows = _trec(scores, data, all_queries)
+    else:
+        rows = _scores(scores, data, columns, may_be_one=not compares_rows([], wanted))
     taken = [_by_row_order(one) if is_run else one for one in wanted.values()]
     result = measure(rows.y, rows.scores, rows.qid, taken, retrieved=rows.retrieved)
     found = [
@@ -123,10 +126,12 @@ def _by_row_order(measure: Measure) -> Measure:
     return replace(measure, **{"ties": "stable"}) if is_by_name else measure
 
 
-def _scores(path: Path, data: list[str], columns: ColumnOptions) -> _Rows:
-    from rankwise.cli._data import load_table
+def _scores(path: Path, data: list[str], columns: ColumnOptions, *, may_be_one: bool) -> _Rows:
+    from rankwise.cli._data import load_table, refuse_one_query
 
     table = load_table(data, columns=columns)
+    if not may_be_one:
+        refuse_one_query(table, data, columns)
     values = _read_scores(path)
     if len(values) != table.n_samples:
         raise JobError(

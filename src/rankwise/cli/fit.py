@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rankwise.cli._arguments import make_ranker, read_measures
+from rankwise.cli._arguments import make_ranker, ranker_entry, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -48,7 +48,7 @@ def fit(
     What its parameters leave open (C=val, early stopping) is chosen on the validation data: of
     --vali-data or of the fold that DATA names. Without any, C=val means cross-validation.
     """
-    from rankwise.cli._data import load_training
+    from rankwise.cli._data import load_training, refuse_one_query
     from rankwise.persistence import save
     from rankwise.selection import tune
 
@@ -57,6 +57,8 @@ def fit(
     measure = read_measures(by, preset)[by]
     check_target(out, "--out")
     train, validation = load_training(data, vali_data, columns)
+    if ranker_entry(ranker).kind != "ordinal":
+        refuse_one_query(train, data, columns)
     start = time.perf_counter()
     with waiting(f"Fitting {ranker}"):
         tuned = tune(estimator, train, validation, measure, random_state=random_state)

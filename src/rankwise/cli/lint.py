@@ -40,7 +40,7 @@ def lint(
         if all(files)
         for problem in _damaged_caches(files, columns)
     ]
-    loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
+    loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns, splits=False)
     if n_folds is not None:
         loaded = as_folds(loaded, n_folds)
     with waiting("Checking"):

@@ -36,7 +36,7 @@ class PairExplanation:
     >>> from rankwise import RidgeRanker
     >>> from rankwise.explain import explain_pair
     >>> X = np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 2.0]])
-    >>> ranker = RidgeRanker(alpha=1e-9).fit(X, [1, 4, 6, 2])
+    >>> ranker = RidgeRanker(alpha=1e-9).fit(X, [1, 4, 6, 2], qid=0)
     >>> print(explain_pair(ranker, X[2], X[0]))
     score 6 against 1: 5 above
     feature   contribution     A     B

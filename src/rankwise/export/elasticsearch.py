@@ -64,7 +64,7 @@ def to_elasticsearch(
     --------
     >>> from rankwise import RidgeRanker
     >>> from rankwise.export import to_elasticsearch
-    >>> ranker = RidgeRanker(alpha=0.0).fit([[0.0], [2.0], [4.0]], [0, 1, 2])
+    >>> ranker = RidgeRanker(alpha=0.0).fit([[0.0], [2.0], [4.0]], [0, 1, 2], qid=0)
     >>> model = to_elasticsearch(ranker, features=["title_query"])["model"]["model"]
     >>> model["type"], model["definition"]
     ('model/linear', '{"title_query": 0.5}')

@@ -72,7 +72,7 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     --------
     >>> from rankwise import RidgeRanker
     >>> from rankwise.export import to_onnx
-    >>> model = to_onnx(RidgeRanker().fit([[0.0], [1.0]], [0, 1]))
+    >>> model = to_onnx(RidgeRanker().fit([[0.0], [1.0]], [0, 1], qid=0))
     >>> [output.name for output in model.graph.output]
     ['score']
     """

@@ -74,7 +74,7 @@ class NonNegativeRanker(BasisExpansionRanker):
     >>> import numpy as np
     >>> from rankwise.fusion import NonNegativeRanker
     >>> X, y = np.array([[0.0, 0.3], [1.0, 0.1], [2.0, 0.0]]), [0, 1, 2]
-    >>> NonNegativeRanker(lam=0.0).fit(X, y).coef_.round(6)
+    >>> NonNegativeRanker(lam=0.0).fit(X, y, qid=0).coef_.round(6)
     array([1., 0.])
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,11 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
 from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
+from rankwise.runtime.callers import callers_level
+
+# Labels are grades where the first _READ are whole numbers. Scores look like grades where they are
+# whole numbers, each in _PER_GRADE rows or more in the mean.
+_READ, _PER_GRADE = 256, 2
 
 
 def evaluate(
@@ -62,6 +68,11 @@ def evaluate(
         names have no order, a string does not name a measure, or a measure needs the scores of
         rows that were not retrieved.
 
+    Warns
+    -----
+    UserWarning
+        When ``y`` holds real numbers and ``scores`` grades, as if they were swapped.
+
     Notes
     -----
     O(n log m) for m rows a query, less where only cut-offs are asked for; rows are ranked once
@@ -94,6 +105,8 @@ def evaluate(
         )
     if retrieved is not None:
         scores = _with_missing(scores, retrieved, parsed)
+    if any(measure.reads_from_top for measure in parsed.values()):
+        _warn_if_swapped(y, scores)
     groups = QueryGroups.from_qid(qid, len(y))
     may_miss = retrieved is not None
     values = compute(list(parsed.values()), y, scores, groups, may_miss=may_miss)
@@ -130,6 +143,24 @@ def _holds_names(values: NDArray[Any]) -> bool:
     if values.dtype.kind == "O":
         return any(isinstance(value, str) for value in values.ravel())
     return values.dtype.kind in "UT"
+
+
+def _warn_if_swapped(y: NDArray[Any], scores: NDArray[Any]) -> None:
+    """Warn where the labels are real numbers and the scores few whole ones, as grades are."""
+    first = y[:_READ]
+    if not np.isfinite(first).all() or _are_whole(first) or not _are_whole(scores):
+        return
+    if scores.min() >= 0 and 1 < len(np.unique(scores)) <= len(scores) / _PER_GRADE:
+        warnings.warn(
+            "y holds real numbers and scores whole ones, as if they were swapped. Call "
+            "evaluate(y, scores, qid), with the labels first.",
+            UserWarning,
+            stacklevel=callers_level(),
+        )
+
+
+def _are_whole(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "bui" or bool((values == np.floor(values)).all())
 
 
 def _with_missing(

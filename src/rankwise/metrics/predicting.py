@@ -9,6 +9,7 @@ import numpy as np
 import sklearn
 
 from rankwise.checks.classes import class_positions
+from rankwise.checks.queries import warn_of_one_query
 from rankwise.checks.rows import collected
 from rankwise.groups import QueryGroups
 from rankwise.metrics.measure import Measure
@@ -65,7 +66,9 @@ def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), [0, 1, 2, 3]
-    >>> model = make_pipeline(StandardScaler(), rankwise.RidgeRanker()).fit(X, y)
+    >>> model = make_pipeline(StandardScaler(), rankwise.RidgeRanker()).fit(
+    ...     X, y, ridgeranker__qid=0
+    ... )
     >>> rankwise.scores(model, X).round(2)
     array([0.3, 1.1, 1.9, 2.7])
     """
@@ -80,13 +83,19 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     estimator, X
         As of :func:`scores`.
     qid : array-like of shape (n_samples,), optional
-        None: all rows are one query.
+        None or a scalar: all rows are one query.
 
     Returns
     -------
     ndarray of shape (n_samples,), int64
+
+    Warns
+    -----
+    OneQueryWarning
+        Without ``qid`` where a ranker was fitted on several queries.
     """
     found = scores(estimator, X, qid)
+    warn_of_one_query(innermost(estimator), "rank", qid, len(found))
     return QueryGroups.from_qid(qid, len(found)).ranks(found)
 
 

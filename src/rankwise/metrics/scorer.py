@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from rankwise.checks.queries import warn_of_one_query
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation import evaluate
 from rankwise.metrics.measure import Measure
-from rankwise.metrics.predicting import grades_of, predictions
+from rankwise.metrics.predicting import grades_of, innermost, predictions
 from rankwise.metrics.spec import parse
 
 
@@ -41,6 +42,9 @@ class MeasureScorer(BaseEstimator):
         """Mean of the measure over the queries, its sign turned where smaller is better."""
         measure = parse(self.measure)
         ids = qid.row_ids() if isinstance(qid, QueryGroups) else qid
+        if not measure.reads_labels:
+            n_samples = X.shape[0] if hasattr(X, "shape") else len(X)
+            warn_of_one_query(innermost(estimator), f"The scorer of {measure}", qid, n_samples)
         read = predictions(estimator, X, ids).read_by(measure)
         value = evaluate(grades_of(estimator, y), read, qid, [self.measure])[self.measure]
         return value if measure.greater_is_better else -value

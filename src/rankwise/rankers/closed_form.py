@@ -126,7 +126,8 @@ def fit_closed_form(
         check_stream(ranker, form, X, has_validation=validation[0] is not None)
         rows = form.features.sample(read_head(ranker, X, y, qid, sample_weight, limit))
     else:
-        rows = check_fit(ranker, X, y, qid, sample_weight, column_limit=limit)
+        pairs = form.loss.graph != "pointwise"
+        rows = check_fit(ranker, X, y, qid, sample_weight, pairs=pairs, column_limit=limit)
     held_out = check_validation(ranker, rows, *validation)
     ranker._set_score_name(rows.y)
     search = search_of(ranker, form, held_out)
@@ -288,7 +289,9 @@ class PartialFit(FiniteResults):
         before = dict(vars(self))
         try:
             limit = form.features.column_limit
-            rows = check_fit(self, X, y, qid, sample_weight, reset=first, column_limit=limit)
+            rows = check_fit(
+                self, X, y, qid, sample_weight, reset=first, pairs=False, column_limit=limit
+            )
             if first:
                 self._set_score_name(rows.y)
                 design = next(iter(form.features.designs(rows)))[1]

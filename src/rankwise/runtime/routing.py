@@ -47,14 +47,14 @@ def fit_with(
     """Fit in place with what ``fit`` takes; returns the names of the metadata that it took.
 
     ``validation`` (``X_val, y_val, qid_val``) goes to an estimator whose ``fit`` names ``X_val``,
-    and only as a whole.
+    and only as a whole. Without a ``qid`` on offer the rows are one query.
     """
     with sklearn.config_context(enable_metadata_routing=True):
-        metadata = accepted(estimator, "fit", offered)
+        metadata = accepted(estimator, "fit", {"qid": 0, **offered})
         if validation is not None and takes_validation(estimator):
             metadata |= validation
         estimator.fit(X, y, **metadata)
-    return set(metadata)
+    return set(metadata) - ({"qid"} - set(offered))
 
 
 def call_with(estimator: Any, method: str, X: Any, qid: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.checks.queries import warn_unless_queries
 from rankwise.checks.row_hash import LeastRows
 from rankwise.checks.rows import FitData, check_fit, check_weight
 from rankwise.groups import QueryGroups
@@ -202,6 +203,8 @@ class CheckedStream:
         if not kept_rows and self._like is None:
             raise ValueError(_NO_ROW if row else "X must have rows, got a stream without any.")
         self.n_samples = kept_rows
+        if first and not self.has_qid:
+            warn_unless_queries(estimator, None, kept_rows)
 
     def _note_qid(self, chunk: Chunk) -> None:
         """Check that all chunks have a qid or none."""

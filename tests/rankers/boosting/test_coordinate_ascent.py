@@ -110,6 +110,6 @@ def test_refuses_measures_of_labels(judged):
 
 
 def test_nothing_to_learn():
-    for X, y in ((np.ones((4, 2)), [0, 1, 2, 3]), (np.eye(4), [0, 0, 0, 0])):
-        fitted = CoordinateAscent(random_state=0).fit(X, y)
-        assert np.isfinite(fitted.predict(X)).all()
+    X = np.ones((4, 2))
+    fitted = CoordinateAscent(random_state=0).fit(X, [0, 1, 2, 3])
+    assert np.isfinite(fitted.predict(X)).all()

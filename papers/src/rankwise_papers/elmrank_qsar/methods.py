@@ -96,4 +96,4 @@ def rank_svm(
         cv=[(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(fold.max() + 1)],
         max_iter=10_000,
     )
-    return ranker.fit(X, y).predict(X_test)
+    return ranker.fit(X, y, qid=0).predict(X_test)

@@ -28,8 +28,8 @@ def fit_rankboost(
     scores = []
     for reviewer, X in zip(reviewers, features, strict=True):
         n = reviewer.n_train
-        ranker = RankBoost(ROUNDS[best]).fit(X[:n], reviewer.y_train)
-        scores.append(ranker.predict(X[n:]))
+        ranker = _trained(ROUNDS[best], X[:n], reviewer.y_train)
+        scores.append(np.zeros(len(X) - n) if ranker is None else ranker.predict(X[n:]))
     return scores, f"{ROUNDS[best]} rounds"
 
 
@@ -39,17 +39,21 @@ def _held_out(reviewer: Reviewer, X: Float64Array, seed: Sequence[int]) -> Float
     wrong, n_pairs = np.zeros(len(ROUNDS)), 0
     for number in range(fold.max() + 1):
         train, held_out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
-        ranker = RankBoost(ROUNDS[-1]).fit(X[train], y[train])
-        stages = _stages(ranker, X[held_out])
+        stages = _stages(_trained(ROUNDS[-1], X[train], y[train]), X[held_out])
         upper, lower = np.nonzero(y[held_out, None] > y[held_out])
         wrong += (stages[:, upper] <= stages[:, lower]).sum(axis=1)
         n_pairs += len(upper)
     return wrong / n_pairs if n_pairs else np.full(len(ROUNDS), np.nan)
 
 
-def _stages(ranker: RankBoost, X: Float64Array) -> Float64Array:
+def _trained(n_rounds: int, X: Float64Array, y: Float64Array) -> RankBoost | None:
+    """None where the ratings have no pair to learn from: every score is then 0."""
+    return RankBoost(n_rounds).fit(X, y, qid=0) if np.ptp(y) else None
+
+
+def _stages(ranker: RankBoost | None, X: Float64Array) -> Float64Array:
     """Scores after each of ``ROUNDS``, or after the last where there are fewer."""
-    stages = list(ranker.staged_predict(X))
+    stages = [] if ranker is None else list(ranker.staged_predict(X))
     if not stages:
         return np.zeros((len(ROUNDS), len(X)))
     return np.stack([stages[min(n, len(stages)) - 1] for n in ROUNDS])

@@ -36,7 +36,7 @@ def tree(cell: Cell) -> dict[str, Any]:
     scores = np.zeros(truth.shape)
     for label in order[:most]:
         target = labels[:, label].astype(np.float64)
-        scores[:, label] = ModelTree().fit(X[train], target).predict(X[test])
+        scores[:, label] = ModelTree().fit(X[train], target, qid=0).predict(X[test])
         wrong[label] = ((scores[:, label] > 0.5) != truth[:, label]).sum()
     found = {
         "grid": grid,

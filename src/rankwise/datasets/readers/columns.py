@@ -86,6 +86,12 @@ class Columns:
         )
         if features is None:
             left = [column for column in columns if column not in roles]
+            queries = [name for name in left if qid is False and name.lower() in QUERY_NAMES]
+            if queries:
+                raise ValueError(
+                    f"all rows are to be one query, but column {queries[0]!r} would become a "
+                    f"feature. Pass qid={queries[0]!r}, or features=[…]."
+                )
             warn_of_ignored({name: kind for name in left if (kind := kinds[name]) is not None})
             return cls(*roles, [name for name in left if kinds[name] is None])
         if isinstance(features, str):
@@ -271,9 +277,10 @@ def listed(names: Sequence[str], most: int = 12, quote: Any = repr) -> str:
 def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) -> str | None:
     found = _choose_if_there(what, named, usual, columns)
     if found is None and named is not False:
+        one_query = ", or qid=False where all rows are one query" if what == "qid" else ""
         raise ValueError(
             f"{what} needs a column, but none is called {', '.join(usual)}; there are "
-            f"{listed(columns)}. Pass {what}='…'."
+            f"{listed(columns)}. Pass {what}='…'{one_query}."
         )
     return found
 

@@ -115,7 +115,7 @@ class McRank(Ranker):
     >>> from sklearn.linear_model import LogisticRegression
     >>> from rankwise import McRank
     >>> X = np.array([[0.0], [1.0], [2.0], [0.2], [0.9], [1.8]])
-    >>> ranker = McRank(LogisticRegression(), form="ordinal").fit(X, [0, 1, 2, 0, 1, 2])
+    >>> ranker = McRank(LogisticRegression(), form="ordinal").fit(X, [0, 1, 2, 0, 1, 2], qid=0)
     >>> ranker.rank(X).tolist()
     [6, 3, 1, 5, 4, 2]
     """
@@ -204,7 +204,7 @@ class McRank(Ranker):
         """
         self._validate_params()
         allow_nan = self._takes_missing()
-        data = check_fit(self, X, y, qid, allow_nan=allow_nan)
+        data = check_fit(self, X, y, qid, allow_nan=allow_nan, pairs=False)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=allow_nan)
         measure = parse(self.measure)
         self._set_score_name(data.y)

@@ -130,7 +130,7 @@ class ELMRank(BasisExpansionRanker):
     >>> from rankwise import ELMRank
     >>> X = np.linspace(0, 1, 30)[:, None]
     >>> y = 10 * X[:, 0] ** 2
-    >>> ranker = ELMRank(n_nodes=20, lam="cv", C="cv", n_draws=3, random_state=0).fit(X, y)
+    >>> ranker = ELMRank(n_nodes=20, lam="cv", C="cv", n_draws=3, random_state=0).fit(X, y, qid=0)
     >>> ranker.lam_.shape
     (3,)
     >>> ranker.rank(X[:3])
@@ -221,7 +221,7 @@ class ELMRank(BasisExpansionRanker):
             self._check_stream(X, X_val is not None)
             data = read_head(self, X, y, qid, sample_weight, limit)
         else:
-            data = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
+            data = check_fit(self, X, y, qid, sample_weight, pairs=False, column_limit=limit)
         vali = check_validation(self, data, X_val, y_val, qid_val)
         self._set_score_name(data.y)
         way, lam, C = self._grids(vali is not None)

@@ -96,7 +96,7 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
     >>> import numpy as np
     >>> from rankwise import PointwiseELM
     >>> X = np.array([[0.0], [1.0], [0.2], [0.9]])
-    >>> ranker = PointwiseELM(n_nodes=20, random_state=0).fit(X, [0, 2, 0, 1])
+    >>> ranker = PointwiseELM(n_nodes=20, random_state=0).fit(X, [0, 2, 0, 1], qid=0)
     >>> ranker.rank(X)
     array([4, 1, 3, 2])
     """

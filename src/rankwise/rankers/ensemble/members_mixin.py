@@ -138,7 +138,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         check_members(self.estimators, list(super().get_params(deep=False)))
         tags = self.__sklearn_tags__().input_tags
         rules = {"accept_sparse": tags.sparse, "allow_nan": tags.allow_nan}
-        data = check_fit(self, X, y, qid, None, **rules)
+        data = check_fit(self, X, y, qid, None, pairs=False, **rules)
         rows = check_validation(self, data, *validation, **rules)
         if rows is None:
             return data, None

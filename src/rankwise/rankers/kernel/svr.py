@@ -197,7 +197,7 @@ class SVRRanker(BasisExpansionRanker):
         self._validate_params()
         refuse_stream(self, X, "absolute residuals")
         limit = KernelFeatures.of(self).column_limit
-        rows = check_fit(self, X, y, qid, sample_weight, column_limit=limit)
+        rows = check_fit(self, X, y, qid, sample_weight, pairs=False, column_limit=limit)
         validation = check_validation(self, rows, X_val, y_val, qid_val)
         self._set_score_name(rows.y)
         search = PenaltySearch.of(

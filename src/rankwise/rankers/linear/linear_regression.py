@@ -45,7 +45,7 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
     >>> import numpy as np
     >>> from rankwise import LinearRegressionRanker
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 2])
-    >>> LinearRegressionRanker().fit(X, y).predict([[3.0]]).round(6)
+    >>> LinearRegressionRanker().fit(X, y, qid=0).predict([[3.0]]).round(6)
     array([3.])
     """
 

@@ -73,7 +73,8 @@ class ModelTree(Ranker):
     >>> import numpy as np
     >>> from rankwise import ModelTree
     >>> X = np.linspace(-1, 1, 200)[:, None]
-    >>> tree = ModelTree(smoothing=0).fit(X, np.where(X[:, 0] < 0, X[:, 0], 5 - 2 * X[:, 0]))
+    >>> y = np.where(X[:, 0] < 0, X[:, 0], 5 - 2 * X[:, 0])
+    >>> tree = ModelTree(smoothing=0).fit(X, y, qid=0)
     >>> tree.n_leaves_, tree.predict([[-0.5], [0.25]]).round(6).tolist()
     (2, [-0.5, 4.5])
     """
@@ -138,7 +139,7 @@ class ModelTree(Ranker):
             For wrong input, naming it.
         """
         self._validate_params()
-        data = check_fit(self, dense_within_memory(X), y, qid, sample_weight)
+        data = check_fit(self, dense_within_memory(X), y, qid, sample_weight, pairs=False)
         self._set_score_name(data.y)
         merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
         self.nodes_ = grow_models(

@@ -64,7 +64,7 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
     >>> import numpy as np
     >>> from rankwise import RidgeRanker
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 2])
-    >>> RidgeRanker(alpha=2.0).fit(X, y).coef_
+    >>> RidgeRanker(alpha=2.0).fit(X, y, qid=0).coef_
     array([0.5])
     """
 

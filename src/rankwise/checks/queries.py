@@ -1,0 +1,78 @@
+"""Say it where rows come without their queries, or with queries that nothing can be learned from.
+
+``qid=None`` means one query, as scikit-learn's contract needs it: for most data it was forgotten.
+A scalar, such as ``qid=0``, says the same on purpose.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from rankwise.groups import QueryGroups
+from rankwise.runtime.callers import callers_level
+from rankwise.typing import Float64Array
+
+
+class OneQueryWarning(UserWarning):
+    """Rows came without a ``qid``, so that all of them were taken as one query.
+
+    ``qid=0`` (any scalar) says that they are one, without a warning.
+    """
+
+
+def warn_unless_queries(estimator: Any, qid: Any, n_samples: int) -> None:
+    """Warn where ``fit`` gets several rows and no ``qid``."""
+    if qid is None and n_samples > 1:
+        _warn(f"{type(estimator).__name__} got no qid in fit and takes all {n_samples} rows as one "
+              "query, each compared with every other.")  # fmt: skip
+
+
+def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> None:
+    """Warn where a model of several queries ranks or measures several rows without a ``qid``.
+
+    ``estimator`` is what knows the rows of the fit; other objects pass.
+    """
+    if qid is not None or n_samples < 2:
+        return
+    n_queries = getattr(estimator, "fit_fingerprint_", {}).get("n_queries", 1)
+    if n_queries > 1:
+        _warn(f"{method} got no qid and takes all {n_samples} rows as one query, but "
+              f"{type(estimator).__name__} was fitted on {n_queries} queries.")  # fmt: skip
+
+
+def check_comparable(estimator: Any, y: Float64Array, groups: QueryGroups) -> None:
+    """ValueError where no query has two rows of different labels, so that none is better."""
+    if groups.n_samples < 2 or _has_pair(groups.sort(y), groups.indptr):
+        return
+    name = type(estimator).__name__
+    if groups.n_queries == groups.n_samples:
+        raise ValueError(
+            f"qid must give some query two rows or more, got {groups.n_queries} queries of one row "
+            f"each: {name} compares rows of one query. Pass the id that rows to be ranked together "
+            "share, or qid=0 where all rows are one query."
+        )
+    raise ValueError(
+        f"y must differ within some query, got equal labels in each of the {groups.n_queries} "
+        f"queries: {name} has no pair to learn from. Check that qid and y belong to the same rows."
+    )
+
+
+def _has_pair(y: Float64Array, indptr: Any) -> bool:
+    """Whether neighbouring rows of a query differ anywhere."""
+    differs = y[1:] != y[:-1]
+    differs[indptr[1:-1] - 1] = False
+    return bool(np.any(differs))
+
+
+def _warn(what: str) -> None:
+    fix = "Pass the query of every row as qid, or qid=0 where all rows are one query."
+    if not sklearn.get_config()["enable_metadata_routing"]:
+        fix += (
+            " Searches and pipelines of scikit-learn hand qid on after "
+            "sklearn.set_config(enable_metadata_routing=True)."
+        )
+    warnings.warn(f"{what} {fix}", OneQueryWarning, stacklevel=callers_level())

@@ -19,6 +19,7 @@ ROOMS = {
     "selection": "folds, compare, leaderboards",
     "explain": "shares of features in a score",
     "fusion": "result lists of several systems",
+    "text": "index, search, text features",
     "rankers": "one estimator per file",
     "ordinal": "classifiers of ordered classes",
     "labels": "multi-label, cost-sensitive",

@@ -13,6 +13,7 @@ from . import rankers as rankers
 from . import report as report
 from . import selection as selection
 from . import streams as streams
+from . import text as text
 from . import trees as trees
 from .checks.queries import OneQueryWarning as OneQueryWarning
 from .datasets.data import RankingData as RankingData

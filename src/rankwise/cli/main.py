@@ -24,6 +24,7 @@ from rankwise.cli import (
     listing,
     predict,
     reproduce,
+    search,
 )
 from rankwise.cli._errors import DEBUG_FLAG, USAGE, OneLineGroup
 
@@ -41,6 +42,8 @@ app.command("fit")(fit.fit)
 app.command("predict")(predict.predict)
 app.command("evaluate")(evaluate.evaluate)
 app.command("fuse")(fuse.fuse)
+app.command("index")(search.index)
+app.command("search")(search.search)
 app.command("reproduce")(reproduce.reproduce)
 app.command("export")(export.export)
 app.command("convert")(convert.convert)

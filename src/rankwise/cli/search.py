@@ -1,0 +1,131 @@
+"""``rankwise index`` and ``rankwise search``: documents into an index, queries into a TREC run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankwise.cli._errors import UsageError
+from rankwise.cli._options import MISSING_FOLDERS, Json
+from rankwise.cli._output import check_target, make_folder, print_json
+from rankwise.cli._progress import waiting
+
+
+def index(
+    documents: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DOCUMENTS",
+            help="JSON lines (.jsonl) or TREC files of documents, compressed too.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help=f"Folder of the index. {MISSING_FOLDERS}")
+    ],
+    fields: Annotated[
+        str, typer.Option(metavar="A,B,…", help="Fields of the documents, in their order.")
+    ] = "text",
+    stemmer: Annotated[
+        str, typer.Option(help="Language of a Snowball stemmer, or 'none'.")
+    ] = "english",
+    stop_words: Annotated[
+        bool, typer.Option("--stop-words/--no-stop-words", help="Leave out 33 English words.")
+    ] = True,
+    json: Json = False,
+) -> None:
+    """Index documents for 'rankwise search'."""
+    for path in documents:
+        if not path.is_file():
+            raise UsageError(f"{str(path)!r} is no file.")
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out must name a folder, {out} is a file.")
+    from rankwise.text import Analyzer, TextIndex
+
+    analyzer = Analyzer(
+        stop_words="english" if stop_words else None,
+        stemmer=None if stemmer == "none" else stemmer,
+    )
+    built = TextIndex([name for name in fields.split(",") if name], analyzer=analyzer)
+    with waiting("Indexing"):
+        for path in documents:
+            built.add(path)
+        built.save(out)
+    facts = {"out": str(out), "documents": len(built), "terms": len(built.vocabulary)}
+    if json:
+        print_json({**facts, "fields": built.fields})
+    else:
+        typer.echo(repr(built))
+
+
+def search(
+    folder: Annotated[
+        Path, typer.Argument(metavar="INDEX", help="Folder that 'rankwise index' wrote.")
+    ],
+    queries: Annotated[
+        str,
+        typer.Argument(metavar="QUERIES", help="JSON lines (.jsonl) or TREC topics, or a text."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help=f"TREC run to write; else lists are shown. {MISSING_FOLDERS}"
+        ),
+    ] = None,
+    k: Annotated[
+        int | None, typer.Option("-k", help="Documents per query; 1000 with --out, else 10.")
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option(
+            help="bm25, bm25-robertson, bm25-atire, bm25-okapi, bm25f, dirichlet, "
+            "jelinek-mercer, pl2, dph or tf-idf."
+        ),
+    ] = "bm25",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the model, such as k1=0.9."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Search an index: a TREC run of the best documents of every query."""
+    if not folder.is_dir():
+        raise UsageError(f"{str(folder)!r} is no folder.")
+    parameters: dict[str, Any] = dict(_parameters(settings or []))
+    if out is not None:
+        check_target(out, "--out")
+    from rankwise.datasets import write_run
+    from rankwise.text import TextIndex
+
+    path = Path(queries)
+    with waiting("Searching"):
+        given = path if path.is_file() else queries
+        depth = k or (10 if out is None else 1000)
+        run = TextIndex.load(folder).search(given, depth, model=model, **parameters)
+        if out is not None:
+            make_folder(out)
+            write_run(run, out)
+    if json:
+        rows = zip(run.qid.tolist(), run.doc_ids.tolist(), run.scores.tolist(), strict=True)
+        hits = [{"qid": q, "doc_id": d, "score": s} for q, d, s in rows] if out is None else None
+        facts = {"queries": len(set(run.qid.tolist())), "lines": len(run), "hits": hits}
+        print_json({"out": None if out is None else str(out), **facts})
+    elif out is None:
+        for q, d, s in zip(
+            run.qid.tolist(), run.doc_ids.tolist(), run.scores.tolist(), strict=True
+        ):
+            typer.echo(f"{q}\t{d}\t{s:.4f}")
+
+
+def _parameters(settings: list[str]) -> dict[str, float]:
+    found = {}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise UsageError(f"--set must be NAME=NUMBER, got {setting!r}.")
+    return found

@@ -1,0 +1,264 @@
+"""Text collections with queries and judgements: BEIR folders, ir_datasets, and known ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankwise.datasets.catalog.folders import data_folders
+from rankwise.datasets.readers.textfiles import read_text
+from rankwise.datasets.readers.trec import Qrels, read_qrels
+from rankwise.text.documents import as_documents, as_queries
+
+Texts = Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class TextCollection:
+    """Documents, queries and judgements.
+
+    Attributes
+    ----------
+    documents : dict from document id to dict from field to text
+    queries : dict from query id to text
+    qrels : dict from part to Qrels
+        "all", or the parts that the publisher names, such as "train" and "test".
+    fields : tuple of str
+    name : str
+    """
+
+    documents: dict[str, dict[str, str]]
+    queries: dict[str, str]
+    qrels: dict[str, Qrels]
+    fields: tuple[str, ...]
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return (
+            f"TextCollection({self.name!r}: {len(self.documents)} documents, {len(self.queries)} "
+            f"queries, judgements: {', '.join(self.qrels)})"
+        )
+
+    def judged_queries(self, part: str) -> dict[str, str]:
+        """Queries that have judgements in a part, in their order there."""
+        ids = dict.fromkeys(self.qrels[part].qid.tolist())
+        return {query: self.queries[query] for query in ids if query in self.queries}
+
+
+def read_beir(folder: str | Path) -> TextCollection:
+    """Read a folder in the layout of BEIR.
+
+    Parameters
+    ----------
+    folder : path
+        With ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/PART.tsv``; each may be compressed
+        (``.gz``).
+
+    Raises
+    ------
+    FileNotFoundError
+        If one of them is missing.
+    ValueError
+        If a line cannot be read; names the file and the line.
+    """
+    folder = Path(folder)
+    fields = ("title", "text")
+    documents = _documents(_find(folder, "corpus.jsonl"), fields)
+    queries = as_queries(_find(folder, "queries.jsonl"))
+    files = sorted((folder / "qrels").glob("*.tsv*"))
+    if not files:
+        raise FileNotFoundError(f"{folder / 'qrels'} has no .tsv file of judgements.")
+    qrels = {path.name.split(".")[0]: _tabular_qrels(path, "\t") for path in files}
+    return TextCollection(documents, queries, qrels, fields, folder.name)
+
+
+def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> TextCollection:
+    """Take the documents, queries and judgements of an ir_datasets object.
+
+    Parameters
+    ----------
+    dataset : object
+        What ``ir_datasets.load(name)`` returns, with documents, queries and qrels.
+    fields : tuple of str, optional
+        Fields of the documents. None: all text fields but the id and the URL.
+
+    Raises
+    ------
+    ValueError
+        If the dataset lacks documents, queries or qrels, or a field is unknown.
+    """
+    for what in ("docs", "queries", "qrels"):
+        if not getattr(dataset, f"has_{what}")():
+            raise ValueError(f"the dataset has no {what}. Load one that has, as in its catalog.")
+    known = dataset.docs_cls()._fields
+    types = dataset.docs_cls().__annotations__
+    chosen = fields or tuple(
+        name for name in known if types.get(name) is str and name not in ("doc_id", "url")
+    )
+    unknown = [name for name in chosen if name not in known]
+    if unknown:
+        raise ValueError(f"fields must be among {', '.join(known)}, got {unknown[0]!r}.")
+    documents = {
+        doc.doc_id: {name: getattr(doc, name) or "" for name in chosen}
+        for doc in dataset.docs_iter()
+    }
+    queries = {}
+    for query in dataset.queries_iter():
+        text = getattr(query, "text", None) or getattr(query, "title", None)
+        queries[query.query_id] = text or ""
+    rows = [(one.query_id, one.doc_id, one.relevance) for one in dataset.qrels_iter()]
+    return TextCollection(documents, queries, {"all": _qrels(rows)}, tuple(chosen), "ir_datasets")
+
+
+def load_text(name: str) -> TextCollection:
+    """Load a known text collection from the data folders.
+
+    Parameters
+    ----------
+    name : {"vaswani", "cranfield", "scifact", "nfcorpus", "cystic_fibrosis"}
+        - "vaswani": 11,429 abstracts, 93 queries, judgements "all";
+        - "cranfield": 1,400 documents with titles, 225 queries, gains 0 to 4 in "all";
+        - "scifact": 5,183 abstracts with titles, 1,109 labelled claims, BEIR's "train" and "test";
+        - "nfcorpus": 3,395 preprocessed documents, BEIR's "train", "dev" and "test";
+        - "cystic_fibrosis": 1,239 documents with titles, 100 queries; "all" has the sum of the four
+          raters' grades, 1 to 8.
+
+    Returns
+    -------
+    TextCollection
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    FileNotFoundError
+        If its folder is not in ``RANKWISE_DATA``; the terms of these collections do not allow
+        packaging.
+    """
+    if name not in _KNOWN:
+        raise ValueError(f"name must be one of {', '.join(map(repr, _KNOWN))}, got {name!r}.")
+    folder_name, load = _KNOWN[name]
+    for root in data_folders():
+        if (root / folder_name).is_dir():
+            return load(root / folder_name)
+    raise FileNotFoundError(
+        f"{name} is not on this machine: no folder {folder_name} in "
+        f"{', '.join(map(str, data_folders()))}. Set RANKWISE_DATA to the folder that holds it."
+    )
+
+
+def _vaswani(folder: Path) -> TextCollection:
+    documents = _documents(_find(folder, "doc-text.trec"), ("text",))
+    queries = as_queries(_find(folder, "query-text.trec"))
+    qrels = read_qrels(_find(folder, "qrels"))
+    return TextCollection(documents, queries, {"all": qrels}, ("text",), "vaswani")
+
+
+def _cranfield(folder: Path) -> TextCollection:
+    documents = {
+        row["doc"]: {"title": row["title"], "text": row["text"]}
+        for row in _rows(_find(folder, "docs.tsv"), "\t")
+    }
+    queries = _table_queries(folder)
+    qrels = read_qrels(_find(folder, "qrels-gain.trec"))
+    return TextCollection(documents, queries, {"all": qrels}, ("title", "text"), "cranfield")
+
+
+def _scifact(folder: Path) -> TextCollection:
+    documents = {
+        row["doc"]: {"title": row["title"], "text": row["abstract"]}
+        for row in _rows(_find(folder, "docs.tsv"), "\t")
+    }
+    qrels = {
+        part: _tabular_qrels(_find(folder, f"beir-qrels-{part}.tsv"), "\t")
+        for part in ("train", "test")
+    }
+    queries = _table_queries(folder)
+    return TextCollection(documents, queries, qrels, ("title", "text"), "scifact")
+
+
+def _nfcorpus(folder: Path) -> TextCollection:
+    lines = read_text(_find(folder, "docs.tsv")).decode("utf-8").splitlines()
+    documents = {
+        identifier: {"text": text}
+        for identifier, _, text in (line.partition("\t") for line in lines if line.strip())
+    }
+    inner, files = folder / "beir-qrels", {"train": "train", "dev": "validation", "test": "test"}
+    qrels = {part: _tabular_qrels(_find(inner, f"{file}.csv"), ",") for part, file in files.items()}
+    rows = _rows(_find(inner, "queries.csv"), ",")
+    queries = {row["_id"]: row["text"] for row in rows}
+    return TextCollection(documents, queries, qrels, ("text",), "nfcorpus")
+
+
+def _cystic_fibrosis(folder: Path) -> TextCollection:
+    documents = {
+        row["doc"]: {"title": row["title"], "text": row["abstract"]}
+        for row in _rows(_find(folder, "docs.csv"), ",")
+    }
+    queries = {row["query"]: row["text"] for row in _rows(_find(folder, "queries.csv"), ",")}
+    raters = ("rew", "rew_colleagues", "rew_postdoc", "jbw")
+    rows = [
+        (row["query"], row["doc"], sum(int(row[rater]) for rater in raters))
+        for row in _rows(_find(folder, "qrels.csv"), ",")
+    ]
+    qrels = {"all": _qrels(rows)}
+    return TextCollection(documents, queries, qrels, ("title", "text"), "cystic_fibrosis")
+
+
+_KNOWN: dict[str, tuple[str, Callable[[Path], TextCollection]]] = {
+    "vaswani": ("vaswani-npl", _vaswani),
+    "cranfield": ("cranfield", _cranfield),
+    "scifact": ("scifact", _scifact),
+    "nfcorpus": ("nfcorpus", _nfcorpus),
+    "cystic_fibrosis": ("cystic-fibrosis", _cystic_fibrosis),
+}
+
+
+def _documents(path: Path, fields: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    return {
+        identifier: dict(zip(fields, texts, strict=True))
+        for identifier, texts in as_documents(path, fields)
+    }
+
+
+def _find(folder: Path, name: str) -> Path:
+    for suffix in ("", ".gz", ".bz2", ".xz", ".zst"):
+        path = folder / f"{name}{suffix}"
+        if path.is_file():
+            return path
+    raise FileNotFoundError(f"{folder} has no {name}, plain or compressed.")
+
+
+def _rows(path: Path, separator: str) -> Iterator[dict[str, str]]:
+    text = read_text(path).decode("utf-8")
+    quoting = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+    yield from csv.DictReader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting)
+
+
+def _table_queries(folder: Path) -> dict[str, str]:
+    return {row["query"]: row["text"] for row in _rows(_find(folder, "queries.tsv"), "\t")}
+
+
+def _tabular_qrels(path: Path, separator: str) -> Qrels:
+    """Judgements with a header line: query, document, score."""
+    rows = []
+    for number, row in enumerate(_rows(path, separator), start=2):
+        cells = list(row.values())
+        try:
+            rows.append((cells[0], cells[1], int(cells[2])))
+        except (IndexError, TypeError, ValueError):
+            raise ValueError(
+                f"{path}, line {number}: must be query, document and a whole grade, got {cells}."
+            ) from None
+    return _qrels(rows)
+
+
+def _qrels(rows: list[tuple[str, str, int]]) -> Qrels:
+    qid, doc_ids, grades = zip(*rows, strict=True) if rows else ((), (), ())
+    return Qrels(np.array(qid, dtype=str), np.array(doc_ids, dtype=str), np.array(grades, int))

@@ -1,0 +1,170 @@
+"""Documents and queries from mappings, iterators, frames, JSON lines and TREC files.
+
+References
+----------
+.. [1] TREC format of documents, ``<DOC>`` with ``<DOCNO>``, and of topics, ``<top>`` with
+   ``<num>``.
+.. [2] Thakur et al., "BEIR: a heterogeneous benchmark for zero-shot evaluation of information
+   retrieval models", NeurIPS 2021: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/*.tsv``.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+
+from rankwise.datasets.readers.textfiles import read_text
+
+DOCUMENT_IDS = ("doc_id", "docno", "docid", "_id", "id")
+QUERY_IDS = ("qid", "query_id", "q_id", "_id", "id")
+QUERY_TEXTS = ("text", "query", "title")
+
+
+def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
+    """Id and text of each field, document by document.
+
+    Parameters
+    ----------
+    documents : mapping, iterable of mappings, frame, or path
+        A mapping from document id to text, or to a mapping from field to text; mappings or rows of
+        a frame with an id ("doc_id", "docno", "docid", "_id", "id") and a text per field; or a path
+        of JSON lines (``.jsonl``, ``.json``) or else of TREC documents. A missing or None field is
+        empty.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``documents`` is none of these, a document has no id, or its text is no str.
+    """
+    for identifier, texts in _pairs(documents, DOCUMENT_IDS, "document"):
+        if isinstance(texts, str) and len(fields) == 1:
+            texts = {fields[0]: texts}
+        if not isinstance(texts, Mapping):
+            raise TypeError(
+                f"document {identifier!r} must have a mapping from field to text, got "
+                f"{type(texts).__name__}. Fields: {', '.join(fields)}."
+            )
+        yield identifier, [_text(texts.get(name), identifier, name) for name in fields]
+
+
+def as_queries(queries: Any) -> dict[str, str]:
+    """Text of every query by its id.
+
+    Parameters
+    ----------
+    queries : str, mapping, iterable, frame, or path
+        One text (its id is "1"); a mapping from id to text; texts, whose ids count from "1";
+        mappings or rows of a frame with an id ("qid", "query_id", "q_id", "_id", "id") and a text
+        ("text", "query", "title"); or a path of JSON lines or TREC topics.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``queries`` is none of these, a query has no id, or an id comes twice.
+    """
+    if isinstance(queries, str):
+        queries = [queries]
+    if isinstance(queries, list | tuple) and all(isinstance(query, str) for query in queries):
+        return {str(number): query for number, query in enumerate(queries, start=1)}
+    found: dict[str, str] = {}
+    for identifier, texts in _pairs(queries, QUERY_IDS, "query"):
+        if identifier in found:
+            raise ValueError(f"query {identifier!r} comes a second time. Ids must differ.")
+        if isinstance(texts, Mapping):
+            texts = next((texts[name] for name in QUERY_TEXTS if texts.get(name)), None)
+        found[identifier] = _text(texts, identifier, "query")
+    return found
+
+
+def _pairs(given: Any, ids: tuple[str, ...], what: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(given, Path):
+        given = _read(given)
+    elif (frame := nw.from_native(given, pass_through=True)) is not given:
+        collected = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+        given = collected.iter_rows(named=True)
+    if isinstance(given, Mapping):
+        yield from ((str(identifier), texts) for identifier, texts in given.items())
+        return
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(
+            f"{what} texts must be a mapping, an iterable of mappings, a frame or a Path, got "
+            f"{type(given).__name__}. Pass {{id: text}}."
+        )
+    for number, row in enumerate(given):
+        if not isinstance(row, Mapping):
+            raise TypeError(
+                f"{what} {number} must be a mapping with an id, got {type(row).__name__}. "
+                f"Pass {{id: text}} or mappings with one of {', '.join(ids)}."
+            )
+        identifier = next((row[name] for name in ids if row.get(name) is not None), None)
+        if identifier is None:
+            raise ValueError(
+                f"{what} {number} has no id, got {sorted(map(str, row))}. Name it {ids[0]!r}."
+            )
+        yield str(identifier), row
+
+
+def _text(value: Any, identifier: str, name: str) -> str:
+    if value is None or value != value:  # NaN of a frame
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(
+            f"{name} of {identifier!r} must be text, got {type(value).__name__}. Convert it first."
+        )
+    return value
+
+
+def _read(path: Path) -> Iterator[dict[str, Any]]:
+    text = read_text(path).decode("utf-8", "replace")
+    if any(suffix in (".jsonl", ".json") for suffix in path.suffixes):
+        for number, line in enumerate(text.splitlines(), start=1):
+            if line.strip():
+                try:
+                    row = json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise ValueError(f"{path}, line {number}: no JSON: {error}.") from None
+                if not isinstance(row, dict):
+                    raise ValueError(f"{path}, line {number}: must be a JSON object.")
+                yield row
+        return
+    yield from read_trec_text(text, str(path))
+
+
+def read_trec_text(text: str, name: str = "text") -> Iterator[dict[str, str]]:
+    """Documents (``<DOC>``) or topics (``<top>``) of a TREC file, each by its id and its tags.
+
+    A document has "docno", every other tag in lower case, and "text": all of it without tags. A
+    topic has "qid" and its tags; tags of topics need not be closed.
+
+    Raises
+    ------
+    ValueError
+        If there are neither, or one has no ``<DOCNO>`` or ``<num>``.
+    """
+    found = re.findall(r"<(doc|top)\b[^>]*>(.*?)</\1>", text, re.DOTALL | re.IGNORECASE)
+    if not found and text.strip():
+        raise ValueError(f"{name} has neither <DOC> nor <top>: it is no TREC file.")
+    for kind, body in found:
+        is_topic = kind.lower() == "top"
+        close = r"(?=<\w)|</[^>]*>|$" if is_topic else r"</\1>"
+        tags: dict[str, str] = {}
+        for tag, inner in re.findall(
+            rf"<(\w+)[^>]*>(.*?)(?:{close})", body, re.DOTALL | re.IGNORECASE
+        ):
+            plain = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", inner)).split())
+            tags.setdefault(tag.lower(), plain)
+        key = "num" if is_topic else "docno"
+        if not tags.get(key):
+            raise ValueError(f"{name}: a <{kind}> has no <{key}>.")
+        if is_topic:
+            tags["qid"] = re.sub(r"^number:?\s*", "", tags.pop("num"), flags=re.IGNORECASE)
+        elif "text" not in tags:
+            rest = re.sub(r"<docno>.*?</docno>", " ", body, flags=re.DOTALL | re.IGNORECASE)
+            tags["text"] = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", rest)).split())
+        yield tags

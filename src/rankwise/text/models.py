@@ -1,0 +1,223 @@
+"""Retrieval models: the weight of a term in a document, and of a term in a query.
+
+References
+----------
+.. [1] Robertson & Zaragoza, "The probabilistic relevance framework: BM25 and beyond", 2009.
+.. [2] Kamphuis, de Vries, Boytsov & Lin, "Which BM25 do you mean?", ECIR 2020.
+.. [3] Trotman, Jia & Crane, "Towards an efficient and effective search engine", 2012 (ATIRE).
+.. [4] Zhai & Lafferty, "A study of smoothing methods for language models applied to information
+   retrieval", TOIS 22 (2004).
+.. [5] Amati & van Rijsbergen, "Probabilistic models of information retrieval based on measuring
+   the divergence from randomness", TOIS 20 (2002) (PL2).
+.. [6] Robertson, Zaragoza & Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004.
+.. [7] Amati, Ambrosi, Bianchi, Gaibisso & Gambosi, "FUB, IASI-CNR and University of Tor Vergata at
+   TREC 2007 Blog track" (DPH).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from rankwise.text.postings import Postings
+from rankwise.typing import Float64Array
+
+BM25_PARAMETERS = {"k1": 1.5, "b": 0.75}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A retrieval model.
+
+    Attributes
+    ----------
+    weights : callable
+        From postings and the parameters by name to a weight per posting.
+    factors : callable
+        From the counts of the query's terms and their idf ``ln(N / df)`` to their factors.
+    shift : callable or None
+        From postings, the number of the query's known terms and the parameters to what every
+        document adds, shape (n_documents,).
+    scale : callable or None
+        From postings to a factor per document.
+    parameters : mapping
+        Defaults.
+    """
+
+    weights: Callable[..., Float64Array]
+    factors: Callable[[Float64Array, Float64Array], Float64Array]
+    shift: Callable[..., Float64Array] | None = None
+    scale: Callable[[Postings], Float64Array] | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+def settings_of(name: str, given: Mapping[str, Any]) -> dict[str, float]:
+    """The parameters of a model, checked.
+
+    Raises
+    ------
+    ValueError
+        If the model is unknown, or a parameter is out of range.
+    TypeError
+        If the model has no parameter of that name.
+    """
+    if name not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(map(repr, MODELS))}, got {name!r}.")
+    defaults = MODELS[name].parameters
+    for parameter, value in given.items():
+        if parameter not in defaults:
+            takes = ", ".join(map(repr, defaults)) or "none"
+            raise TypeError(f"model {name!r} has no parameter {parameter!r}. It has: {takes}.")
+        low, high = _RANGES[parameter]
+        if not low <= value <= high or (parameter in ("mu", "c") and value == 0):
+            raise ValueError(f"{parameter} must lie in [{low:g}, {high:g}], got {value}.")
+    return {parameter: float(given.get(parameter, value)) for parameter, value in defaults.items()}
+
+
+_RANGES = {
+    "k1": (0.0, np.inf),
+    "b": (0.0, 1.0),
+    "mu": (0.0, np.inf),
+    "lam": (1e-12, 1.0 - 1e-12),
+    "c": (0.0, np.inf),
+    "epsilon": (0.0, 1.0),
+}
+
+
+def idf(postings: Postings) -> Float64Array:
+    """``ln(N / df)`` of every term; 0 for a term without documents."""
+    df = postings.document_frequency
+    return np.where(df > 0, np.log(max(postings.n_documents, 1) / np.maximum(df, 1)), 0.0)
+
+
+def _probability(p: Postings) -> tuple[float, Float64Array]:
+    """N and df of every term as floats."""
+    return float(p.n_documents), p.document_frequency.astype(np.float64)
+
+
+def _saturated(p: Postings, k1: float, b: float) -> Float64Array:
+    """``tf / (tf + k1 (1 - b + b dl / avgdl))`` of every posting."""
+    tf = p.counts.astype(np.float64)
+    return tf / (tf + k1 * (1.0 - b + b * p.posting_lengths / max(p.mean_length, 1e-300)))
+
+
+def _lucene(p: Postings, *, k1: float, b: float) -> Float64Array:
+    n, df = _probability(p)
+    return p.per_posting(np.log1p((n - df + 0.5) / (df + 0.5))) * _saturated(p, k1, b)
+
+
+def _robertson(p: Postings, *, k1: float, b: float) -> Float64Array:
+    n, df = _probability(p)
+    return p.per_posting(np.log(np.maximum((n - df + 0.5) / (df + 0.5), 1.0))) * _saturated(
+        p, k1, b
+    )
+
+
+def _atire(p: Postings, *, k1: float, b: float) -> Float64Array:
+    return p.per_posting(idf(p)) * _saturated(p, k1, b) * (k1 + 1.0)
+
+
+def _okapi(p: Postings, *, k1: float, b: float, epsilon: float) -> Float64Array:
+    n, df = _probability(p)
+    known = df > 0
+    value = np.log((n - df + 0.5) / (df + 0.5))
+    floor = epsilon * float(value[known].mean()) if known.any() else 0.0
+    return p.per_posting(np.where(value < 0, floor, value)) * _saturated(p, k1, b) * (k1 + 1.0)
+
+
+def bm25f_weights(
+    whole: Postings,
+    fields: Sequence[Postings],
+    field_weights: Sequence[float],
+    *,
+    k1: float,
+    b: float,
+) -> Float64Array:
+    """BM25F: counts of the fields, each normalised by its length, added up before they saturate."""
+    keys = whole.keys
+    tf = np.zeros(len(keys))
+    for part, weight in zip(fields, field_weights, strict=True):
+        norm = 1.0 - b + b * part.posting_lengths / max(part.mean_length, 1e-300)
+        tf[np.searchsorted(keys, part.keys)] += weight * part.counts / norm
+    n, df = _probability(whole)
+    return whole.per_posting(np.log1p((n - df + 0.5) / (df + 0.5))) * tf / (tf + k1)
+
+
+def _dirichlet(p: Postings, *, mu: float) -> Float64Array:
+    share = p.per_posting(p.collection_frequency / max(p.n_tokens, 1))
+    return np.log1p(p.counts / (mu * share))
+
+
+def _dirichlet_shift(p: Postings, n_terms: float, *, mu: float) -> Float64Array:
+    return n_terms * np.log(mu / (mu + p.lengths))
+
+
+def _jelinek_mercer(p: Postings, *, lam: float) -> Float64Array:
+    share = p.per_posting(p.collection_frequency / max(p.n_tokens, 1))
+    return np.log1p((1.0 - lam) / lam * p.counts / (p.posting_lengths * share))
+
+
+def _pl2(p: Postings, *, c: float) -> Float64Array:
+    tfn = p.counts * np.log2(1.0 + c * p.mean_length / p.posting_lengths)
+    rate = p.per_posting(p.collection_frequency / max(p.n_documents, 1))
+    log2e = np.log2(np.e)
+    information = (
+        tfn * (np.log2(tfn) - np.log2(rate) - log2e)
+        + rate * log2e
+        + 0.5 * np.log2(2.0 * np.pi * tfn)
+    )
+    return information / (tfn + 1.0)
+
+
+def _dph(p: Postings) -> Float64Array:
+    tf = p.counts.astype(np.float64)
+    share = tf / p.posting_lengths
+    rest = np.where(share < 1.0, 1.0 - share, 1.0)
+    expected = (
+        p.posting_lengths
+        / p.mean_length
+        * p.per_posting(p.collection_frequency / max(p.n_documents, 1))
+    )
+    information = tf * np.log2(tf / expected) + 0.5 * np.log2(2.0 * np.pi * tf * rest)
+    return np.where(share < 1.0, rest**2 / (tf + 1.0) * information, 0.0)
+
+
+def _tfidf(p: Postings) -> Float64Array:
+    return (1.0 + np.log(p.counts)) * p.per_posting(idf(p))
+
+
+def _inverse_norm(p: Postings) -> Float64Array:
+    squares = np.bincount(p.documents, _tfidf(p) ** 2, p.n_documents)
+    return np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
+
+
+def _counts(counts: Float64Array, idf: Float64Array) -> Float64Array:
+    return counts
+
+
+def _share_of_largest(counts: Float64Array, idf: Float64Array) -> Float64Array:
+    return counts / counts.max() if len(counts) else counts
+
+
+def _unit_tfidf(counts: Float64Array, idf: Float64Array) -> Float64Array:
+    weight = (1.0 + np.log(counts)) * idf
+    norm = float(np.sqrt((weight**2).sum()))
+    return weight / norm if norm > 0 else weight
+
+
+MODELS: dict[str, Model] = {
+    "bm25": Model(_lucene, _counts, parameters=BM25_PARAMETERS),
+    "bm25-lucene": Model(_lucene, _counts, parameters=BM25_PARAMETERS),
+    "bm25-robertson": Model(_robertson, _counts, parameters=BM25_PARAMETERS),
+    "bm25-atire": Model(_atire, _counts, parameters=BM25_PARAMETERS),
+    "bm25-okapi": Model(_okapi, _counts, parameters={**BM25_PARAMETERS, "epsilon": 0.25}),
+    "bm25f": Model(_lucene, _counts, parameters=BM25_PARAMETERS),
+    "dirichlet": Model(_dirichlet, _counts, _dirichlet_shift, parameters={"mu": 2000.0}),
+    "jelinek-mercer": Model(_jelinek_mercer, _counts, parameters={"lam": 0.1}),
+    "pl2": Model(_pl2, _share_of_largest, parameters={"c": 1.0}),
+    "dph": Model(_dph, _share_of_largest),
+    "tf-idf": Model(_tfidf, _unit_tfidf, scale=_inverse_norm),
+}

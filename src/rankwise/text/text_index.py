@@ -1,0 +1,448 @@
+"""TextIndex: documents as terms, searched by retrieval models."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.readers.letor_text import text_array
+from rankwise.datasets.readers.trec import Run
+from rankwise.kernels.postings_search import search_postings
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.text.analyzer import Analyzer
+from rankwise.text.documents import as_documents, as_queries
+from rankwise.text.models import MODELS, bm25f_weights, idf, settings_of
+from rankwise.text.postings import Postings
+from rankwise.typing import Float64Array, Int64Array
+
+FORMAT = 1
+# Queries that one thread scores at a time.
+_QUERIES = 32
+
+
+class TextIndex:
+    """Documents of one or more fields, as terms.
+
+    Parameters
+    ----------
+    fields : sequence of str, default=("text",)
+        Names of the fields. A document is the concatenation of its fields, in this order.
+    analyzer : callable, optional
+        From text to terms, of documents and of queries. None: :class:`rankwise.text.Analyzer`.
+
+    Attributes
+    ----------
+    doc_ids : list of str
+    vocabulary : dict of str to int
+        Number of each term.
+    fields : tuple of str
+    analyzer : callable
+
+    Notes
+    -----
+    The index keeps the terms of every field in their order (4 bytes a term) and postings of whole
+    documents (8 bytes each). Searching keeps 8 bytes a posting for the last model. Analysis is one
+    pass over the documents; adding documents is one pass over the new ones, and the postings are
+    built anew at the next search. Results are those of an index of all documents.
+
+    Examples
+    --------
+    >>> from rankwise.text import TextIndex
+    >>> index = TextIndex().add({"d1": "the cat sat", "d2": "a cat and a dog", "d3": "a bird"})
+    >>> run = index.search("dogs and cats")
+    >>> run.doc_ids.tolist(), run.scores.round(3).tolist()
+    (['d2', 'd1'], [0.532, 0.172])
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[str] = ("text",),
+        *,
+        analyzer: Callable[[str], Sequence[str]] | None = None,
+    ) -> None:
+        names = (fields,) if isinstance(fields, str) else tuple(fields)
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"fields must name each field once, got {list(names)}.")
+        self.fields = names
+        self.analyzer: Callable[[str], Sequence[str]] = analyzer or Analyzer()
+        self.doc_ids: list[str] = []
+        self.vocabulary: dict[str, int] = {}
+        self._tokens: list[NDArray[np.int32]] = [np.empty(0, dtype=np.int32) for _ in names]
+        self._bounds: list[Int64Array] = [np.zeros(1, dtype=np.int64) for _ in names]
+        self._known: dict[str, int] | None = {}
+        self._last: tuple[Any, Any] = (None, None)
+
+    def __len__(self) -> int:
+        return len(self.doc_ids)
+
+    def __repr__(self) -> str:
+        return (
+            f"TextIndex({len(self)} documents, {len(self.vocabulary)} terms, "
+            f"fields {', '.join(self.fields)})"
+        )
+
+    def add(self, documents: Any) -> TextIndex:
+        """Add documents.
+
+        Parameters
+        ----------
+        documents : mapping, iterable of mappings, frame, or Path
+            A mapping from document id to text (of one field) or to a mapping from field to text;
+            mappings or rows of a frame with an id ("doc_id", "docno", "docid", "_id", "id") and a
+            text per field; a ``Path`` of JSON lines (.jsonl) or of TREC documents. Missing fields
+            are empty; empty documents are never found.
+
+        Returns
+        -------
+        TextIndex
+            Itself.
+
+        Raises
+        ------
+        ValueError
+            If a document has no id, or one that the index has already. Nothing is added then.
+        TypeError
+            If a text is no str, or the analyzer gives no strings.
+        """
+        known, vocabulary = dict(self._positions), dict(self.vocabulary)
+        ids: list[str] = []
+        tokens = [array("i") for _ in self.fields]
+        ends = [array("q") for _ in self.fields]
+        for identifier, texts in as_documents(documents, self.fields):
+            if identifier in known:
+                raise ValueError(
+                    f"document {identifier!r} comes a second time. Document ids must differ."
+                )
+            known[identifier] = len(known)
+            ids.append(identifier)
+            for place, text in enumerate(texts):
+                for term in self.analyzer(text):
+                    number = vocabulary.get(term)
+                    if number is None:
+                        if not isinstance(term, str):
+                            raise TypeError(
+                                f"the analyzer must give str, got {type(term).__name__} for "
+                                f"document {identifier!r}."
+                            )
+                        number = vocabulary[term] = len(vocabulary)
+                    tokens[place].append(number)
+                ends[place].append(len(tokens[place]))
+        for place in range(len(self.fields)):
+            new = np.frombuffer(tokens[place], dtype=np.intc).astype(np.int32)
+            self._tokens[place] = np.concatenate([self._tokens[place], new])
+            last = self._bounds[place][-1]
+            added = np.frombuffer(ends[place], dtype=np.int64) + last
+            self._bounds[place] = np.concatenate([self._bounds[place], added])
+        self.doc_ids = [*self.doc_ids, *ids]
+        self.vocabulary, self._known = vocabulary, known
+        self._forget()
+        return self
+
+    def search(
+        self,
+        queries: Any,
+        k: int = 1000,
+        *,
+        model: str = "bm25",
+        field_weights: Mapping[str, float] | None = None,
+        tag: str | None = None,
+        **parameters: float,
+    ) -> Run:
+        """Find the documents of the largest scores.
+
+        Parameters
+        ----------
+        queries : str, mapping, iterable, frame, or Path
+            One text (query id "1"); a mapping from query id to text; texts, whose ids count from
+            "1"; rows with an id ("qid", "query_id", "_id", "id") and "text", "query" or "title"; a
+            ``Path`` of JSON lines or TREC topics.
+        k : int >= 1, default=1000
+            Documents per query. Only documents with a term of the query are found.
+        model : str, default="bm25"
+            With tf the count of a term in the document, df and cf its numbers of documents and
+            occurrences, N documents, dl terms of the document, avgdl their mean:
+
+            - "bm25-lucene" (also "bm25"): ``ln(1 + (N - df + .5) / (df + .5)) s`` for
+              ``s = tf / (tf + k1 (1 - b + b dl / avgdl))``; "bm25-robertson":
+              ``ln(max(1, (N - df + .5) / (df + .5))) s``; "bm25-atire": ``ln(N / df) (k1 + 1) s``;
+              "bm25-okapi": ``ln((N - df + .5) / (df + .5)) (k1 + 1) s``, where a negative logarithm
+              is ``epsilon`` times the mean over all terms. k1 = 1.5, b = 0.75, epsilon = 0.25;
+            - "bm25f": as "bm25-lucene" with ``s = t / (t + k1)`` for the sum
+              ``t = sum_f w_f tf_f / (1 - b + b dl_f / avgdl_f)`` over fields;
+            - "dirichlet": ``ln(1 + tf / (mu cf / T)) + ln(mu / (mu + dl))`` for T terms of all
+              documents, mu = 2000. This is the likelihood of the query, divided by that under the
+              collection;
+            - "jelinek-mercer": ``ln(1 + (1 - lam) / lam (tf / dl) / (cf / T))``, lam = 0.1;
+            - "pl2" and "dph": divergence from randomness as in Terrier, c = 1;
+            - "tf-idf": cosine of ``(1 + ln tf) ln(N / df)``.
+
+            A term that comes n times in a query counts n times; for "pl2" and "dph" n divided by
+            the largest n, for "tf-idf" as in documents.
+        field_weights : mapping from field to float >= 0, optional
+            The w_f of "bm25f". None, and for fields that it lacks: 1.
+        tag : str, optional
+            Name of the run. None: the model.
+        **parameters
+            Of the model, as above.
+
+        Returns
+        -------
+        Run
+            Best document first; equal scores in the order of the index. Queries without a known
+            term have no lines.
+
+        Raises
+        ------
+        ValueError
+            If the model is unknown, a parameter out of range, or k below 1.
+        TypeError
+            If the model has no parameter of that name.
+        """
+        if k < 1:
+            raise ValueError(f"k must be >= 1, got {k}.")
+        settings = settings_of(model, parameters)
+        texts = as_queries(queries)
+        weight = self._field_weights(model, field_weights)
+        scorer = self._scorer(model, settings, weight)
+        names = list(texts)
+        parts = [names[lo : lo + _QUERIES] for lo in range(0, len(names), _QUERIES)]
+        n_threads = min(available_threads(), max(len(parts), 1))
+
+        def work(part: list[str]) -> tuple[list[str], Int64Array, Float64Array]:
+            terms = [self.query_terms(texts[name]) for name in part]
+            counts, documents, scores = scorer(terms, min(k, max(len(self), 1)))
+            rows = np.arange(documents.shape[1]) < counts[:, None]
+            qid = [name for name, n in zip(part, counts.tolist(), strict=True) for _ in range(n)]
+            return qid, documents[rows], scores[rows]
+
+        found = thread_map(work, parts, n_threads)
+        qid = text_array([name for part in found for name in part[0]])
+        documents = np.concatenate([np.empty(0, dtype=np.int64), *(part[1] for part in found)])
+        doc_ids = text_array([self.doc_ids[document] for document in documents.tolist()])
+        scores = np.concatenate([np.empty(0), *(part[2] for part in found)])
+        return Run(qid, doc_ids, scores, tag or model)
+
+    def query_terms(self, text: str) -> tuple[Int64Array, Float64Array]:
+        """Numbers and counts of the known terms of a query, in their first order."""
+        counts: dict[int, int] = {}
+        for term in self.analyzer(text):
+            number = self.vocabulary.get(term)
+            if number is not None:
+                counts[number] = counts.get(number, 0) + 1
+        return np.array(list(counts), dtype=np.int64), np.array(list(counts.values()), dtype=float)
+
+    def positions(self, doc_ids: Sequence[str]) -> Int64Array:
+        """Places of documents in the index.
+
+        Raises
+        ------
+        ValueError
+            If the index does not have one of them.
+        """
+        known = self._positions
+        found = np.empty(len(doc_ids), dtype=np.int64)
+        for place, identifier in enumerate(doc_ids):
+            position = known.get(str(identifier))
+            if position is None:
+                raise ValueError(f"document {str(identifier)!r} is not in the index.")
+            found[place] = position
+        return found
+
+    def tokens(self, field: str) -> tuple[NDArray[np.int32], Int64Array]:
+        """Terms of a field in their order, and the bounds of the documents."""
+        place = self.fields.index(field)
+        return self._tokens[place], self._bounds[place]
+
+    @cached_property
+    def whole(self) -> tuple[NDArray[np.int32], Int64Array]:
+        """Terms of whole documents in their order, and the bounds of the documents."""
+        if len(self.fields) == 1:
+            return self._tokens[0], self._bounds[0]
+        sizes = np.stack([np.diff(bounds) for bounds in self._bounds], axis=1)
+        bounds = np.concatenate([[0], np.cumsum(sizes.sum(axis=1))]).astype(np.int64)
+        tokens = np.empty(int(bounds[-1]), dtype=np.int32)
+        before = np.cumsum(sizes, axis=1) - sizes
+        for place, part in enumerate(self._tokens):
+            size, own = sizes[:, place], self._bounds[place]
+            at = np.repeat(bounds[:-1] + before[:, place] - own[:-1], size)
+            tokens[at + np.arange(len(part))] = part
+        return tokens, bounds
+
+    @cached_property
+    def postings(self) -> Postings:
+        """Postings of whole documents."""
+        return Postings.of_tokens(*self.whole, len(self.vocabulary))
+
+    def field_postings(self, field: str) -> Postings:
+        """Postings of a field."""
+        return Postings.of_tokens(*self.tokens(field), len(self.vocabulary))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the index into a folder; :meth:`load` maps its arrays into memory.
+
+        The analyzer is written with it if it is an :class:`rankwise.text.Analyzer`.
+        """
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        for place in range(len(self.fields)):
+            np.save(folder / f"tokens{place}.npy", self._tokens[place])
+            np.save(folder / f"bounds{place}.npy", self._bounds[place])
+        for name in ("starts", "documents", "counts"):
+            np.save(folder / f"{name}.npy", getattr(self.postings, name))
+        settings = self.analyzer.settings() if isinstance(self.analyzer, Analyzer) else None
+        facts = {"format": FORMAT, "fields": self.fields, "analyzer": settings}
+        texts = {"doc_ids": self.doc_ids, "terms": list(self.vocabulary)}
+        (folder / "texts.json").write_text(json.dumps(texts, ensure_ascii=False), "utf-8")
+        (folder / "index.json").write_text(json.dumps(facts, indent=1), "utf-8")
+        return folder
+
+    @classmethod
+    def load(
+        cls, folder: str | Path, *, analyzer: Callable[[str], Sequence[str]] | None = None
+    ) -> TextIndex:
+        """Read an index that :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        analyzer : callable, optional
+            Needed if the index was made with another callable than an ``Analyzer``.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder has no index.
+        ValueError
+            If the files do not belong together, or the index was made with another analyzer.
+        """
+        folder = Path(folder)
+        if not (folder / "index.json").is_file():
+            raise FileNotFoundError(f"{folder} has no index: index.json is missing.")
+        facts = json.loads((folder / "index.json").read_text("utf-8"))
+        if facts.get("format") != FORMAT:
+            raise ValueError(
+                f"{folder} has format {facts.get('format')}, this version reads {FORMAT}."
+            )
+        stored = facts["analyzer"]
+        if analyzer is None:
+            if stored is None:
+                raise ValueError(
+                    f"{folder} was made with an analyzer of your own. Pass analyzer=… to load."
+                )
+            analyzer = Analyzer(**stored)
+        elif stored and isinstance(analyzer, Analyzer) and analyzer.settings() != stored:
+            raise ValueError(
+                f"{folder} was made with {Analyzer(**stored)}, got {analyzer}. Leave out analyzer."
+            )
+        index = cls(facts["fields"], analyzer=analyzer)
+        texts = json.loads((folder / "texts.json").read_text("utf-8"))
+        index.doc_ids = texts["doc_ids"]
+        index.vocabulary = {term: number for number, term in enumerate(texts["terms"])}
+        index._known = None
+
+        def mapped(name: str) -> Any:
+            return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+
+        places = range(len(index.fields))
+        index._tokens = [mapped(f"tokens{place}") for place in places]
+        index._bounds = [mapped(f"bounds{place}") for place in places]
+        lengths = sum((np.diff(bounds) for bounds in index._bounds), np.zeros(len(index), int))
+        postings = Postings(mapped("starts"), mapped("documents"), mapped("counts"), lengths)
+        index._check(postings, folder)
+        index.__dict__["postings"] = postings
+        return index
+
+    def _check(self, postings: Postings, folder: Path) -> None:
+        """Raise where the arrays do not fit: compiled loops follow them without looking."""
+        n_terms, n = len(self.vocabulary), len(self)
+        fits = all(
+            len(bounds) == n + 1
+            and bounds[0] == 0
+            and bounds[-1] == len(tokens)
+            and bool((np.diff(bounds) >= 0).all())
+            and (len(tokens) == 0 or (tokens.min() >= 0 and tokens.max() < n_terms))
+            for tokens, bounds in zip(self._tokens, self._bounds, strict=True)
+        )
+        documents, starts = postings.documents, postings.starts
+        fits = fits and (
+            len(starts) == n_terms + 1
+            and starts[0] == 0
+            and starts[-1] == len(documents) == len(postings.counts)
+            and bool((np.diff(starts) >= 0).all())
+            and (len(documents) == 0 or (documents.min() >= 0 and documents.max() < n))
+            and len(set(self.doc_ids)) == n
+        )
+        if not fits:
+            raise ValueError(f"the files of {folder} do not belong together. Build the index anew.")
+
+    @property
+    def _positions(self) -> dict[str, int]:
+        if self._known is None:
+            self._known = {identifier: place for place, identifier in enumerate(self.doc_ids)}
+        return self._known
+
+    def _forget(self) -> None:
+        for name in ("whole", "postings", "_idf"):
+            self.__dict__.pop(name, None)
+        self._last = (None, None)
+
+    @cached_property
+    def _idf(self) -> Float64Array:
+        return idf(self.postings)
+
+    def _field_weights(self, model: str, given: Mapping[str, float] | None) -> tuple[float, ...]:
+        if given is None:
+            return tuple(1.0 for _ in self.fields)
+        if model != "bm25f":
+            raise ValueError(f"field_weights are for model='bm25f', got model={model!r}.")
+        for name, weight in given.items():
+            if name not in self.fields or not 0 <= weight < np.inf:
+                raise ValueError(
+                    f"field_weights must map fields ({', '.join(self.fields)}) to numbers >= 0, "
+                    f"got {name!r}: {weight}."
+                )
+        return tuple(float(given.get(name, 1.0)) for name in self.fields)
+
+    def _scorer(
+        self, model: str, settings: Mapping[str, float], field_weights: tuple[float, ...]
+    ) -> Callable[..., Any]:
+        """From the terms of queries and k to counts, documents and scores."""
+        chosen, p = MODELS[model], self.postings
+        key = (model, tuple(settings.items()), field_weights)
+        if self._last[0] != key:
+            scale = np.ones(1) if chosen.scale is None else chosen.scale(p)
+            if model == "bm25f":
+                parts = [self.field_postings(name) for name in self.fields]
+                weights = bm25f_weights(p, parts, field_weights, **settings)
+            else:
+                weights = chosen.weights(p, **settings)
+            self._last = key, (np.ascontiguousarray(weights), scale)
+        weights, scale = self._last[1]
+
+        def score(queries: Any, k: int) -> Any:
+            terms = np.concatenate([np.empty(0, dtype=np.int64), *(q[0] for q in queries)])
+            factors = [chosen.factors(counts, self._idf[t]) for t, counts in queries]
+            bounds = np.concatenate([[0], np.cumsum([len(t) for t, _ in queries])])
+            shift = np.zeros((len(queries), 1))
+            if chosen.shift is not None:
+                of = [chosen.shift(p, float(counts.sum()), **settings) for _, counts in queries]
+                shift = np.stack(of)
+            documents = np.zeros((len(queries), k), dtype=np.int64)
+            scores = np.zeros((len(queries), k))
+            factor = np.concatenate([np.empty(0), *factors])
+            postings = p.starts, p.documents, weights, p.n_documents
+            asked = terms, factor, bounds.astype(np.int64), shift, scale
+            counts = search_postings(*postings, *asked, documents, scores)
+            empty = np.arange(k) >= counts[:, None]
+            order = np.lexsort((documents, -scores, empty))
+            documents = np.take_along_axis(documents, order, axis=1)
+            return counts, documents, np.take_along_axis(scores, order, axis=1)
+
+        return score

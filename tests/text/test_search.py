@@ -1,0 +1,199 @@
+"""Retrieval models: formulas document by document, and the reference libraries."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from rankwise.text import Analyzer, TextIndex
+from rankwise.text.models import MODELS
+from tests.text.corpus import QUERIES, as_lists, random_corpus
+
+PLAIN = Analyzer(stop_words=None, stemmer=None)
+DOCUMENTS = random_corpus(0)
+PARAMETERS = {
+    "bm25-okapi": {"epsilon": 0.4},
+    "dirichlet": {"mu": 30.0},
+    "jelinek-mercer": {"lam": 0.3},
+    "pl2": {"c": 3.0},
+}
+for name in ("bm25", "bm25-lucene", "bm25-robertson", "bm25-atire", "bm25f"):
+    PARAMETERS[name] = {"k1": 0.9, "b": 0.4}
+
+
+@pytest.fixture(scope="module")
+def index():
+    return TextIndex(analyzer=PLAIN).add(DOCUMENTS)
+
+
+class Statistics:
+    """What the formulas read of a corpus."""
+
+    def __init__(self, documents):
+        self.terms = {name: text.split() for name, text in documents.items()}
+        self.df = Counter(t for terms in self.terms.values() for t in set(terms))
+        self.cf = Counter(t for terms in self.terms.values() for t in terms)
+        self.n, self.total = len(documents), sum(self.cf.values())
+        self.mean = self.total / self.n
+        ratios = [math.log((self.n - df + 0.5) / (df + 0.5)) for df in self.df.values()]
+        self.mean_idf = sum(ratios) / len(ratios)
+
+
+def term_weight(model, s, term, tf, dl):
+    """Weight of a term that comes tf times in a document of dl terms."""
+    df, cf, n, p = s.df[term], s.cf[term], s.n, PARAMETERS.get(model, {})
+    if model.startswith("bm25"):
+        k1, b = p.get("k1", 1.5), p.get("b", 0.75)
+        ratio = (n - df + 0.5) / (df + 0.5)
+        saturated = tf / (tf + k1 * (1 - b + b * dl / s.mean))
+        if model == "bm25f":
+            scaled = tf / (1 - b + b * dl / s.mean)
+            return math.log(1 + ratio) * scaled / (scaled + k1)
+        if model == "bm25-robertson":
+            return math.log(max(1, ratio)) * saturated
+        if model == "bm25-atire":
+            return math.log(n / df) * saturated * (k1 + 1)
+        if model == "bm25-okapi":
+            idf = math.log(ratio) if ratio >= 1 else p["epsilon"] * s.mean_idf
+            return idf * saturated * (k1 + 1)
+        return math.log(1 + ratio) * saturated
+    if model == "dirichlet":
+        return math.log((tf + p["mu"] * cf / s.total) / (p["mu"] * cf / s.total))
+    if model == "jelinek-mercer":
+        share = cf / s.total
+        return math.log(((1 - p["lam"]) * tf / dl + p["lam"] * share) / (p["lam"] * share))
+    if model == "pl2":
+        tfn, rate = tf * math.log2(1 + p["c"] * s.mean / dl), cf / n
+        gain = tfn * math.log2(tfn / rate) + (rate - tfn) * math.log2(math.e)
+        return (gain + 0.5 * math.log2(2 * math.pi * tfn)) / (tfn + 1)
+    if model == "dph":
+        if tf == dl:
+            return 0.0
+        gain = tf * math.log2(tf * s.mean / dl * n / cf)
+        gain += 0.5 * math.log2(2 * math.pi * tf * (1 - tf / dl))
+        return (1 - tf / dl) ** 2 / (tf + 1) * gain
+    return (1 + math.log(tf)) * math.log(n / df)
+
+
+def expected(model, text):
+    s = Statistics(DOCUMENTS)
+    counts = Counter(term for term in text.split() if term in s.df)
+    found = {}
+    for name, terms in s.terms.items():
+        held = {t: terms.count(t) for t in counts if t in terms}
+        if not held:
+            continue
+        weights = {t: term_weight(model, s, t, tf, len(terms)) for t, tf in held.items()}
+        if model == "tf-idf":
+            of_query = {t: (1 + math.log(c)) * math.log(s.n / s.df[t]) for t, c in counts.items()}
+            of_document = [term_weight(model, s, t, terms.count(t), 0) for t in set(terms)]
+            norm = math.hypot(*of_query.values()) * math.hypot(*of_document)
+            found[name] = sum(of_query[t] * weights[t] for t in held) / norm
+            continue
+        largest = max(counts.values()) if model in ("pl2", "dph") else 1
+        score = sum(counts[t] / largest * weights[t] for t in held)
+        if model == "dirichlet":
+            mu = PARAMETERS[model]["mu"]
+            score += sum(counts.values()) * math.log(mu / (mu + len(terms)))
+        found[name] = score
+    return found
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_formulas(index, model):
+    found = as_lists(index.search(QUERIES, model=model, **PARAMETERS.get(model, {})))
+    assert "none" not in found
+    for query in ("a", "b", "c"):
+        assert found[query] == pytest.approx(expected(model, QUERIES[query]), rel=1e-10, abs=1e-12)
+        scores = list(found[query].values())
+        assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("method", ["lucene", "robertson", "atire"])
+def test_bm25_equals_bm25s(index, method):
+    bm25s = pytest.importorskip("bm25s")
+    oracle = bm25s.BM25(method=method, k1=1.2, b=0.6, dtype="float64")
+    oracle.index([text.split() for text in DOCUMENTS.values()], show_progress=False)
+    found = as_lists(index.search(QUERIES, model=f"bm25-{method}", k1=1.2, b=0.6))
+    for query in ("a", "b", "c"):
+        terms = [term for term in QUERIES[query].split() if term in index.vocabulary]
+        scores = dict(zip(DOCUMENTS, oracle.get_scores(terms).tolist(), strict=True))
+        for document, score in scores.items():
+            assert found[query].get(document, 0.0) == pytest.approx(score, abs=1e-6)
+
+
+def test_bm25_equals_rank_bm25(index):
+    rank_bm25 = pytest.importorskip("rank_bm25")
+    oracle = rank_bm25.BM25Okapi([text.split() for text in DOCUMENTS.values()], k1=1.2, b=0.6)
+    found = as_lists(index.search(QUERIES, model="bm25-okapi", k1=1.2, b=0.6))
+    for query in ("a", "b", "c"):
+        scores = dict(zip(DOCUMENTS, oracle.get_scores(QUERIES[query].split()), strict=True))
+        for document, score in scores.items():
+            assert found[query].get(document, 0.0) == pytest.approx(score, abs=1e-6)
+
+
+def test_the_first_k_are_those_of_the_whole_list(index):
+    whole = as_lists(index.search(QUERIES))
+    for k in (1, 4, 1000):
+        few = as_lists(index.search(QUERIES, k))
+        assert {q: list(lists.items())[:k] for q, lists in whole.items()} == {
+            q: list(lists.items()) for q, lists in few.items()
+        }
+
+
+def test_equal_scores_come_in_the_order_of_the_index():
+    index = TextIndex().add({"z": "cat", "a": "cat", "m": "cat dog"})
+    assert index.search("cat", 2).doc_ids.tolist() == ["z", "a"]
+
+
+def test_fields_of_bm25f():
+    documents = {
+        "d1": {"title": "cat", "text": "a dog and a dog"},
+        "d2": {"title": "dog", "text": "cat cat bird"},
+        "d3": {"title": "", "text": "bird"},
+    }
+    index = TextIndex(["title", "text"], analyzer=PLAIN).add(documents)
+    weights = {"title": 3.0}
+    run = index.search("cat", model="bm25f", field_weights=weights, k1=1.2, b=0.5)
+    idf = math.log(1 + 1.5 / 2.5)
+    tf = {
+        "d1": 3 / (0.5 + 0.5 * 1 / (2 / 3)),
+        "d2": 2 / (0.5 + 0.5 * 3 / 3),
+    }
+    expected = {name: idf * t / (t + 1.2) for name, t in tf.items()}
+    assert as_lists(run)["1"] == pytest.approx(expected)
+    with pytest.raises(ValueError, match="field_weights must map fields"):
+        index.search("cat", model="bm25f", field_weights={"body": 1.0})
+    with pytest.raises(ValueError, match="field_weights are for model='bm25f'"):
+        index.search("cat", field_weights=weights)
+
+
+def test_many_queries_are_those_of_one(index):
+    queries = {f"q{n}": f"w{n % 40} w{n % 7}" for n in range(150)}
+    found = as_lists(index.search(queries, 5, model="pl2"))
+    for query in ("q0", "q77", "q149"):
+        assert (
+            as_lists(index.search({query: queries[query]}, 5, model="pl2"))[query] == found[query]
+        )
+
+
+def test_bad_arguments(index):
+    with pytest.raises(ValueError, match="model must be one of 'bm25'"):
+        index.search("w1", model="bm26")
+    with pytest.raises(TypeError, match=r"model 'dph' has no parameter 'k1'\. It has: none"):
+        index.search("w1", model="dph", k1=1.0)
+    with pytest.raises(ValueError, match=r"b must lie in \[0, 1\], got 2"):
+        index.search("w1", b=2)
+    with pytest.raises(ValueError, match="mu must lie in"):
+        index.search("w1", model="dirichlet", mu=0)
+    with pytest.raises(ValueError, match="k must be >= 1, got 0"):
+        index.search("w1", 0)
+
+
+def test_an_empty_index():
+    assert len(TextIndex().search("cat")) == 0
+    assert len(TextIndex().add({"d": ""}).search("cat", model="dirichlet")) == 0
+    assert np.isfinite(TextIndex().add({"d": "cat"}).search("cat", model="dph").scores).all()

@@ -28,6 +28,7 @@ from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares import gram
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import total
+from rankwise.solvers.least_squares.kernel_design import KernelDesign
 from rankwise.solvers.least_squares.path_selection import PathFit, fit_from_grams, solve_folds
 from rankwise.streams.checked_stream import CheckedStream
 from rankwise.streams.cutter import join_ids
@@ -131,6 +132,7 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
     checked = CheckedStream(ranker, as_stream(first_rows), column_limit=limit)
     data = checked.head(gram.CHUNK_ROWS)
     design = next(iter(form.features.designs(data)))[1]
+    assert not isinstance(design, KernelDesign), "its rows would not fit in memory"
     if any(isinstance(phi, NystroemMap) for phi in design.maps):
         raise ValueError(
             'approximation="nystroem" draws its landmarks from all rows, which no plan has seen. '

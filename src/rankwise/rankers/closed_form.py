@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -20,13 +20,13 @@ from rankwise.checks.column_ranges import target_power
 from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.losses.squared_loss import SquaredLoss
-from rankwise.metrics.measure import Measure
 from rankwise.rankers.basis_expansion import publish
-from rankwise.rankers.streamed import check_rereadable, fit_stream, read_head
+from rankwise.rankers.streamed import StreamPath, check_rereadable, read_head
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.threads import single_threaded_blas
-from rankwise.solvers.least_squares.design import LinearDesign, NodeDesign
+from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign
 from rankwise.solvers.least_squares.gram import Gram
+from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.path_selection import (
     LeastSquaresPath,
     PathFit,
@@ -36,10 +36,9 @@ from rankwise.solvers.least_squares.streaming import RunningGram
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Many, Part, Rule, Sometimes
-from rankwise.tuning.folds import DEFAULT_FOLDS
 from rankwise.tuning.penalty import Penalties, inverse
 from rankwise.tuning.penalty_search import Path, Penalty, PenaltySearch, search_way
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, FrameLike
 
 # Zong & Huang's grid: 2^-30, 2^-28, ..., 2^20.
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
@@ -75,7 +74,7 @@ class Features(Protocol):
         """Limit of columns that dominate the others."""
         ...
 
-    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
         """Designs to choose from, each with the searched parameters that tell it apart."""
         ...
 
@@ -97,7 +96,7 @@ class ClosedForm:
     features : Features
     loss : SquaredLoss
     path : callable
-        From rows, a design, the loss and penalties to the path that solves them.
+        From rows, a design of these features, the loss and penalties to the path that solves them.
     """
 
     features: Features
@@ -182,42 +181,11 @@ def check_stream(ranker: Any, form: ClosedForm, rows: RowStream, *, has_validati
         check_rereadable(rows, name, value)
 
 
-@dataclass(frozen=True, eq=False)
-class StreamPath:
-    """The path of a squared loss on rows of a stream, from sums over its chunks."""
-
-    rows: StreamData
-    design: Any
-    loss: SquaredLoss
-    penalties: Penalties
-
-    def solve(self) -> PathFit:
-        """Solutions for every penalty, in one pass."""
-        return self._fit("fixed")[0]
-
-    def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, measured on validation rows."""
-        return self._fit("val", measure, validation=rows)
-
-    def cross_validate(self, measure: Measure, cv: Any) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, measured by folds of queries, in three passes."""
-        return self._fit("cv", measure, n_folds=int(cv or DEFAULT_FOLDS))
-
-    def _fit(
-        self,
-        way: str,
-        measure: Any = None,
-        validation: FitData | None = None,
-        n_folds: int = 1,
-    ) -> tuple[PathFit, Any]:
-        problem = self.loss.on(self.rows)
-        return fit_stream(
-            way, self.design, problem, self.penalties, self.rows, validation, measure, n_folds
-        )
-
-
-def _path(form: ClosedForm, rows: FitData, design: Any, penalties: Penalties) -> Path[PathFit]:
+def _path(
+    form: ClosedForm, rows: FitData, design: AnyDesign, penalties: Penalties
+) -> Path[PathFit]:
     if isinstance(rows, StreamData):
+        assert not isinstance(design, KernelDesign), "its rows would not fit in memory"
         every = rows.checked.all_rows(design.n_columns)
         if every is None:
             return StreamPath(rows, design, form.loss, penalties)
@@ -239,13 +207,13 @@ class PartialFit(FiniteResults):
     }
 
     def partial_fit(
-        self: Any,
+        self,
         X: FrameLike,
         y: ArrayLike,
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-    ) -> Any:
+    ) -> Self:
         """Add a batch of rows; the model is that of one ``fit`` on all batches.
 
         Memory does not grow with the number of batches. A query may go on from the end of one
@@ -269,42 +237,43 @@ class PartialFit(FiniteResults):
         UserWarning
             When the model comes from ``fit``, which keeps no statistics: a new one is started.
         """
-        self._validate_params()
-        form = self._closed_form()
-        search = search_of(self, form)
+        ranker: Any = self
+        ranker._validate_params()
+        form = ranker._closed_form()
+        search = search_of(ranker, form)
         if search.way != "fixed":
             name = search.penalty.name
             raise ValueError(
-                f"partial_fit needs a number for {name}, got {getattr(self, name)!r}. Choose it "
+                f"partial_fit needs a number for {name}, got {getattr(ranker, name)!r}. Choose it "
                 "with fit on a sample first."
             )
-        first = not hasattr(self, "_running")
-        if first and hasattr(self, "n_features_in_"):
+        first = not hasattr(ranker, "_running")
+        if first and hasattr(ranker, "n_features_in_"):
             warnings.warn(
                 "partial_fit starts a new model: fit keeps no statistics to continue from. Pass "
                 "all rows to partial_fit.",
                 UserWarning,
                 stacklevel=2,
             )
-        before = dict(vars(self))
+        before = dict(vars(ranker))
         try:
             limit = form.features.column_limit
             rows = check_fit(
-                self, X, y, qid, sample_weight, reset=first, pairs=False, column_limit=limit
+                ranker, X, y, qid, sample_weight, reset=first, pairs=False, column_limit=limit
             )
             if first:
-                self._set_score_name(rows.y)
+                ranker._set_score_name(rows.y)
                 design = next(iter(form.features.designs(rows)))[1]
                 running = [RunningGram(Gram.zeros(phi.n_features_out)) for phi in design.maps]
             else:
-                design = self._stream_design
-                running = copy.deepcopy(self._running)  # a batch that fails must change nothing
+                design = ranker._stream_design
+                running = copy.deepcopy(ranker._running)  # a batch that fails must change nothing
             fit = _fit_batch(running, design, form.loss, rows, search, has_qid=qid is not None)
-            self._stream_design, self._running = design, running
-            publish(self, search, search.choose([({}, fit, None)]))
+            ranker._stream_design, ranker._running = design, running
+            publish(ranker, search, search.choose([({}, fit, None)]))
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            vars(ranker).clear()
+            vars(ranker).update(before)
             raise
         return self
 
@@ -323,8 +292,13 @@ class PartialFitOfColumns(PartialFit):
 
     @available_if(_adds_batches)
     def partial_fit(  # type: ignore[override]  # a descriptor
-        self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None
-    ) -> Any:
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Add a batch of rows; the model is that of one ``fit`` on all batches (linear kernel).
 
         Parameters
@@ -337,7 +311,7 @@ class PartialFitOfColumns(PartialFit):
 
 def _fit_batch(
     running: Sequence[RunningGram],
-    design: Any,
+    design: Design,
     loss: SquaredLoss,
     rows: FitData,
     search: PenaltySearch,

@@ -17,6 +17,7 @@ from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.rankers.basis_expansion import publish
 from rankwise.runtime.threads import single_threaded_blas
+from rankwise.solvers.least_squares.kernel_design import AnyDesign
 from rankwise.solvers.newton.score_newton import AnyLoss
 from rankwise.solvers.newton.score_path import ScorePath, ScoreSolver
 from rankwise.streams.row_stream import RowStream
@@ -42,7 +43,7 @@ class SearchedFeatures(Protocol):
         """Parameters beside C, of which lists and names are searched."""
         ...
 
-    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
         """Designs to choose from, each with the searched parameters that tell it apart."""
         ...
 
@@ -90,7 +91,7 @@ def fit_pairs(
     return choice.fit.loss
 
 
-def refuse_stream(ranker: Any, X: Any, losses: str) -> None:
+def refuse_stream(ranker: object, X: object, losses: str) -> None:
     """Raise where X is a stream: the losses have no statistics that add up."""
     if isinstance(X, RowStream):
         raise ValueError(

@@ -10,7 +10,7 @@ more than ``GIANT_ROWS`` rows counts pairs of different grades only).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
+from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
@@ -33,7 +34,7 @@ from rankwise.solvers.least_squares.path_selection import (
 from rankwise.streams.checked_stream import CheckedStream, StreamData
 from rankwise.streams.cutter import Cutter, Folds
 from rankwise.streams.row_stream import RowStream
-from rankwise.tuning.folds import deal_queries
+from rankwise.tuning.folds import DEFAULT_FOLDS, deal_queries
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array
 
@@ -68,54 +69,39 @@ def read_head(
     return data
 
 
-def fit_stream(
-    way: str,
-    design: Design,
-    problem: Problem,
-    penalties: Penalties,
-    data: StreamData,
-    vali: FitData | None,
-    measure: Measure,
-    n_folds: int,
-) -> tuple[PathFit, Float64Array | None]:
-    """Solutions for every penalty on all rows of the stream, measured as ``way`` says.
+@dataclass(frozen=True, eq=False)
+class StreamPath:
+    """The path of a squared loss on rows of a stream, from sums over its chunks."""
 
-    Parameters
-    ----------
-    way : {"fixed", "val", "cv"}
-        One pass; three for "cv".
-    problem : Problem
-        Of the first rows.
-    """
-    if way == "cv":
-        return _fit_cv(design, problem, penalties, data, measure, n_folds)
-    draws = _draw_grams(data.checked.chunks(), design, problem, 1, None, data.checked.n_known)
-    grams = [total(folds) for folds in draws]
-    fit, values = fit_from_grams(grams, design, problem, penalties), None
-    if way == "val":
-        assert vali is not None
-        values = measure_validation(design, fit.coefs, measure, vali)
-    return fit, values
+    rows: StreamData
+    design: Design
+    loss: SquaredLoss
+    penalties: Penalties
 
+    def solve(self) -> PathFit:
+        """Solutions for every penalty, in one pass."""
+        stream, problem = self.rows.checked, self.loss.on(self.rows)
+        draws = _draw_grams(stream.chunks(), self.design, problem, 1, None, stream.n_known)
+        grams = [total(folds) for folds in draws]
+        return fit_from_grams(grams, self.design, problem, self.penalties)
 
-def _fit_cv(
-    design: Design,
-    problem: Problem,
-    penalties: Penalties,
-    data: StreamData,
-    measure: Measure,
-    n_folds: int,
-) -> tuple[PathFit, Float64Array]:
-    stream = data.checked
-    folds, n_samples = stream_folds(stream, n_folds)
-    draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds, n_samples)
-    fit, held = solve_folds(draws, n_folds, design, problem, penalties)
-    dtype = np.float64 if is_precise(n_samples, design.n_columns) else data.X.dtype
-    read_outs = [design.read_out(coefs, dtype) for coefs in held]
-    whole = replace(problem, graph="all")  # a measure takes whole queries
-    cutter = Cutter(whole, folds, chunk_rows=path_selection.MEASURED_ROWS)
-    values = mean_measures(design, read_outs, cutter.cut(stream.chunks()), measure)
-    return fit, values
+    def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
+        """Solutions on all rows, measured on validation rows."""
+        fit = self.solve()
+        return fit, measure_validation(self.design, fit.coefs, measure, rows)
+
+    def cross_validate(self, measure: Measure, cv: int | None) -> tuple[PathFit, Float64Array]:
+        """Solutions on all rows, measured by folds of queries, in three passes."""
+        n_folds = int(cv or DEFAULT_FOLDS)
+        stream, design, problem = self.rows.checked, self.design, self.loss.on(self.rows)
+        folds, n_samples = stream_folds(stream, n_folds)
+        draws = _draw_grams(stream.chunks(), design, problem, n_folds, folds, n_samples)
+        fit, held = solve_folds(draws, n_folds, design, problem, self.penalties)
+        dtype = np.float64 if is_precise(n_samples, design.n_columns) else self.rows.X.dtype
+        read_outs = [design.read_out(coefs, dtype) for coefs in held]
+        whole = replace(problem, graph="all")  # a measure takes whole queries
+        cutter = Cutter(whole, folds, chunk_rows=path_selection.MEASURED_ROWS)
+        return fit, mean_measures(design, read_outs, cutter.cut(stream.chunks()), measure)
 
 
 def stream_grams(

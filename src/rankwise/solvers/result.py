@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
+
+Solution = TypeVar("Solution")
 
 
 @dataclass(frozen=True)
-class SolveResult:
+class SolveResult(Generic[Solution]):
     """The solution and how it was reached.
 
     Attributes
     ----------
-    x : ndarray
+    x : ndarray, or an object where weights are not all
     n_iter : int
     converged : bool
     stop_value : float
         What the solver compared with its tolerance at the end.
     """
 
-    x: Any
+    x: Solution
     n_iter: int
     converged: bool
     stop_value: float

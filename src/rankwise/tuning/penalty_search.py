@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -50,10 +50,16 @@ class Path(Protocol[FitOut]):
     def cross_validate(self, measure: Measure, cv: Any) -> tuple[FitOut, Float64Array]: ...
 
 
-class LeaveOutPath(Path[FitOut], Protocol[FitOut]):
-    """A path that has exact leave-one-query-out and leave-pair-out."""
+@runtime_checkable
+class LeaveQueryOutPath(Path[FitOut], Protocol[FitOut]):
+    """A path that has exact leave-one-query-out."""
 
     def leave_query_out(self, measure: Measure) -> tuple[FitOut, Float64Array]: ...
+
+
+@runtime_checkable
+class LeavePairOutPath(Path[FitOut], Protocol[FitOut]):
+    """A path that has exact leave-pair-out."""
 
     def leave_pair_out(self) -> tuple[FitOut, Float64Array]: ...
 
@@ -162,8 +168,7 @@ def search_way(
                 f'{name}="val" needs validation data, got X_val=None. Pass X_val, y_val and '
                 f'qid_val to fit, or use {name}="cv".'
             )
-        way: Any = value
-        return way
+        return cast("Way", value)
     if any(map(is_searched, (*values.values(), *beside))):
         return "val" if has_validation else "cv"
     return "fixed"
@@ -317,16 +322,17 @@ class PenaltySearch:
         results = self._results(searched, parts) if parts else None
         return Choice(fit, index, float(self.penalties.values[index]), results)
 
-    def solve(self, path: Any) -> tuple[Any, Float64Array | None]:
+    def solve(self, path: Path[Fit]) -> tuple[Fit, Float64Array | None]:
         """Solutions of a path and its measures of held-out rows, by the method of the way."""
         if self.way == "fixed":
             return path.solve(), None
-        if self.way == "val":
+        if self.way == "val" and self.validation is not None:
             return path.validate(self.measure, self.validation)
         if self.way == "cv":
             return path.cross_validate(self.measure, self.cv)
-        if self.way == "loqo":
+        if self.way == "loqo" and isinstance(path, LeaveQueryOutPath):
             return path.leave_query_out(self.measure)
+        assert isinstance(path, LeavePairOutPath), "the penalty names a way that its paths lack"
         return path.leave_pair_out()
 
     def _best(self, scores: Float64Array) -> tuple[int, float]:

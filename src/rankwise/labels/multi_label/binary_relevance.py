@@ -77,6 +77,8 @@ class BinaryRelevance(LabelSpace):
            [2, 1]])
     """
 
+    components_: SparseMatrix
+
     def __init__(self, alpha: float = 0.01, *, estimator: Any = None) -> None:
         self.alpha = alpha
         self.estimator = estimator

@@ -98,6 +98,7 @@ class CompressedSensing(LabelSpace):
         "sparsity_": Number("i", low=1),
     }
 
+    components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
         "n_components": [AT_LEAST_ONE, None],

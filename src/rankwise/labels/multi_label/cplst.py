@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
 from rankwise.solvers.labels.label_axes import leading_axes
 from rankwise.structure.rules import Rule, floats
+from rankwise.typing import Float64Array
 
 
 class CPLST(LabelSpace):
@@ -81,6 +82,7 @@ class CPLST(LabelSpace):
         "fitted_values_": floats("n_codes"),
     }
 
+    components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],

@@ -77,6 +77,7 @@ class LinearLabelSpaceTransform(LabelSpace):
         "decoder_": Optional(floats("n_codes", "n_classes")),
     }
 
+    components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
         "encode": ["array-like", None],

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from rankwise.checks.labels import one_hot
 from rankwise.labels.multi_label.label_space import LabelSource, LabelSpace, checked_size
 from rankwise.structure.rules import Rule, integers
+from rankwise.typing import SparseMatrix
 
 
 class PartialBinaryRelevance(LabelSpace):
@@ -77,6 +78,7 @@ class PartialBinaryRelevance(LabelSpace):
         "drawn_": integers("n_codes", low=0, below="n_classes"),
     }
 
+    components_: SparseMatrix
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
         "n_labels": [Interval(Integral, 1, None, closed="left"), None],

@@ -101,6 +101,7 @@ class PLST(LabelSpace):
         "singular_values_": floats("n_codes"),
     }
 
+    components_: Float64Array
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **LabelSpace._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left"), None],

@@ -23,7 +23,7 @@ from rankwise.rankers.closed_form import LAM, ClosedForm
 from rankwise.rankers.kernel.kernel_features import KERNEL_CONSTRAINTS
 from rankwise.rankers.kernel.kernel_least_squares import FitKernel, kernel_least_squares
 from rankwise.solvers.least_squares.expansion import ExpansionPath
-from rankwise.solvers.least_squares.kernel_design import KernelDesign
+from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.tuning.penalty import Penalties
 from rankwise.tuning.penalty_search import Path, Penalty
@@ -156,7 +156,7 @@ class CLSRRank(FitKernel, BasisExpansionRanker):
 
 
 def coefficient_path(
-    rows: FitData, design: Any, loss: SquaredLoss, penalties: Penalties, *, max_bytes: int
+    rows: FitData, design: AnyDesign, loss: SquaredLoss, penalties: Penalties, *, max_bytes: int
 ) -> Path[PathFit]:
     """The path with penalised coefficients; of landmarks ``m`` stays the number of all rows."""
     if isinstance(design, KernelDesign):

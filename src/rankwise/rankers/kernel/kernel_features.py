@@ -36,7 +36,6 @@ from rankwise.features.nystroem_map import NystroemMap, nystroem_map
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.closed_form import SELECTION_CONSTRAINTS
 from rankwise.solvers.least_squares.design import (
-    Design,
     LandmarkDesign,
     LinearDesign,
     ShiftedColumns,
@@ -48,7 +47,11 @@ from rankwise.solvers.least_squares.expansion import (
     Penalise,
 )
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
-from rankwise.solvers.least_squares.kernel_design import KernelColumnsDesign, KernelDesign
+from rankwise.solvers.least_squares.kernel_design import (
+    AnyDesign,
+    KernelColumnsDesign,
+    KernelDesign,
+)
 from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, PathFit
 from rankwise.streams.checked_stream import StreamData
 from rankwise.streams.row_stream import RowStream
@@ -136,7 +139,7 @@ class KernelFeatures:
         """That of squares, or of the kernel."""
         return SQUARES if self.is_linear else kernel_limit(self.kernel)
 
-    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
         """One design for each width; its matrix is not held here."""
         for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
             found = {} if self.searched == (None,) else {"gamma": gamma}
@@ -181,7 +184,7 @@ class KernelFeatures:
     def _has_landmarks(self) -> bool:
         return self.approximation == "nystroem" and self.kernel != "linear"
 
-    def _design(self, rows: FitData, gamma: float | str | None) -> Design | KernelDesign:
+    def _design(self, rows: FitData, gamma: float | str | None) -> AnyDesign:
         kernel = self.resolve(rows, gamma)
         if self.is_linear:
             shift = np.zeros(rows.X.shape[1])
@@ -240,7 +243,7 @@ class KernelFeatures:
 
 
 def kernel_path(
-    rows: FitData, design: Any, loss: SquaredLoss, penalties: Penalties, **options: Any
+    rows: FitData, design: AnyDesign, loss: SquaredLoss, penalties: Penalties, **options: Any
 ) -> Path[PathFit]:
     """The path of a squared loss on columns, or on an expansion over the rows."""
     if isinstance(design, KernelDesign):

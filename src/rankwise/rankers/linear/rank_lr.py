@@ -29,6 +29,7 @@ from rankwise.rankers.kernel.kernel_features import (
 )
 from rankwise.rankers.pair_fit import C_OF_PAIRS, SOLVER_STRUCTURE, fit_pairs, refuse_stream
 from rankwise.solvers.least_squares.design import Coefs, MapDesign
+from rankwise.solvers.least_squares.kernel_design import AnyDesign
 from rankwise.solvers.newton.pair_descent import PairDescent
 from rankwise.solvers.newton.score_newton import ScoreNewton
 from rankwise.solvers.newton.score_path import ScoreSolver
@@ -64,7 +65,7 @@ class LogisticFeatures:
         """The kernel width."""
         return self.kernel_features.searched
 
-    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Any]]:
+    def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
         """One design for each width.
 
         Raises

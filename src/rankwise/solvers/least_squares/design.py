@@ -148,7 +148,6 @@ class LinearDesign:
         "bases": Many(Optional(Array(None))),
     }
 
-    is_kernel: ClassVar[bool] = False
     columns: ShiftedColumns
     bases: Sequence[Float64Array | None] = (None,)
 
@@ -229,7 +228,6 @@ class _Projected:
 class MapDesign:
     """Columns that a map computes from blocks of rows, one map per draw."""
 
-    is_kernel: ClassVar[bool] = False
     maps: Sequence[Any]
 
     @property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rankwise.features.kernel import SLICE_ROWS, Kernel
 from rankwise.features.kernel_columns import KernelColumns
 from rankwise.groups import QueryGroups
-from rankwise.solvers.least_squares.design import Coefs, MapDesign
+from rankwise.solvers.least_squares.design import Coefs, Design, MapDesign
 from rankwise.solvers.newton.row_products import is_semidefinite, kernel_products
 from rankwise.typing import Float64Array, Matrix
 
@@ -33,7 +33,6 @@ class KernelDesign:
         precomputed kernel gets.
     """
 
-    is_kernel: ClassVar[bool] = True
     kernel: Kernel
     X: Matrix
     K: Float64Array | None
@@ -118,3 +117,7 @@ class KernelColumnsDesign(MapDesign):
             "dual_coef_": coefs[0],
             "intercept_": 0.0,
         }
+
+
+# Columns to weigh, or an expansion over the training rows.
+AnyDesign: TypeAlias = Design | KernelDesign

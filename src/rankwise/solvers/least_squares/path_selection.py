@@ -30,6 +30,7 @@ from rankwise.solvers.least_squares.eigen_path import (
     path_coef,
 )
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS, Gram, is_precise, total
+from rankwise.solvers.least_squares.kernel_design import AnyDesign
 from rankwise.solvers.least_squares.leave_out import (
     Decomposed,
     Intercept,
@@ -51,7 +52,7 @@ class PathFit:
 
     Attributes
     ----------
-    design : Design
+    design : Design or KernelDesign
         What the solutions weigh.
     coefs : sequence of ndarray of shape (n_values, n_columns)
         One per draw.
@@ -61,7 +62,7 @@ class PathFit:
         Steps of an iterative solver.
     """
 
-    design: Any
+    design: AnyDesign
     coefs: Coefs
     constants: Float64Array | None = None
     n_iter: int = 1

@@ -60,7 +60,7 @@ class PreconditionedConjugateGradients:
         operator: Callable[[Float64Array], Float64Array],
         rhs: Float64Array,
         precondition: Callable[[Float64Array], Float64Array],
-    ) -> SolveResult:
+    ) -> SolveResult[Float64Array]:
         """Solve ``operator(x) = rhs``; ``stop_value`` is the relative residual.
 
         The residual that is updated drifts from the true one: where it meets the tolerance the
@@ -189,7 +189,7 @@ def solve_expansion_by_pcg(
     C: float,
     landmarks: BlockMap,
     solver: PreconditionedConjugateGradients,
-) -> SolveResult:
+) -> SolveResult[Float64Array]:
     """Coefficients of the expansion over the rows of X (input order) for one C.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankwise.checks.rows import FitData
 from rankwise.losses.pairwise_absolute import pairwise_absolute
+from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.solvers.newton.proximal_newton import ProximalNewton
 from rankwise.solvers.newton.row_products import column_products, kernel_products
@@ -26,7 +27,7 @@ class PairwiseAbsoluteFit:
 
     path: PairwiseAbsolutePath
     coefs: Float64Array
-    results: Sequence[SolveResult]
+    results: Sequence[SolveResult[Float64Array]]
 
     def attributes(self, index: int) -> dict[str, Any]:
         """Fitted attributes of the solution at one value of the grid."""
@@ -60,7 +61,7 @@ class PairwiseAbsolutePath:
     """
 
     rows: FitData
-    design: Any
+    design: AnyDesign
     lams: Float64Array
     epsilon: float
     query_weight: str
@@ -69,7 +70,7 @@ class PairwiseAbsolutePath:
     def fit(self, search: PenaltySearch) -> tuple[PairwiseAbsoluteFit, Float64Array | None]:
         """Solutions on all rows for every penalty, and the search's measures of held-out rows."""
         rows, design = self.rows, self.design
-        if design.is_kernel:
+        if isinstance(design, KernelDesign):
             design.check_convex(rows.groups)
         fit = PairwiseAbsoluteFit(self, *self._solve(np.arange(len(rows.y))))
 
@@ -94,14 +95,14 @@ class PairwiseAbsolutePath:
             query_weight=self.query_weight,
         )
         scores = np.asarray(self._values @ coef)
-        norm = float(coef @ scores) if self.design.is_kernel else float(coef @ coef)
+        norm = float(coef @ scores) if isinstance(self.design, KernelDesign) else float(coef @ coef)
         return loss.value((self.rows.y - scores)[order]) + lam * norm
 
     @cached_property
     def _values(self) -> Matrix:
         return self.design.training_values(self.rows.X)
 
-    def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[SolveResult]]:
+    def _solve(self, rows: Int64Array) -> tuple[Float64Array, list[SolveResult[Float64Array]]]:
         X, y, weight = self.rows.X, self.rows.y, self.rows.sample_weight
         part = None if weight is None else weight[rows]
         merged = merge_rows(X[rows], y[rows], self.rows.groups.take(rows), part)
@@ -109,7 +110,7 @@ class PairwiseAbsolutePath:
         loss = pairwise_absolute(
             merged.indptr, merged.weight, epsilon=self.epsilon, query_weight=self.query_weight
         )
-        if self.design.is_kernel:
+        if isinstance(self.design, KernelDesign):
             products = kernel_products(as_dense(self._values), merged.indptr, kept)
             solved = self.solver.path(loss, y[kept], products, self.lams)
             coefs = np.zeros((len(self.lams), len(y)))
@@ -126,5 +127,5 @@ class PairwiseAbsolutePath:
         return coefs, [replace(result, x=coef) for result, coef in zip(solved, coefs, strict=True)]
 
 
-def _stacked(results: Sequence[SolveResult]) -> Float64Array:
+def _stacked(results: Sequence[SolveResult[Float64Array]]) -> Float64Array:
     return np.stack([result.x for result in results])

@@ -91,7 +91,7 @@ class ProximalNewton:
 
     def path(
         self, loss: SupportLoss, y: Float64Array, products: RowProducts, lams: Float64Array
-    ) -> list[SolveResult]:
+    ) -> list[SolveResult[Float64Array]]:
         """Solutions for every ``lam`` in the order given; each starts from the next larger one.
 
         Returns
@@ -100,7 +100,7 @@ class ProximalNewton:
             ``x`` holds the dual coefficients a of shape (n_samples,), ``f = K a``; ``stop_value``
             is the duality gap over the objective.
         """
-        results: dict[int, SolveResult] = {}
+        results: dict[int, SolveResult[Float64Array]] = {}
         y = _centred(loss, y)  # only differences count: a common offset costs no digits
         zeta, centre = np.zeros(len(loss.dual_weight)), np.zeros(len(loss.dual_weight))
         last = 1.0
@@ -119,7 +119,7 @@ class ProximalNewton:
         lam: float,
         zeta: Float64Array,
         centre: Float64Array,
-    ) -> tuple[SolveResult, Float64Array, Float64Array]:
+    ) -> tuple[SolveResult[Float64Array], Float64Array, Float64Array]:
         """``zeta`` is the Newton iterate, one dual value per node; ``centre`` a point of P."""
         weight, half = loss.dual_weight, 0.5 / lam
         at_zero = loss.value(y)

@@ -57,7 +57,7 @@ _SMALL = 2e5
 
 
 @dataclass(frozen=True)
-class ScoreResult(SolveResult):
+class ScoreResult(SolveResult[Float64Array]):
     """The solution w, and what it says of the scores.
 
     Attributes

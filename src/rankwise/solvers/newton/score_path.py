@@ -15,6 +15,7 @@ from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_products import add_within
 from rankwise.losses.grouped_rows import GroupedRows
+from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.newton.row_products import kernel_products
 from rankwise.solvers.newton.score_newton import AnyLoss, LinearRows, Loss, ScoreResult
@@ -53,7 +54,7 @@ class ScoreFit(Generic[AnyLoss]):
     loss : Loss
     """
 
-    design: Any
+    design: AnyDesign
     coefs: Float64Array
     results: Sequence[ScoreResult]
     loss: AnyLoss
@@ -89,14 +90,14 @@ class ScorePath(Generic[AnyLoss]):
     """
 
     rows: FitData
-    design: Any
+    design: AnyDesign
     loss: Callable[[GroupedRows], AnyLoss]
     solver: ScoreSolver[AnyLoss]
 
     def fit(self, search: PenaltySearch) -> tuple[ScoreFit[AnyLoss], Float64Array | None]:
         """Solutions on all rows for every C of a search, and its measures of held-out rows."""
         rows, design, Cs = self.rows, self.design, search.penalties.values
-        if design.is_kernel:
+        if isinstance(design, KernelDesign):
             design.check_convex(rows.groups)
         else:
             check_squares(self._values, rows.groups)
@@ -111,7 +112,7 @@ class ScorePath(Generic[AnyLoss]):
             return mean_measure(search.measure, rows.y[test], scores, rows.groups.take(test))
 
         held_out = search.held_out(rows, validated, refitted)
-        if design.is_kernel:  # its matrix makes room for that of the next width
+        if isinstance(design, KernelDesign):  # its matrix makes room for that of the next width
             fit = replace(fit, design=replace(design, K=None))
         return fit, held_out
 
@@ -123,7 +124,7 @@ class ScorePath(Generic[AnyLoss]):
         """Solutions for every C from some of the rows."""
         merged = self._merge(rows)
         taken, values = rows[merged.rows], self._values
-        if self.design.is_kernel:
+        if isinstance(self.design, KernelDesign):
             values = kernel_factor(kernel_products(as_dense(values), merged.indptr, taken).K)
         else:
             if len(taken) < len(self.rows.y) or not (np.diff(taken) == 1).all():
@@ -132,7 +133,7 @@ class ScorePath(Generic[AnyLoss]):
         loss = self.loss(GroupedRows(values, self.rows.y[taken], merged.indptr, merged.weight))
         results = self.solver.path(LinearRows(values, loss), Cs)
         coefs = np.stack([result.x for result in results])
-        if self.design.is_kernel:
+        if isinstance(self.design, KernelDesign):
             dual = np.stack([result.dual for result in results])
             coefs = np.zeros((len(Cs), len(self.rows.y)))
             coefs[:, rows] = dual[:, merged.position] * merged.share
@@ -142,7 +143,8 @@ class ScorePath(Generic[AnyLoss]):
         groups = self.rows.groups if len(rows) == len(self.rows.y) else self.rows.groups.take(rows)
         weight = None if self.rows.sample_weight is None else self.rows.sample_weight[rows]
         size = self.rows.X.nnz if is_sparse(self.rows.X) else self.rows.X.size
-        if size * (len(rows) / max(1, len(self.rows.y))) <= LARGEST_MERGED or self.design.is_kernel:
+        is_small = size * (len(rows) / max(1, len(self.rows.y))) <= LARGEST_MERGED
+        if is_small or isinstance(self.design, KernelDesign):
             return merge_rows(self.rows.X[rows], self.rows.y[rows], groups, weight)
         return sort_rows(groups, weight)
 

@@ -45,7 +45,7 @@ class SupportVectorFit:
 
     path: SupportVectorPath
     coefs: Float64Array
-    results: Sequence[SolveResult]
+    results: Sequence[SolveResult[Float64Array]]
     intercepts: Float64Array
     supports: Sequence[Int64Array]
 

@@ -22,7 +22,7 @@ def svrank_path(
     query_weight: str = "pair",
     tol: float = 1e-6,
     max_iter: int = 1000,
-) -> list[SolveResult]:
+) -> list[SolveResult[Float64Array]]:
     """Minimisers of ``(1/m^2) sum_ij max(0, |r_i - r_j| - epsilon) + lam |f|_K^2``, r = y - f.
 
     Parameters

@@ -57,7 +57,7 @@ class LinearOrdinalSMO:
         upper: Float64Array,
         start: OrdinalSolution | None = None,
         scale: float = 1.0,
-    ) -> SolveResult:
+    ) -> SolveResult[OrdinalSolution]:
         """The optimum for rows of given classes, see :meth:`OrdinalSMO.solve`."""
         most = self.smo.most_steps(upper)
         patience = min(most, max(PATIENCE, PATIENCE_EACH * upper.size))

@@ -44,7 +44,7 @@ class OrdinalFit:
 
     merged: MergedRows
     expansion: KernelExpansion
-    results: Sequence[SolveResult]
+    results: Sequence[SolveResult[OrdinalSolution]]
     coefs: Float64Array
     shifted_intercepts: Float64Array
     intercepts: Float64Array
@@ -110,7 +110,7 @@ def ordinal_path(
 
     def solve(weight: Float64Array) -> OrdinalFit:
         """Solutions for every C with weights of the merged rows; 0 leaves one out."""
-        results: list[SolveResult] = []
+        results: list[SolveResult[OrdinalSolution]] = []
         start: OrdinalSolution | None = None
         last = search.penalties.values[0]
         for C in search.penalties.values:

@@ -101,7 +101,7 @@ class OrdinalSMO:
         upper: Float64Array,
         start: OrdinalSolution | None = None,
         scale: float = 1.0,
-    ) -> SolveResult:
+    ) -> SolveResult[OrdinalSolution]:
         """The optimum for rows of given classes.
 
         Parameters

@@ -34,7 +34,7 @@ _SEED = 0  # the order of the visits is part of the method
 
 
 @dataclass(frozen=True)
-class ThresholdSolution(SolveResult):
+class ThresholdSolution(SolveResult[Float64Array]):
     """Weights ``x`` (n_columns,), thresholds and dual values; ``stop_value``: gap over objective.
 
     Attributes

@@ -1,210 +1,29 @@
-"""The LETOR reader: values against scikit-learn and ``float``, every defined oddity of a line."""
+"""The LETOR reader: forms of the same rows, malformed lines, options, threads."""
 
 from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
-import math
 import os
 import re
 import threading
-from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pyarrow
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.datasets import load_svmlight_file
 
 from rankwise.datasets import read_letor
 from rankwise.datasets.readers.letor_parse import LetorOptions, parse_files
 from rankwise.datasets.readers.textfiles import TextFile, cut_into_blocks
-
-
-def in_memory(text: bytes) -> TextFile:
-    return TextFile(Path("memory.txt"), 0, len(text), text)
-
-
-def parse(text: bytes | str, *, n_threads: int = 1, block_bytes: int = 1 << 20, **options):
-    text = text.encode() if isinstance(text, str) else text
-    return parse_files([in_memory(text)], LetorOptions(**options), n_threads, block_bytes)
-
-
-@pytest.fixture
-def read(tmp_path):
-    """Write the bytes to a file and read it, without a cache."""
-
-    def write_and_read(text: bytes | str, name: str = "rows.txt", **options):
-        path = tmp_path / name
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return read_letor(path, cache=False, **options)
-
-    return write_and_read
-
-
-def same_bits(a, b) -> bool:
-    """Equal bit for bit, NaN and the sign of zero included."""
-    a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
-
-
-def assert_as_scikit_learn(data, text: bytes, dtype) -> None:
-    X, y, qid = load_svmlight_file(
-        io.BytesIO(text), dtype=dtype, query_id=True, n_features=data.X.shape[1]
-    )
-    if sparse.issparse(data.X):
-        assert same_bits(data.X.data, X.data)
-        assert np.array_equal(data.X.indices, X.indices)
-        assert np.array_equal(data.X.indptr, X.indptr)
-    else:
-        expected = np.zeros(X.shape, dtype=dtype)  # toarray() would make 0.0 of -0.0
-        expected[np.repeat(np.arange(len(y)), np.diff(X.indptr)), X.indices] = X.data
-        assert same_bits(data.X, expected)
-    assert same_bits(data.y, y)
-    assert np.array_equal(data.qid, qid)
-
-
-def numbers_of_all_kinds(rng, n):
-    """Decimal forms, n of each: short and long, plain and with exponents, tiny and huge."""
-    normal = rng.standard_normal(n)
-    spread = normal * 10.0 ** rng.integers(-320, 308, n)
-    bits = rng.integers(0, 2**63, n, dtype=np.uint64).view(np.float64)
-    bits = bits[np.isfinite(bits)]
-    tokens = [repr(float(x)) for x in [*normal, *spread, *bits]]
-    tokens += [repr(float(x)) for x in normal.astype(np.float32)]
-    tokens += [f"{x:.4g}" for x in normal] + [f"{x:.6f}" for x in 1e6 * normal]
-    tokens += [f"{x:.25f}" for x in normal] + [f"{x:.30e}" for x in spread]
-    tokens += [f"{x:.60f}" for x in 1e-20 * normal] + [f"{x:.16g}" for x in spread]
-    tokens += [f"{x:.9e}" for x in 5e-324 * rng.integers(0, 2**40, n).astype(float)]
-    tokens += [str(int(x)) + "0" * k for k, x in enumerate(1e9 * normal[:40])]
-    tokens += ["0." + "0" * k + "123456789" for k in range(350)]
-    tokens += ["+1", "-0", "0", "1.", ".5", "-.5", "+0.0", "1e5", "1E-5", "1e+5", "-1.e2", "00012"]
-    tokens += ["nan", "NaN", "-nan", "inf", "-inf", "Infinity", "+INF", "1e-400"]
-    tokens += ["0." + "0" * 120_000 + "12e120001", "7" + "0" * 120_000 + "e-120000"]
-    tokens += ["4.9e-324", "2.4703282292062327e-324", "2.4703282292062328e-324", "0e999999999999"]
-    tokens += ["1.7976931348623157e308", "1.7976931348623159e308", "2.2250738585072011e-308"]
-    tokens += ["9007199254740993", "9007199254740992.999999999999999999999", "123456789012345678"]
-    tokens += ["3.4028235677973366e38", "1.401298464324817e-45", "7.006492321624085e-46"]
-    rng.shuffle(tokens)
-    return tokens
-
-
-def fitting(tokens, dtype):
-    """Those that are not too large for ``dtype``, which is an error."""
-    with np.errstate(over="ignore"):
-        return [t for t in tokens if "inf" in t.lower() or not np.isinf(dtype(float(t)))]
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("dense", [True, False])
-def test_values_are_those_of_scikit_learn_bit_for_bit(rng, read, dtype, dense):
-    tokens = fitting(numbers_of_all_kinds(rng, 500), dtype)
-    rows = [tokens[start : start + 7] for start in range(0, len(tokens), 7)]
-    text = "".join(
-        f"{label} qid:{k // 10} " + " ".join(f"{j}:{v}" for j, v in enumerate(row, 1)) + "\n"
-        for k, (label, row) in enumerate(zip(tokens, rows, strict=False))
-    ).encode()
-    data = read(text, dtype=dtype, dense=dense)
-    assert data.X.dtype == dtype
-    assert len(data) > 700
-    assert np.isnan(data.X.data if sparse.issparse(data.X) else data.X).any()
-    assert_as_scikit_learn(data, text, dtype)
-
-
-@given(st.lists(st.floats(), min_size=1, max_size=30), st.sampled_from(["r", ".17e", ".20f", "g"]))
-def test_any_double_is_read_back(values, form):
-    tokens = [repr(x) if form == "r" else format(x, form) for x in values]
-    rows = parse("0 " + " ".join(f"{j}:{t}" for j, t in enumerate(tokens, 1)), dtype=np.float64)
-    assert same_bits(rows.X[0], np.array([float(t) for t in tokens]))
-
-
-@pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize(
-    ("token", "dtype", "fix"),
-    [
-        ("1e400", np.float64, "too large for float64; write inf"),
-        ("-1e400", np.float32, "too large for float32; write inf"),
-        ("1" + "0" * 309, np.float64, "too large for float64; write inf"),
-        ("1.7976931348623159e308", np.float64, "too large for float64; write inf"),
-        ("1e39", np.float32, "too large for float32; read with dtype=np.float64"),
-        ("3.4028236e38", np.float32, "too large for float32; read with dtype=np.float64"),
-    ],
+from tests.datasets.readers.letor_cases import (
+    fitting,
+    in_memory,
+    numbers_of_all_kinds,
+    parse,
+    same_bits,
 )
-def test_a_number_too_large_is_an_error(read, token, dtype, fix, dense):
-    with pytest.raises(ValueError, match=rf"line 2, column 11: '.*' is {re.escape(fix)}"):
-        read(f"1 qid:1 1:2 2:3\n0 qid:1 1:{token} 2:5\n", dtype=dtype, dense=dense)
-
-
-def test_labels_are_float64_and_may_not_overflow_either(read):
-    assert read("1e39 qid:1 1:1\n", dtype=np.float32).y.tolist() == [1e39]
-    assert read("-inf qid:1 1:inf\n").y.tolist() == [-np.inf]
-    with pytest.raises(ValueError, match="line 1, column 1: '1e400' is too large for float64"):
-        read("1e400 qid:1 1:1\n")
-
-
-_DIGITS = st.text("0123456789", max_size=30)
-_EXPONENT = st.one_of(st.just(""), st.integers(-420, 420).map("e{:+d}".format))
-_DECIMAL = st.tuples(st.sampled_from(["", "-", "+"]), _DIGITS, _DIGITS, _EXPONENT)
-
-
-@given(st.lists(_DECIMAL, min_size=1, max_size=30))
-def test_any_decimal_is_read_as_by_float(parts):
-    tokens = [
-        f"{sign}{whole}.{decimals}{exponent}"
-        for sign, whole, decimals, exponent in parts
-        if whole or decimals
-    ]
-    tokens = [token for token in tokens if math.isfinite(float(token))]
-    if not tokens:
-        return
-    rows = parse("0 " + " ".join(f"{j}:{t}" for j, t in enumerate(tokens, 1)), dtype=np.float64)
-    assert same_bits(rows.X[0], np.array([float(t) for t in tokens]))
-
-
-def test_numbers_next_to_rounding_boundaries(rng):
-    """The exact decimal of the middle between two doubles, and its neighbours in the last digit."""
-    tokens = []
-    for value in 10.0 ** rng.uniform(-30, 30, 200):
-        middle = (Fraction(value) + Fraction(float(np.nextafter(value, np.inf)))) / 2
-        scale = 0
-        while (middle * 10**scale).denominator != 1:
-            scale += 1
-        digits = int(middle * 10**scale)
-        tokens += [f"{digits + step}e-{scale}" for step in (-1, 0, 1)]
-    rows = parse("0 " + " ".join(f"{j}:{t}" for j, t in enumerate(tokens, 1)), dtype=np.float64)
-    assert max(map(len, tokens)) > 60
-    assert same_bits(rows.X[0], np.array([float(t) for t in tokens]))
-
-
-@pytest.mark.parametrize(
-    "pattern",
-    ["letor3-ohsumed-qln/S*", "letor3-ohsumed-min/S1*", "letor4-mq2008/S[12]*",
-     "mslr-web-slices/*.gz", "lightgbm-lambdarank/*"],
-)  # fmt: skip
-def test_real_files_are_as_scikit_learn_reads_them(data_root, pattern):
-    files = sorted(data_root.glob(pattern))
-    assert files
-    text = b"".join(gzip.decompress(file.read_bytes()) for file in files)
-    for dtype, dense in ((np.float64, "auto"), (np.float32, False)):
-        data = read_letor(str(data_root / pattern), dtype=dtype, dense=dense, cache=False)
-        assert isinstance(data.X, np.ndarray) == (dense == "auto")
-        assert_as_scikit_learn(data, text, dtype)
-
-
-def test_real_comments_and_document_ids(data_root):
-    path = data_root / "letor4-mq2008" / "S1.txt.gz"
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-    data = read_letor(path, cache=False)
-    assert data.name == "S1"
-    assert data.comments.tolist() == [line.split("#")[1].strip() for line in lines]
-    assert data.doc_ids.tolist() == [line.split("#docid = ")[1].split()[0] for line in lines]
-    assert data.doc_ids[0] == "GX008-86-4444840"
-
 
 TEXT = b"2 qid:1 1:0.5 3:1 # docid = a\n0 qid:1 1:2 2:3 3:1\n1.5 qid:7 2:-4e-1 3:1 #docid=b\n"
 X = np.array([[0.5, 0, 1], [2, 3, 1], [0, -0.4, 1]], dtype=np.float32)

@@ -1,8 +1,6 @@
-"""Kernel rankers: the papers' equations, one solver under many names, ways to choose."""
+"""Kernel rankers: the papers' equations, one solver under many names, memory."""
 
-import itertools
 import tracemalloc
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,20 +17,8 @@ from rankwise import (
     RankRLS,
     load,
 )
-from rankwise.metrics import evaluate
 from tests.oracles import dense_laplacian
-
-GAMMA = 1.3
-
-
-def rows(seed=0, n=26, d=3):
-    rng = np.random.RandomState(seed)
-    X = rng.rand(n, d)
-    return X, np.round(2 * X[:, 0] + X[:, 1] + 0.3 * rng.rand(n), 1), rng.randint(0, 5, n)
-
-
-def skewed(X, Z):
-    return rbf_kernel(X, Z, gamma=2.0) + 0.3 * X[:, :1] * np.sin(3 * Z[:, 1])
+from tests.rankers.kernel.kernel_cases import GAMMA, GRID, rows, skewed
 
 
 def tanh(X, Z):
@@ -165,133 +151,6 @@ def test_a_shift_of_a_conditional_kernel_changes_nothing():
     difference = one - two
     for query in np.unique(qid):
         assert np.ptp(difference[qid == query]) < 1e-9
-
-
-# Choosing -----------------------------------------------------------------------------------------
-
-GRID = [0.3, 0.02, 0.001]
-
-
-def held_out_means(make, X, y, qid, folds, measure="MSD"):
-    values = np.empty((len(folds), len(GRID)))
-    for (f, fold), (k, value) in itertools.product(enumerate(folds), enumerate(GRID)):
-        train = np.setdiff1d(np.arange(len(y)), fold)
-        model = make(value).fit(X[train], y[train], qid=qid[train])
-        scores = model.predict(X[fold])
-        values[f, k] = evaluate(y[fold], scores, qid[fold], [measure])[measure]
-    return values
-
-
-FAMILY = {
-    "LSRRank": lambda lam: LSRRank(gamma=GAMMA, lam=lam, measure="MSD"),
-    "LSRRank linear": lambda lam: LSRRank("linear", lam=lam, measure="MSD"),
-    "LSRRank query": lambda lam: LSRRank(gamma=GAMMA, lam=lam, measure="MSD", query_weight="query"),
-    "CLSRRank": lambda lam: CLSRRank(skewed, lam=lam, measure="MSD"),
-    "RankRLS": lambda alpha: RankRLS("rbf", gamma=GAMMA, alpha=alpha, measure="MSD"),
-    "RankRLS distinct": lambda alpha: RankRLS(
-        "rbf", gamma=GAMMA, alpha=alpha, measure="MSD", graph="distinct"
-    ),
-    "LSSVRanker": lambda C: LSSVRanker(gamma=GAMMA, C=C, measure="MSD"),
-    "PointwiseELM": lambda C: PointwiseELM(kernel="rbf", gamma=GAMMA, C=C, measure="MSD"),
-}
-
-
-@pytest.mark.parametrize("name", FAMILY)
-def test_leave_one_query_out_equals_refits(name):
-    X, y, qid = rows()
-    model = FAMILY[name]("loqo")
-    model._penalty = replace(model._penalty, default=np.array(GRID))
-    model.fit(X, y, qid=qid)
-    folds = [np.flatnonzero(qid == query) for query in dict.fromkeys(qid)]
-    expected = held_out_means(FAMILY[name], X, y, qid, folds)
-    np.testing.assert_allclose(model.cv_results_["fold_test_scores"], expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", FAMILY)
-def test_search_over_splits_equals_refits(name):
-    X, y, qid = rows()
-    folds = [np.flatnonzero(qid == query) for query in (0, 3)]
-    model = FAMILY[name](GRID)
-    model.cv = [(np.setdiff1d(np.arange(len(y)), fold), fold) for fold in folds]
-    model.fit(X, y, qid=qid)
-    order = [GRID.index(value) for value in model.path_[model._penalty.name]]
-    expected = held_out_means(FAMILY[name], X, y, qid, folds)[:, order]
-    np.testing.assert_allclose(model.cv_results_["fold_test_scores"], expected, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", FAMILY)
-def test_folds_are_those_of_the_other_rankers(name):
-    X, y, qid = rows()
-    for groups in (qid, None):
-        model = FAMILY[name](GRID).fit(X, y, qid=groups)
-        reference = PairwiseELM(5, C=GRID, measure="MSD", random_state=0).fit(X, y, qid=groups)
-        assert model.cv_results_["fold_test_scores"].shape == (5, 3)
-        assert reference.cv_results_["fold_test_scores"].shape == (5, 3)
-        again = FAMILY[name](GRID).fit(X[::-1], y[::-1], qid=None if groups is None else qid[::-1])
-        np.testing.assert_allclose(
-            again.cv_results_["mean_test_score"], model.cv_results_["mean_test_score"], rtol=1e-9
-        )
-
-
-def test_leave_pair_out_equals_refits():
-    X, y, qid = rows(n=14)
-    for name in ("LSRRank", "LSRRank linear", "RankRLS distinct", "LSSVRanker"):
-        model = FAMILY[name]("lpo")
-        model._penalty = replace(model._penalty, default=np.array(GRID))
-        model.fit(X, y, qid=qid)
-        for k, value in enumerate(GRID):
-            per_query = []
-            for query in np.unique(qid):
-                members = np.flatnonzero(qid == query)
-                wrong = [
-                    float(np.subtract(*FAMILY[name](value).fit(X[rest], y[rest], qid=qid[rest])
-                                      .predict(X[[i, j]])) < 0)
-                    for i, j in itertools.permutations(members, 2)
-                    if y[i] > y[j] and len(rest := np.setdiff1d(np.arange(len(y)), [i, j]))
-                ]  # fmt: skip
-                if wrong:
-                    per_query.append(np.mean(wrong))
-            np.testing.assert_allclose(
-                model.cv_results_["mean_test_score"][k], np.mean(per_query), atol=1e-9
-            )
-
-
-def test_width_and_penalty_are_searched_together():
-    X, y, qid = rows()
-    gammas = [0.1, 1.0, 10.0]
-    model = LSRRank(gamma=gammas, lam=GRID, measure="MSD").fit(X, y, qid=qid)
-    alone = [LSRRank(gamma=g, lam=GRID, measure="MSD").fit(X, y, qid=qid) for g in gammas]
-    means = np.concatenate([m.cv_results_["mean_test_score"] for m in alone])
-    np.testing.assert_allclose(model.cv_results_["mean_test_score"], means)
-    np.testing.assert_array_equal(model.cv_results_["gamma"], np.repeat(gammas, 3))
-    best = alone[int(np.argmin(means)) // 3]
-    assert (model.gamma_, model.lam_) == (best.gamma_, best.lam_)
-    np.testing.assert_allclose(model.predict(X), best.predict(X))
-    fixed = LSRRank(gamma="grid", lam=0.01, measure="MSD").fit(X, y, qid=qid)
-    assert len(fixed.cv_results_["gamma"]) == 7
-
-
-@pytest.mark.parametrize("make", [
-    lambda lam: CLSRRank(lam=lam, measure="MSD"),
-    lambda lam: LSRRank("linear", lam=lam, measure="MSD"),
-    lambda lam: LSRRank(
-        lam=lam, measure="MSD", approximation="nystroem", n_landmarks=9, random_state=0
-    ),
-])  # fmt: skip
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_validation_data_choose(make, dtype):
-    X, y, qid = rows()
-    X_val, y_val, qid_val = rows(seed=5)
-    X, X_val = X.astype(dtype), X_val.astype(dtype)
-    model = make("val")
-    model._penalty = replace(model._penalty, default=np.array(GRID))
-    model.fit(X, y, qid=qid, X_val=X_val, y_val=y_val, qid_val=qid_val)
-    values = []
-    for lam in GRID:
-        scores = make(lam).fit(X, y, qid=qid).predict(X_val)
-        values.append(evaluate(y_val, scores, qid_val, ["MSD"])["MSD"])
-    np.testing.assert_allclose(model.cv_results_["mean_test_score"], values, rtol=1e-6)
-    assert model.lam_ == GRID[int(np.argmin(values))]
 
 
 # Kernels, rows, memory ----------------------------------------------------------------------------

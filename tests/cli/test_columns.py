@@ -126,6 +126,23 @@ def test_folders_of_folds_may_hold_tables(rankwise, frame, tmp_path):
     assert [fold["name"] for fold in done.json["folds"]] == ["fold1", "fold2"]
 
 
+def test_lint_counts_features_as_the_file_does(rankwise, tmp_path):
+    path = tmp_path / "a.txt"
+    for first, told in ((1, "feature 2"), (0, "column 1")):
+        lines = [
+            f"{i % 2} qid:{i // 2} {first}:{i} {first + 1}:7 {first + 2}:-{i}" for i in range(4)
+        ]
+        path.write_text("\n".join(lines) + "\n")
+        constant = [
+            rankwise("lint", path, "--json").json["rows"]
+            for _ in range(2)  # the second from cache
+        ]
+        assert constant[0] == constant[1]
+        assert [row["examples"] for row in constant[0] if row["what"] == "constant features"] == [
+            [told]
+        ]
+
+
 def test_letor_patterns(rankwise, part_files):
     done = rankwise("convert", part_files[0].parent / "S*.txt", "--out", "/dev/null", "--to", "csv",
                     "--json")  # fmt: skip

@@ -165,6 +165,24 @@ def test_chunks_do_not_change_the_scores(
         )
 
 
+@pytest.mark.parametrize("base", [0, 1])
+def test_all_chunks_count_features_from_the_same_number(
+    rankwise, ranker, model, tmp_path, small_chunks, base
+):
+    """Later chunks have no feature 0, or none at all."""
+    rows = np.random.default_rng(0).random((200, 4)).round(3)
+    rows[50:, 0] = 0
+    rows[-30:] = 0
+    lines = (
+        " ".join(["qid:1", *(f"{j + base}:{value}" for j, value in enumerate(row) if value)])
+        for row in rows
+    )
+    (tmp_path / "new.txt").write_text("\n".join(lines) + "\n")
+    told = [float(line) for line in rankwise("predict", model, tmp_path / "new.txt").out.split()]
+    expected = ranker.predict(pd.DataFrame(rows.astype(np.float32), columns=NAMES))
+    np.testing.assert_allclose(told, expected, rtol=1e-6)
+
+
 def test_queries_that_come_back(rankwise, frame, tmp_path, small_chunks):
     """Rows of queries that lie among each other wait; a query that is over must not come back."""
     data = judged_data(0)

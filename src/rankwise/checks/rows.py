@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -205,6 +207,8 @@ def check_rows(
             "fit(rankwise.stream(chunks))."
         )
     X = collected(X)
+    if names is None:
+        names = _names_of_columns(estimator, X)
     if names is None and not reset and (plain := plain_rows(estimator, X)) is not None:
         table, names = plain
         _check_finite(table, names, allow_nan=allow_nan, name=name)
@@ -233,6 +237,28 @@ def check_rows(
         raise kind(f"{name}{said[1:]}" if said.startswith("X ") else f"{name}: {said}") from None
     _check_finite(rows, names, allow_nan=allow_nan, name=name)
     return rows
+
+
+_NAMED: ContextVar[tuple[Any, list[str]] | None] = ContextVar("named", default=None)
+
+
+@contextmanager
+def columns_named(estimator: Any, names: list[str] | None) -> Iterator[None]:
+    """Columns of arrays that ``estimator`` checks inside the block have these names.
+
+    A fit learns them as those of a frame. Other estimators, parts of this one too, see plain
+    arrays.
+    """
+    token = _NAMED.set(None if names is None else (estimator, names))
+    try:
+        yield
+    finally:
+        _NAMED.reset(token)
+
+
+def _names_of_columns(estimator: Any, X: Any) -> list[str] | None:
+    named = _NAMED.get()
+    return None if named is None or named[0] is not estimator or hasattr(X, "columns") else named[1]
 
 
 def collected(X: Any) -> Any:

@@ -35,6 +35,9 @@ class RankingData:
     sample_weight : ndarray of shape (n_samples,), or None
     name : str
         For tables and reports.
+    first_feature : int
+        Number of the first column, by which reports call columns without names: 1 for LETOR text
+        that counts from 1, else 0.
     """
 
     X: Matrix
@@ -45,6 +48,7 @@ class RankingData:
     comments: np.ndarray[Any, Any] | None = None
     sample_weight: Float64Array | None = None
     name: str = ""
+    first_feature: int = 0
 
     def __post_init__(self) -> None:
         for what in ("y", "qid", "doc_ids", "comments", "sample_weight"):
@@ -164,6 +168,7 @@ class RankingData:
             pick(self.comments),
             pick(self.sample_weight),
             self.name,
+            self.first_feature,
         )
 
     def queries(self, queries: Sequence[int] | np.ndarray[Any, Any]) -> RankingData:

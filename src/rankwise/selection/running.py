@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure, evaluate
 from rankwise.metrics.predicting import Predicted, labels_of, scores_of
@@ -103,9 +104,11 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
             random_state=task.random_state,
         )
         fitted = time.perf_counter()
-        scores = scores_of(tuned.estimator, test.X, test.qid)
-        predicted = time.perf_counter()
-    told = Predicted(scores, labels_of(tuned.estimator, test.X, scores, test.qid))
+        with columns_named(tuned.estimator, train.feature_names):
+            scores = scores_of(tuned.estimator, test.X, test.qid)
+            predicted = time.perf_counter()
+            labels = labels_of(tuned.estimator, test.X, scores, test.qid)
+    told = Predicted(scores, labels)
     values = _measured(test, told, task.measures)
     unread = [str(m.name) for m in task.measures if m.reads_labels and told.labels is None]
     return replace(

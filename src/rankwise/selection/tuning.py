@@ -11,6 +11,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
+from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import RankingData
 from rankwise.metrics import Measure, parse
 from rankwise.metrics.predicting import predictions
@@ -143,7 +144,8 @@ def _search(
         candidate: Any = clone(estimator)
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
-        predicted = predictions(candidate, vali.X, vali.qid).read_by(select)
+        with columns_named(candidate, train.feature_names):
+            predicted = predictions(candidate, vali.X, vali.qid).read_by(select)
         score = select.mean(vali.y, predicted, vali.groups)
         search.append({"params": params, "score": score})
         # NaN: no validation query counts; then the first setting stays.

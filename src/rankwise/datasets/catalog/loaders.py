@@ -343,4 +343,5 @@ def _join(parts: Sequence[RankingData], name: str) -> RankingData:
         column("comments"),
         None,
         name,
+        parts[0].first_feature,
     )

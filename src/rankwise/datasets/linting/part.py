@@ -32,6 +32,7 @@ class HashedRows:
     qid: NDArray[Any]
     doc_ids: NDArray[Any] | None
     feature_names: list[str] | None
+    first_feature: int
     blocks: tuple[Matrix, ...]
     hashes: TableHash
 
@@ -44,6 +45,7 @@ class HashedRows:
             data.qid,
             data.doc_ids,
             data.feature_names,
+            data.first_feature,
             (data.X,),
             hash_table(data.X, first_row),
         )
@@ -73,8 +75,10 @@ class HashedRows:
         return f"query {self.qid[i]} row {self.positions[i]}"
 
     def feature(self, j: int) -> str:
-        """What to call column ``j``."""
-        return repr(self.feature_names[j]) if self.feature_names else f"column {j}"
+        """What to call column ``j``: by its name, or by its number in the file or the array."""
+        if self.feature_names:
+            return repr(self.feature_names[j])
+        return f"feature {j + 1}" if self.first_feature else f"column {j}"
 
 
 def join(parts: Sequence[HashedRows], name: str) -> HashedRows:
@@ -91,6 +95,7 @@ def join(parts: Sequence[HashedRows], name: str) -> HashedRows:
         np.concatenate([part.qid for part in parts]),
         np.concatenate(doc_ids) if len(doc_ids) == len(parts) else None,
         parts[0].feature_names,
+        parts[0].first_feature,
         tuple(block for part in parts for block in part.blocks),
         hashes,
     )

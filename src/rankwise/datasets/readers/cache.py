@@ -46,7 +46,7 @@ from rankwise.datasets.writers.output import replace_files
 from rankwise.runtime.threads import thread_map
 
 SUFFIX = ".rankwise-cache"
-_FORMAT = 2
+_FORMAT = 3
 _MAGIC = b"RANKWISE"
 _PREFIX = struct.Struct("<8sQ32s")
 _ALIGNMENT = 64

@@ -192,7 +192,7 @@ def parse_lines(blocks: Sequence[Block], options: LetorOptions, n_threads: int) 
         parsed.y,
         parsed.qid if qid is None else qid,
         comments,
-        options.base(parsed.states),
+        layout.base if layout.dense else options.base(parsed.states),
         bool((parsed.states[:, kernel.QID_AT] >= 0).any()),
     )
 

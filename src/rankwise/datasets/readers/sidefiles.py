@@ -93,6 +93,7 @@ def read_grouped(
         data.comments,
         weights,
         data.name,
+        data.first_feature,
     )
 
 

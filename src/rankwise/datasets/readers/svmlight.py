@@ -236,7 +236,7 @@ def _parse(
     if rows.comments is not None:
         arrays |= pack_text("comments", rows.comments)
         arrays |= pack_text("doc_ids", doc_ids(rows.comments))
-    return arrays, {"shape": list(rows.X.shape)}
+    return arrays, {"shape": list(rows.X.shape), "base": rows.base}
 
 
 def _from_arrays(
@@ -265,5 +265,5 @@ def _from_arrays(
         raise KeyError("qid")
     return RankingData(
         X, arrays["y"], qid, doc_ids=unpack_text("doc_ids", arrays),
-        comments=unpack_text("comments", arrays), name=name,
+        comments=unpack_text("comments", arrays), name=name, first_feature=int(extra["base"]),
     )  # fmt: skip

@@ -38,6 +38,11 @@ def test_every_ranker_learns_the_names(data, key):
         warnings.simplefilter("ignore")  # arrays have no names
         array = scores_of(ranker, data.X, data.qid)
     assert np.isfinite(array).all()
+    booster = getattr(ranker, "booster_", None)
+    if booster is not None:
+        known = getattr(booster, "feature_names", None) or getattr(booster, "feature_names_", None)
+        spaced = [name.replace(" ", "_") for name in NAMES]  # LightGBM's names have no blanks
+        assert list(known or booster.feature_name()) in (NAMES, spaced)
 
 
 def test_a_model_of_the_command_line_has_the_names(data, tmp_path):

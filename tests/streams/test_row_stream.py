@@ -120,8 +120,8 @@ def test_roles_of_columns(frame, folder):
     assert next(iter(weighted.keys())).sample_weight is not None
     with pytest.raises(ValueError, match="label='grade' is no column"):
         stream(folder, label="grade")
-    with pytest.warns(IgnoredColumnsWarning, match="qid"):
-        assert "qid" not in next(iter(stream(folder, qid=False))).feature_names
+    with pytest.raises(ValueError, match="column 'qid' would become a feature"):
+        stream(folder, qid=False)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from rankwise._registry import REGISTRY
@@ -49,6 +51,13 @@ RANKERS = [key for key, entry in REGISTRY.items() if entry.kind == "ranker"]
 NO_REPETITION = {"lightgbm", "xgboost", "catboost"}
 QUERY_WEIGHTS = {"xgboost", "catboost"}
 ORDINAL = [key for key, entry in REGISTRY.items() if entry.kind == "ordinal"]
+
+
+def with_default_grid(ranker: Any, values: list[float]) -> Any:
+    """The ranker, whose named ways search these values, from the weakest model on."""
+    grid = np.sort(values) if ranker._penalty.is_rising else np.sort(values)[::-1]
+    ranker._penalty = replace(ranker._penalty, default=grid)
+    return ranker
 
 
 def load_class(key: str) -> type:

@@ -10,7 +10,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 import rankwise
 from rankwise import Nystroem, QueryGroups
 from rankwise.features.kernels import resolve_kernel
-from rankwise.features.landmarks import METHODS, _in_proportion, draw_landmarks, leverage_scores
+from rankwise.features.landmarks import METHODS, draw_in_proportion, draw_landmarks, leverage_scores
 from rankwise.features.nystroem_map import SLICE_ROWS, nystroem_map
 from rankwise.solvers.least_squares.design import NodeDesign
 from rankwise.solvers.least_squares.gram import Problem, fold_grams
@@ -162,13 +162,13 @@ def test_uniform_landmarks_are_uniform():
     assert (abs(counts - 150) < 5 * np.sqrt(150 * 0.7)).all()
 
 
-def test_draw_in_proportion():
+def test_draws_are_in_proportion():
     scores = np.array([0.0, 1.0, 2.0, 3.0, 100.0])
     rng = np.random.RandomState(0)
-    drawn = np.concatenate([_in_proportion(scores, 3, rng) for _ in range(3000)])
+    drawn = np.concatenate([draw_in_proportion(scores, 3, rng) for _ in range(3000)])
     expected = np.array([0, 1 / 3, 2 / 3, 1, 1])  # 3 and 100 are sure, the rest shares one draw
     np.testing.assert_allclose(np.bincount(drawn, minlength=5) / 3000, expected, atol=0.03)
-    assert len(_in_proportion(np.zeros(5), 2, rng)) == 2
+    assert len(draw_in_proportion(np.zeros(5), 2, rng)) == 2
 
 
 def outliers(rng):

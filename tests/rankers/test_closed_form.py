@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -27,6 +25,7 @@ from rankwise.losses.laplacian import GRAPHS, QUERY_WEIGHTS
 from rankwise.metrics import parse
 from rankwise.rankers.closed_form import DEFAULT_GRID
 from rankwise.tuning.folds import content_folds, deal_queries
+from tests.common.estimators import with_default_grid
 from tests.oracles import dense_laplacian, ragged_groups
 
 GRID = [0.01, 1.0, 100.0]
@@ -36,13 +35,6 @@ GRID = [0.01, 1.0, 100.0]
 def case(rng):
     y, qid, _ = ragged_groups(rng, 14, 12)
     return rng.random((len(y), 4)), y, qid, rng.integers(0, 4, len(y)).astype(float)
-
-
-def with_grid(ranker):
-    """The ranker with a small grid for the named ways, from the weakest model on."""
-    values = np.array(GRID if ranker._penalty.is_rising else GRID[::-1])
-    ranker._penalty = replace(ranker._penalty, default=values)
-    return ranker
 
 
 def _hidden(X, n_nodes, activation, seed=1):
@@ -110,7 +102,7 @@ def test_wide_rows_with_an_intercept(case, rng, way):
     w = w + 1
     X = rng.random((len(y), 400)) * (rng.random((len(y), 400)) < 0.2) + 0.5
     alpha = 3.0 if way == "number" else way
-    ranker = with_grid(RidgeRanker(alpha, measure="MSD", cv=4))
+    ranker = with_default_grid(RidgeRanker(alpha, measure="MSD", cv=4), GRID)
     for rows in (X, sparse.csr_array(X)):
         ranker.fit(rows, y, qid=qid, sample_weight=w)
         theirs = Ridge(ranker.alpha_).fit(X, y, sample_weight=w)
@@ -187,7 +179,7 @@ def test_cross_validation_equals_naive_refits(case, ranker):
     w = w + 1
     ranker.fit(X, y, qid=qid, sample_weight=w)
     groups = QueryGroups.from_qid(qid, len(y))
-    name = ranker._penalty.name
+    name = next(iter(ranker.path_))
     values = ranker.cv_results_[name]
     expected = np.empty((4, len(values)))
     for i, fold in enumerate(deal_queries(groups, 4)):
@@ -224,10 +216,10 @@ def test_cross_validation_equals_naive_refits(case, ranker):
 def test_leave_one_query_out_is_exact(case, ranker):
     X, y, qid, w = case
     w = w + 1
-    ranker = with_grid(ranker)
+    ranker = with_default_grid(ranker, GRID)
     ranker.fit(X, y, qid=qid, sample_weight=w)
     groups = QueryGroups.from_qid(qid, len(y))
-    name = ranker._penalty.name
+    name = next(iter(ranker.path_))
     values = ranker.cv_results_[name]
     for query in (1, 4, 9):
         test = groups.rows(query)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from rankwise.metrics import parse
 from rankwise.report import plot_curves, plot_differences, plot_paths
-from rankwise.report.plots import _pushed_apart, _steps
+from rankwise.report.plots import pushed_apart, step_line
 from rankwise.report.series import curves, differences, paths
 from rankwise.report.svg import inline
 from rankwise.report.text import count, number, p_value, seconds, setting, signed, size
@@ -80,20 +80,20 @@ def test_nothing_to_draw_is_none():
 
 def test_labels_are_pushed_apart():
     wanted = np.array([0.5, 0.51, 0.2, 0.505])
-    places = _pushed_apart(wanted, 0.05)
+    places = pushed_apart(wanted, 0.05)
     assert (np.argsort(places) == np.argsort(wanted)).all()
     assert np.diff(np.sort(places)).min() >= 0.05 - 1e-12
-    np.testing.assert_allclose(_pushed_apart(np.array([0.1, 0.9]), 0.05), [0.1, 0.9])
+    np.testing.assert_allclose(pushed_apart(np.array([0.1, 0.9]), 0.05), [0.1, 0.9])
 
 
 def test_many_queries_become_quantiles():
     values = np.sort(np.random.default_rng(0).normal(size=5000))[::-1]
-    heights, edges = _steps(values)
+    heights, edges = step_line(values)
     assert len(edges) == len(heights) + 1 == 401
     assert (edges[0], edges[-1]) == (0, 5000)
     assert heights[0] == values[0]
     assert heights[-1] == values[-1]
-    heights, edges = _steps(values[:3])
+    heights, edges = step_line(values[:3])
     np.testing.assert_array_equal(edges, [0, 1, 2, 3])
 
 

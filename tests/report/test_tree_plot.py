@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from rankwise import RankingTree
 from rankwise.report import plot_tree
-from rankwise.report.tree_plot import _broken, _places
+from rankwise.report.tree_plot import break_lines, node_places
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_every_leaf_has_a_class_and_every_node_its_shares(tree):
 
 
 def test_leaves_stand_side_by_side_under_their_parents(tree):
-    place = _places(tree.tree_, tree.get_depth())
+    place = node_places(tree.tree_, tree.get_depth())
     leaves = np.flatnonzero(tree.tree_.is_leaf)
     assert sorted(place[leaves]) == list(range(len(leaves)))
     for node in np.flatnonzero(~tree.tree_.is_leaf):
@@ -62,7 +62,7 @@ def test_upper_levels_alone(tree, tmp_path):
 
 
 def test_long_conditions_are_broken():
-    assert _broken("x <= 3") == "x <= 3"
-    broken = _broken("colour in {red, blue, green, yellow} or missing")
+    assert break_lines("x <= 3") == "x <= 3"
+    broken = break_lines("colour in {red, blue, green, yellow} or missing")
     assert broken.replace("\n", " ") == "colour in {red, blue, green, yellow} or missing"
     assert max(map(len, broken.split("\n"))) <= 24

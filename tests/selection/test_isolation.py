@@ -234,7 +234,7 @@ def test_workers_that_end_at_their_start_fail_the_task(monkeypatch, time_limit):
 )
 def test_ends_without_a_name_are_told_too(codes, said):
     error = workers.BrokenProcessPool(f"…\nThe exit codes of the workers are {{{codes}}}")
-    assert workers._how_it_ended(error, 1) == said
+    assert workers.how_it_ended(error, 1) == said
 
 
 def _end():

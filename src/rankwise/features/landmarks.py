@@ -87,7 +87,7 @@ def draw_landmarks(
     if method == "kmeans++":
         return rows[_spread(candidates, n, rng)]
     assert kernel is not None
-    return rows[_in_proportion(leverage_scores(candidates, kernel, n), n, rng)]
+    return rows[draw_in_proportion(leverage_scores(candidates, kernel, n), n, rng)]
 
 
 def n_candidates(n: int, method: str) -> int:
@@ -140,7 +140,7 @@ def _spread(X: Matrix, n: int, rng: np.random.RandomState) -> Int64Array:
     return np.array(chosen)
 
 
-def _in_proportion(scores: Float64Array, n: int, rng: np.random.RandomState) -> Int64Array:
+def draw_in_proportion(scores: Float64Array, n: int, rng: np.random.RandomState) -> Int64Array:
     """``n`` entries with chances proportional to their scores, at most 1 (systematic draw)."""
     scores = np.maximum(scores, 1e-10 * scores.max()) if scores.any() else np.ones(len(scores))
     sure = np.zeros(len(scores), dtype=bool)

@@ -95,7 +95,7 @@ def _label_ends(axes: Axes, found: Curves) -> None:
     step = 0.058 * (high - low)
     names = list(found.means)
     ends = np.array([means[-1] for means in found.means.values()])
-    places = _pushed_apart(ends, step)
+    places = pushed_apart(ends, step)
     overflow = places.max() - high
     if overflow > 0:
         places -= overflow
@@ -121,7 +121,7 @@ def _label_ends(axes: Axes, found: Curves) -> None:
     axes.set_ylim(min(low, places.min() - step / 2), max(high, places.max() + step / 2))
 
 
-def _pushed_apart(wanted: Float64Array, step: float) -> Float64Array:
+def pushed_apart(wanted: Float64Array, step: float) -> Float64Array:
     """Places at least ``step`` apart, near the wanted ones, in the same order."""
     order = np.argsort(-wanted, kind="stable")
     places = wanted[order].astype(np.float64)
@@ -136,7 +136,7 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
     figure, grid = panels(len(found), height=1.9)
     limit = max(float(np.abs(one.values).max(initial=0.0)) for one in found) or 1.0
     for axes, one in zip(grid, found, strict=False):
-        values, edges = _steps(one.values)
+        values, edges = step_line(one.values)
         for what, kept in (("better", values > 0), ("worse", values < 0)):
             if kept.any():
                 ends = edges[:-1][kept].min(), edges[1:][kept].max()
@@ -161,7 +161,7 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
     return figure
 
 
-def _steps(values: Float64Array) -> tuple[Float64Array, Float64Array]:
+def step_line(values: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Heights and edges of a step line; many queries become quantiles of them."""
     n = len(values)
     kept = np.arange(n) if n <= _MOST_STEPS else np.linspace(0, n - 1, _MOST_STEPS).astype(int)

@@ -59,7 +59,7 @@ def plot_tree(
     reader = TreeReader.of(estimator, feature_names, class_names, digits)
     tree = estimator.tree_
     deepest = int(tree.depth.max()) if max_depth is None else min(max_depth, int(tree.depth.max()))
-    place = _places(tree, deepest)
+    place = node_places(tree, deepest)
     n_columns = int(np.nanmax(place)) + 1
     figure = Figure(
         figsize=(max(3.5, _COLUMN * n_columns), _ROW * (deepest + 1) + 0.4), layout="constrained"
@@ -74,7 +74,7 @@ def plot_tree(
             for child in (tree.left[node], tree.right[node]):
                 ends = [x, float(place[child])], [y - 0.3, y - 1 + _BAR_HEIGHT + 0.17]
                 axes.plot(*ends, color=light("muted"), linewidth=0.8, zorder=1)
-            text = _broken(reader.conditions(node)[0])
+            text = break_lines(reader.conditions(node)[0])
         elif tree.feature[node] >= 0:
             text = "..."
         else:
@@ -117,7 +117,7 @@ def _draw_node(
     )  # fmt: skip
 
 
-def _places(tree: Tree, deepest: int) -> Float64Array:
+def node_places(tree: Tree, deepest: int) -> Float64Array:
     """Horizontal place of every node that is drawn, NaN of the others."""
     place = np.full(tree.n_nodes, np.nan)
     drawn, todo = [], [0]
@@ -136,7 +136,7 @@ def _places(tree: Tree, deepest: int) -> Float64Array:
     return place
 
 
-def _broken(condition: str) -> str:
+def break_lines(condition: str) -> str:
     """The condition in lines of a few words."""
     lines = [""]
     for word in condition.split(" "):

@@ -57,7 +57,7 @@ class PeakMemory:
     def __enter__(self) -> PeakMemory:
         _release_free_memory()
         self._resettable = _reset_peak()
-        self._start = _status_bytes("VmRSS") if self._resettable else _max_rss()
+        self._start = _status_bytes("VmRSS") if self._resettable else max_rss()
         return self
 
     def __exit__(
@@ -66,7 +66,7 @@ class PeakMemory:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        peak = _status_bytes("VmHWM") if self._resettable else _max_rss()
+        peak = _status_bytes("VmHWM") if self._resettable else max_rss()
         if peak is not None and self._start is not None:
             self.extra_bytes = max(0, peak - self._start)
 
@@ -98,7 +98,7 @@ def _status_bytes(what: str) -> int | None:
     return None
 
 
-def _max_rss() -> int | None:
+def max_rss() -> int | None:
     try:
         import resource
     except ImportError:  # Windows

@@ -291,7 +291,7 @@ def _in_workers(
                 try:
                     busy.append(_begin(worker, task, work, time_limit, sources))
                 except BrokenProcessPool as error:
-                    yield lost(task, _how_it_ended(error, n_jobs))
+                    yield lost(task, how_it_ended(error, n_jobs))
             if not busy:
                 break
             left = min(worker.deadline for worker in busy) - time.monotonic()
@@ -305,7 +305,7 @@ def _in_workers(
                     error = future.exception()
                     if isinstance(error, BrokenProcessPool):
                         worker.stop()
-                        yield lost(worker.task, _how_it_ended(error, n_jobs))
+                        yield lost(worker.task, how_it_ended(error, n_jobs))
                         continue
                     free.append(worker)
                     if isinstance(error, PicklingError):
@@ -341,7 +341,7 @@ def _killed(n_jobs: int) -> str:
     return f"its process was killed, perhaps for want of memory. {fix}"
 
 
-def _how_it_ended(error: BrokenProcessPool, n_jobs: int) -> str:
+def how_it_ended(error: BrokenProcessPool, n_jobs: int) -> str:
     """What the executor knows of the end of a process, as a message."""
     found = re.search(r"exit codes? of the workers? (?:is|are) \{(.*?)\}", str(error))
     if found is None:

@@ -369,15 +369,15 @@ def test_a_saved_stack_scores_the_same(judged, tmp_path):
 
 def test_keys_follow_the_measure_and_the_seed(judged):
     X, y, qid = judged
-    stack = StackingRanker(["pairwise_elm"], RidgeRanker(), cv=2, measure="AP", random_state=3)
-    members = stack._members(data_of(X, y, qid), has_validation=False)
-    assert members["pairwise_elm"].measure == "AP"
-    assert members["pairwise_elm"].C == "cv"
-    other = StackingRanker(["pairwise_elm"], measure="AP", random_state=4)
-    seed = other._members(data_of(X, y, qid), has_validation=True)["pairwise_elm"].random_state
-    assert seed != members["pairwise_elm"].random_state
-    real = StackingRanker(["ridge"])._members(data_of(X, y - 0.5, qid), has_validation=False)
-    assert real["ridge"].measure == "Misranking"
+
+    def member(y, **params):
+        stack = StackingRanker(["pairwise_elm"], RidgeRanker(), cv=2, **params)
+        return stack.fit(X, y, qid=qid).models_[0]["pairwise_elm"]
+
+    found = member(y, measure="AP", random_state=3)
+    assert (found.measure, found.C) == ("AP", "cv")
+    assert member(y, measure="AP", random_state=4).random_state != found.random_state
+    assert member(y - 0.5).measure == "Misranking"
 
 
 def test_an_unknown_final_ranker_is_named(judged):

@@ -11,7 +11,12 @@ from scipy.optimize import minimize
 from rankwise import PrunedRankSVM, RankSVM
 from rankwise.losses.grouped_rows import GroupedRows
 from rankwise.losses.listed_hinge import ListedHinge
-from rankwise.solvers.newton.pair_selectors import SELECTORS, PairSelector, PrunedHinge, _numbered
+from rankwise.solvers.newton.pair_selectors import (
+    SELECTORS,
+    PairSelector,
+    PrunedHinge,
+    numbered_pairs,
+)
 
 
 @pytest.fixture
@@ -69,7 +74,7 @@ def test_numbered_pairs_are_those_of_the_list(rng, n_grades):
     y = rng.integers(0, n_grades, 40)
     upper, lower = np.nonzero(y[:, None] > y)
     numbers = np.flatnonzero(rng.random(len(upper)) < 0.4)
-    found = _numbered(y, numbers)
+    found = numbered_pairs(y, numbers)
     np.testing.assert_array_equal(found[0], upper[numbers])
     np.testing.assert_array_equal(found[1], lower[numbers])
 

@@ -45,6 +45,6 @@ def test_share_holds_the_rows_of_its_parts(rows):
 
 
 def test_share_knows_its_own_spread(rows):
-    per_row = rows._spread / rows.n_samples  # known before the share is taken
+    per_row = rows.spread / rows.n_samples  # known before the share is taken
     share = rows.every(8)
-    np.testing.assert_allclose(share._spread / share.n_samples, per_row, rtol=1e-12)
+    np.testing.assert_allclose(share.spread / share.n_samples, per_row, rtol=1e-12)

@@ -87,7 +87,7 @@ class PairSelector:
                 upper, lower = _nearest(values[lo:hi], g, self.n_opponents)
             elif self.rule == "random":
                 n_kept = int(np.ceil(self.share * n_pairs))
-                upper, lower = _numbered(g, np.sort(random.permutation(n_pairs)[:n_kept]))
+                upper, lower = numbered_pairs(g, np.sort(random.permutation(n_pairs)[:n_kept]))
             else:
                 assert slack is not None
                 upper, lower = _every(g)
@@ -153,7 +153,7 @@ def _every(grades: Int64Array) -> Pairs:
     return upper, lower
 
 
-def _numbered(grades: Int64Array, numbers: Int64Array) -> Pairs:
+def numbered_pairs(grades: Int64Array, numbers: Int64Array) -> Pairs:
     """Pairs of :func:`_every` by their ascending numbers, without a list of all."""
     levels, level, sizes = np.unique(grades, return_inverse=True, return_counts=True)
     below = (np.cumsum(sizes) - sizes)[level]

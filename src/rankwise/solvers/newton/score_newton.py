@@ -246,7 +246,7 @@ class LinearRows(Generic[AnyLoss]):
     def every(self, stride: int) -> LinearRows[AnyLoss]:
         """The first of every ``stride`` parts, as rows of their own."""
         other, parts, end = copy(self), [], 0
-        vars(other).pop("_spread", None)  # of all rows, where it is known
+        vars(other).pop("spread", None)  # of all rows, where it is known
         for _, X, loss in self.parts[::stride]:
             parts.append((slice(end, end + X.shape[0]), X, loss))
             end += X.shape[0]
@@ -313,14 +313,14 @@ class LinearRows(Generic[AnyLoss]):
     def diagonal(self) -> Float64Array:
         """Near the diagonal of ``X' H X``: mean curvature of a row times the column's spread."""
         total = sum(loss.total_curvature() for _, _, loss in self.parts)
-        return total / max(self.n_samples, 1) * self._spread
+        return total / max(self.n_samples, 1) * self.spread
 
     @cached_property
-    def _spread(self) -> Float64Array:
+    def spread(self) -> Float64Array:
         """Sum of squares of every column around its mean within each part, of many by a share."""
         if len(self.parts) >= MANY_PARTS:
             sample = self.every(STRIDE)
-            return sample._spread * (self.n_samples / sample.n_samples)
+            return sample.spread * (self.n_samples / sample.n_samples)
 
         def run(lane: list[LossPart]) -> Float64Array:
             total = np.zeros(self.n_features)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.datasets.readers.judged_run import grades_of
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import string_codes
 from rankwise.fusion.result_lists import as_run
@@ -71,14 +72,7 @@ class RunPool:
 
     def grades(self, qrels: Qrels) -> tuple[Float64Array, NDArray[np.bool_]]:
         """Grade of every row, 0 if it was not judged or judged below 0; which rows were judged."""
-        (pool_q, judged_q), _ = string_codes(self.qid, qrels.qid)
-        (pool_d, judged_d), n = string_codes(self.doc_ids, qrels.doc_ids)
-        keys, judged_keys = pool_q * n + pool_d, judged_q * n + judged_d
-        by_key = np.argsort(judged_keys)
-        entry = np.append(by_key, -1)[np.searchsorted(judged_keys[by_key], keys)]
-        judged = np.append(judged_keys, -1)[entry] == keys
-        grades = np.where(judged, np.maximum(np.append(qrels.relevance, 0)[entry], 0), 0)
-        return grades.astype(np.float64), judged
+        return grades_of(qrels, self.qid, self.doc_ids)
 
     def run(self, scores: Float64Array, tag: str = "rankwise") -> Run:
         """One score per row as a run."""

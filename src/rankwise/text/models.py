@@ -189,7 +189,8 @@ def _tfidf(p: Postings) -> Float64Array:
     return (1.0 + np.log(p.counts)) * p.per_posting(idf(p))
 
 
-def _inverse_norm(p: Postings) -> Float64Array:
+def inverse_norm(p: Postings) -> Float64Array:
+    """1 / norm of the vector ``(1 + ln tf) idf`` of each document; 0 for the vector 0."""
     squares = np.bincount(p.documents, _tfidf(p) ** 2, p.n_documents)
     return np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
 
@@ -219,5 +220,5 @@ MODELS: dict[str, Model] = {
     "jelinek-mercer": Model(_jelinek_mercer, _counts, parameters={"lam": 0.1}),
     "pl2": Model(_pl2, _share_of_largest, parameters={"c": 1.0}),
     "dph": Model(_dph, _share_of_largest),
-    "tf-idf": Model(_tfidf, _unit_tfidf, scale=_inverse_norm),
+    "tf-idf": Model(_tfidf, _unit_tfidf, scale=inverse_norm),
 }

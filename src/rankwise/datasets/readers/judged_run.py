@@ -42,6 +42,20 @@ class JudgedRun:
         return len(self.y)
 
 
+def grades_of(
+    qrels: Qrels, qid: NDArray[np.str_], doc_ids: NDArray[np.str_]
+) -> tuple[Float64Array, NDArray[np.bool_]]:
+    """Grade of every pair, 0 if it was not judged or judged below 0; which pairs were judged."""
+    (own_q, judged_q), _ = string_codes(qid, qrels.qid)
+    (own_d, judged_d), n = string_codes(doc_ids, qrels.doc_ids)
+    keys, judged_keys = own_q * n + own_d, judged_q * n + judged_d
+    by_key = np.argsort(judged_keys)
+    entry = np.append(by_key, -1)[np.searchsorted(judged_keys[by_key], keys)]
+    judged = np.append(judged_keys, -1)[entry] == keys
+    grades = np.where(judged, np.maximum(np.append(qrels.relevance, 0)[entry], 0), 0)
+    return grades.astype(np.float64), judged
+
+
 def judge(
     run: Run, qrels: Qrels, *, all_queries: bool = False, single_precision: bool = True
 ) -> JudgedRun:

@@ -1,0 +1,278 @@
+"""Features of pairs of a query and a document.
+
+References
+----------
+.. [1] Qin, Liu, Xu & Li, "LETOR: a benchmark collection for research on learning to rank for
+   information retrieval", Information Retrieval 13 (2010), tables 2 to 4.
+.. [2] Qin & Liu, "Introducing LETOR 4.0 datasets", arXiv:1306.2597, and the feature list of MSLR:
+   minimum, maximum, mean and variance over the terms of a query.
+.. [3] Zhai & Lafferty, "A study of smoothing methods for language models applied to information
+   retrieval", TOIS 22 (2004).
+.. [4] Metzler & Croft, "A Markov random field model for term dependencies", SIGIR 2005 (ordered and
+   unordered pairs of neighbours).
+.. [5] Tao & Zhai, "An exploration of proximity measures in information retrieval", SIGIR 2007
+   (smallest window).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.judged_run import grades_of
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.kernels.text_pairs import NAMES, pair_features
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.text.documents import as_queries
+from rankwise.text.models import idf, inverse_norm
+from rankwise.text.postings import Postings
+from rankwise.text.text_index import TextIndex
+from rankwise.typing import Float64Array, Int64Array
+
+# Pairs that one thread works on at a time.
+_PAIRS = 4096
+VECTOR_FEATURES = ("dot", "vector_cosine", "distance")
+
+
+class QueryDocumentFeatures:
+    """Features of pairs of a query and a document of an index.
+
+    Parameters
+    ----------
+    index : TextIndex
+    vectors : array-like of shape (n_documents, n_dimensions), optional
+        A vector of each document, in the order of ``index.doc_ids``; needs ``embed``.
+    embed : callable, optional
+        From a list of query texts to their vectors, shape (n_queries, n_dimensions).
+    k1, b : float, default=1.2, 0.75
+        Of BM25.
+    mu, lam, delta : float, default=2000, 0.1, 0.7
+        Of the language models.
+    near : int >= 1, default=8
+        Distance up to which two terms are an unordered pair.
+
+    Attributes
+    ----------
+    feature_names : list of str
+        "feature(stream)", a stream being each field and, if there are several, "whole".
+
+    Notes
+    -----
+    A query has m different terms t; a stream has n terms, tf of them are t. Over the streams of all
+    N documents, df of them have t, which comes cf times among T terms. Terms that no document has
+    count in m, and as tf = 0; other sums leave them out.
+
+    - ``covered``: number of t with tf > 0; ``covered_ratio``: divided by m; ``all_covered``: 1 if
+      covered = m; ``length``: n.
+    - ``tf_…``, ``ntf_…``, ``tfidf_…``: sum, min, max, mean and var over the m terms of tf, tf / n
+      and tf idf, ``idf = ln(N / df)``.
+    - Over the t with tf > 0: ``log_tf_sum`` of ``ln(1 + tf)``, ``idf_sum`` of idf, ``icf_sum`` of
+      ``ln(1 + T / cf)``, ``log_ntfidf_sum`` of ``ln(1 + tf / n idf)``, ``log_ntficf_sum`` of
+      ``ln(1 + tf / n T / cf)``.
+    - ``cosine`` of ``(1 + ln tf) idf``; ``bm25`` of :meth:`TextIndex.search`.
+    - Logarithms of the likelihood of the query, with ``p = cf / T``: ``lm_dirichlet`` of
+      ``(tf + mu p) / (n + mu)``, ``lm_jelinek_mercer`` of ``(1 - lam) tf / n + lam p``,
+      ``lm_absolute`` of ``max(tf - delta, 0) / n + delta u / n p`` for u different terms of the
+      stream.
+    - ``window``: terms of the smallest window with all covered t (n + 1 without any);
+      ``window_ratio``: covered / window.
+    - For neighbours a b of the query: ``ordered_pairs`` counts a directly before b,
+      ``unordered_pairs`` counts a and b at most ``near`` apart in either order.
+    - ``phrase``: times that the whole query stands in the stream; ``exact``: 1 if it is the stream.
+    - With vectors: ``dot``, ``vector_cosine``, ``distance`` (Euclidean).
+
+    O(n m) a pair, on all threads.
+
+    References
+    ----------
+    See the module: LETOR and MSLR (Qin et al.), Zhai and Lafferty, Metzler and Croft, Tao and Zhai.
+
+    Examples
+    --------
+    >>> from rankwise.text import QueryDocumentFeatures, TextIndex
+    >>> index = TextIndex().add({"d1": "black cat", "d2": "a cat and a black dog"})
+    >>> features = QueryDocumentFeatures(index)
+    >>> table = features.table({"q": "black cat"}, index.search({"q": "black cat"}))
+    >>> table.doc_ids.tolist(), table.X[:, features.feature_names.index("phrase(text)")].tolist()
+    (['d1', 'd2'], [1.0, 0.0])
+    """
+
+    def __init__(
+        self,
+        index: TextIndex,
+        *,
+        vectors: Any = None,
+        embed: Callable[[list[str]], Any] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        mu: float = 2000.0,
+        lam: float = 0.1,
+        delta: float = 0.7,
+        near: int = 8,
+    ) -> None:
+        if (vectors is None) != (embed is None):
+            raise ValueError("vectors and embed belong together: pass both, or none of them.")
+        for name, value, low, high in (
+            ("k1", k1, 0.0, np.inf), ("b", b, 0.0, 1.0), ("mu", mu, 0.0, np.inf),
+            ("lam", lam, 0.0, 1.0), ("delta", delta, 0.0, 1.0), ("near", near, 1, np.inf),
+        ):  # fmt: skip
+            if not low <= value <= high or (value == 0 and name in ("mu", "lam", "delta")):
+                raise ValueError(f"{name} must lie in [{low:g}, {high:g}], got {value}.")
+        self.index = index
+        self.embed = embed
+        self.vectors = None if vectors is None else self._checked(vectors)
+        self._settings = np.array([k1, b, mu, lam, delta], dtype=np.float64)
+        self._near = int(near)
+        self._streams: tuple[int, list[tuple[Any, ...]]] | None = None
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Each field, and "whole" if there are several."""
+        fields = self.index.fields
+        return fields if len(fields) == 1 else (*fields, "whole")
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns of :meth:`compute`."""
+        names = [f"{name}({stream})" for stream in self.streams for name in NAMES]
+        return names if self.vectors is None else [*names, *VECTOR_FEATURES]
+
+    def compute(
+        self, queries: Any, qid: Sequence[str] | NDArray[Any], doc_ids: Sequence[str] | NDArray[Any]
+    ) -> Float64Array:
+        """Features of pairs.
+
+        Parameters
+        ----------
+        queries : mapping from query id to text, or what :meth:`TextIndex.search` takes
+        qid, doc_ids : sequence of str, shape (n_pairs,)
+
+        Returns
+        -------
+        ndarray of shape (n_pairs, len(feature_names)), float64
+
+        Raises
+        ------
+        ValueError
+            If a query has no text, or a document is not in the index.
+        """
+        texts = as_queries(queries)
+        number = {name: place for place, name in enumerate(texts)}
+        unknown = next((name for name in map(str, qid) if name not in number), None)
+        if unknown is not None:
+            raise ValueError(f"query {unknown!r} has no text. Pass the texts of all queries.")
+        query_of = np.array([number[str(name)] for name in qid], dtype=np.int64)
+        document_of = self.index.positions(list(map(str, doc_ids)))
+        if len(query_of) != len(document_of):
+            raise ValueError(
+                f"qid and doc_ids must have one entry per pair, got {len(query_of)} and "
+                f"{len(document_of)}."
+            )
+        asked = self._asked(list(texts.values()))
+        parts = [
+            self._of_stream(stream, asked, query_of, document_of) for stream in self._prepared()
+        ]
+        if self.vectors is not None:
+            parts.append(self._of_vectors(list(texts.values()), query_of, document_of))
+        return np.concatenate(parts, axis=1)
+
+    def table(self, queries: Any, run: Run, qrels: Qrels | None = None) -> RankingData:
+        """Features of the documents of a run, with the grades of judgements.
+
+        Parameters
+        ----------
+        queries
+            As in :meth:`compute`.
+        run : Run
+        qrels : Qrels, optional
+            None: all labels are 0. Documents without a judgement have grade 0.
+        """
+        X = self.compute(queries, run.qid, run.doc_ids)
+        y = np.zeros(len(run)) if qrels is None else grades_of(qrels, run.qid, run.doc_ids)[0]
+        return RankingData(X, y, run.qid, run.doc_ids, self.feature_names, name="text")
+
+    def _asked(self, texts: list[str]) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+        """Terms of the queries in their order with bounds, and different ones with bounds."""
+        tokens, terms = [], []
+        for text in texts:
+            words = [str(word) for word in self.index.analyzer(text)]
+            known = self.index.vocabulary
+            tokens.append([known.get(word, -1) for word in words])
+            terms.append([known.get(word, -1) for word in dict.fromkeys(words)])
+        return (*_flat(tokens), *_flat(terms))
+
+    def _prepared(self) -> list[tuple[Any, ...]]:
+        """What the kernel needs of every stream."""
+        index = self.index
+        if self._streams is None or self._streams[0] != len(index):
+            n_terms, made = len(index.vocabulary), []
+            for stream in self.streams:
+                is_whole = stream not in index.fields or len(index.fields) == 1
+                tokens, bounds = index.whole if is_whole else index.tokens(stream)
+                p = index.postings if is_whole else Postings.of_tokens(tokens, bounds, n_terms)
+                distinct = np.bincount(p.documents, minlength=p.n_documents)
+                made.append(
+                    (
+                        np.asarray(tokens), np.asarray(bounds), distinct, inverse_norm(p), idf(p),
+                        p.document_frequency.astype(np.float64),
+                        p.collection_frequency.astype(np.float64),
+                        float(p.n_tokens), max(p.mean_length, 1e-300),
+                    )
+                )  # fmt: skip
+            self._streams = len(index), made
+        return self._streams[1]
+
+    def _of_stream(
+        self, stream: Any, asked: Any, query_of: Int64Array, document_of: Int64Array
+    ) -> Float64Array:
+        out = np.empty((len(query_of), len(NAMES)))
+
+        def work(lo: int) -> None:
+            part = slice(lo, lo + _PAIRS)
+            pairs = query_of[part], document_of[part]
+            found = self._settings, self._near, out[part]
+            arguments: Any = (*stream, *asked, *pairs, *found)
+            pair_features(*arguments)
+
+        starts = list(range(0, len(query_of), _PAIRS))
+        thread_map(work, starts, available_threads())
+        return out
+
+    def _of_vectors(
+        self, texts: list[str], query_of: Int64Array, document_of: Int64Array
+    ) -> Float64Array:
+        assert self.embed is not None and self.vectors is not None
+        queries = np.asarray(self.embed(texts), dtype=np.float64)
+        if queries.shape != (len(texts), self.vectors.shape[1]):
+            raise ValueError(
+                f"embed must give an array of shape ({len(texts)}, {self.vectors.shape[1]}), got "
+                f"{queries.shape}."
+            )
+        out = np.empty((len(query_of), 3))
+        norms = np.linalg.norm(queries, axis=1), np.linalg.norm(self.vectors, axis=1)
+        for lo in range(0, len(query_of), _PAIRS):
+            q, d = query_of[lo : lo + _PAIRS], document_of[lo : lo + _PAIRS]
+            dot = np.einsum("ij,ij->i", queries[q], self.vectors[d])
+            both = norms[0][q] * norms[1][d]
+            cosine = np.divide(dot, both, out=np.zeros(len(dot)), where=both > 0)
+            distance = np.linalg.norm(queries[q] - self.vectors[d], axis=1)
+            out[lo : lo + _PAIRS] = np.stack([dot, cosine, distance], axis=1)
+        return out
+
+    def _checked(self, vectors: Any) -> Float64Array:
+        values = np.asarray(vectors, dtype=np.float64)
+        if values.ndim != 2 or len(values) != len(self.index) or not np.isfinite(values).all():
+            raise ValueError(
+                f"vectors must hold a row of finite numbers for each of the {len(self.index)} "
+                f"documents, got shape {values.shape}."
+            )
+        return values
+
+
+def _flat(lists: list[list[int]]) -> tuple[Int64Array, Int64Array]:
+    bounds = np.cumsum([0, *(len(one) for one in lists)])
+    return np.array([x for one in lists for x in one], dtype=np.int64), bounds.astype(np.int64)

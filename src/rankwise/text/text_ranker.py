@@ -1,0 +1,274 @@
+"""TextRanker: text in, ranked documents out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.judged_run import grades_of
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.features.query_scaling import QueryScaler
+from rankwise.groups import QueryGroups
+from rankwise.persistence import load, save
+from rankwise.rankers.svm.rank_svm import RankSVM
+from rankwise.text.documents import as_queries
+from rankwise.text.query_document_features import QueryDocumentFeatures
+from rankwise.text.text_index import TextIndex
+from rankwise.typing import Float64Array
+
+UNJUDGED = ("zero", "ignore", "sample")
+
+
+class TextRanker(BaseEstimator):
+    """Retrieve documents, compute features of them, and order them by a learnt ranker.
+
+    Parameters
+    ----------
+    index : TextIndex
+    estimator : estimator or None, default=None
+        Any ranker. None: :class:`rankwise.RankSVM`.
+    n_candidates : int >= 1, default=100
+        Documents of each query that are retrieved and reordered.
+    model : str, default="bm25"
+        Retrieval model, with its defaults, see :meth:`TextIndex.search`.
+    unjudged : {"zero", "ignore", "sample"}, default="zero"
+        Candidates without a judgement in ``fit``: "zero" takes them as not relevant, as trec_eval
+        does; "ignore" leaves them out; "sample" takes as many of them as the query has judged
+        candidates, drawn at random, as not relevant.
+    features : QueryDocumentFeatures, optional
+        Features of the same index. None: those of the index with their defaults.
+    random_state : int, RandomState or None, default=0
+        Draws the sample.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted ranker, on the features and the retrieval score, each standardised within the
+        candidates of a query.
+    feature_names_ : list of str
+
+    Notes
+    -----
+    Relevant documents that are not retrieved cannot be ranked: :meth:`recall` says how many are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise.datasets import Qrels
+    >>> from rankwise.text import TextIndex, TextRanker
+    >>> documents = {"a": "black cat", "b": "a cat and a black dog", "c": "white cat"}
+    >>> queries = {"q1": "black cat", "q2": "white cat"}
+    >>> qrels = Qrels(np.array(["q1", "q2"]), np.array(["a", "c"]), np.array([1, 1]))
+    >>> ranker = TextRanker(TextIndex().add(documents)).fit(queries, qrels)
+    >>> ranker.rank("black dog", k=1).doc_ids.tolist()
+    ['b']
+    """
+
+    def __init__(
+        self,
+        index: TextIndex,
+        estimator: Any = None,
+        *,
+        n_candidates: int = 100,
+        model: str = "bm25",
+        unjudged: Literal["zero", "ignore", "sample"] = "zero",
+        features: QueryDocumentFeatures | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.index = index
+        self.estimator = estimator
+        self.n_candidates = n_candidates
+        self.model = model
+        self.unjudged = unjudged
+        self.features = features
+        self.random_state = random_state
+
+    def fit(self, queries: Any, qrels: Qrels) -> Self:
+        """Learn from the candidates of judged queries.
+
+        Parameters
+        ----------
+        queries
+            Texts, see :meth:`TextIndex.search`. Queries without judgements are not read.
+        qrels : Qrels
+
+        Raises
+        ------
+        ValueError
+            If no candidate is judged, or a parameter is out of range.
+        """
+        table = self.table(queries, qrels)
+        ranker: Any = RankSVM() if self.estimator is None else clone(self.estimator)
+        self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
+        self.feature_names_ = table.feature_names
+        return self
+
+    def rank(self, queries: Any, k: int = 10, *, tag: str = "rankwise") -> Run:
+        """The best documents of each query.
+
+        Parameters
+        ----------
+        queries
+            Texts, see :meth:`TextIndex.search`.
+        k : int >= 1, default=10
+            Documents per query, at most ``n_candidates``.
+        tag : str, default="rankwise"
+
+        Returns
+        -------
+        Run
+            Best document first. Queries without a known term have no lines.
+        """
+        check_is_fitted(self, "estimator_")
+        if k < 1:
+            raise ValueError(f"k must be >= 1, got {k}.")
+        texts = as_queries(queries)
+        run = self._candidates(texts)
+        if not len(run):
+            return Run(run.qid, run.doc_ids, run.scores, tag)
+        scores = np.asarray(self.estimator_.predict(self._features_of(texts, run)), dtype=float)
+        groups = QueryGroups.from_qid(run.qid, len(run))
+        ranks = groups.ranks(scores)
+        kept = np.lexsort((ranks, groups.codes()))
+        kept = kept[ranks[kept] <= k]
+        return Run(run.qid[kept], run.doc_ids[kept], scores[kept], tag)
+
+    def table(self, queries: Any, qrels: Qrels) -> RankingData:
+        """The rows that :meth:`fit` learns from, for :func:`rankwise.compare` and others.
+
+        Parameters
+        ----------
+        queries, qrels
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        RankingData
+            Standardised features of the candidates of judged queries, with their grades.
+        """
+        if self.unjudged not in UNJUDGED:
+            raise ValueError(f"unjudged must be one of {UNJUDGED}, got {self.unjudged!r}.")
+        if self.n_candidates < 1:
+            raise ValueError(f"n_candidates must be >= 1, got {self.n_candidates}.")
+        wanted = set(qrels.qid.tolist())
+        texts = {name: text for name, text in as_queries(queries).items() if name in wanted}
+        run = self._candidates(texts)
+        y, judged = grades_of(qrels, run.qid, run.doc_ids)
+        if not judged.any():
+            raise ValueError(
+                "qrels judge no candidate. Check that queries and documents have the same ids in "
+                "the index, the queries and qrels."
+            )
+        X = self._features_of(texts, run)
+        names = [*self._pairs.feature_names, "retrieval_score"]
+        data = RankingData(X, y, run.qid, run.doc_ids, names, name="text")
+        kept = self._kept(data, judged)
+        return data if kept.all() else data.take(np.flatnonzero(kept))
+
+    def recall(self, queries: Any, qrels: Qrels) -> float:
+        """Share of the relevant documents among the candidates, mean over the judged queries."""
+        texts = as_queries(queries)
+        run = self._candidates(texts)
+        grades, _ = grades_of(qrels, run.qid, run.doc_ids)
+        found = dict.fromkeys(texts, 0)
+        for name in run.qid[grades > 0].tolist():
+            found[name] += 1
+        total: dict[str, int] = {}
+        for name in qrels.qid[qrels.relevance > 0].tolist():
+            total[name] = total.get(name, 0) + 1
+        shares = [found[name] / total[name] for name in texts if name in total]
+        if not shares:
+            raise ValueError("qrels name no relevant document of the queries.")
+        return float(np.mean(shares))
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the fitted ranker and its index into a folder, see :meth:`load`.
+
+        Features with vectors are not written: pass them to :meth:`load` again.
+        """
+        check_is_fitted(self, "estimator_")
+        folder = self.index.save(folder)
+        save(self.estimator_, folder / "ranker.skops")
+        facts = {name: getattr(self, name) for name in ("n_candidates", "model", "unjudged")}
+        facts["feature_names"] = self.feature_names_
+        (folder / "ranker.json").write_text(json.dumps(facts, indent=1), "utf-8")
+        return folder
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        *,
+        analyzer: Any = None,
+        features: Any = None,
+    ) -> TextRanker:
+        """Read what :meth:`save` wrote.
+
+        Parameters
+        ----------
+        folder : path
+        analyzer : callable, optional
+            See :meth:`TextIndex.load`.
+        features : callable, optional
+            From the index to the features of ``fit``, if they had parameters of their own.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder has no index or no ranker.
+        ValueError
+            If the features are not those of ``fit``.
+        """
+        folder = Path(folder)
+        index = TextIndex.load(folder, analyzer=analyzer)
+        if not (folder / "ranker.json").is_file():
+            raise FileNotFoundError(f"{folder} has no ranker: ranker.json is missing.")
+        facts = json.loads((folder / "ranker.json").read_text("utf-8"))
+        names = facts.pop("feature_names")
+        ranker = cls(index, features=None if features is None else features(index), **facts)
+        if [*ranker._pairs.feature_names, "retrieval_score"] != names:
+            raise ValueError(
+                f"{folder} was fitted on other features. Pass features=…, a function of the index."
+            )
+        ranker.estimator_ = load(folder / "ranker.skops")
+        ranker.feature_names_ = names
+        return ranker
+
+    @property
+    def _pairs(self) -> QueryDocumentFeatures:
+        if self.features is not None:
+            if self.features.index is not self.index:
+                raise ValueError("features must be of the index of the ranker.")
+            return self.features
+        made = self.__dict__.get("_made")
+        if made is None or made.index is not self.index:
+            made = self.__dict__["_made"] = QueryDocumentFeatures(self.index)
+        return made
+
+    def _candidates(self, texts: dict[str, str]) -> Run:
+        return self.index.search(texts, self.n_candidates, model=self.model)
+
+    def _features_of(self, texts: dict[str, str], run: Run) -> Float64Array:
+        X = self._pairs.compute(texts, run.qid, run.doc_ids)
+        X = np.concatenate([X, run.scores[:, None]], axis=1)
+        return QueryScaler("standard").fit_transform(X, qid=run.qid)
+
+    def _kept(self, data: RankingData, judged: Any) -> Any:
+        if self.unjudged == "zero":
+            return np.ones(len(data), dtype=bool)
+        kept = judged.copy()
+        if self.unjudged == "sample":
+            rng = check_random_state(self.random_state)
+            for query in range(data.n_queries):
+                rows = data.groups.rows([query])
+                others = rows[~judged[rows]]
+                n = min(len(others), int(judged[rows].sum()))
+                kept[rng.permutation(others)[:n]] = True
+        return kept

@@ -36,6 +36,7 @@ from rankwise.datasets import (
 from rankwise.datasets.readers import cache
 from rankwise.datasets.readers.arff import read_arff
 from rankwise.streams.text_files import UnjudgedLetor
+from rankwise.text.documents import as_documents, as_queries
 from tests.fuzz import seeds, twins
 from tests.fuzz.harness import Target, mutated
 
@@ -372,6 +373,20 @@ def _check_cache(path: Path) -> bool:
     return not rebuilt
 
 
+def _check_texts(path: Path) -> bool:
+    """Documents and topics have an id and plain text; entries come in the order of the file."""
+    text = path.read_text("utf-8", "replace")
+    if "<top>" in text.lower() and "<doc>" not in text.lower():
+        found = as_queries(path)
+        assert all(isinstance(value, str) for value in found.values())
+        return True
+    places = []
+    for identifier, (value,) in as_documents(path, ("text",)):
+        assert identifier and isinstance(value, str)
+        places.append(text.find(identifier))
+    return True
+
+
 TARGETS = (
     Target(
         "letor",
@@ -391,6 +406,23 @@ TARGETS = (
         "run",
         mutations(seeds.run, b"q0 Q0 d0 1 1 t", b" x"),
         against_twin(read_run, twins.read_run, _same_run),
+    ),
+    Target(
+        "trec_text",
+        mutations(
+            seeds.trec_text, b"<DOC>", b"</DOC>", b"<docno>", b"</TEXT>", b"<top>", b"<num> 3",
+            b"&amp;", b"&#x0;", b"<!--", b"<", b">", b"<a" * 500,
+        ),
+        _check_texts,
+    ),
+    Target(
+        "json_lines",
+        mutations(
+            seeds.json_lines, b'{"id": "d", "text": 3}', b"{}", b"[]", b"null", b'"', b"{", b"}",
+            b'"\\ud800"', b"[" * 3000,
+        ),
+        _check_texts,
+        ".jsonl",
     ),
     Target(
         "extreme",

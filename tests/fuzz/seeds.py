@@ -122,3 +122,24 @@ def parquet(rng: Rng) -> bytes:
 def _joined(rng: Rng, lines: list[str]) -> bytes:
     end = "\r\n" if rng.random() < 0.1 else "\n"
     return (end.join(lines) + end * int(rng.random() < 0.9)).encode()
+
+
+def trec_text(rng: Rng) -> bytes:
+    """Documents, or topics, of a TREC file."""
+    if rng.random() < 0.3:
+        return b"".join(
+            b"<top>\n<num> Number: %d\n<title> words %d &amp; more\n<desc>\nlong\n</top>\n" % (n, n)
+            for n in range(int(rng.integers(1, 5)))
+        )
+    return b"".join(
+        b"<DOC>\n<DOCNO> d%d </DOCNO>\n<TEXT>\na <b>bold</b> text\n</TEXT>\n</DOC>\n" % n
+        for n in range(int(rng.integers(1, 6)))
+    )
+
+
+def json_lines(rng: Rng) -> bytes:
+    """Documents as JSON lines."""
+    return b"".join(
+        b'{"_id": "d%d", "title": null, "text": "some words, \\u00e9"}\n' % n
+        for n in range(int(rng.integers(1, 6)))
+    )

@@ -14,6 +14,7 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,11 @@ from rankwise.datasets.readers.textfiles import read_text
 DOCUMENT_IDS = ("doc_id", "docno", "docid", "_id", "id")
 QUERY_IDS = ("qid", "query_id", "q_id", "_id", "id")
 QUERY_TEXTS = ("text", "query", "title")
+_ENTRY = re.compile(r"<(doc|top)\b[^<>]*>", re.IGNORECASE)
+_END = {kind: re.compile(rf"</{kind}\s*>", re.IGNORECASE) for kind in ("doc", "top")}
+_TAG = re.compile(r"<(\w+)\b[^<>]*>")
+_ANY_TAG = re.compile(r"</?\w+[^<>]*>")
+_DOCNO = re.compile(r"<docno\b[^<>]*>.*?</docno\s*>", re.IGNORECASE | re.DOTALL)
 
 
 def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
@@ -42,15 +48,16 @@ def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str,
     TypeError, ValueError
         If ``documents`` is none of these, a document has no id, or its text is no str.
     """
-    for identifier, texts in _pairs(documents, DOCUMENT_IDS, "document"):
-        if isinstance(texts, str) and len(fields) == 1:
-            texts = {fields[0]: texts}
-        if not isinstance(texts, Mapping):
-            raise TypeError(
-                f"document {identifier!r} must have a mapping from field to text, got "
-                f"{type(texts).__name__}. Fields: {', '.join(fields)}."
-            )
-        yield identifier, [_text(texts.get(name), identifier, name) for name in fields]
+    with _naming(documents):
+        for identifier, texts in _pairs(documents, DOCUMENT_IDS, "document"):
+            if isinstance(texts, str) and len(fields) == 1:
+                texts = {fields[0]: texts}
+            if not isinstance(texts, Mapping):
+                raise TypeError(
+                    f"document {identifier!r} must have a mapping from field to text, got "
+                    f"{type(texts).__name__}. Fields: {', '.join(fields)}."
+                )
+            yield identifier, [_text(texts.get(name), identifier, name) for name in fields]
 
 
 def as_queries(queries: Any) -> dict[str, str]:
@@ -73,13 +80,25 @@ def as_queries(queries: Any) -> dict[str, str]:
     if isinstance(queries, list | tuple) and all(isinstance(query, str) for query in queries):
         return {str(number): query for number, query in enumerate(queries, start=1)}
     found: dict[str, str] = {}
-    for identifier, texts in _pairs(queries, QUERY_IDS, "query"):
-        if identifier in found:
-            raise ValueError(f"query {identifier!r} comes a second time. Ids must differ.")
-        if isinstance(texts, Mapping):
-            texts = next((texts[name] for name in QUERY_TEXTS if texts.get(name)), None)
-        found[identifier] = _text(texts, identifier, "query")
+    with _naming(queries):
+        for identifier, texts in _pairs(queries, QUERY_IDS, "query"):
+            if identifier in found:
+                raise ValueError(f"query {identifier!r} comes a second time. Ids must differ.")
+            if isinstance(texts, Mapping):
+                texts = next((texts[name] for name in QUERY_TEXTS if texts.get(name)), None)
+            found[identifier] = _text(texts, identifier, "query")
     return found
+
+
+@contextmanager
+def _naming(given: Any) -> Iterator[None]:
+    """Put the path of a file before what is wrong in it."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if not isinstance(given, Path) or str(given) in str(error):
+            raise
+        raise ValueError(f"{given}: {error}") from None
 
 
 def _pairs(given: Any, ids: tuple[str, ...], what: str) -> Iterator[tuple[str, Any]]:
@@ -147,24 +166,47 @@ def read_trec_text(text: str, name: str = "text") -> Iterator[dict[str, str]]:
     ValueError
         If there are neither, or one has no ``<DOCNO>`` or ``<num>``.
     """
-    found = re.findall(r"<(doc|top)\b[^>]*>(.*?)</\1>", text, re.DOTALL | re.IGNORECASE)
-    if not found and text.strip():
-        raise ValueError(f"{name} has neither <DOC> nor <top>: it is no TREC file.")
-    for kind, body in found:
-        is_topic = kind.lower() == "top"
-        close = r"(?=<\w)|</[^>]*>|$" if is_topic else r"</\1>"
-        tags: dict[str, str] = {}
-        for tag, inner in re.findall(
-            rf"<(\w+)[^>]*>(.*?)(?:{close})", body, re.DOTALL | re.IGNORECASE
-        ):
-            plain = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", inner)).split())
-            tags.setdefault(tag.lower(), plain)
-        key = "num" if is_topic else "docno"
+    place, any_found = 0, False
+    while found := _ENTRY.search(text, place):
+        kind = found[1].lower()
+        end = _END[kind].search(text, found.end())
+        if end is None:
+            raise ValueError(f"{name}: a <{found[1]}> is never closed.")
+        body, place, any_found = text[found.end() : end.start()], end.end(), True
+        is_topic = kind == "top"
+        tags, key = _tags(body, is_topic), "num" if is_topic else "docno"
         if not tags.get(key):
-            raise ValueError(f"{name}: a <{kind}> has no <{key}>.")
+            raise ValueError(f"{name}: a <{found[1]}> has no <{key}>.")
         if is_topic:
             tags["qid"] = re.sub(r"^number:?\s*", "", tags.pop("num"), flags=re.IGNORECASE)
         elif "text" not in tags:
-            rest = re.sub(r"<docno>.*?</docno>", " ", body, flags=re.DOTALL | re.IGNORECASE)
-            tags["text"] = " ".join(html.unescape(re.sub(r"<[^>]*>", " ", rest)).split())
+            tags["text"] = _plain(_DOCNO.sub(" ", body, count=1))
         yield tags
+    if not any_found and text.strip():
+        raise ValueError(f"{name} has neither <DOC> nor <top>: it is no TREC file.")
+
+
+def _tags(body: str, is_topic: bool) -> dict[str, str]:
+    """Text of each tag by its name in lower case, the first of each; one pass."""
+    tags: dict[str, str] = {}
+    unclosed: set[str] = set()
+    place = 0
+    while found := _TAG.search(body, place):
+        name, place = found[1].lower(), found.end()
+        if is_topic:
+            following = _ANY_TAG.search(body, place)
+            end = len(body) if following is None else following.start()
+            tags.setdefault(name, _plain(body[place:end]))
+        elif name not in unclosed:
+            close = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(body, place)
+            if close is None:
+                unclosed.add(name)
+                continue
+            tags.setdefault(name, _plain(body[place : close.start()]))
+            place = close.end()
+    return tags
+
+
+def _plain(text: str) -> str:
+    """Text without tags, entities and superfluous white space."""
+    return " ".join(html.unescape(_ANY_TAG.sub(" ", text)).split())

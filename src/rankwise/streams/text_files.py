@@ -16,7 +16,7 @@ from rankwise.datasets.readers.delimited import (
     arrow_types,
     common_columns,
     naming,
-    without_text,
+    told_by_cells,
 )
 from rankwise.datasets.readers.letor_parse import (
     BLOCK_BYTES,
@@ -65,7 +65,7 @@ class DelimitedFiles(RowStream):
         *,
         may_ignore: bool,
     ) -> DelimitedFiles:
-        """Look at the headers; with ``may_ignore``, also at some rows, for columns of text.
+        """Look at the headers, and at some rows for flags and, with ``may_ignore``, text.
 
         Raises
         ------
@@ -75,8 +75,7 @@ class DelimitedFiles(RowStream):
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
         columns = common_columns(files, roles)
-        if may_ignore:
-            columns = without_text(files[:1], columns, most_batches=1)
+        columns = told_by_cells(files[:1], columns, may_ignore=may_ignore, most_batches=1)
         absolute = tuple(path.absolute() for path in paths)  # workers have a folder of their own
         return cls(absolute, delimiter, columns, dtype, max_decompressed_bytes)
 

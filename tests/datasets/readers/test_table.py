@@ -269,7 +269,7 @@ def check_mixed(data):
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table])
 def test_text_that_is_not_named_as_a_feature_is_left_out(make):
-    with pytest.warns(IgnoredColumnsWarning, match=r"not used as features: title \((S|s)tring\)"):
+    with pytest.warns(IgnoredColumnsWarning, match=r"not used as features: title \(text\)"):
         check_mixed(RankingData.from_frame(make(MIXED), **ROLES))
     check_mixed(RankingData.from_frame(make(MIXED), features=["price", "stock"], **ROLES))
 
@@ -299,6 +299,19 @@ def test_a_bad_cell_in_a_column_of_numbers_is_no_text_column(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(ValueError, match=r"t\.csv: .*Row #4.*'many'"):
         read_table(tmp_path / "t.csv", **ROLES)
+
+
+def test_flags_and_the_index_of_pandas_in_text_files(tmp_path):
+    frame = pd.DataFrame(MIXED).assign(new=[True, False, False, True], old=["true", None, "", "no"])
+    frame.to_csv(tmp_path / "t.csv")
+    with pytest.warns(IgnoredColumnsWarning, match=r"title \(text\), old \(text\)"):
+        data = read_table(tmp_path / "t.csv", **ROLES)
+    assert data.feature_names == ["price", "stock", "new"]
+    assert data.X[:, 2].tolist() == [1, 0, 0, 1]
+    only = read_table(tmp_path / "t.csv", features=["new"], **ROLES)
+    assert only.X[:, 0].tolist() == [1, 0, 0, 1]
+    chunk = next(iter(stream(tmp_path / "t.csv", features=["new", "price"], **ROLES)))
+    assert chunk.X[:, 0].tolist() == [1, 0, 0, 1]
 
 
 def test_decimal_commas_are_no_text(tmp_path):

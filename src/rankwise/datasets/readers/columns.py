@@ -47,13 +47,17 @@ class TableRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of a table is what; None where there is no such column."""
+    """Which column of a table is what; None where there is no such column.
+
+    ``flags`` are features that a text file writes as true and false.
+    """
 
     label: str | None
     qid: str | None
     doc_id: str | None
     sample_weight: str | None
     features: list[str]
+    flags: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -221,9 +225,17 @@ def frame_kinds(schema: Mapping[Any, Any]) -> dict[str, str | None]:
     """Kinds of columns by a narwhals schema."""
     check_unique([str(name) for name in schema])
     return {
-        str(name): None if dtype.is_numeric() or dtype == nw.Boolean else str(dtype)
+        str(name): None if dtype.is_numeric() or dtype == nw.Boolean else _kind_of(dtype)
         for name, dtype in schema.items()
     }
+
+
+def _kind_of(dtype: Any) -> str:
+    if dtype == nw.String:
+        return "text"
+    if dtype in (nw.Categorical, nw.Enum):
+        return "categories"
+    return "dates" if dtype.is_temporal() else str(dtype)
 
 
 def arrow_kinds(schema: Any) -> dict[str, str | None]:
@@ -240,11 +252,18 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
     ]
     check_unique(names)
     are_numbers = (types.is_integer, types.is_floating, types.is_decimal, types.is_boolean)
-    return {
-        name: None if any(test(schema.field(name).type) for test in are_numbers)
-        else str(schema.field(name).type)
-        for name in names
-    }  # fmt: skip
+    are_texts = (types.is_string, types.is_large_string)
+
+    def kind_of(kind: Any) -> str | None:
+        if any(test(kind) for test in are_numbers):
+            return None
+        if any(test(kind) for test in are_texts):
+            return "text"
+        if types.is_dictionary(kind):
+            return "categories"
+        return "dates" if types.is_temporal(kind) else str(kind)
+
+    return {name: kind_of(schema.field(name).type) for name in names}
 
 
 def check_unique(columns: Sequence[str]) -> None:

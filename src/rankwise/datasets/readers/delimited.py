@@ -33,6 +33,7 @@ _BLOCK_BYTES = 1 << 22
 # Among these a header that is one single column is searched for what divides it.
 _OTHERS = (",", ";", "\t", "|")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf(inity)?)\s*$"
+_FLAG = "^(true|false|True|False|TRUE|FALSE)$"
 _DECIMAL_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
 # What stays the same when it is read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
@@ -164,8 +165,7 @@ def read_delimited(
                 file.text  # noqa: B018 (raises what is wrong with the text itself)
             tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
-        if features is None:
-            columns = without_text(files, columns)
+        columns = told_by_cells(files, columns, may_ignore=features is None)
         tables = []
         for file in files:
             with naming(file.path):
@@ -183,11 +183,14 @@ def read_delimited(
 
 
 def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:
-    """Columns of the first file, which all others must have; any may turn out to be text."""
+    """Columns of the first file, which all others must have; any may turn out to be text.
+
+    The index that pandas writes, which has no name, is none of them.
+    """
     columns: Columns | None = None
     for file in files:
         with naming(file.path):
-            names = file.header()
+            names = [name for name in file.header() if name]
             if columns is None:
                 columns = roles(dict.fromkeys(names))
             columns.check_in(names, files[0].path)
@@ -201,29 +204,41 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        raise ValueError(f"{path}: {error}. Is the first line the names of the columns?") from None
+        raise ValueError(
+            f"{path}: {error}. Columns have their names in the first line; choose those that hold "
+            "numbers by features=[…]."
+        ) from None
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
 
 
 def arrow_types(columns: Columns) -> dict[str, Any]:
-    """Types to read the columns as: ids are text, the others numbers."""
-    ids = (columns.qid, columns.doc_id)
-    return {name: pa.string() if name in ids else pa.float64() for name in columns.names()}
+    """Types to read the columns as: ids are text, features true or false or numbers, like all."""
+    ids = dict.fromkeys((columns.qid, columns.doc_id), pa.string())
+    kinds = dict.fromkeys(columns.flags, pa.bool_()) | ids
+    return {name: kinds.get(name, pa.float64()) for name in columns.names()}
 
 
-def without_text(
-    files: Sequence[DelimitedFile], columns: Columns, most_batches: int | None = None
+def told_by_cells(
+    files: Sequence[DelimitedFile],
+    columns: Columns,
+    *,
+    may_ignore: bool,
+    most_batches: int | None = None,
 ) -> Columns:
-    """The columns without features in which most cells are no numbers.
+    """The columns as their cells tell: flags are true or false, text is no feature.
 
     Parameters
     ----------
     files : sequence of DelimitedFile
     columns : Columns
+    may_ignore : bool
+        Leave out features in which most cells are no numbers.
     most_batches : int, optional
         How much of each file to look at; by default all of it.
     """
+    if not columns.features:
+        return columns
     counts = {name: _Cells() for name in columns.features}
     for file in files:
         with naming(file.path):
@@ -236,23 +251,29 @@ def without_text(
                 f"{files[0].path}: column {name!r} has decimal commas. Write its numbers with "
                 "decimal points."
             )
-    ignored = [
-        name for name, cells in counts.items() if cells.numbers < cells.filled - cells.numbers
-    ]
-    warn_of_ignored(dict.fromkeys(ignored, "text"))
-    return replace(columns, features=[name for name in columns.features if name not in ignored])
+    flags = frozenset(name for name, cells in counts.items() if cells.flags == cells.filled > 0)
+    ignored = {
+        name: "text"
+        for name, cells in counts.items()
+        if may_ignore and name not in flags and cells.numbers < cells.filled - cells.numbers
+    }
+    warn_of_ignored(ignored)
+    left = [name for name in columns.features if name not in ignored]
+    return replace(columns, features=left, flags=flags)
 
 
 @dataclass
 class _Cells:
-    """How many cells of a column are filled, are numbers, are numbers with a decimal comma."""
+    """How many cells of a column are filled, and how many of them are what."""
 
     filled: int = 0
+    flags: int = 0
     numbers: int = 0
     commas: int = 0
 
     def add(self, cells: Any) -> None:
         self.filled += len(cells) - cells.null_count
+        self.flags += pc.sum(pc.match_substring_regex(cells, _FLAG)).as_py() or 0
         self.numbers += pc.sum(pc.match_substring_regex(cells, _NUMBER)).as_py() or 0
         self.commas += pc.sum(pc.match_substring_regex(cells, _DECIMAL_COMMA)).as_py() or 0
 

@@ -169,4 +169,10 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Beyond Cormack, Clarke & Büttcher, SIGIR 2009",
         data=("trec-robust03-runs",),
     ),
+    "text-collections": Entry(
+        "rankwise_papers.text_collections.experiment:TextCollections",
+        title="BM25 and learnt reranking from raw text on five collections",
+        paper="Beyond Thakur et al., BEIR, NeurIPS 2021",
+        data=("vaswani", "cranfield", "cystic-fibrosis-text", "scifact", "nfcorpus"),
+    ),
 }

@@ -16,7 +16,7 @@ from rankwise.datasets import (
 def test_sources_are_complete():
     for name, source in known_sources().items():
         assert source.name == name
-        kinds = ("ratings", "descriptors", "ordinal", "judgements", "runs", "multi-label")
+        kinds = ("ratings", "descriptors", "ordinal", "judgements", "runs", "text", "multi-label")
         assert source.kind in kinds
         assert source.address.startswith("http")
         assert all((source.title, source.how_to_get, source.terms, source.cite, source.folders))

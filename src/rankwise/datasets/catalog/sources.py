@@ -50,7 +50,8 @@ class Source:
     ----------
     name, title : str
     kind : str
-        "ratings", "descriptors", "ordinal", "judgements", "runs" or "multi-label".
+        "ratings", "descriptors", "ordinal", "judgements", "runs", "text" or
+        "multi-label".
     address : str
         The publisher's page.
     how_to_get, terms, cite : str

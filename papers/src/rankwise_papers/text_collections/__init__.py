@@ -1,0 +1,1 @@
+"""BM25 and learnt reranking on five text collections."""

@@ -1,0 +1,57 @@
+"""Means over queries, and tests of the reranked lists against BM25."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rankwise.experiments import Results, Table, Value
+from rankwise.metrics.significance import paired_test
+from rankwise_papers.shared_tables import ABSENT
+
+TITLES = {
+    "vaswani": "Vaswani", "cranfield": "Cranfield", "cystic-fibrosis-text": "cystic fibrosis",
+    "scifact": "SciFact, test", "nfcorpus": "NFCorpus, test",
+}  # fmt: skip
+METHODS = ("BM25, 0.9, 0.4", "BM25", "reranked")
+# The upper end of the values published for BEIR.
+PUBLISHED = {("scifact", "BM25, 0.9, 0.4"): (0.679, "BEIR, upper end of 0.665 to 0.679")}
+TOLERANCE = 0.01
+
+
+def make(results: Results, names: Sequence[str]) -> list[Table]:
+    """One table for each measure."""
+    return [
+        _table(results, names, "nDCG@10", "ndcg"),
+        _table(results, names, "AP", "ap"),
+    ]
+
+
+def _table(results: Results, names: Sequence[str], measure: str, key: str) -> Table:
+    values = []
+    for name in names:
+        found = {method: results.get(f"{name}/{method}") for method in METHODS}
+        for method, of in found.items():
+            published: dict[str, Any] = {}
+            if key == "ndcg" and (name, method) in PUBLISHED:
+                paper, source = PUBLISHED[name, method]
+                published = {"paper": paper, "source": source, "tolerance": TOLERANCE}
+            if of is None:
+                values.append(Value(TITLES[name], method, note=ABSENT, **published))
+                continue
+            array = np.array(of[measure], float)
+            error = array.std(ddof=1) / np.sqrt(len(array))
+            values.append(Value(TITLES[name], method, array.mean(), error, **published))
+        plain, learnt = found["BM25"], found["reranked"]
+        if plain is not None and learnt is not None:
+            p = paired_test(learnt[measure], plain[measure]).p_value
+            values.append(Value(TITLES[name], "p against BM25", p))
+    return Table(
+        key,
+        f"{measure} of BM25 and of its reranked lists",
+        values,
+        caption="p: two-sided paired t test of reranked against BM25 over the queries.",
+        error_is="standard error over queries",
+    )

@@ -68,6 +68,7 @@ from .rankers.adapters.xgboost import XGBoostRanker as XGBoostRanker
 from .rankers.boosting.ada_rank import AdaRank as AdaRank
 from .rankers.boosting.coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .rankers.boosting.frank import FRank as FRank
+from .rankers.boosting.lambdamart import LambdaMART as LambdaMART
 from .rankers.boosting.mc_rank import McRank as McRank
 from .rankers.boosting.rank_boost import RankBoost as RankBoost
 from .rankers.elm.elmrank import ELMRank as ELMRank

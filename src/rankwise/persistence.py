@@ -79,6 +79,7 @@ RESULT_TYPES = (
     "rankwise.solvers.boosting.stump_ensemble.StumpEnsemble",
     "rankwise.solvers.newton.score_calibration.ScoreCalibration",
     "rankwise.trees.columns.ColumnTable",
+    "rankwise.trees.ensemble.TreeEnsemble",
     "rankwise.trees.linear_models.ModelNodes",
     "rankwise.trees.tree.Tree",
 )

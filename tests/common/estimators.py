@@ -27,6 +27,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "orboost": {"n_estimators": 40},
     "rank_boost": {"n_estimators": 40},
     "frank": {"n_estimators": 40},
+    "lambdamart": {"n_estimators": 20, "min_samples_leaf": 5},
     "mc_rank": {"n_estimators": 20, "learning_rate": 0.2},
     "ranking_forest": {"n_estimators": 10, "n_jobs": 1},
     "rank_net": {**_NETWORK},

@@ -117,6 +117,18 @@ RANKERS: dict[str, Row] = {
         paper="sculley2009",
         params={"C": "val"},
     ),
+    "lambdamart": Row(
+        "boosting:LambdaMART",
+        "Boosted trees that follow the gradients of nDCG (LambdaMART)",
+        "listwise trees boosting validation deterministic",
+        paper="burges2010",
+        params={"n_estimators": 500, "early_stopping_rounds": 50},
+        space={
+            "learning_rate": [0.03, 0.1],
+            "max_leaf_nodes": [7, 15, 31],
+            "min_samples_leaf": [20, 100],
+        },
+    ),
     "rank_boost": Row(
         "boosting:RankBoost",
         "Boosted thresholds on features for the pairs of each query (RankBoost)",

@@ -4,6 +4,7 @@ from .adapters.xgboost import XGBoostRanker as XGBoostRanker
 from .boosting.ada_rank import AdaRank as AdaRank
 from .boosting.coordinate_ascent import CoordinateAscent as CoordinateAscent
 from .boosting.frank import FRank as FRank
+from .boosting.lambdamart import LambdaMART as LambdaMART
 from .boosting.mc_rank import McRank as McRank
 from .boosting.rank_boost import RankBoost as RankBoost
 from .elm.elmrank import ELMRank as ELMRank

@@ -9,14 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.kernels.ensemble_scores import add_trees
+from rankwise.runtime.threads import available_threads, thread_map
+from rankwise.structure.rules import (
+    Array,
+    Number,
+    Optional,
+    Rule,
+    booleans,
+    check_children,
+    floats,
+    integers,
+    require,
+)
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.tree import Tree
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.typing import Float64Array, FloatArray, Int64Array
+
+CHUNK_ROWS = 1024
+SMALL = 100_000  # rows times trees, up to which one thread is quicker
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +74,23 @@ class TreeEnsemble:
     in_float32 : bool
         Whether the model rounds rows to float32 before it compares them.
     """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "indptr": integers("n_trees + 1", dtype="i8", low=0, ascending=True),
+        "feature": integers("n_nodes", dtype="i4", low=-1, below="n_features_in_"),
+        "threshold": Array(("n_nodes",), dtype="f8", numbers="any"),
+        "left": integers("n_nodes", dtype="i4", low=-1),
+        "right": integers("n_nodes", dtype="i4", low=-1),
+        "missing_left": booleans("n_nodes"),
+        "values": floats("n_nodes", dtype="f8"),
+        "cover": Optional(floats("n_nodes", dtype="f8", low=0)),
+        "nominal": booleans("n_nodes"),
+        "category_indptr": integers("n_nodes + 1", dtype="i8", low=0, ascending=True),
+        "categories": floats("n_categories", dtype="f8"),
+        "zero_missing": booleans("n_nodes"),
+        "constant": Number("f"),
+        "in_float32": Number("b"),
+    }
 
     indptr: Int64Array
     feature: NDArray[np.int32]
@@ -151,6 +185,52 @@ class TreeEnsemble:
                 )
             )
         return cls.of(joined)
+
+    def score(self, X: FloatArray, n_threads: int | None = None) -> Float64Array:
+        """Score of every row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features), float32 or float64
+            NaN where missing. No node may be nominal, or take 0 for a missing value.
+        n_threads : int, optional
+            None: all; the result is the same for any number.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+
+        Notes
+        -----
+        O(depth) a row and tree.
+        """
+        assert not self.nominal.any() and not self.zero_missing.any()
+        out = np.full(X.shape[0], self.constant)
+
+        def add(start: int) -> None:
+            rows = slice(start, start + CHUNK_ROWS)
+            add_trees(
+                np.ascontiguousarray(X[rows]), self.indptr, self.feature, self.threshold,
+                self.left, self.right, self.missing_left, self.values, out[rows],
+            )  # fmt: skip
+
+        n_threads = available_threads() if n_threads is None else n_threads
+        small = X.shape[0] * self.n_trees <= SMALL
+        thread_map(add, range(0, X.shape[0], CHUNK_ROWS), 1 if small else n_threads)
+        return out
+
+    def _check_structure(self) -> None:
+        ends, nodes = self.indptr, len(self.feature)
+        require(ends[0] == 0 and ends[-1] == nodes, "indptr", f"go from 0 to {nodes}", ends)
+        for start, end in pairwise(ends.tolist()):
+            tree = slice(start, end)
+            check_children(self.feature[tree], self.left[tree], self.right[tree])
+        ends, n_categories = self.category_indptr, len(self.categories)
+        require(ends[0] == 0 and ends[-1] == n_categories, "category_indptr",
+                f"go from 0 to {n_categories}", ends)  # fmt: skip
+        numeric = (self.feature >= 0) & ~self.nominal
+        require(not np.isnan(self.threshold[numeric]).any(), "threshold",
+                "be a number at splits of numbers", np.nan)  # fmt: skip
 
 
 def _parents_first(tree: ScoreTree) -> ScoreTree:

@@ -1,0 +1,317 @@
+"""LambdaMART: boosted trees that follow the gradients of a measure [1]_.
+
+References
+----------
+.. [1] C. Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.base import Ranker
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.groups import QueryGroups
+from rankwise.losses.lambda_gradients import LambdaGradients
+from rankwise.metrics import parse
+from rankwise.metrics.ranking.ndcg import NDCG
+from rankwise.runtime.threads import threads_asked
+from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.solvers.boosting.tree_boosting import TreeBoosting, Validation
+from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes, floats, require
+from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted.growth import GrowthRules, TreeGrower
+from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, is_sparse
+
+AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+
+
+class LambdaMART(Ranker):
+    """Boosted trees that follow the gradients of nDCG (LambdaMART).
+
+    Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + reg_lambda sum_j v_j^2 / 2`` in every tree f, over
+    its splits and the values v_j of its leaves, where g and h are the derivatives of
+    :mod:`rankwise.losses.lambda_gradients` at the scores so far; ``learning_rate`` shrinks v.
+
+    Parameters
+    ----------
+    n_estimators : int >= 1, default=100
+        Number of trees.
+    learning_rate : float > 0, default=0.1
+    max_leaf_nodes : int >= 2, default=31
+        Most leaves of a tree; the leaf of the largest gain is split first.
+    measure : str, default="nDCG@10"
+        What is optimised: nDCG of any gain, discount and cut-off, see
+        :func:`rankwise.metrics.parse`. Pairs are formed with the rows ranked down to the cut-off.
+        It is also taken on X_val after every tree.
+    max_depth : int >= 1, optional
+        Largest depth of a tree; None: no bound.
+    min_samples_leaf : int >= 1, default=20
+        Fewest rows in a leaf, estimated from the leaf's share in the second derivatives of its
+        parent.
+    min_hessian_leaf : float >= 0, default=1e-3
+        Smallest sum of second derivatives in a leaf.
+    reg_lambda : float >= 0, default=0.0
+        L2 penalty on the values of the leaves.
+    max_bins : int in [2, 255], default=255
+        Most bins of a feature; missing values have one more.
+    normalize : bool, default=True
+        Weigh pairs of near scores up, and queries with many pairs down, as LightGBM does by
+        default.
+    early_stopping_rounds : int >= 1, optional
+        Used only where ``fit`` receives X_val: stop after this many trees without improvement
+        and keep the trees up to the best.
+    n_jobs : int, optional
+        Threads; None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``. The
+        result has the same bits for any number.
+
+    Attributes
+    ----------
+    trees_ : TreeEnsemble
+    n_estimators_ : int
+        Number of trees that ``predict`` uses; fewer than ``n_estimators`` where training stopped
+        early or no leaf could be split.
+    validation_scores_ : ndarray of shape (n_trees,)
+        ``measure`` on X_val after every tree, where X_val was given.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        Total gain of the splits on each feature, summing to 1 (all 0 without splits).
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X has column names.
+    score_name_ : str
+        What ``score`` returns.
+
+    Notes
+    -----
+    O(N d) for binning N rows of d features, O(N d log(max_leaf_nodes)) a tree for balanced trees,
+    O(N k) for the gradients with a cut-off k. Two bytes a value beside X. CSR rows become dense.
+
+    Labels may be any numbers. Where the gain is 2**y - 1 and some label is no whole number from 0
+    to 30, the gain of a label is its distance from the smallest.
+
+    A missing value goes to the side with the larger gain; at nodes without missing values in
+    training to the side with more of the second derivatives. Rows are taken in an order of their
+    content: any order of the same rows gives the same model.
+
+    Differs from LightGBM's LambdaRank: the gradients are those of the measure's own cut-off, so
+    that pairs below it, and discounts below it, count nothing; LightGBM's
+    ``lambdarank_truncation_level`` bounds the pairs alone. Bins hold equal weights, and sums of
+    derivatives are exact. LightGBM tries no column in a node whose parent it could not split;
+    here every column is tried. ``sample_weight`` is not accepted.
+
+    Composition: columns of X x gradients of nDCG x Newton boosting of histogram trees.
+
+    References
+    ----------
+    .. [1] C. Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82,
+       2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import LambdaMART
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(200) % 10
+    >>> ranker = LambdaMART(n_estimators=20).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid)
+    1.0
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "trees_": Part((TreeEnsemble,)),
+        "n_estimators_": Number("i", low=0),
+        "feature_importances_": floats("n_features_in_"),
+        "validation_scores_": Sometimes(Plain()),
+    }
+
+    # A repeated row takes a rank of its own, which no weight of a row stands for.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "n_estimators": [AT_LEAST_ONE],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
+        "measure": [str],
+        "max_depth": [AT_LEAST_ONE, None],
+        "min_samples_leaf": [AT_LEAST_ONE],
+        "min_hessian_leaf": [NOT_NEGATIVE],
+        "reg_lambda": [NOT_NEGATIVE],
+        "max_bins": [Interval(Integral, 2, 255, closed="both")],
+        "normalize": ["boolean"],
+        "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
+    }
+
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_estimators: int = 100,
+        *,
+        learning_rate: float = 0.1,
+        max_leaf_nodes: int = 31,
+        measure: str = "nDCG@10",
+        max_depth: int | None = None,
+        min_samples_leaf: int = 20,
+        min_hessian_leaf: float = 1e-3,
+        reg_lambda: float = 0.0,
+        max_bins: int = 255,
+        normalize: bool = True,
+        early_stopping_rounds: int | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.max_leaf_nodes = max_leaf_nodes
+        self.measure = measure
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.min_hessian_leaf = min_hessian_leaf
+        self.reg_lambda = reg_lambda
+        self.max_bins = max_bins
+        self.normalize = normalize
+        self.early_stopping_rounds = early_stopping_rounds
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Self:
+        """Train on judged rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            NaN means missing; an entry absent from a CSR matrix is 0.
+        y : array-like of shape (n_samples,)
+            Any finite numbers, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of every row, any dtype and order; None: all rows are one query.
+        X_val, y_val, qid_val : optional
+            Validation rows: ``measure`` is taken on them after every tree, and training stops
+            when it has not improved for ``early_stopping_rounds`` trees.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it.
+        """
+        self._validate_params()
+        measure = self._objective()
+        data = check_fit(self, X, y, qid, allow_nan=True)
+        validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
+        self._set_score_name(data.y)
+        watched = None if validation is None else _watched(measure, validation)
+        n_threads = threads_asked(self.n_jobs)
+        rows, y, sizes = _in_canonical_order(data)
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        loss = LambdaGradients(measure, y, indptr, self.normalize, n_threads)
+        self.trees_ = TreeEnsemble.of([])
+        gains = np.zeros(self.n_features_in_)
+        if loss.has_pairs:
+            binned = BinnedRows.of(rows, self.max_bins, n_threads)
+            boosted = self._boosting().fit(
+                loss,
+                TreeGrower(binned, self._rules(), n_threads),
+                len(y),
+                self.n_features_in_,
+                watched,
+            )
+            self.trees_, gains = boosted.trees, boosted.gains
+        self.n_estimators_ = self.trees_.n_trees
+        self.feature_importances_ = gains / (gains.sum() or 1.0)
+        if watched is not None:
+            self.validation_scores_ = np.array(watched.staged.values)
+        return self
+
+    def predict(self, X: FrameLike) -> Float64Array:
+        """Score of every row, shape (n_samples,), float64; higher ranks higher.
+
+        Where there was nothing to learn (no pair to order, no leaf to split), every score is 0.
+        """
+        check_is_fitted(self)
+        return self.trees_.score(self.encoded_rows(X), threads_asked(self.n_jobs))
+
+    def encoded_rows(self, X: FrameLike) -> Any:
+        """Rows as the trees of :meth:`tree_ensemble` take them.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), float32 or float64
+            NaN where missing.
+        """
+        check_is_fitted(self)
+        return _dense(check_rows(self, X, allow_nan=True))
+
+    def tree_ensemble(self) -> TreeEnsemble:
+        """The trees as flat arrays."""
+        check_is_fitted(self)
+        return self.trees_
+
+    def _check_structure(self) -> None:
+        n_trees = self.trees_.n_trees
+        require(self.n_estimators_ == n_trees, "n_estimators_", f"be {n_trees}",
+                self.n_estimators_)  # fmt: skip
+
+    def _objective(self) -> NDCG:
+        measure = parse(self.measure)
+        if not isinstance(measure, NDCG):
+            raise ValueError(
+                f"measure must be an nDCG for LambdaMART, got {self.measure!r}. Use 'nDCG@10', "
+                "or another gain, discount or cut-off."
+            )
+        return measure
+
+    def _rules(self) -> GrowthRules:
+        return GrowthRules(
+            self.max_leaf_nodes,
+            self.max_depth,
+            self.min_samples_leaf,
+            self.min_hessian_leaf,
+            self.reg_lambda,
+        )
+
+    def _boosting(self) -> TreeBoosting:
+        return TreeBoosting(self.n_estimators, self.learning_rate, self.early_stopping_rounds)
+
+
+def _watched(measure: NDCG, rows: FitData) -> Validation:
+    return Validation(_dense(rows.X), StagedMeasure(measure, rows.y, rows.groups))
+
+
+def _in_canonical_order(data: FitData) -> tuple[FloatArray, Float64Array, Any]:
+    """Rows, labels and the rows of each query, in the order of their content."""
+    X = _dense(data.X)
+    order, sizes = canonical_order(X, data.y, data.groups)
+    return X[order], data.y[order], sizes
+
+
+def _dense(X: Matrix) -> Any:
+    return X.toarray() if is_sparse(X) else X

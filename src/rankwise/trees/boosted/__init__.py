@@ -1,0 +1,1 @@
+"""Trees that follow gradients, grown from histograms."""

@@ -1,0 +1,104 @@
+"""Growth by gradients against all splits, by hand."""
+
+import numpy as np
+import pytest
+
+from rankwise.kernels.boosted_trees import find_splits, part
+from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted.growth import GrowthRules, TreeGrower
+
+
+def best_split_by_hand(X, g, h, reg_lambda, least):
+    """Largest gain over all thresholds of all columns, missing values on either side."""
+    best = 0.0
+    for column in X.T:
+        missing = np.isnan(column)
+        for cut in [*np.unique(column[~missing]), np.inf]:
+            for side in (False, True):
+                left = np.where(missing, side, column <= cut)
+                if not 0 < left.sum() < len(left) or min(h[left].sum(), h[~left].sum()) < least:
+                    continue
+                parts = [
+                    g[rows].sum() ** 2 / (h[rows].sum() + reg_lambda) for rows in (left, ~left)
+                ]
+                best = max(best, sum(parts) - g.sum() ** 2 / (h.sum() + reg_lambda))
+    return best
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+@pytest.mark.parametrize("reg_lambda", [0.0, 2.0])
+def test_gains_are_the_largest_of_all_splits(holes, reg_lambda, rng):
+    X = rng.normal(size=(300, 11)).round(1)
+    X[rng.random(X.shape) < holes] = np.nan
+    g, h = rng.normal(size=300) + np.nan_to_num(X[:, 4]), rng.random(300)
+    rules = GrowthRules(8, None, 1, 3.0, reg_lambda)
+    grown = TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0)
+    tree = grown.tree
+    assert (tree.feature >= 0).sum() == 7
+    # Node by node, with the rows that go there.
+    reached = {0: np.arange(300)}
+    for node in range(len(tree.feature)):
+        rows = reached[node]
+        assert tree.cover[node] == len(rows)
+        if tree.feature[node] < 0:
+            expected = -g[rows].sum() / (h[rows].sum() + reg_lambda)
+            np.testing.assert_allclose(tree.values[node], expected, rtol=1e-6, atol=1e-7)
+            continue
+        values = X[rows, tree.feature[node]]
+        left = np.where(np.isnan(values), tree.missing_left[node], values <= tree.threshold[node])
+        reached[tree.left[node]], reached[tree.right[node]] = rows[left], rows[~left]
+        best = best_split_by_hand(X[rows], g[rows], h[rows], reg_lambda, 3.0)
+        np.testing.assert_allclose(grown.gain[node], best, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 7])
+def test_bits_do_not_depend_on_threads(n_threads, rng, monkeypatch):
+    monkeypatch.setattr("rankwise.trees.boosted.growth.SMALL", 0)
+    X = rng.normal(size=(5000, 30)).astype(np.float32)
+    g, h = rng.normal(size=5000) + X[:, 3], rng.random(5000)
+    binned = BinnedRows.of(X, 255)
+    alone = TreeGrower(binned, GrowthRules(), 1).grow(g, h, 0.1)
+    together = TreeGrower(binned, GrowthRules(), n_threads).grow(g, h, 0.1)
+    for name in ("feature", "threshold", "left", "right", "values", "cover"):
+        np.testing.assert_array_equal(getattr(alone.tree, name), getattr(together.tree, name))
+    order = rng.permutation(5000)
+    shuffled = TreeGrower(BinnedRows.of(X[order], 255), GrowthRules(), 1).grow(
+        g[order], h[order], 0.1
+    )
+    np.testing.assert_array_equal(alone.tree.values, shuffled.tree.values)
+
+
+def test_kernel_subtracts_to_the_same_bits(rng):
+    codes = rng.integers(0, 200, (40, 16)).astype(np.uint8)
+    packed = (rng.integers(-9, 9, 40) << 32) + rng.integers(0, 9, 40)
+    histograms = np.zeros((3, 2, 2048), dtype=np.int64)
+    rows, n_bins, allowed = np.arange(40, dtype=np.int32), np.full(16, 200), np.ones(16, bool)
+    total, unit, nobody = int(packed.sum()), np.ones(2), np.full(2, -1)
+    found, lefts = np.zeros((2, 4)), np.zeros(2, dtype=np.int64)
+
+    def build(part_of, slots):
+        totals = np.full(2, total)
+        find_splits(
+            codes.view(np.int64), rows[part_of], packed, n_bins, allowed, 0, 2, histograms,
+            np.array(slots), totals, nobody, unit, 0.0, found, lefts,
+        )  # fmt: skip
+
+    build(slice(0, 40), [0, -1])
+    for j in range(16):
+        cells = histograms[0, j // 8, j % 8 * 256 :][:256]
+        expected = np.zeros(256, dtype=np.int64)
+        np.add.at(expected, codes[:, j], packed)
+        np.testing.assert_array_equal(cells, expected)
+    build(slice(0, 13), [1, 0])
+    build(slice(13, 40), [2, -1])
+    np.testing.assert_array_equal(histograms[0], histograms[2])
+
+
+def test_rows_are_parted_in_their_order(rng):
+    codes = rng.integers(0, 5, 50).astype(np.uint8)
+    for missing_left in (False, True):
+        rows, spare = rng.permutation(50).astype(np.int32), np.empty(50, dtype=np.int32)
+        left = (codes[rows] <= 2) | ((codes[rows] == 4) & missing_left)
+        expected = np.concatenate([rows[left], rows[~left]])
+        assert part(rows, codes, 2, 4, missing_left, spare) == left.sum()
+        np.testing.assert_array_equal(rows, expected)

@@ -1,0 +1,143 @@
+"""LambdaMART: LightGBM's trees on small data, missing values, early stopping, stored models."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rankwise import LambdaMART, LightGBMRanker, evaluate, load
+from rankwise.losses.lambda_gradients import gains_of
+from rankwise.metrics import parse
+from tests.oracles import ragged_groups
+
+
+@pytest.fixture
+def judged(rng):
+    y, qid, _ = ragged_groups(rng, n_queries=60, most=25, grades=4)
+    X = rng.normal(size=(len(y), 6)).round(1) + 0.6 * y[:, None] * [1, -1, 0.5, 0, 0, 0]
+    return X, y.astype(float), qid
+
+
+def predictions(ranker, rows, X):
+    return ranker.fit(*rows[:2], qid=rows[2]).predict(X)
+
+
+@pytest.mark.parametrize("n_trees", [1, 2, 8])
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_trees_are_those_of_lightgbm(n_trees, holes, normalize):
+    """Not with every seed: LightGBM tries no column in a child that its parent could not split."""
+    rng = np.random.default_rng(1)
+    y, qid, _ = ragged_groups(rng, n_queries=60, most=25, grades=4)
+    X = (rng.normal(size=(len(y), 6)) + 0.6 * y[:, None] * [1, -1, 0.5, 0, 0, 0]).round(1)
+    X[rng.random(X.shape) < holes] = np.nan
+    ours = LambdaMART(
+        n_trees, max_leaf_nodes=8, measure="nDCG", min_samples_leaf=1, min_hessian_leaf=1.0,
+        reg_lambda=1.0, normalize=normalize,
+    )  # fmt: skip
+    exact = {"min_data_in_bin": 1, "feature_pre_filter": False, "lambdarank_norm": normalize}
+    theirs = LightGBMRanker(
+        n_trees, num_leaves=8, min_child_samples=0, min_child_weight=1.0, reg_lambda=1.0,
+        params=exact, random_state=0,
+    )  # fmt: skip
+    np.testing.assert_allclose(
+        predictions(ours, (X, y, qid), X), predictions(theirs, (X, y, qid), X), atol=2e-4
+    )
+
+
+def test_any_order_and_number_of_threads_give_the_same_bits(judged, rng, monkeypatch):
+    X, y, qid = judged
+    monkeypatch.setattr("rankwise.trees.boosted.growth.SMALL", 0)
+    monkeypatch.setattr("rankwise.losses.lambda_gradients.CHUNK_ROWS", 50)
+    alone = LambdaMART(12, n_jobs=1).fit(X, y, qid=qid).predict(X)
+    order = rng.permutation(len(y))
+    for n_jobs in (2, 5):
+        ranker = LambdaMART(12, n_jobs=n_jobs)
+        np.testing.assert_array_equal(ranker.fit(X, y, qid=qid).predict(X), alone)
+        ranker.fit(X[order], y[order], qid=qid[order])
+        np.testing.assert_array_equal(ranker.predict(X), alone)
+
+
+def test_missing_values_may_decide(rng):
+    X = rng.normal(size=(400, 2))
+    y, qid = rng.integers(0, 2, 400), np.arange(400) % 20
+    X[y == 1, 0] = np.nan
+    ranker = LambdaMART(5).fit(X, y, qid=qid)
+    assert ranker.score(X, y, qid=qid) == 1.0
+    assert ranker.feature_importances_[0] > 0.99
+
+
+def test_stops_early_and_keeps_the_best(judged):
+    X, y, qid = judged
+    val = np.isin(qid, np.unique(qid)[:20])
+    ranker = LambdaMART(300, early_stopping_rounds=5, measure="nDCG@5", min_samples_leaf=5)
+    ranker.fit(X[~val], y[~val], qid=qid[~val], X_val=X[val], y_val=y[val], qid_val=qid[val])
+    values = ranker.validation_scores_
+    assert ranker.n_estimators_ == np.argmax(values) + 1 == len(values) - 5
+    result = evaluate(y[val], ranker.predict(X[val]), qid[val], ["nDCG@5"])
+    np.testing.assert_allclose(result["nDCG@5"], values.max())
+
+
+def test_without_early_stopping_all_trees_stay(judged):
+    X, y, qid = judged
+    ranker = LambdaMART(30).fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid)
+    assert ranker.n_estimators_ == len(ranker.validation_scores_) == 30
+
+
+def test_bounds_of_the_trees(judged):
+    X, y, qid = judged
+    trees = LambdaMART(4, max_depth=2, min_samples_leaf=1).fit(X, y, qid=qid).trees_
+    assert (np.diff(trees.indptr) <= 7).all()
+    trees = LambdaMART(4, max_leaf_nodes=5, min_samples_leaf=1).fit(X, y, qid=qid).trees_
+    assert (np.diff(trees.indptr) == 9).all()
+    assert trees.cover[trees.indptr[:-1]].tolist() == [len(y)] * 4
+
+
+def test_few_bins_are_few_thresholds(judged):
+    X, y, qid = judged
+    trees = LambdaMART(20, max_bins=3).fit(X, y, qid=qid).trees_
+    for j in range(6):
+        assert len(np.unique(trees.threshold[trees.feature == j])) <= 2
+
+
+def test_nothing_to_order_gives_scores_of_zero(rng):
+    X = rng.normal(size=(30, 2))
+    for y in (np.ones(30), np.arange(30.0)):
+        ranker = LambdaMART(3).fit(X, y, qid=np.arange(30))
+        assert not ranker.predict(X).any() and ranker.n_estimators_ == 0
+
+
+def test_one_query_of_many_rows(rng):
+    X = rng.normal(size=(100_000, 2)).astype(np.float32)
+    y = (X[:, 0] > 1).astype(int)
+    assert LambdaMART(3).fit(X, y).score(X, y) == 1.0
+
+
+def test_sparse_rows_and_labels_of_any_size(judged):
+    X, y, qid = judged
+    X = np.where(X > 0.5, X, 0)
+    dense = LambdaMART(5).fit(X, y, qid=qid).predict(X)
+    ranker = LambdaMART(5).fit(sparse.csr_array(X), y, qid=qid)
+    np.testing.assert_array_equal(ranker.predict(sparse.csr_array(X)), dense)
+    for labels in (y - 1.5, 1e300 * (y - 1), y + 40):
+        gains = gains_of(parse("nDCG"), labels)
+        np.testing.assert_allclose(gains / np.ptp(gains), y / np.ptp(y), atol=1e-12)
+
+
+def test_only_ndcg_is_optimised(judged):
+    X, y, qid = judged
+    with pytest.raises(ValueError, match="measure must be an nDCG for LambdaMART, got 'AP'"):
+        LambdaMART(measure="AP").fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match="whole grades from 0 to 1 for nDCG"):
+        LambdaMART(measure="nDCG(gain=(0,1))").fit(X, y, qid=qid)
+
+
+def test_a_changed_tree_is_refused(judged, tmp_path):
+    X, y, qid = judged
+    ranker = LambdaMART(3).fit(X, y, qid=qid)
+    ranker.save(tmp_path / "good.skops")
+    np.testing.assert_array_equal(load(tmp_path / "good.skops").predict(X), ranker.predict(X))
+    ranker.trees_.left[0] = 0
+    with pytest.raises(ValueError, match=r"trees_.left and right must name every node"):
+        ranker.save(tmp_path / "bad.skops")

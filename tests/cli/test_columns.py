@@ -149,6 +149,14 @@ def test_letor_patterns(rankwise, part_files):
     assert done.json["rows"] == sum(read_letor(path).n_samples for path in part_files)
 
 
+def test_letors_rotation_of_the_files_of_a_pattern(rankwise, part_files):
+    words = ("--cv", "letor", "--rankers", "ridge", "--json")
+    named = rankwise("compare", *part_files, *words)
+    by_pattern = rankwise("compare", part_files[0].parent / "S*.txt", *words)
+    assert by_pattern.code == 0, by_pattern.err
+    assert by_pattern.json["folds"] == named.json["folds"]
+
+
 def test_python_has_the_same_words(frame):
     frame = frame.drop(columns="title").fillna(0.5)
     words = {"label": "clicks", "qid": "session", "doc_id": "sku", "features": ["bm25", "age"]}

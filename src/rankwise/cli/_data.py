@@ -12,6 +12,7 @@ from rankwise.cli._files import (
     PACKED,
     data_name,
     exists,
+    expanded,
     read_files,
     same_width,
     stack,
@@ -229,6 +230,7 @@ def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
     from rankwise.datasets import Fold, FoldedData
     from rankwise.selection import letor_folds
 
+    data = expanded(data)
     if len(data) == 1:
         loaded = _load(data, columns=columns)
         if _is_table(loaded):

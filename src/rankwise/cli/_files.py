@@ -149,6 +149,15 @@ def holds_tables(folder: str) -> bool:
         return False
 
 
+def expanded(paths: Sequence[str]) -> list[str]:
+    """The paths with the files that patterns stand for in their places, sorted."""
+    return [
+        match
+        for path in paths
+        for match in ([path] if Path(path).exists() else sorted(glob(path)) or [path])
+    ]
+
+
 def exists(path: str) -> bool:
     """Whether a path names a file or folder, or is a pattern."""
     return Path(path).exists() or any(letter in path for letter in "*?[")

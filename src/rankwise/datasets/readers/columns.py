@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankwise.datasets.readers.letor_text import text_array
+from rankwise.runtime.callers import callers_level
 from rankwise.typing import Float64Array
 
 LABEL_NAMES = ("label", "relevance", "rel", "y", "target")
@@ -283,7 +284,7 @@ def warn_of_ignored(kinds: Mapping[str, str]) -> None:
             f"columns that hold no numbers are not used as features: {shown}. Encode them as "
             "numbers to use them, or name the columns to use: features=[…].",
             IgnoredColumnsWarning,
-            stacklevel=4,
+            stacklevel=callers_level(),
         )
 
 

@@ -10,6 +10,7 @@ import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Protocol, Self
 
@@ -21,12 +22,12 @@ from rankwise.checks.dominant_columns import ColumnLimit
 from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import publish
-from rankwise.rankers.streamed import StreamPath, check_rereadable, read_head
+from rankwise.rankers.streamed import check_rereadable, read_head, stream_path
 from rankwise.runtime.finite import FiniteResults
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.design import Design, LinearDesign, NodeDesign
 from rankwise.solvers.least_squares.gram import Gram
-from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
+from rankwise.solvers.least_squares.kernel_design import AnyDesign
 from rankwise.solvers.least_squares.path_selection import (
     LeastSquaresPath,
     PathFit,
@@ -127,6 +128,7 @@ def fit_closed_form(
     else:
         pairs = form.loss.graph != "pointwise"
         rows = check_fit(ranker, X, y, qid, sample_weight, pairs=pairs, column_limit=limit)
+    path = partial(stream_path, form.path) if isinstance(rows, StreamData) else form.path
     held_out = check_validation(ranker, rows, *validation)
     ranker._set_score_name(rows.y)
     search = search_of(ranker, form, held_out)
@@ -136,7 +138,7 @@ def fit_closed_form(
         rows = replace(rows, y=np.ldexp(rows.y, -power))
     with single_threaded_blas():
         choice = search.choose(
-            (parameters, *search.solve(_path(form, rows, design, search.penalties)))
+            (parameters, *search.solve(path(rows, design, form.loss, search.penalties)))
             for parameters, design in form.features.designs(rows)
         )
     if isinstance(rows, StreamData):
@@ -179,18 +181,6 @@ def check_stream(ranker: Any, form: ClosedForm, rows: RowStream, *, has_validati
         )
     if way == "cv":
         check_rereadable(rows, name, value)
-
-
-def _path(
-    form: ClosedForm, rows: FitData, design: AnyDesign, penalties: Penalties
-) -> Path[PathFit]:
-    if isinstance(rows, StreamData):
-        assert not isinstance(design, KernelDesign), "its rows would not fit in memory"
-        every = rows.checked.all_rows(design.n_columns)
-        if every is None:
-            return StreamPath(rows, design, form.loss, penalties)
-        rows = every
-    return form.path(rows, design, form.loss, penalties)
 
 
 class PartialFit(FiniteResults):

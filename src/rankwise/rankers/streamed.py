@@ -9,7 +9,7 @@ more than ``GIANT_ROWS`` rows counts pairs of different grades only).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from rankwise.metrics.measure import Measure
 from rankwise.solvers.least_squares import gram, path_selection
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import BlockMap, Gram, accumulate, is_precise, total
+from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.least_squares.path_selection import (
     PathFit,
     fit_from_grams,
@@ -36,6 +37,7 @@ from rankwise.streams.cutter import Cutter, Folds
 from rankwise.streams.row_stream import RowStream
 from rankwise.tuning.folds import DEFAULT_FOLDS, deal_queries
 from rankwise.tuning.penalty import Penalties
+from rankwise.tuning.penalty_search import Path
 from rankwise.typing import Float64Array, Int64Array
 
 
@@ -102,6 +104,24 @@ class StreamPath:
         whole = replace(problem, graph="all")  # a measure takes whole queries
         cutter = Cutter(whole, folds, chunk_rows=path_selection.MEASURED_ROWS)
         return fit, mean_measures(design, read_outs, cutter.cut(stream.chunks()), measure)
+
+
+def stream_path(
+    path: Callable[[FitData, Design, SquaredLoss, Penalties], Path[PathFit]],
+    rows: FitData,
+    design: AnyDesign,
+    loss: SquaredLoss,
+    penalties: Penalties,
+) -> Path[PathFit]:
+    """The path of a stream: ``path`` of all its rows where they are fewer than the columns.
+
+    Streams for rankers that keep kernel values are refused before.
+    """
+    assert isinstance(rows, StreamData) and not isinstance(design, KernelDesign)
+    every = rows.checked.all_rows(design.n_columns)
+    if every is None:
+        return StreamPath(rows, design, loss, penalties)
+    return path(every, design, loss, penalties)
 
 
 def stream_grams(

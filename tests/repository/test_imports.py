@@ -9,7 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import rankwise
 
 ROOT = Path(__file__).parents[2]
 KERNELS = sorted((ROOT / "src" / "rankwise" / "kernels").glob("*.py"))
@@ -39,19 +42,43 @@ for name in rankwise.__all__:
     except ImportError as error:  # an adapter whose library is not installed
         assert "rankwise[" in str(error), error
 import rankwise.kernels
-from numba.core.dispatcher import Dispatcher
+from rankwise.runtime.jit import Kernel, is_ready
 kernels = compiled = 0
 for info in pkgutil.iter_modules(rankwise.kernels.__path__, "rankwise.kernels."):
     module = importlib.import_module(info.name)
     for value in vars(module).values():
-        if isinstance(value, Dispatcher):
+        if isinstance(value, Kernel):
             kernels += 1
-            compiled += len(value.signatures)
+            compiled += is_ready(value)
 print(kernels, compiled)
 """
     kernels, compiled = map(int, run_python(code).split())
     assert kernels > 0
     assert compiled == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["RidgeRanker", "RankSVM", "RankingTree", "RankingForest", "RankBoost"]
+)
+def test_a_loaded_model_scores_a_few_rows_without_numba(name, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    estimator = getattr(rankwise, name)().fit(X, (X[:, 0] > 0).astype(int), qid=np.arange(60) // 10)
+    estimator.save(tmp_path / "model")
+    np.save(tmp_path / "X.npy", X)
+    code = f"""
+import sys
+import numpy as np
+import rankwise
+X = np.load({str(tmp_path / "X.npy")!r})
+model = rankwise.load({str(tmp_path / "model")!r})
+print(*rankwise.scores(model, X).tolist())
+print("numba" in sys.modules)
+"""
+    scores, has_numba = run_python(code).splitlines()
+    np.testing.assert_array_equal(
+        np.array(scores.split(), dtype=float), rankwise.scores(estimator, X)
+    )
+    assert has_numba == "False"
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["list"], ["reproduce", "list"]])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.trees.tree import CHUNK_ROWS, Tree
+from rankwise.runtime.jit import Kernel, is_ready
+from rankwise.trees import tree as tree_module
+from rankwise.trees.tree import CHUNK_ROWS, FEW_ROWS, Tree
 
 
 def make_tree():
@@ -38,6 +40,19 @@ def way_of(tree, row):
         node = int(tree.left[node] if left else tree.right[node])
         way.append(node)
     return way
+
+
+def test_few_rows_need_no_compiled_code(rng, monkeypatch):
+    unused = Kernel(tree_module.find_leaves.py_func, False)
+    monkeypatch.setattr(tree_module, "find_leaves", unused)
+    X = np.column_stack([
+        rng.choice([0.0, 0.5, 0.75, np.nan], FEW_ROWS), rng.choice([0, 1, 3, np.nan], FEW_ROWS)
+    ])  # fmt: skip
+    tree = make_tree()
+    leaves = tree.apply(X)
+    assert not is_ready(unused)
+    np.testing.assert_array_equal(leaves, [way_of(tree, row)[-1] for row in X])
+    assert leaves.dtype == np.int64
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+FEW_VALUES = 100_000
+
 
 def plain_rows(estimator: Any, X: Any) -> tuple[NDArray[Any], list[str] | None] | None:
     """X as a C-contiguous float array with its column names; None: it takes the long way.
@@ -62,6 +64,8 @@ def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
         kinds = set(X.dtypes)
         plain = all(kind.is_integer() or kind.is_float() for kind in kinds)
         single = len(kinds) > 1  # scikit-learn reads mixed columns as float64
+        if plain and 0 < X.height * X.width < FEW_VALUES:
+            return _few_values(X, single), names
     else:
         return None
     if not plain or not names:
@@ -72,6 +76,19 @@ def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
             return None
         values = values.astype(np.float64)
     return values, names
+
+
+def _few_values(X: Any, single: bool) -> NDArray[Any]:
+    """Values of a Polars frame, for which its own conversion would wake a pool of threads.
+
+    Where another library's threads still wait for work, that was measured to take 5 to 30 ms.
+    """
+    columns = [column.to_numpy() for column in X.iter_columns()]
+    kind = np.float64 if single else np.result_type(*{column.dtype for column in columns})
+    table = np.empty(X.shape, dtype=kind if _is_float(np.dtype(kind)) else np.float64)
+    for j, column in enumerate(columns):
+        table[:, j] = column
+    return table
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics.pairwise import manhattan_distances
 
 from rankwise.kernels.distances import absolute_block, refine_near, squared_block
 from rankwise.typing import FloatArray, Matrix, as_dense, is_sparse
@@ -52,6 +51,8 @@ def absolute_distances_to(Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Distan
         fixed = _canonical(Z)
 
         def write(X: Matrix, out: FloatArray) -> None:
+            from sklearn.metrics.pairwise import manhattan_distances  # slow to import
+
             out[:] = manhattan_distances(_canonical(X), fixed)
 
         return write

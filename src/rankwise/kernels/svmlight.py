@@ -20,9 +20,11 @@ References
 from __future__ import annotations
 
 import numpy as np
-from numba.cpython.unsafe.numbers import leading_zeros, trailing_zeros
 
-from rankwise.runtime.jit import njit
+from rankwise.runtime.jit import Intrinsic, njit
+
+leading_zeros = Intrinsic("numba.cpython.unsafe.numbers", "leading_zeros")
+trailing_zeros = Intrinsic("numba.cpython.unsafe.numbers", "trailing_zeros")
 
 # Fields of ``plan`` (what to do) and ``state`` (what happened), both int64.
 START, STOP, ROW, BASE, WIDTH, DENSE, TEXT_QID, ROW_STOP, NO_LABEL = range(9)
@@ -107,7 +109,7 @@ def _digits(word):
     others = ((nibbles + _SIXES) | nibbles) & _HIGH_NIBBLES
     n = _U8
     if others != _U0:
-        n = trailing_zeros(others) >> _U3  # type: ignore[reportCallIssue]  # an intrinsic
+        n = trailing_zeros(others) >> _U3
         if n == _U0:
             return n, n
         nibbles <<= _U64 - (n << _U3)
@@ -134,7 +136,7 @@ def _nearest_double(mantissa, power):
         return 0.0, True
     if power > _MOST_POWER:
         return np.inf, True
-    lead = leading_zeros(mantissa)  # type: ignore[reportCallIssue]  # an intrinsic
+    lead = leading_zeros(mantissa)
     shifted = mantissa << lead
     row = power - _LEAST_POWER
     high, low = _high_word(shifted, _FIVES[row, 0]), shifted * _FIVES[row, 0]
@@ -258,7 +260,7 @@ def _next_newline(buf, i):
         # The high bit of every byte that is zero (and perhaps of bytes above it).
         zeros = (others - _ONES) & ~others & _HIGH_BITS
         if zeros != _U0:
-            return i + (trailing_zeros(zeros) >> _U3)  # type: ignore[reportCallIssue]  # an intrinsic
+            return i + (trailing_zeros(zeros) >> _U3)
         i += _U8
 
 

@@ -1,5 +1,8 @@
 """One way to compile: every kernel in ``kernels/`` is decorated with :func:`njit` from here.
 
+Numba is imported by the first call of a kernel, so that a process which only loads a linear model
+and scores with it does without: the import takes longer than all the rest of it.
+
 The compiled code is cached on disk where a cache folder is writable and kept in memory only
 where none is (a read-only container, say): numba itself raises in that case.
 """
@@ -7,15 +10,80 @@ where none is (a read-only container, say): numba itself raises in that case.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property, update_wrapper
+from importlib import import_module
 from typing import Any, ParamSpec, overload
-
-import numba
 
 # Numba returns Python numbers where the function of a kernel would return NumPy scalars: Any.
 P = ParamSpec("P")
 
 # IEEE semantics for NaN and infinities are kept; only reassociation and contraction are allowed.
 REASSOCIATE = frozenset({"contract", "reassoc", "nsz", "arcp", "afn"})
+
+
+class Kernel:
+    """A function that Numba compiles, from its first call on.
+
+    Attributes
+    ----------
+    py_func : callable
+        The function as it is written.
+    dispatcher : numba.core.dispatcher.Dispatcher
+        What compiles it and keeps the results. Kernels that call this one see it as its type.
+    """
+
+    def __init__(self, py_func: Callable[..., Any], fastmath: frozenset[str] | bool) -> None:
+        self.py_func = py_func
+        self._fastmath = fastmath
+        update_wrapper(self, py_func)
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        import numba
+
+        fastmath = self._fastmath
+        options: dict[str, Any] = {
+            "nogil": True,
+            "fastmath": set(fastmath) if isinstance(fastmath, frozenset) else fastmath,
+            "no_cfunc_wrapper": True,  # missing in numba's stubs, hence the dictionary
+        }
+        try:
+            return numba.njit(cache=True, **options)(self.py_func)
+        except RuntimeError:  # "no locator available": nowhere to write
+            return numba.njit(cache=False, **options)(self.py_func)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return self.dispatcher._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher(*arguments)
+
+    def __reduce__(self) -> str:
+        return self.py_func.__qualname__
+
+
+class Intrinsic:
+    """A function of Numba that kernels call, imported with Numba.
+
+    Parameters
+    ----------
+    module, name : str
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+
+    @property
+    def _numba_type_(self) -> Any:
+        from numba.core.registry import cpu_target
+
+        function = getattr(import_module(self._module), self._name)
+        context: Any = cpu_target.typing_context
+        return context.resolve_value_type(function)
+
+    def __call__(self, value: Any) -> Any:
+        raise TypeError(f"{self._name} can be called from kernels only.")
 
 
 @overload
@@ -27,17 +95,12 @@ def njit(*, fastmath: frozenset[str] | bool) -> Callable[[Callable[P, Any]], Cal
 
 
 def njit(func: Callable[..., Any] | None = None, *, fastmath: frozenset[str] | bool = False) -> Any:
-    """Compile ``func`` lazily, without the GIL, cached on disk where that is possible."""
+    """Compile ``func`` at its first call, without the GIL, cached on disk where possible."""
+    if func is None:
+        return lambda f: Kernel(f, fastmath)
+    return Kernel(func, fastmath)
 
-    def compile_lazily(f: Callable[..., Any]) -> Any:
-        options: dict[str, Any] = {
-            "nogil": True,
-            "fastmath": set(fastmath) if isinstance(fastmath, frozenset) else fastmath,
-            "no_cfunc_wrapper": True,  # missing in numba's stubs, hence the dictionary
-        }
-        try:
-            return numba.njit(cache=True, **options)(f)
-        except RuntimeError:  # "no locator available": nowhere to write
-            return numba.njit(cache=False, **options)(f)
 
-    return compile_lazily if func is None else compile_lazily(func)
+def is_ready(kernel: Callable[..., Any]) -> bool:
+    """Whether a kernel was called before, so that a call need not import Numba."""
+    return "dispatcher" in vars(kernel)

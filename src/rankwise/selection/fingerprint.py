@@ -21,6 +21,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from rankwise.datasets.data import Fold, RankingData
+from rankwise.runtime.jit import Kernel
 from rankwise.typing import is_sparse
 
 _BLOCK_ROWS = 65536
@@ -191,6 +192,11 @@ def closure(function: types.FunctionType) -> list[Any]:
         with suppress(ValueError):
             held.append(cell.cell_contents)
     return held
+
+
+@canonical.register
+def _(value: Kernel) -> Any:
+    return canonical(value.dispatcher)
 
 
 @canonical.register

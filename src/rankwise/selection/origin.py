@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from rankwise.runtime.jit import Kernel
 from rankwise.selection.fingerprint import canonical, closure, fingerprint
 from rankwise.selection.provenance import library_versions
 
@@ -158,6 +159,8 @@ class _Walk:
             return self.describe(value.func)
         if isinstance(value, (*_SEQUENCES, dict)):
             return self._container(value)
+        if isinstance(value, Kernel):
+            value = value.dispatcher
         if isinstance(value, Dispatcher):
             return [canonical(value.targetoptions), self.describe(value.py_func)]
         value = _python_function(value)

@@ -18,8 +18,6 @@ from numpy.typing import DTypeLike
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.columns import Columns
 from rankwise.datasets.readers.side_names import SIZES, side_file
-from rankwise.datasets.readers.sidefiles import read_grouped
-from rankwise.datasets.readers.svmlight import read_letor
 from rankwise.datasets.readers.table import TABLES, is_parquet, suffix_of, table_files
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, find_files
 from rankwise.streams.sources import InMemory, Once, ParquetFiles, Repeated, Roles, RowStream
@@ -177,6 +175,10 @@ def _read_text(
     source: Any, n_features: int | None, dtype: DTypeLike, max_decompressed_bytes: int
 ) -> RankingData:
     """Rows of LETOR text, mapped from the cache, with the queries of a file beside it."""
+    # The parser brings Numba along, which models that were loaded to score with do not need.
+    from rankwise.datasets.readers.sidefiles import read_grouped
+    from rankwise.datasets.readers.svmlight import read_letor
+
     files = find_files(source)
     if len(files) == 1 and side_file(files[0], SIZES):
         return read_grouped(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankwise.kernels.tree_paths import find_leaves
+from rankwise.runtime.jit import is_ready
 from rankwise.runtime.threads import thread_map
 from rankwise.structure.rules import (
     Array,
@@ -26,6 +27,8 @@ from rankwise.structure.rules import (
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 CHUNK_ROWS = 8192
+
+FEW_ROWS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +122,8 @@ class Tree:
         ndarray of shape (n_samples,), int64
             Node numbers.
         """
+        if X.shape[0] <= FEW_ROWS and not is_ready(find_leaves):
+            return self._apply_to_few(X)
         out = np.empty(X.shape[0], dtype=np.int64)
         nodes = np.stack([self.feature, self.left, self.right], axis=1)
         nominal = np.diff(self.category_indptr) > 0
@@ -133,6 +138,23 @@ class Tree:
 
         thread_map(find, range(0, X.shape[0], CHUNK_ROWS))
         return out
+
+    def _apply_to_few(self, X: FloatArray) -> Int64Array:
+        """:meth:`apply` without compiled code, which takes longer to load than few rows to go."""
+        leaves = np.zeros(X.shape[0], dtype=np.int64)
+        rows = np.arange(X.shape[0])
+        while len(rows := rows[self.feature[leaves[rows]] >= 0]):
+            nodes = leaves[rows]
+            values = X[rows, self.feature[nodes]]
+            to_left = values <= self.threshold[nodes]
+            starts, ends = self.category_indptr[nodes], self.category_indptr[nodes + 1]
+            for place in np.flatnonzero(ends > starts).tolist():
+                known = self.categories[starts[place] : ends[place]]
+                to_left[place] = (known == values[place]).any()
+            missing = np.isnan(values)
+            to_left[missing] = self.missing_left[nodes[missing]]
+            leaves[rows] = np.where(to_left, self.left[nodes], self.right[nodes])
+        return leaves
 
     def decision_path(self, X: FloatArray) -> Any:
         """Nodes on the way of every row, from the root to its leaf.

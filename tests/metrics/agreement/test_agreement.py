@@ -313,10 +313,10 @@ def test_read_only_rows_compile_nothing_new(rng):
 
     y = rng.random(30)
     per_query("Tau", y, y)
-    known = len(compare_pairs.signatures)
+    known = len(compare_pairs.dispatcher.signatures)
     y.flags.writeable = False
     per_query("Tau", y, y)
-    assert len(compare_pairs.signatures) == known
+    assert len(compare_pairs.dispatcher.signatures) == known
 
 
 def test_many_rows_run_in_blocks_with_the_same_bits(rng, monkeypatch):

@@ -243,7 +243,8 @@ class BoostedRanker(Ranker):
         rows = library_matrix(self._check_rows(X))
         if not self.model_:
             return np.zeros(rows.shape[0])
-        return np.asarray(self._predict(self.booster_, rows), dtype=np.float64)
+        booster = self._booster if self._booster is not None else self.booster_
+        return np.asarray(self._predict(booster, rows), dtype=np.float64)
 
     def encoded_rows(self, X: FrameLike) -> Any:
         """Rows as the trees of :meth:`tree_ensemble` take them.

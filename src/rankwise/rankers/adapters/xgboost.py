@@ -372,7 +372,10 @@ class XGBoostRanker(BoostedRanker):
         return booster
 
     def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
-        booster.set_param({"nthread": self._threads(X)})
+        n_threads = str(self._threads(X))
+        if booster.attr("nthread") != n_threads:  # setting it again takes longer than a few rows
+            booster.set_param({"nthread": n_threads})
+            booster.set_attr(nthread=n_threads)
         with foreign_range():
             if not is_sparse(X):
                 return booster.inplace_predict(X, predict_type="margin")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.kernels.stump_search import add_stumps
+from rankwise.runtime.jit import is_ready
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.solvers.boosting.ensemble import SignEnsemble
 from rankwise.solvers.boosting.stump_search import Stump
@@ -75,6 +76,15 @@ class StumpEnsemble(SignEnsemble):
         """
         used, indptr, thresholds, values, missing = self.pieces()
         out = np.zeros(X.shape[0])
+        if X.shape[0] * len(used) < SMALL and not is_ready(add_stumps):
+            table = as_dense(X)  # compiled code takes longer to load than this
+            for m, (column, low, high) in enumerate(zip(used, indptr, indptr[1:], strict=False)):
+                cells = table[:, column]
+                below = np.searchsorted(thresholds[low:high], cells)
+                missed = np.isnan(cells)
+                below[missed] = 0
+                out += np.where(missed, missing[m], values[below + low + m])
+            return out
 
         def add(start: int) -> None:
             rows = slice(start, start + ROWS_AT_ONCE)

@@ -1,0 +1,50 @@
+"""Kernels compile at their first call, also those that other kernels call."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from rankwise.kernels.tree_paths import find_leaves
+from rankwise.runtime.jit import Intrinsic, is_ready, njit
+
+trailing_zeros = Intrinsic("numba.cpython.unsafe.numbers", "trailing_zeros")
+
+
+@njit
+def halved(x):
+    return x / 2
+
+
+@njit
+def sum_of_halves(values):
+    total = 0.0
+    for value in values:
+        total += halved(value)
+    return total
+
+
+@njit
+def lowest_bit(value):
+    return trailing_zeros(value)
+
+
+def test_kernels_call_kernels():
+    assert not is_ready(sum_of_halves)
+    assert sum_of_halves(np.array([1.0, 2.0, 5.0])) == 4.0
+    assert is_ready(sum_of_halves)
+    assert len(sum_of_halves.dispatcher.signatures) == 1
+    assert sum_of_halves.py_func(np.array([1.0, 2.0])) == 1.5
+    assert sum_of_halves.__name__ == "sum_of_halves"
+
+
+def test_kernels_call_functions_of_numba():
+    assert lowest_bit(np.uint64(40)) == 3
+    with pytest.raises(TypeError, match="trailing_zeros can be called from kernels only"):
+        trailing_zeros(40)
+
+
+def test_a_pickled_kernel_is_the_same():
+    assert pickle.loads(pickle.dumps(find_leaves)) is find_leaves

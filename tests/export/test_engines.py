@@ -25,8 +25,8 @@ SCORING = [key for key in (*RANKERS, *ORDINAL) if is_exportable(REGISTRY[key].pa
 LINEAR = ["linear_regression", "ridge", "rankrls", "svr", "mprank", "rank_svm", "rank_lr",
           "pruned_rank_svm", "ada_rank", "coordinate_ascent", "prank", "widrow_hoff",
           "aggregate_prank", "proportional_odds"]  # fmt: skip
-TREES = ["ranking_tree", "ranking_forest", "orboost", "rank_boost", "frank", "lightgbm",
-         "xgboost", "catboost"]  # fmt: skip
+TREES = ["ranking_tree", "ranking_forest", "orboost", "rank_boost", "frank", "lambdamart",
+         "lightgbm", "xgboost", "catboost"]  # fmt: skip
 NETWORKS = ["pointwise_elm", "pairwise_elm", "elmrank"]
 NEURAL = ["rank_net", "list_net", "list_mle", "lambda_rank"]
 NEITHER = ["lsrrank", "clsrrank", "svrank", "lssvr", "voted_prank", "ordinal_svm",
@@ -163,7 +163,7 @@ def test_several_scalers_and_a_step_that_is_none():
 
 
 @pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler()])
-@pytest.mark.parametrize("key", ["ranking_forest", "orboost", "lightgbm"])
+@pytest.mark.parametrize("key", ["ranking_forest", "orboost", "lambdamart", "lightgbm"])
 def test_scalers_go_into_the_thresholds_of_trees(scaler, key):
     X, y, _ = judged()
     pipeline = make_pipeline(scaler, small(key)).fit(X, y)

@@ -118,8 +118,8 @@ def test_settings(key, params, fitted):
     assert_near(run(to_onnx(estimator), X), expected(estimator, X))
 
 
-@pytest.mark.parametrize("key", ["rank_boost", "ranking_tree", "ranking_forest", "lightgbm",
-                                 "xgboost", "catboost"])  # fmt: skip
+@pytest.mark.parametrize("key", ["rank_boost", "ranking_tree", "ranking_forest", "lambdamart",
+                                 "lightgbm", "xgboost", "catboost"])  # fmt: skip
 def test_missing_values(key, fitted):
     for estimator in (fitted(key), fitted(key, missing=True)):
         X = rows(4, 200, missing=True)

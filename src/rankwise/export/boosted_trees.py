@@ -1,4 +1,4 @@
-"""Trees of the boosting adapters as chains of maps."""
+"""Boosted trees, our own and those of the adapters, as chains of maps."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ import numpy as np
 from rankwise.export.maps import Chain, ExportError, Trees
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
+
+
+def lambdamart(estimator: Any) -> Chain:
+    """Trees of our own."""
+    trees = estimator.trees_
+    return (Trees(trees.score_trees(), trees.constant, bool(estimator.has_missing_.any())),)
 
 
 def lightgbm(estimator: Any) -> Chain:

@@ -42,6 +42,7 @@ _READERS: dict[str, Reader] = {
     "list_net": expansions.network,
     "list_mle": expansions.network,
     "lambda_rank": expansions.network,
+    "lambdamart": boosted_trees.lambdamart,
     "lightgbm": boosted_trees.lightgbm,
     "xgboost": boosted_trees.boosted,
     "catboost": boosted_trees.boosted,

@@ -40,12 +40,13 @@ def _sort(scores, order):
 def _pair_row(buffer, r_score, r_power, r_gain, r_discount, first, last, damped):
     """Add the pairs of one row with the rows of a tile; returns slope, curvature and size."""
     slope = curvature = size = 0.0
-    for t in range(first, last):
-        difference = r_gain - buffer[GAIN + t]
-        weight = abs(difference) * abs(r_discount - buffer[DISCOUNT + t])
-        power = buffer[POWER + t]
+    for number in range(max(first, 0), last):
+        t = np.uint64(number)  # no index is negative: nothing to test in the loop
+        difference = r_gain - buffer[np.uint64(GAIN) + t]
+        weight = abs(difference) * abs(r_discount - buffer[np.uint64(DISCOUNT) + t])
+        power = buffer[np.uint64(POWER) + t]
         both = r_power + power
-        gap = 0.01 + (r_score - buffer[SCORE + t]) if damped else 1.0
+        gap = 0.01 + (r_score - buffer[np.uint64(SCORE) + t]) if damped else 1.0
         inverse = 1.0 / (both * gap)
         weight *= inverse
         wrong = power if difference > 0 else r_power
@@ -55,8 +56,8 @@ def _pair_row(buffer, r_score, r_power, r_gain, r_discount, first, last, damped)
         slope -= signed
         curvature += second
         size += lam
-        buffer[SLOPE + t] += signed
-        buffer[CURVATURE + t] += second
+        buffer[np.uint64(SLOPE) + t] += signed
+        buffer[np.uint64(CURVATURE) + t] += second
     return slope, curvature, size
 
 

@@ -186,6 +186,23 @@ class TreeEnsemble:
             )
         return cls.of(joined)
 
+    def score_trees(self) -> tuple[ScoreTree, ...]:
+        """The trees one by one; no node may be nominal."""
+        assert not self.nominal.any()
+        return tuple(
+            ScoreTree(
+                self.feature[tree].astype(np.int64),
+                self.threshold[tree],
+                self.left[tree].astype(np.int64),
+                self.right[tree].astype(np.int64),
+                self.missing_left[tree],
+                self.values[tree],
+                cover=None if self.cover is None else self.cover[tree],
+                zero_missing=self.zero_missing[tree] if self.zero_missing[tree].any() else None,
+            )
+            for tree in (slice(*ends) for ends in pairwise(self.indptr.tolist()))
+        )
+
     def score(self, X: FloatArray, n_threads: int | None = None) -> Float64Array:
         """Score of every row.
 

@@ -101,11 +101,10 @@ def test_few_bins_are_few_thresholds(judged):
         assert len(np.unique(trees.threshold[trees.feature == j])) <= 2
 
 
-def test_nothing_to_order_gives_scores_of_zero(rng):
-    X = rng.normal(size=(30, 2))
-    for y in (np.ones(30), np.arange(30.0)):
-        ranker = LambdaMART(3).fit(X, y, qid=np.arange(30))
-        assert not ranker.predict(X).any() and ranker.n_estimators_ == 0
+def test_labels_of_equal_gain_give_scores_of_zero(rng):
+    X, y, qid = rng.normal(size=(30, 2)), np.arange(30) % 2 + 1, np.arange(30) // 6
+    ranker = LambdaMART(3, measure="nDCG(gain=(0,1,1))").fit(X, y, qid=qid)
+    assert not ranker.predict(X).any() and ranker.n_estimators_ == 0
 
 
 def test_one_query_of_many_rows(rng):

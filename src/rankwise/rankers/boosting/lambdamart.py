@@ -25,7 +25,7 @@ from rankwise.metrics.ranking.ndcg import NDCG
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.solvers.boosting.tree_boosting import TreeBoosting, Validation
-from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes, floats, require
+from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes, booleans, floats, require
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import GrowthRules, TreeGrower
 from rankwise.trees.ensemble import TreeEnsemble
@@ -77,6 +77,8 @@ class LambdaMART(Ranker):
     Attributes
     ----------
     trees_ : TreeEnsemble
+    has_missing_ : ndarray of shape (n_features_in_,), bool
+        Columns in which training rows miss values; all False where there was nothing to learn.
     n_estimators_ : int
         Number of trees that ``predict`` uses; fewer than ``n_estimators`` where training stopped
         early or no leaf could be split.
@@ -128,6 +130,7 @@ class LambdaMART(Ranker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "trees_": Part((TreeEnsemble,)),
+        "has_missing_": booleans("n_features_in_"),
         "n_estimators_": Number("i", low=0),
         "feature_importances_": floats("n_features_in_"),
         "validation_scores_": Sometimes(Plain()),
@@ -231,6 +234,7 @@ class LambdaMART(Ranker):
         loss = LambdaGradients(measure, y, indptr, self.normalize, n_threads)
         self.trees_ = TreeEnsemble.of([])
         gains = np.zeros(self.n_features_in_)
+        self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
         if loss.has_pairs:
             binned = BinnedRows.of(rows, self.max_bins, n_threads)
             boosted = self._boosting().fit(
@@ -241,6 +245,7 @@ class LambdaMART(Ranker):
                 watched,
             )
             self.trees_, gains = boosted.trees, boosted.gains
+            self.has_missing_ = binned.has_missing
         self.n_estimators_ = self.trees_.n_trees
         self.feature_importances_ = gains / (gains.sum() or 1.0)
         if watched is not None:

@@ -33,6 +33,11 @@ class BinnedRows:
     columns: NDArray[np.uint8]
     words: Int64Array
 
+    @property
+    def has_missing(self) -> NDArray[np.bool_]:
+        """Columns that miss values, shape (n_features,)."""
+        return self.columns.max(axis=1, initial=0) == self.binning.missing_code
+
     @classmethod
     def of(cls, X: FloatArray, max_bins: int, n_threads: int | None = None) -> BinnedRows:
         """Cut the columns and code the rows, on threads.

@@ -59,13 +59,15 @@ class Binning:
         """Cuts of column ``j``, ascending."""
         return self.cuts[self.indptr[j] : self.indptr[j + 1]]
 
-    def codes(self, X: FloatArray) -> NDArray[np.uint8]:
+    def codes(self, X: FloatArray, n_threads: int | None = None) -> NDArray[np.uint8]:
         """Number of cuts below each value: ``code <= c`` exactly where ``x <= cuts[c]``.
 
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features), float32 or float64
             NaN where missing.
+        n_threads : int, optional
+            None: all.
 
         Returns
         -------
@@ -85,7 +87,7 @@ class Binning:
             rows = slice(start, start + CHUNK_ROWS)
             write_codes(np.ascontiguousarray(X[rows], np.float64), table, n_cuts, out[:, rows])
 
-        thread_map(write, range(0, X.shape[0], CHUNK_ROWS))
+        thread_map(write, range(0, X.shape[0], CHUNK_ROWS), n_threads)
         return out
 
 
@@ -94,6 +96,7 @@ def find_bins(
     max_bins: int = MAX_BINS,
     weight: Float64Array | None = None,
     n_categories: Any = None,
+    n_threads: int | None = None,
 ) -> Binning:
     """Cut every column of ``X`` into at most ``max_bins`` bins of about equal weight.
 
@@ -108,6 +111,8 @@ def find_bins(
     n_categories : ndarray of shape (n_features,), int, optional
         0 for ordered columns; else the column holds codes ``0 ... n_categories - 1``, at most
         255, and is cut so that bins are codes.
+    n_threads : int, optional
+        None: all.
 
     Returns
     -------
@@ -159,7 +164,7 @@ def find_bins(
                 cuts.append(_cuts_of_column(column, weight, max_bins))
         return cuts
 
-    blocks = thread_map(cut, range(0, n_features, CHUNK_COLUMNS))
+    blocks = thread_map(cut, range(0, n_features, CHUNK_COLUMNS), n_threads)
     columns = [cuts for block in blocks for cuts in block]
     indptr = np.concatenate([[0], np.cumsum([c.shape[1] for c in columns])]).astype(np.int64)
     cuts, below, above = np.concatenate([np.empty((3, 0)), *columns], axis=1)

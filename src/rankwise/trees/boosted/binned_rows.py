@@ -55,8 +55,9 @@ class BinnedRows:
         -----
         Two bytes a value, O(n_samples n_features).
         """
-        binning = find_bins(X[:: -(-X.shape[0] // SAMPLE_ROWS)], max_bins)
-        columns = binning.codes(X)
+        sample = X[:: -(-X.shape[0] // SAMPLE_ROWS)]
+        binning = find_bins(sample, max_bins, n_threads=n_threads)
+        columns = binning.codes(X, n_threads)
         n_features, n = columns.shape
         codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)
 

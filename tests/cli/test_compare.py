@@ -70,14 +70,14 @@ def test_the_bundled_set_brings_its_fold_and_the_last_line_names_the_report(rank
     assert 'id="data"' in page  # linted
 
 
-def test_without_rankers_all_that_need_no_extra_run(rankwise, letor_file, monkeypatch):
+def test_all_rankers_are_those_that_need_no_extra(rankwise, letor_file, monkeypatch):
     """On a registry of a few; what each ranker does with its settings is tested in tests/common."""
     kept = {"linear_regression", "ridge", "pointwise_elm", "rank_svm"}
     for key, entry in list(REGISTRY.items()):
         if entry.kind == "ranker" and not entry.extra and key not in kept:
             monkeypatch.delitem(REGISTRY, key)
     assert {"lightgbm", "rank_net", "random_nodes", "orboost"} <= set(REGISTRY)
-    run = rankwise("compare", letor_file, "--cv", 3, "--json")
+    run = rankwise("compare", letor_file, "--rankers", "all", "--cv", 3, "--json")
     assert run.code == 0, run.err
     assert set(run.json["rankers"]) == kept
 
@@ -204,7 +204,10 @@ def test_cv_tunes_without_settings(rankwise, letor_file):
             "rankwise.labels from Python",
         ),
         (("--rankers", ","), "--rankers must name at least one ranker."),
-        (("--rankers", "ridge,ridge"), "--rankers names one twice: ridge,ridge."),
+        (
+            ("--rankers", "ridge,ridge"),
+            "--rankers names ridge twice: ridge,ridge. Write NAME=ENTRY.",
+        ),
         (("--measures", "nDGC@10"), "unknown measure 'nDGC'. Did you mean 'nDCG'?"),
         (("--measures", ""), "--measures must name at least one measure."),
         (("--measures", "AP", "--preset", "letor9"), "unknown preset 'letor9'."),

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankwise.cli import _completion as complete
-from rankwise.cli._arguments import compares_rows, ranker_entry, read_measures, split_list
+from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
+from rankwise.cli._contestants import DEFAULT, read_contestants
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -60,8 +61,16 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Rankers, separated by commas; else all of kind ranker that need no extra.",
+            help="Rankers, separated by commas: names of 'rankwise list rankers', saved models, "
+            f"TREC runs, column:NAME, or NAME=ENTRY of these; 'all'. Else {', '.join(DEFAULT)}.",
             autocompletion=complete.rankers,
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENTRY",
+            help="One of the rankers, or one more, that every other is tested against.",
         ),
     ] = None,
     cv: Cv = None,
@@ -95,24 +104,27 @@ def compare(
 
     Parameters are chosen on validation parts only. The last line names the report.
     """
+    from rankwise._registry import REGISTRY
     from rankwise.cli._data import load_folds, refuse_one_query
 
     if correction is Correction.max_t and test is not PairedTest.t:
         raise UsageError(
             "--correction max-t takes t statistics. Use --test t, or --correction holm."
         )
-    names = _rankers(rankers)
+    contestants, against = read_contestants(rankers, baseline)
     wanted = read_measures(measures, preset)
     if select_by is not None:
         read_measures(select_by, preset)
     if report is not None:
         check_target(report, "--report")
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
-    if compares_rows(names, wanted):
+    keys = [entry for entry in contestants.values() if isinstance(entry, str) and entry in REGISTRY]
+    if len(keys) < len(contestants) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
     board = run(
-        {name: name for name in names},
+        contestants,
         loaded,
+        baseline=against,
         cv=n_folds,
         measures=list(wanted),
         preset=preset,
@@ -142,6 +154,7 @@ def run(
     rankers: dict[str, Any],
     data: Any,
     *,
+    baseline: str | None = None,
     cv: int | None,
     measures: list[str],
     preset: str | None,
@@ -160,6 +173,7 @@ def run(
         return compare_rankers(
             rankers,
             data,
+            baseline=baseline,
             cv=cv,
             measures=measures,
             preset=preset,
@@ -189,18 +203,3 @@ def exit_if_failed(board: Leaderboard) -> None:
     if board.best is None:
         say(f"error: no ranker ran: {one_line(board.cells[0].message)}")
         raise typer.Exit(FAILED)
-
-
-def _rankers(text: str | None) -> list[str]:
-    from rankwise._registry import REGISTRY
-
-    if text is None:
-        return [key for key, of in REGISTRY.items() if of.kind == "ranker" and not of.extra]
-    names = split_list(text)
-    if not names:
-        raise UsageError("--rankers must name at least one ranker.")
-    for name in names:
-        ranker_entry(name)
-    if len(set(names)) < len(names):
-        raise UsageError(f"--rankers names one twice: {text}.")
-    return names

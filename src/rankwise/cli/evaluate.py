@@ -11,15 +11,16 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
+from rankwise.cli._contestants import is_run, width_of
 from rankwise.cli._errors import JobError, UsageError
 from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
 from rankwise.cli._output import number, print_json, print_table
 
 if TYPE_CHECKING:
+    from rankwise.datasets import Qrels
     from rankwise.metrics import Measure
 
-_RUN_COLUMNS = 6
-_HEAD_BYTES = 1 << 16
+_QRELS_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def evaluate(
         list[str],
         typer.Argument(
             metavar="DATA",
-            help=f"{DATA_HELP} With a TREC run: its qrels.",
+            help=f"{DATA_HELP} With a TREC run: its qrels, or judged data with document ids.",
             autocompletion=complete.data,
         ),
     ],
@@ -88,14 +89,14 @@ def evaluate(
     wanted = read_measures(measures, preset)
     if not scores.is_file():
         raise UsageError(f"{str(scores)!r} is no file.")
-    is_run = len(_first_line(scores).split()) == _RUN_COLUMNS
-    if all_queries and not is_run:
+    of_run = is_run(scores)
+    if all_queries and not of_run:
         raise UsageError(f"--all-queries is for TREC runs, and {scores} is none.")
-    if is_run:
-        rows = _trec(scores, data, all_queries)
+    if of_run:
+        rows = _trec(scores, data, columns, all_queries)
     else:
         rows = _scores(scores, data, columns, may_be_one=not compares_rows([], wanted))
-    taken = [_by_row_order(one) if is_run else one for one in wanted.values()]
+    taken = [_by_row_order(one) if of_run else one for one in wanted.values()]
     result = measure(rows.y, rows.scores, rows.qid, taken, retrieved=rows.retrieved)
     found = [
         _found(spec, str(one), result[str(used)], result.per_query[str(used)])
@@ -107,17 +108,34 @@ def evaluate(
         _print(found, result.qids, per_query)
 
 
-def _trec(run: Path, qrels: list[str], all_queries: bool) -> _Rows:
-    from rankwise.datasets import judge, read_qrels, read_run
+def _trec(run: Path, data: list[str], columns: ColumnOptions, all_queries: bool) -> _Rows:
+    from rankwise.datasets import judge, read_run
 
-    if len(qrels) != 1:
-        raise UsageError(f"a TREC run goes with one qrels file, got {len(qrels)}.")
-    if not Path(qrels[0]).is_file():
-        raise UsageError(f"{qrels[0]!r} is no file.")
-    judged = judge(read_run(run), read_qrels(qrels[0]), all_queries=all_queries)
+    judged = judge(read_run(run), _judgments(data, columns), all_queries=all_queries)
     if not len(judged):
-        raise JobError(f"{run} and {qrels[0]} have no query in common.")
+        raise JobError(f"{run} and {data[0]} have no query in common.")
+    if not (judged.judged & judged.retrieved).any():
+        raise JobError(
+            f"{run} and {data[0]} have queries in common, and no document: {run} has "
+            f"{str(judged.doc_ids[0])!r}."
+        )
     return _Rows(judged.y, judged.scores, judged.qid, judged.retrieved)
+
+
+def _judgments(data: list[str], columns: ColumnOptions) -> Qrels:
+    """Of a qrels file, or of the labels and document ids of judged data."""
+    from rankwise.cli._data import load_table
+    from rankwise.datasets import Qrels, read_qrels
+
+    if len(data) == 1 and Path(data[0]).is_file() and width_of(Path(data[0])) == _QRELS_COLUMNS:
+        return read_qrels(data[0])
+    table = load_table(data, columns=columns)
+    if table.doc_ids is None:
+        raise JobError(
+            f"a TREC run needs judgments by document id, and {data[0]} has none: give a qrels "
+            "file, a comment '#docid = …' in each line of LETOR text, or --doc-id NAME."
+        )
+    return Qrels.from_data(table)
 
 
 def _by_row_order(measure: Measure) -> Measure:
@@ -157,15 +175,6 @@ def _read_scores(path: Path) -> Any:
             )
         values[number_of_line - 1] = float(line)
     return values
-
-
-def _first_line(path: Path) -> str:
-    """The first line that is not blank."""
-    from rankwise.datasets.readers.textfiles import open_text
-
-    file = open_text(path)
-    head = file.read(file.start, file.start + _HEAD_BYTES).decode("utf-8", "replace")
-    return next((line for line in head.splitlines() if line.strip()), "")
 
 
 def _found(spec: str, convention: str, mean: float, values: Any) -> _Found:

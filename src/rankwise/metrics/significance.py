@@ -2,14 +2,19 @@
 
 Two rankers are compared on the same queries by :func:`paired_test`. Several are tested against the
 best of them by :func:`compare_to_best`, which accounts for all pairs and for the selection of the
-best. :func:`holm`, :func:`benjamini_hochberg` and :func:`bonferroni` correct any p-values. Means
-have :func:`t_intervals` or :func:`bootstrap_intervals`. Queries that do not count for a measure
+best, or against one that was named beforehand by :func:`compare_to_baseline`. :func:`holm`,
+:func:`benjamini_hochberg` and :func:`bonferroni` correct any p-values. Means have
+:func:`t_intervals` or :func:`bootstrap_intervals`. Queries that do not count for a measure
 (NaN) are dropped.
 """
 
 from __future__ import annotations
 
-from rankwise.metrics.statistics.against_best import Comparison, compare_to_best
+from rankwise.metrics.statistics.against_best import (
+    Comparison,
+    compare_to_baseline,
+    compare_to_best,
+)
 from rankwise.metrics.statistics.effects import cliffs_delta, cohens_d, rank_biserial
 from rankwise.metrics.statistics.intervals import (
     Interval,
@@ -30,6 +35,7 @@ __all__ = [
     "bootstrap_intervals",
     "cliffs_delta",
     "cohens_d",
+    "compare_to_baseline",
     "compare_to_best",
     "holm",
     "paired_test",

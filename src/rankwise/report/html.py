@@ -11,6 +11,7 @@ from rankwise.datasets.writers.output import write_file
 from rankwise.report.figures import figures
 from rankwise.report.page import render
 from rankwise.report.sections import (
+    baseline_section,
     folds_section,
     leaderboard_section,
     lint_section,
@@ -79,6 +80,7 @@ def _render(board: Leaderboard, lint: Any, command: str) -> str:
             "counted": queries_that_count(board),
             "verdict": verdict(board),
             "leaderboard": leaderboard_section(board),
+            "baseline": baseline_section(board),
             "folds": folds_section(board),
             "figures": figures(board),
             "lint": None if lint is None else lint_section(lint),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise.metrics import parse
 from rankwise.report.series import differences
 from rankwise.report.text import number, signed
-from rankwise.selection.table import how_tested, joint_interval
+from rankwise.selection.table import how_tested, how_tested_against_baseline, joint_interval
 
 if TYPE_CHECKING:
     from rankwise.datasets.linting.report import LintReport
@@ -48,6 +48,24 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "plot_width": PLOT_WIDTH,
         "missing": [row for row in rows if not row["rank"]],
         "notes": [(row["ranker"], note) for row in rows for note in row["notes"]],
+    }
+
+
+def baseline_section(board: Leaderboard) -> dict[str, Any] | None:
+    """Every other ranker against the baseline; None without one that finished."""
+    measure = board.measures[0]
+    rows = [row for row in board.rows() if row["rank"] and row["ranker"] != board.settings.baseline]
+    found = [{**row["against_baseline"][measure], "ranker": row["ranker"]}
+             for row in rows if row["against_baseline"]]  # fmt: skip
+    if not found:
+        return None
+    return {
+        "name": board.settings.baseline,
+        "measure": measure,
+        "tested": how_tested_against_baseline(board.settings),
+        "joint_interval": joint_interval(board.settings),
+        "larger_is_better": parse(board.specs[measure]).greater_is_better,
+        "rows": found,
     }
 
 

@@ -9,8 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from rankwise._registry import REGISTRY, Entry
+from rankwise.datasets.readers.trec import Run
 from rankwise.runtime.routing import check_ranker
 from rankwise.selection.fingerprint import canonical
+from rankwise.selection.given_scores import COLUMN, ColumnScores, GivenScores, RunScores
 from rankwise.selection.origin import origin
 
 _RANKING_KINDS = ("ranker", "ordinal")
@@ -23,7 +25,7 @@ class Candidate:
     Attributes
     ----------
     name : str
-    estimator : unfitted estimator, or None where its extra is missing
+    estimator : unfitted estimator, GivenScores, or None where its extra is missing
     space : dict
         Grid to search on the validation part; empty for none.
     missing : str
@@ -39,13 +41,25 @@ class Candidate:
         """The estimator as code, for the record."""
         if self.estimator is None:
             return self.missing
+        if self.is_given:
+            return self.estimator.describe()
         grid = f" over {self.space}" if self.space else ""
         return " ".join(repr(self.estimator).split()) + grid
+
+    @property
+    def is_given(self) -> bool:
+        """Whether its scores are given, so that nothing is fitted, timed or kept."""
+        return isinstance(self.estimator, GivenScores)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether finished cells are kept in a store."""
+        return not self.missing and not self.is_given
 
     @cached_property
     def origin(self) -> dict[str, str]:
         """Versions of libraries and hashes of the user's own code that it runs."""
-        return {} if self.missing else origin(self.estimator)
+        return {} if self.missing or self.is_given else origin(self.estimator)
 
     def identity(self) -> Any:
         """What its results depend on: parameters, grid, and the code."""
@@ -59,7 +73,8 @@ def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     ----------
     rankers : key or estimator, sequence of them, or mapping from name to either
         A key stands for the registry's parameters and grid; its ``random_state`` becomes the
-        comparison's. An estimator is taken as it is and named after its class.
+        comparison's. An estimator is taken as it is and named after its class. A Run, or a key
+        "column:NAME", stands for scores that are there already.
     random_state : int
 
     Raises
@@ -70,9 +85,10 @@ def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]
     else:
-        one = isinstance(rankers, str) or hasattr(rankers, "fit")
-        listed: list[Any] = [rankers] if one else list(rankers)
-        named = [(r if isinstance(r, str) else type(r).__name__, r) for r in listed]
+        one = isinstance(rankers, str | Run) or hasattr(rankers, "fit")
+        several: Any = [rankers] if one else rankers
+        listed: list[Any] = list(several)
+        named = [(_own_name(ranker), ranker) for ranker in listed]
     if not named:
         raise ValueError("rankers must name at least one ranker, got none.")
     seen: dict[str, int] = {}
@@ -80,12 +96,24 @@ def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
     for name, ranker in named:
         seen[name] = seen.get(name, 0) + 1
         unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
-        candidates.append(
-            _from_key(unique, ranker, random_state)
-            if isinstance(ranker, str)
-            else _from_estimator(unique, ranker)
-        )
+        candidates.append(_candidate(unique, ranker, random_state))
     return candidates
+
+
+def _own_name(ranker: Any) -> str:
+    if isinstance(ranker, str):
+        return ranker.removeprefix(COLUMN)
+    return ranker.tag if isinstance(ranker, Run) else type(ranker).__name__
+
+
+def _candidate(name: str, ranker: Any, random_state: int) -> Candidate:
+    if isinstance(ranker, Run):
+        return Candidate(name, RunScores(ranker))
+    if isinstance(ranker, str) and ranker.startswith(COLUMN):
+        return Candidate(name, ColumnScores(ranker.removeprefix(COLUMN)))
+    if isinstance(ranker, str):
+        return _from_key(name, ranker, random_state)
+    return _from_estimator(name, ranker)
 
 
 def _from_key(name: str, key: str, random_state: int) -> Candidate:

@@ -41,6 +41,7 @@ def compare(
     qid: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
     doc_id: str | None = None,
+    baseline: str | None = None,
     cv: Any = None,
     measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
     preset: str | None = None,
@@ -59,11 +60,13 @@ def compare(
 
     Parameters
     ----------
-    rankers : registry key or estimator, sequence of them, or mapping from name to either
+    rankers : registry key, estimator or scores, sequence of them, or mapping from name to them
         ``rankwise list`` shows the keys. A key runs with the registry's parameters, tuned along
         its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a plain
         regressor, which sees no queries) runs as it is; where its ``fit`` takes ``X_val`` it
-        gets the validation part.
+        gets the validation part. Scores that are there already take part too, and nothing is
+        fitted: a :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a
+        feature, and a fitted model in :class:`sklearn.frozen.FrozenEstimator`.
     data : frame, RankingData, Fold, FoldedData or sequence of Fold
         One table is split by query: fold i tests, fold i + 1 validates, the rest trains. Folds
         are taken as they are (LETOR's own, for instance).
@@ -71,6 +74,9 @@ def compare(
         Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
     features : sequence of str, optional
         Columns of a frame; None: all that are left and hold numbers.
+    baseline : str, optional
+        Name of one of the rankers, such as the system in production: every other is tested
+        against it, with a correction over these pairs only, beside the table of all pairs.
     cv : int or splitter, optional
         For one table only; None: 5 folds of shuffled queries.
     measures : str, Measure or sequence of them
@@ -156,6 +162,7 @@ def compare(
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     candidates = as_candidates(rankers, random_state=random_state)
+    _check_baseline(baseline, candidates)
     data = judged(data, label=label, qid=qid, features=features, doc_id=doc_id)
     folds = as_folds(data, cv, random_state=random_state)
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
@@ -214,7 +221,7 @@ def compare(
                     random_state,
                     n_threads,
                     keys[candidate.name, name],
-                    kept,
+                    kept if candidate.is_kept else None,
                 )
 
     with Parcels() as parcels:
@@ -243,12 +250,21 @@ def compare(
             test=test,
             correction=correction,
             confidence=confidence,
+            baseline=baseline,
             random_state=random_state,
             n_jobs=n_jobs,
             n_threads=n_threads,
             versions=versions,
         ),
     )
+
+
+def _check_baseline(baseline: str | None, candidates: list[Candidate]) -> None:
+    names = [candidate.name for candidate in candidates]
+    if baseline is not None and baseline not in names:
+        raise ValueError(
+            f"baseline must name one of the rankers, got {baseline!r}. Rankers: {', '.join(names)}."
+        )
 
 
 def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -> None:
@@ -297,7 +313,7 @@ def _keys(
     """Fingerprint of every cell; empty ones where nothing is kept and no key is needed."""
     keys = {}
     for candidate in candidates:
-        identity = candidate.identity() if named and not candidate.missing else None
+        identity = candidate.identity() if named and candidate.is_kept else None
         for info in infos:
             key = fingerprint([identity, info.fingerprint, common]) if identity else ""
             keys[candidate.name, info.name] = key

@@ -18,7 +18,7 @@ from rankwise.metrics import parse
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
 from rankwise.selection.lines import writing
 from rankwise.selection.provenance import FoldInfo, Settings
-from rankwise.selection.standing import Standing, standings
+from rankwise.selection.standing import OF_DIFFERENCE, Standing, standings
 from rankwise.selection.table import leaderboard_text
 from rankwise.typing import Float64Array
 
@@ -154,9 +154,10 @@ class Leaderboard:
             fold), ``diff`` (to this measure's best), ``diff_low``, ``diff_high``, ``p``,
             ``p_corrected``, ``separable``, ``effect``, ``wins``, ``ties``, ``losses``, all as in
             ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
-            ``fit_seconds``,
-            ``predict_seconds``, ``memory_bytes`` (medians over folds), ``n_settings`` (settings
-            tried in a fold), ``chosen`` (by fold), ``notes``. None stands for what does not exist.
+            ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the baseline,
+            empty where none finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``
+            (medians over folds), ``n_settings`` (settings tried in a fold), ``chosen`` (by fold),
+            ``notes``. None stands for what does not exist.
         """
         name = self._name(measure)
         turn = 1.0 if parse(self.specs[name]).greater_is_better else -1.0
@@ -259,21 +260,34 @@ class Leaderboard:
 
     @cached_property
     def _standings(self) -> dict[str, dict[str, Standing]]:
-        complete = {
+        return self._standings_against(None)
+
+    @cached_property
+    def _against_baseline(self) -> dict[str, dict[str, Standing]]:
+        """Empty without a baseline that finished."""
+        baseline = self.settings.baseline
+        return self._standings_against(baseline) if self._complete.get(baseline or "") else {}
+
+    @cached_property
+    def _complete(self) -> dict[str, bool]:
+        return {
             ranker: all(self._by_place[ranker, fold].status == DONE for fold in self.folds)
             for ranker in self.rankers
         }
+
+    def _standings_against(self, baseline: str | None) -> dict[str, dict[str, Standing]]:
         return {
             name: standings(
                 self.per_query(name),
                 self.fold_of_query,
                 len(self.folds),
-                complete,
+                self._complete,
                 greater_is_better=parse(self.specs[name]).greater_is_better,
                 test=self.settings.test,
                 correction=self.settings.correction,
                 confidence=self.settings.confidence,
                 random_state=self.settings.random_state,
+                baseline=baseline,
             )
             for name in self.measures
         }
@@ -290,6 +304,10 @@ class Leaderboard:
             "message": worst.message,
             **by_measure[measure],
             "measures": by_measure,
+            "against_baseline": {
+                name: {what: getattr(of[ranker], what) for what in OF_DIFFERENCE}
+                for name, of in self._against_baseline.items()
+            },
             "fit_seconds": _median([c.fit_seconds for c in cells]),
             "predict_seconds": _median([c.predict_seconds for c in cells]),
             "memory_bytes": _median([c.memory_bytes for c in cells]),

@@ -37,13 +37,18 @@ class FoldInfo:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the comparison was made; ``versions`` include the libraries that rankers wrap."""
+    """How the comparison was made.
+
+    ``versions`` include the libraries that rankers wrap; ``baseline`` names the ranker that all
+    others are tested against, if any.
+    """
 
     data: str
     select_by: str
     test: str = "t"
     correction: str | None = None
     confidence: float = 0.95
+    baseline: str | None = None
     random_state: int = 0
     n_jobs: int = 1
     n_threads: int = 1

@@ -8,6 +8,7 @@ import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import Fold, RankingData
@@ -15,6 +16,7 @@ from rankwise.metrics import Measure, evaluate
 from rankwise.metrics.predicting import Predicted, labels_of, scores_of
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
+from rankwise.selection.given_scores import GivenScores, RowScores
 from rankwise.selection.parcel import Parcel
 from rankwise.selection.ranks import predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
@@ -89,6 +91,8 @@ def _ignores_interrupts() -> bool:
 
 def _run(task: Task, empty: FoldResult) -> FoldResult:
     fold = task.fold.open() if isinstance(task.fold, Parcel) else task.fold
+    if isinstance(task.candidate.estimator, GivenScores):
+        return _given(task, empty, task.candidate.estimator.of(fold.test), fold.test)
     train, test = _read_only(fold.train), _read_only(fold.test)
     vali = None if fold.vali is None else _read_only(fold.vali)
     for part in (train, test, vali):
@@ -127,15 +131,31 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
     )
 
 
+def _given(task: Task, empty: FoldResult, rows: RowScores, test: RankingData) -> FoldResult:
+    """The cell of scores that were there already."""
+    values = _measured(test, Predicted(rows.scores), task.measures, rows.retrieved)
+    unread = [str(m.name) for m in task.measures if m.reads_labels]
+    notes = [rows.note, _NO_CLASSES.format(", ".join(unread)) if unread else ""]
+    finite = None if rows.retrieved is not None else rows.scores
+    return replace(
+        empty, status=DONE, notes=[note for note in notes if note], values=values, scores=finite
+    )
+
+
 def _measured(
-    test: RankingData, told: Predicted, measures: tuple[Measure, ...]
+    test: RankingData,
+    told: Predicted,
+    measures: tuple[Measure, ...],
+    retrieved: NDArray[np.bool_] | None = None,
 ) -> dict[str, Float64Array]:
     """Values per query of every measure, of the labels or the scores as it reads them."""
     found: dict[str, Float64Array] = {}
     for of_labels in (False, True):
         wanted = [m for m in measures if m.reads_labels == of_labels]
         if wanted:
-            found |= evaluate(test.y, told.read_by(wanted[0]), test.groups, wanted).per_query
+            found |= evaluate(
+                test.y, told.read_by(wanted[0]), test.groups, wanted, retrieved=retrieved
+            ).per_query
     return {str(measure): found[str(measure)] for measure in measures}
 
 

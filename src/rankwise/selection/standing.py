@@ -5,11 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from rankwise.metrics.significance import compare_to_best, stratified_mean
+from rankwise.metrics.significance import compare_to_baseline, compare_to_best, stratified_mean
 from rankwise.typing import Float64Array, Int64Array
+
+# What a standing says of the difference to the best, or to the baseline.
+OF_DIFFERENCE = ("diff", "diff_low", "diff_high", "p", "p_corrected", "separable", "effect", "wins",
+                 "ties", "losses")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,7 @@ def standings(
     correction: str | None,
     confidence: float,
     random_state: int,
+    baseline: str | None = None,
 ) -> dict[str, Standing]:
     """Standing of every ranker; those that are not complete have fold means only.
 
@@ -75,12 +81,18 @@ def standings(
         Whether all folds of the ranker are finished; only such rankers are compared.
     greater_is_better, test, correction, confidence, random_state
         As for :func:`rankwise.metrics.significance.compare_to_best`.
+    baseline : str, optional
+        What takes the place of the best ranker, see
+        :func:`rankwise.metrics.significance.compare_to_baseline`.
     """
     folds = {
         name: [_number(stratified_mean(values[fold_of_query == i])) for i in range(n_folds)]
         for name, values in per_query.items()
     }
-    table = compare_to_best(
+    against = (
+        compare_to_best if baseline is None else partial(compare_to_baseline, baseline=baseline)
+    )
+    table = against(
         {name: values for name, values in per_query.items() if complete[name]},
         greater_is_better=greater_is_better,
         method=test,
@@ -92,7 +104,7 @@ def standings(
     found = {name: Standing(folds=of) for name, of in folds.items()}
     for row in table:
         if not math.isnan(row.mean):
-            is_best = row is table[0]
+            is_best = row is table[0] if baseline is None else row.name == baseline
             found[row.name] = Standing(
                 mean=row.mean,
                 low=_number(row.low),

@@ -46,6 +46,7 @@ def leaderboard_text(board: Results) -> str:
         "to the best ranker.",
         f"p of this difference: {how_tested(settings)}.",
         *_not_separable(rows, settings),
+        *_against_baseline(board, rows),
         "fit (its search included), predict, MB (peak above the start): medians over folds.",
         f"Parameters were chosen on validation parts by {settings.select_by}.",
     ]
@@ -61,13 +62,25 @@ def leaderboard_text(board: Results) -> str:
     return "\n".join(text)
 
 
+_ALL_PAIRS, _TO_BASELINE = "all pairs of rankers", "all pairs with the baseline"
+
+
 def how_tested(settings: Settings) -> str:
-    """The test and its correction, as a phrase."""
+    """The test and its correction over all pairs, as a phrase."""
+    return _how(settings, _ALL_PAIRS)
+
+
+def how_tested_against_baseline(settings: Settings) -> str:
+    """The test and its correction over the pairs with the baseline, as a phrase."""
+    return _how(settings, _TO_BASELINE)
+
+
+def _how(settings: Settings, pairs: str) -> str:
     correction = check_correction(settings.test, settings.correction)
     if correction == "max-t":
-        return "max-t sign-flip test over all pairs of rankers"
+        return f"max-t sign-flip test over {pairs}"
     test = _TESTS.get(settings.test, settings.test)
-    return f"paired {test} test, {_CORRECTED[correction]} over all pairs of rankers"
+    return f"paired {test} test, {_CORRECTED[correction]} over {pairs}"
 
 
 def joint_interval(settings: Settings) -> str:
@@ -107,6 +120,38 @@ def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     return [
         f"Not separable from the best, p >= {1 - settings.confidence:g} (difference, "
         f"{joint_interval(settings)}): {', '.join(found)}."
+    ]
+
+
+def _against_baseline(board: Results, rows: list[dict[str, Any]]) -> list[str]:
+    """Every ranker's difference to the baseline, between empty lines."""
+    baseline, first = board.settings.baseline, board.measures[0]
+    if baseline is None:
+        return []
+    found = [(row, row["against_baseline"].get(first)) for row in rows if row["rank"]]
+    lines = [
+        [
+            "",
+            row["ranker"],
+            f"{of['diff']:+.4f}",
+            _NONE if of["diff_low"] is None else f"{of['diff_low']:+.4f} to {of['diff_high']:+.4f}",
+            _p_value(of["p_corrected"]),
+            *(str(of[what]) for what in ("wins", "ties", "losses")),
+        ]
+        for row, of in found
+        if of is not None and row["ranker"] != baseline
+    ]
+    if not lines:
+        return ["", f"Nothing is tested against the baseline {baseline}: too little finished.", ""]
+    header = ["", "ranker", "difference", "interval", "p", "better", "equal", "worse"]
+    return [
+        "",
+        f"Against the baseline {baseline}, {first}:",
+        "",
+        *(line.removeprefix("  ") for line in _aligned([header, *lines])),
+        "",
+        f"interval: {joint_interval(board.settings)}. p: {_how(board.settings, _TO_BASELINE)}. "
+        "better, equal, worse: queries.",
     ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
@@ -20,6 +21,7 @@ from rankwise.selection.fitting import fit, takes_validation
 
 # The measure of scores, free of a constant, that stands for the mean absolute rank loss.
 _WITHOUT_CLASSES = "M1D"
+_FROZEN = "a fitted model as it is, which must not have seen the test queries"
 _PATH_PARAMETERS = ("C", "alpha", "lam", "max_depth")
 # Fitted attribute → the parameter whose chosen value it holds; a later one has precedence.
 _CHOSEN = {
@@ -67,7 +69,8 @@ def prepare(estimator: Any, select: Measure, random_state: int) -> Any:
             changes[name] = str(select)
         elif last == "random_state" and value is None:
             changes[name] = random_state
-    return copy.set_params(**changes)
+    copy.set_params(**changes)
+    return copy
 
 
 def tune(
@@ -103,6 +106,8 @@ def tune(
     for a constant. A number that was chosen at an end of five or more values tried is remarked in
     ``notes``.
     """
+    if isinstance(estimator, FrozenEstimator):
+        return Tuned(estimator, notes=[_FROZEN])
     followed = select
     if select.reads_labels and not is_classifier(estimator):
         followed = parse(_WITHOUT_CLASSES)

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.error_rates import rates
 from scipy import stats
 
-from rankwise.metrics.significance import compare_to_best
+from rankwise.metrics.significance import compare_to_baseline, compare_to_best, holm
 from rankwise.metrics.statistics.max_t import max_t, pair_differences
 from rankwise.metrics.statistics.stratified import t_statistics
 from rankwise.runtime.threads import available_threads
@@ -125,3 +125,58 @@ def test_error_rates(n_rankers, n):
     assert found["max-t"].power >= found["holm"].power - 0.02
     if n_rankers >= 9:
         assert found["best, Holm"].equal > 0.05 + bound
+
+
+# One against all others --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folds", [None, [0, 1, 0, 1, 0, 1]])
+def test_p_values_of_a_baseline_are_those_of_all_flips_of_its_pairs(rng, folds):
+    values = np.round(rng.random((6, 4)) + np.array([0.0, 0.2, 0.6, 0.1]), 2)
+    values[1, 2] = math.nan
+    t = np.abs(t_statistics(pair_differences(values, folds))[1, [0, 2, 3]])
+    maxima = np.array(
+        [np.abs(t_statistics(pair_differences(v, folds))[1, [0, 2, 3]]).max()
+         for v in all_flips(values)]
+    )  # fmt: skip
+    expected = np.mean(maxima[:, None] >= t * (1 - 1e-9), axis=0)
+    of = dict(zip("abcd", values.T, strict=True))
+    table = compare_to_baseline(of, "b", strata=folds, n_resamples=40_000)
+    found = {row.name: row for row in table}
+    corrected = [found[name].p_corrected for name in "acd"]
+    np.testing.assert_allclose(corrected, expected, atol=5 * math.sqrt(0.25 / 40_000))
+    assert math.isnan(found["b"].p_corrected)
+    assert found["b"].difference == 0
+    all_pairs = max_t(values, pair_differences(values, folds), strata=folds, n_resamples=40_000)
+    assert (np.array(corrected) <= all_pairs.p_values[1, [0, 2, 3]] + 0.01).all()
+    for name, column in of.items():
+        better, worse = (column > of["b"]).sum(), (column < of["b"]).sum()
+        assert (found[name].wins, found[name].losses) == (better, worse)
+
+
+@pytest.mark.parametrize("method", ["t", "wilcoxon", "randomisation"])
+def test_other_corrections_count_the_pairs_of_the_baseline(rng, method):
+    of = {name: rng.random(30) + 0.1 * i for i, name in enumerate("abcd")}
+    table = compare_to_baseline(of, "a", method=method, correction="holm")
+    rows = {row.name: row for row in table}
+    alone = {n: compare_to_best({"a": of["a"], n: of[n]}, method=method)[1] for n in "bcd"}
+    plain = [alone[name].p_value for name in "bcd"]
+    np.testing.assert_allclose([rows[n].p_value for n in "bcd"], plain, rtol=1e-9)
+    np.testing.assert_allclose([rows[n].p_corrected for n in "bcd"], holm(plain), rtol=1e-9)
+
+
+def test_a_baseline_errs_as_often_as_it_says(rng):
+    """Of 200 sets without a difference, about 5 % have any p-value below .05."""
+    wrong = 0
+    for _ in range(200):
+        quality = rng.standard_normal((40, 1))
+        values = quality + rng.standard_normal((40, 5)) * [1.0, 0.2, 0.2, 3.0, 1.0]
+        table = compare_to_baseline(dict(zip("abcde", values.T, strict=True)), "a", n_resamples=399)
+        wrong += any(row.p_corrected < 0.05 for row in table if row.name != "a")
+    assert wrong <= 10 + 3 * math.sqrt(200 * 0.05 * 0.95)
+    assert wrong >= 1
+
+
+def test_an_unknown_baseline_is_named():
+    with pytest.raises(KeyError, match="baseline='c' is none of the systems"):
+        compare_to_baseline({"a": [0.1, 0.2], "b": [0.2, 0.3]}, "c")

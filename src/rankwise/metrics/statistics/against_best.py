@@ -1,10 +1,11 @@
-"""A table of systems, each tested against the best one, with p-values corrected for all pairs."""
+"""A table of systems, each tested against the best one or a baseline, with corrected p-values."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from rankwise.metrics.statistics.stratified import (
     t_p_values,
     t_quantile,
 )
-from rankwise.typing import ArrayLike, Float64Array
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
 _OF_P_VALUES = {
     "holm": holm,
@@ -34,7 +35,7 @@ INTERVALS = ("t", "bca", "percentile")
 
 @dataclass(frozen=True)
 class Comparison:
-    """One system of a table against the best one.
+    """One system of a table against the best one, or the baseline, which "best" stands for below.
 
     Attributes
     ----------
@@ -43,11 +44,12 @@ class Comparison:
         Mean over queries (over folds, if there are any) and its interval.
     difference, difference_low, difference_high : float
         Mean difference to the best system on the queries that count for both, and its joint
-        interval over all pairs of systems: of the max-t test, or Bonferroni's t interval with the
-        other corrections. The ends are NaN in the best system's own row.
-    p_value, p_corrected : float
-        Test against the best system, plain and corrected for all pairs; NaN in the best system's
+        interval over all pairs of systems (all pairs with the baseline): of the max-t test, or
+        Bonferroni's t interval with the other corrections. The ends are NaN in the best system's
         own row.
+    p_value, p_corrected : float
+        Test against the best system, plain and corrected for all these pairs; NaN in the best
+        system's own row.
     effect : float
         Cohen's d of the paired differences (system minus best).
     wins, ties, losses : int
@@ -130,6 +132,80 @@ def compare_to_best(
     >>> [(row.name, round(row.difference, 3), row.wins, row.losses) for row in table]
     [('b', 0.0, 0, 0), ('a', -0.175, 0, 4)]
     """
+    return _table(
+        per_query, None, greater_is_better, method, correction, strata, level, interval,
+        n_resamples, random_state,
+    )  # fmt: skip
+
+
+def compare_to_baseline(
+    per_query: Mapping[str, ArrayLike],
+    baseline: str,
+    *,
+    greater_is_better: bool = True,
+    method: str = "t",
+    correction: str | None = None,
+    strata: ArrayLike | None = None,
+    level: float = 0.95,
+    interval: str = "t",
+    n_resamples: int = 9999,
+    random_state: int = 0,
+) -> list[Comparison]:
+    """Table of systems, best first, each tested against one that was named beforehand.
+
+    The pairs with the baseline are all that is tested and corrected for: with k systems k - 1
+    instead of k (k - 1) / 2, so that smaller differences are found than by
+    :func:`compare_to_best`. The baseline must not have been chosen by the same queries.
+
+    Parameters
+    ----------
+    per_query : mapping of str to array-like of shape (n_queries,)
+        Values per query of each system, queries in the same order; NaN: does not count.
+    baseline : str
+        A key of ``per_query``, such as the system in production.
+    greater_is_better, method, correction, strata, level, interval, n_resamples, random_state
+        As for :func:`compare_to_best`.
+
+    Returns
+    -------
+    list of Comparison
+        Ordered by the mean; in it "the best" means the baseline.
+
+    Raises
+    ------
+    KeyError
+        When the baseline is none of the systems.
+    ValueError
+        As :func:`compare_to_best`.
+
+    Examples
+    --------
+    >>> scores = {"now": [0.1, 0.2, 0.4, 0.3], "new": [0.3, 0.5, 0.5, 0.4]}
+    >>> table = compare_to_baseline(scores, "now")
+    >>> [(row.name, round(row.difference, 3), row.wins, row.losses) for row in table]
+    [('new', 0.175, 4, 0), ('now', 0.0, 0, 0)]
+    """
+    if baseline not in per_query:
+        raise KeyError(f"baseline={baseline!r} is none of the systems {list(per_query)}.")
+    return _table(
+        per_query, baseline, greater_is_better, method, correction, strata, level, interval,
+        n_resamples, random_state,
+    )  # fmt: skip
+
+
+def _table(
+    per_query: Mapping[str, ArrayLike],
+    baseline: str | None,
+    greater_is_better: bool,
+    method: str,
+    correction: str | None,
+    strata: ArrayLike | None,
+    level: float,
+    interval: str,
+    n_resamples: int,
+    random_state: int,
+) -> list[Comparison]:
+    """Every system against the baseline, or (None) against the best."""
     correction = check_correction(method, correction)
     check_choice("interval", interval, INTERVALS)
     if not per_query:
@@ -153,21 +229,29 @@ def compare_to_best(
         else bootstrap_intervals(columns, strata=strata, level=level, method=interval, **sampled)
     )
     pairs = pair_differences(columns, strata)
+    to = 0 if baseline is None else names.index(baseline)
     if correction == "max-t":
-        plain = t_p_values(pairs)[0]
-        adjusted, critical = max_t(columns, pairs, strata=strata, level=level, **sampled)
-        corrected = adjusted[0]
+        plain = t_p_values(pairs)[to]
+        reference = None if baseline is None else to
+        adjusted, critical = max_t(
+            columns, pairs, strata=strata, reference=reference, level=level, **sampled
+        )
+        corrected = adjusted[to]
     else:
-        p_values = _pair_p_values(columns, pairs, method, n_resamples, random_state)
-        plain = p_values[0].copy()
-        upper = np.triu_indices(len(names), 1)
-        p_values[upper] = _OF_P_VALUES[correction](p_values[upper])
-        corrected = p_values[0]
-        critical = t_quantile(pairs.freedom[0], 1 - (1 - level) / max(1, len(upper[0])))
-    differences = pairs.mean[:, 0]
-    half = critical * pairs.error[0]
-    plain[0] = corrected[0] = half[0] = math.nan
-    better = -sign * (columns - columns[:, :1])
+        first, second = np.triu_indices(len(names), 1)
+        if baseline is not None:
+            second = np.delete(np.arange(len(names)), to)
+            first = np.full(len(second), to)
+        p_values = _pair_p_values(columns, pairs, first, second, method, sampled)
+        plain, corrected = np.full((2, len(names)), math.nan)
+        of = first == to
+        plain[second[of]] = p_values[of]
+        corrected[second[of]] = _OF_P_VALUES[correction](p_values)[of]
+        critical = t_quantile(pairs.freedom[to], 1 - (1 - level) / max(1, len(first)))
+    differences = pairs.mean[:, to]
+    half = critical * pairs.error[to]
+    plain[to] = corrected[to] = half[to] = math.nan
+    better = -sign * (columns - columns[:, [to]])
     return [
         Comparison(
             name=name,
@@ -179,7 +263,7 @@ def compare_to_best(
             difference_high=float(differences[i] + half[i]),
             p_value=float(plain[i]),
             p_corrected=float(corrected[i]),
-            effect=cohens_d(columns[:, i], columns[:, 0]),
+            effect=cohens_d(columns[:, i], columns[:, to]),
             wins=int((better[:, i] > 0).sum()),
             ties=int((better[:, i] == 0).sum()),
             losses=int((better[:, i] < 0).sum()),
@@ -211,25 +295,22 @@ def check_correction(method: str, correction: str | None, name: str = "method") 
 def _pair_p_values(
     columns: Float64Array,
     pairs: StratifiedMeans,
+    first: Int64Array,
+    second: Int64Array,
     method: str,
-    n_resamples: int,
-    random_state: int,
+    sampled: Mapping[str, Any],
 ) -> Float64Array:
-    """p-values of all pairs, above the diagonal; NaN elsewhere."""
-    k = columns.shape[1]
-    p_values = np.full((k, k), math.nan)
+    """p-values of the pairs (first, second), in ascending order of first."""
     if method == "t":
-        upper = np.triu_indices(k, 1)
-        p_values[upper] = t_p_values(pairs)[upper]
-        return p_values
-    for i in range(k - 1):
-        if method == "randomisation":
-            p_values[i, i + 1 :] = sign_flip_p_values(
-                columns[:, i + 1 :] - columns[:, i : i + 1],
-                n_resamples=n_resamples,
-                random_state=random_state,
-            )
-        else:
-            for j in range(i + 1, k):
-                p_values[i, j] = paired_test(columns[:, j], columns[:, i], method).p_value
-    return p_values
+        return t_p_values(pairs)[first, second]
+    if method == "wilcoxon":
+        tests = (
+            paired_test(columns[:, j], columns[:, i], method)
+            for i, j in zip(first, second, strict=True)
+        )
+        return np.array([test.p_value for test in tests])
+    found = [
+        sign_flip_p_values(columns[:, second[first == i]] - columns[:, [i]], **sampled)
+        for i in np.unique(first)
+    ]
+    return np.concatenate([*found, np.zeros(0)])

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.kernels.max_t import SMALLEST_ERROR, largest_pair_t
 from rankwise.metrics.statistics.stratified import (
@@ -70,11 +71,12 @@ def max_t(
     pairs: StratifiedMeans,
     *,
     strata: ArrayLike | None = None,
+    reference: int | None = None,
     level: float = 0.95,
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
 ) -> MaxT:
-    """Sign-flip test of all pairs of systems, single-step.
+    """Sign-flip test of all pairs of systems, or of one with all others, single-step.
 
     Parameters
     ----------
@@ -84,6 +86,9 @@ def max_t(
         :func:`pair_differences` of the same values and strata.
     strata : array-like of shape (n_queries,), optional
         Fold of each query.
+    reference : int, optional
+        Only the pairs of this system are tested and counted: the largest \\|t\\| is that of fewer
+        pairs, which gives more power. None: all pairs.
     level : float in (0, 1)
     n_resamples : int >= 1
         Draws of the signs; a p-value is (1 + extreme draws) / (1 + n_resamples).
@@ -115,10 +120,13 @@ def max_t(
        JASA 100(469), 2005.
     """
     squared_t = np.minimum(t_statistics(pairs) ** 2, 1.0 / SMALLEST_ERROR)
-    np.fill_diagonal(squared_t, math.nan)
+    untested = np.eye(len(squared_t), dtype=bool)
+    if reference is not None:
+        untested |= ~_pairs_of(reference, len(squared_t))
+    squared_t[untested] = math.nan
     if np.isnan(squared_t).all():
         return MaxT(squared_t, math.nan)
-    maxima = np.sort(_flipped_maxima(values, strata, n_resamples, random_state))
+    maxima = np.sort(_flipped_maxima(values, strata, untested, n_resamples, random_state))
     n_below = np.searchsorted(maxima, squared_t * (1.0 - _TIE))
     p_values = (1.0 + n_resamples - n_below) / (1.0 + n_resamples)
     # p < 1 - level as soon as fewer than this many draws reach the pair's t.
@@ -127,13 +135,20 @@ def max_t(
     return MaxT(np.where(np.isnan(squared_t), math.nan, p_values), critical)
 
 
+def _pairs_of(reference: int, n_systems: int) -> NDArray[np.bool_]:
+    """Which entries of a table of pairs are those of one system."""
+    is_reference = np.arange(n_systems) == reference
+    return is_reference[:, None] ^ is_reference
+
+
 def _flipped_maxima(
     values: Float64Array,
     strata: ArrayLike | None,
+    untested: NDArray[np.bool_],
     n_resamples: int,
     random_state: int | np.random.Generator | None,
 ) -> Float64Array:
-    """Largest squared t of every draw of signs."""
+    """Largest squared t of a tested pair for every draw of signs."""
     rng = np.random.default_rng(random_state)
     seeds = rng.integers(0, 1 << 64, n_resamples, dtype=np.uint64)
     codes = stratum_codes(strata, len(values))
@@ -154,7 +169,7 @@ def _flipped_maxima(
     with np.errstate(divide="ignore", invalid="ignore"):
         inverse_sizes = np.where(sizes > 0, 1.0 / sizes, 0.0).sum(axis=0)
         scale = inverse_sizes / n_strata**2 / (n_values - n_strata)
-    scale[n_values <= n_strata] = math.nan
+    scale[(n_values <= n_strata) | untested] = math.nan
     maxima = np.empty(n_resamples)
     work = n_resamples * values.shape[1] * (len(values) + values.shape[1] * len(sizes))
     n_chunks = 1 if work < _SMALL else 8 * available_threads()

@@ -1,0 +1,96 @@
+"""``compare`` and ``evaluate`` with systems that are there already."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise.datasets import Qrels, Run, read_letor, write_qrels, write_run
+
+# Contestants -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def contestants(letor_file, tmp_path, rankwise):
+    """A run of the first feature, and a saved model."""
+    data = read_letor(letor_file)
+    X = np.asarray(data.X if isinstance(data.X, np.ndarray) else data.X.toarray())
+    write_run(Run.from_data(data, X[:, 0].astype(float), "now"), tmp_path / "now.run.gz")
+    fitted = rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "old.rankwise")
+    assert fitted.code == 0, fitted.err
+    return tmp_path / "now.run.gz", tmp_path / "old.rankwise"
+
+
+def test_runs_models_and_columns_take_part(rankwise, letor_file, contestants):
+    run, model = contestants
+    rankers = f"linear_regression,{model},best={model},column:1"
+    result = rankwise(
+        "compare", letor_file, "--rankers", rankers, "--baseline", run, "--cv", "3", "--json"
+    )
+    assert result.code == 0, result.err
+    rows = {row["ranker"]: row for row in result.json["rows"]}
+    assert set(rows) == {"now", "linear_regression", "old", "best", "1"}
+    assert rows["old"]["mean"] == rows["best"]["mean"]
+    assert rows["now"]["mean"] == rows["1"]["mean"]
+    assert rows["1"]["against_baseline"]["nDCG@10"]["diff"] == 0
+    assert result.json["settings"]["baseline"] == "now"
+    assert "must not have seen the test queries" in rows["old"]["notes"][0]
+
+
+def test_a_baseline_may_be_one_of_the_rankers(rankwise, letor_file):
+    result = rankwise(
+        "compare", letor_file, "--rankers", "ridge,linear_regression", "--baseline", "ridge"
+    )
+    assert result.code == 0, result.err
+    assert "Against the baseline ridge, nDCG@10:" in result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--rankers", "ridge,ridge"], "names ridge twice"),
+        (["--rankers", "missing.run"], "'missing.run' is no file"),
+        (["--rankers", "DATA"], "is neither a saved model nor a TREC run"),
+        (["--rankers", "ridge", "--baseline", "bm25"], "'bm25' is no ranker"),
+        (["--rankers", "rigde"], "Did you mean 'ridge'?"),
+        (["--rankers", ","], "must name at least one ranker"),
+    ],
+)
+def test_wrong_contestants(rankwise, letor_file, words, told):
+    words = [letor_file if word == "DATA" else word for word in words]
+    result = rankwise("compare", letor_file, *words)
+    assert result.code == 2
+    assert told in result.err
+
+
+def test_six_rankers_without_a_word(rankwise, letor_file):
+    result = rankwise("compare", letor_file, "--cv", "3", "--json")
+    assert result.code == 0, result.err
+    assert len(result.json["rows"]) == 6
+    assert {row["status"] for row in result.json["rows"]} == {"done"}
+
+
+def test_a_run_against_judged_data(rankwise, letor_file, contestants, tmp_path):
+    run, _ = contestants
+    data = read_letor(letor_file)
+    write_qrels(Qrels.from_data(data), tmp_path / "qrels.txt")
+    by_qrels = rankwise("evaluate", run, tmp_path / "qrels.txt", "--json")
+    by_rows = rankwise("evaluate", run, letor_file, "--json")
+    assert by_rows.code == 0, by_rows.err
+    assert by_rows.json == by_qrels.json
+
+
+def test_a_run_needs_documents_in_the_judged_data(rankwise, letor_file, contestants, tmp_path):
+    run, _ = contestants
+    plain = tmp_path / "plain.txt"
+    plain.write_text(
+        "".join(line.split("#")[0] + "\n" for line in letor_file.read_text().splitlines())
+    )
+    result = rankwise("evaluate", run, plain)
+    assert result.code == 1
+    assert "needs judgments by document id" in result.err
+    other = tmp_path / "other.txt"
+    other.write_text(letor_file.read_text().replace("docid = D", "docid = E"))
+    result = rankwise("evaluate", run, other)
+    assert result.code == 1
+    assert "have queries in common, and no document" in result.err

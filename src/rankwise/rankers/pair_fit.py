@@ -15,10 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.checks.dominant_columns import kernel_limit
 from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.losses.grouped_rows import GroupedRows
+from rankwise.losses.score_loss import AnyLoss
 from rankwise.rankers.basis_expansion import publish
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares.kernel_design import AnyDesign
-from rankwise.solvers.newton.score_newton import AnyLoss
 from rankwise.solvers.newton.score_path import ScorePath, ScoreSolver
 from rankwise.streams.row_stream import RowStream
 from rankwise.structure.rules import Number, Rule

@@ -27,14 +27,15 @@ import itertools
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
 import numpy as np
 
 from rankwise.kernels.row_products import add_moments, add_transposed, times_vector
+from rankwise.losses.score_loss import AnyLoss, LossState, ScoreLoss
 from rankwise.runtime.threads import query_chunks, single_threaded_blas, thread_map
 from rankwise.solvers.result import SolveResult
-from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
+from rankwise.typing import Float64Array, Matrix, is_sparse
 
 N_LANES = 10
 PART_ROWS = 3000  # that fit the cache
@@ -71,27 +72,7 @@ class ScoreResult(SolveResult[Float64Array]):
     objective: float
 
 
-class ScoreLoss(Protocol):
-    """A loss of the scores of a part of the rows, at the point last visited."""
-
-    def value_grad(self, scores: Float64Array, out: Float64Array) -> float: ...
-
-    def curvature(self, step: Float64Array, out: Float64Array) -> None: ...
-
-    def total_curvature(self) -> float: ...
-
-
-class Loss(Protocol):
-    """A loss of the scores of whole queries, rows in group order."""
-
-    @property
-    def indptr(self) -> Int64Array: ...
-
-    def part(self, first: int, last: int) -> ScoreLoss: ...
-
-
-AnyLoss = TypeVar("AnyLoss", bound=Loss, covariant=True)
-LossPart = tuple[slice, Matrix, ScoreLoss]
+LossPart = tuple[slice, Matrix, LossState]
 
 
 @dataclass(frozen=True)
@@ -109,7 +90,7 @@ class ScoreNewton:
     tol: float = 1e-6
     max_iter: int = 200
 
-    def path(self, rows: LinearRows[Loss], Cs: Float64Array) -> list[ScoreResult]:
+    def path(self, rows: LinearRows[ScoreLoss], Cs: Float64Array) -> list[ScoreResult]:
         """Solutions for every C in the order given; each starts from the next smaller one.
 
         Returns
@@ -125,7 +106,7 @@ class ScoreNewton:
                 w = results[int(index)].x
         return [results[index] for index in range(len(Cs))]
 
-    def _start(self, rows: LinearRows[Loss], C: float) -> Float64Array:
+    def _start(self, rows: LinearRows[ScoreLoss], C: float) -> Float64Array:
         """Near the solution: that of a share of many parts, whose loss counts as often."""
         if len(rows.parts) < MANY_PARTS:
             return np.zeros(rows.n_features)
@@ -134,7 +115,7 @@ class ScoreNewton:
         few = ScoreNewton(self.tol, min(START_STEPS, self.max_iter))
         return few.solve(sample, C, np.zeros(rows.n_features)).x
 
-    def solve(self, rows: LinearRows[Loss], C: float, w: Float64Array) -> ScoreResult:
+    def solve(self, rows: LinearRows[ScoreLoss], C: float, w: Float64Array) -> ScoreResult:
         """Solution for one C from the start ``w``."""
         scores = rows.scores(w)
         loss, slopes = rows.value_grad(scores)
@@ -179,7 +160,7 @@ class ScoreNewton:
 
 
 def _direction(
-    rows: LinearRows[Loss], C: float, gradient: Float64Array, diagonal: Float64Array
+    rows: LinearRows[ScoreLoss], C: float, gradient: Float64Array, diagonal: Float64Array
 ) -> tuple[Float64Array, Float64Array, bool]:
     """Newton step by preconditioned conjugate gradients, and the change of the scores.
 
@@ -217,14 +198,14 @@ class LinearRows(Generic[AnyLoss]):
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
         Rows in group order.
-    loss : Loss
+    loss : ScoreLoss
         Of all rows.
     part_rows : int
         Number of rows in a part, about.
 
     Attributes
     ----------
-    parts : list of (slice of the rows, X of them, ScoreLoss)
+    parts : list of (slice of the rows, X of them, LossState)
     """
 
     def __init__(self, X: Matrix, loss: AnyLoss, part_rows: int = PART_ROWS) -> None:

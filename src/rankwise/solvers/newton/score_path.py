@@ -15,10 +15,11 @@ from rankwise.checks.rows import FitData
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_products import add_within
 from rankwise.losses.grouped_rows import GroupedRows
+from rankwise.losses.score_loss import AnyLoss, ScoreLoss
 from rankwise.solvers.least_squares.kernel_design import AnyDesign, KernelDesign
 from rankwise.solvers.newton.merged_rows import MergedRows, merge_rows, sort_rows
 from rankwise.solvers.newton.row_products import kernel_products
-from rankwise.solvers.newton.score_newton import AnyLoss, LinearRows, Loss, ScoreResult
+from rankwise.solvers.newton.score_newton import LinearRows, ScoreResult
 from rankwise.tuning.held_out import mean_measure
 from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
@@ -32,7 +33,7 @@ LARGEST_MERGED = 5e6
 FAR = 1e3
 # Differences within queries beyond it have squares that overflow.
 LARGEST_DIFFERENCE = 2.0**512
-SolvedLoss = TypeVar("SolvedLoss", bound=Loss, contravariant=True)
+SolvedLoss = TypeVar("SolvedLoss", bound=ScoreLoss, contravariant=True)
 
 
 class ScoreSolver(Protocol[SolvedLoss]):
@@ -51,7 +52,7 @@ class ScoreFit(Generic[AnyLoss]):
     coefs : ndarray of shape (n_C, n_columns)
         Of a kernel (n_C, n_samples), with 0 for rows that were left out.
     results : sequence of ScoreResult
-    loss : Loss
+    loss : ScoreLoss
     """
 
     design: AnyDesign

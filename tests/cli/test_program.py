@@ -15,12 +15,13 @@ import pytest
 import rankwise as rw
 from rankwise._registry import REGISTRY
 from rankwise.cli import _completion as completion
-from rankwise.cli import _progress
+from rankwise.cli import _progress, compare
 from rankwise.cli._arguments import parameter, split_list
 from rankwise.cli._errors import warnings_in_one_line
 from rankwise.cli._output import as_json
 from rankwise.metrics import PRESETS, parse
 from rankwise.metrics._table import ALIASES, MEASURES
+from rankwise.selection import FoldResult
 
 COMMANDS = (
     "compare", "cv", "fit", "predict", "evaluate", "reproduce", "convert", "lint", "info", "list",
@@ -254,9 +255,10 @@ def test_quick_jobs_are_silent(monkeypatch, capsys):
 
 def test_long_jobs_say_what_is_left(impatient, stderr):
     with _progress.Progress("Comparing") as progress:
-        progress.update(2, 4, "ridge fold1")
+        progress.update(2, 4, "running ridge", left=90.0)
         wait_for(lambda: stderr().count("\n") > 1)
-    assert re.match(r"Comparing: 2 of 4 after \d+:\d\d, about \d+:\d\d left\n", stderr())
+    line = r"Comparing: 2 of 4 after \d+:\d\d, about \d+:\d\d left, running ridge\n"
+    assert re.match(line, stderr())
 
 
 def test_jobs_without_steps_say_how_long_they_last(impatient, stderr):
@@ -279,11 +281,39 @@ def test_a_terminal_gets_a_bar_that_vanishes(impatient, monkeypatch):
     assert "2/4" in shown
 
 
-def test_time_left_is_in_proportion(monkeypatch):
+def test_time_left_runs_down(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
     progress = _progress.Progress("Comparing", 10)
     now[0] += 7265
     assert progress.line() == "Comparing: 0 of 10 after 2:01:05"
-    progress.update(4, 10)
-    assert progress.line() == "Comparing: 4 of 10 after 2:01:05, about 3:01:38 left"
+    progress.update(4, 10, left=100.0)
+    now[0] += 40
+    assert progress.line() == "Comparing: 4 of 10 after 2:01:45, about 1:00 left"
+    now[0] += 100
+    assert progress.line() == "Comparing: 4 of 10 after 2:03:25, about 0:00 left"
+
+
+def test_the_estimate_of_a_comparison_does_not_climb(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(compare.time, "monotonic", lambda: now[0])
+    ahead, left = compare._Ahead(["quick", "slow"], n_jobs=1), []
+    for fold, slow in enumerate([9.0, 9.0, 30.0, 5.0]):
+        for ranker, seconds in (("quick", 1.0), ("slow", slow)):
+            now[0] += seconds
+            cell = FoldResult(ranker, f"fold{fold}", "done", fit_seconds=seconds)
+            running, rest = ahead.after(8, cell)
+            left.append((now[0], rest))
+            last = (ranker, fold) == ("slow", 3)
+            assert running == (
+                "" if last else f"running {'slow' if ranker == 'quick' else 'quick'}"
+            )
+    assert left[0] == (1.0, None)
+    assert left[1] == (10.0, 30.0)
+    ends = [when + rest for when, rest in left[1:]]
+    assert all(later <= earlier or rest == 0 for earlier, later, (_, rest)
+               in zip(ends, ends[1:], left[2:], strict=False))  # fmt: skip
+    assert left[-1][1] == 0
+    assert compare._Ahead(["quick"], n_jobs=2).after(
+        2, FoldResult("quick", "fold1", "done", fit_seconds=4.0)
+    ) == ("", 2.0)

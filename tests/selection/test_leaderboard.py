@@ -262,3 +262,34 @@ def test_unknown_measures_are_named(board):
     with pytest.raises(KeyError, match="was not measured"):
         board.per_query("P@3")
     assert "best by AP: good" in repr(board)
+
+
+# Width -------------------------------------------------------------------------------------------
+
+
+def test_a_narrow_text_leaves_out_costs_and_further_measures(rng):
+    quality = rng.random(30)
+    specs = ("AP", "nDCG@10", "P@5")
+    values = {
+        name: dict.fromkeys(specs, quality * share)
+        for name, share in (("a ranker", 0.5), ("another", 0.9), ("third", 0.7))
+    }
+    board = board_of(values, [10, 20], specs, baseline="third")
+    whole = str(board)
+    assert board.to_text() == board.to_text(500) == whole
+    assert "Left out" not in whole
+    lengths = []
+    for width in (100, 80, 60, 40):
+        lines = board.to_text(width).splitlines()
+        table = lines[2 : lines.index("", 2)]
+        if width > 40:  # name, first measure and test always stay
+            assert max(map(len, table[:-1])) <= width
+        assert table[0].split()[:3] == ["#", "ranker", "AP"]
+        assert table[-1].startswith("Left out for the width: ")
+        lengths.append(len(table[0]))
+    assert lengths == sorted(lengths, reverse=True)
+    assert "Left out for the width: nDCG@10, P@5, fit s, predict s, MB." in board.to_text(40)
+    assert "medians over folds" not in board.to_text(40)
+    assert "better  equal" not in board.to_text(40)
+    assert "better, equal, worse: queries" not in board.to_text(40)
+    assert "Against the baseline third" in board.to_text(40)

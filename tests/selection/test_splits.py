@@ -9,10 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.linear_model import Ridge
-from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    cross_validate,
+)
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
 from rankwise.selection.splits import QueryKFold, as_folds, letor_folds, query_folds
+from tests.selection.helpers import graded_data
 
 
 def make_data(qid, name="made"):
@@ -193,3 +200,27 @@ def test_folds_show_their_names():
     assert folded("", 2) == "FoldedData(2 folds, fold1, fold2)"
     assert folded("m", 5).endswith("fold4, fold5)")
     assert folded("m", 9).endswith("fold5, …)")
+
+
+def test_iterables_of_splits_are_taken_as_they_are(rng):
+    data = graded_data(rng, n_queries=6)
+    parts = [np.flatnonzero(data.qid % 3 == k) for k in range(3)]
+    rows = [(np.setdiff1d(np.arange(data.n_samples), test), test) for test in parts]
+    masks = [(data.qid % 3 != k, data.qid % 3 == k) for k in range(3)]
+    for cv in (rows, iter(rows), masks, LeaveOneGroupOut()):
+        folds = query_folds(data, cv)
+        expected = 6 if isinstance(cv, LeaveOneGroupOut) else 3
+        assert len(folds) == expected
+        if expected == 3:
+            for fold, test in zip(folds, parts, strict=True):
+                np.testing.assert_array_equal(fold.test.y, data.y[test])
+
+
+def test_wrong_splits_are_refused(rng):
+    data = graded_data(rng, n_queries=6)
+    with pytest.raises(ValueError, match=r"puts query .* into both parts of fold 1"):
+        query_folds(data, [(np.arange(10), np.arange(10, data.n_samples))])
+    with pytest.raises(ValueError, match="fold 1 has 0 and"):
+        query_folds(data, [(np.zeros(0, dtype=int), np.arange(data.n_samples))])
+    with pytest.raises(ValueError, match="Expected `cv` as an integer"):
+        query_folds(data, 2.5)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,6 +34,11 @@ def check_target(path: Path, option: str) -> None:
 def make_folder(path: Path) -> None:
     """Make the folders that the file ``path`` is to lie in."""
     path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def terminal_width() -> int | None:
+    """Characters in a line of the terminal; None where stdout is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def print_json(value: Any) -> None:

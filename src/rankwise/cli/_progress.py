@@ -34,6 +34,7 @@ class Progress:
         self._total = total
         self._done = 0
         self._note = ""
+        self._end: float | None = None
         self._lock = threading.RLock()
         self._finished = threading.Event()
         self._bar: Any = None
@@ -51,10 +52,11 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(self, done: int, total: int, note: str = "") -> None:
-        """So many steps of so many are done."""
+    def update(self, done: int, total: int, note: str = "", left: float | None = None) -> None:
+        """So many steps of so many are done; ``left`` are the seconds that the rest may take."""
         with self._lock:
             self._done, self._total, self._note = done, total, note
+            self._end = None if left is None else time.monotonic() + left
             if self._bar is not None:
                 self._bar.update(self._task, completed=done, total=total, note=note)
 
@@ -63,16 +65,21 @@ class Progress:
         seconds = time.monotonic() - self._start
         if not self._total:
             return f"{self.what}: {_clock(seconds)} so far"
-        left = seconds / self._done * (self._total - self._done) if self._done else None
-        rest = "" if left is None else f", about {_clock(left)} left"
-        return f"{self.what}: {self._done} of {self._total} after {_clock(seconds)}{rest}"
+        known = [f"{self._done} of {self._total} after {_clock(seconds)}", self.left(), self._note]
+        return f"{self.what}: {', '.join(text for text in known if text)}"
+
+    def left(self) -> str:
+        """The time that is left, where it is known."""
+        if self._end is None:
+            return ""
+        return f"about {_clock(max(0.0, self._end - time.monotonic()))} left"
 
     def _show(self) -> None:
         if self._finished.wait(QUIET_SECONDS):
             return
         if sys.stderr.isatty():
             with self._lock:
-                self._bar = _bar()
+                self._bar = _bar(self)
                 self._task = self._bar.add_task(
                     self.what, completed=self._done, total=self._total, note=self._note
                 )
@@ -90,9 +97,14 @@ def waiting(what: str) -> Iterator[None]:
         yield
 
 
-def _bar() -> Any:
+def _bar(of: Progress) -> Any:
     from rich import progress
     from rich.console import Console
+    from rich.text import Text
+
+    class TimeLeft(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            return Text(of.left())
 
     return progress.Progress(
         progress.SpinnerColumn(),
@@ -100,8 +112,7 @@ def _bar() -> Any:
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(),
-        progress.TextColumn("left"),
-        progress.TimeRemainingColumn(elapsed_when_finished=False),
+        TimeLeft(),
         progress.TextColumn("{task.fields[note]}"),
         console=Console(stderr=True),
         transient=True,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import shlex
+import time
 from enum import StrEnum
 from pathlib import Path
+from statistics import mean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,11 +32,11 @@ from rankwise.cli._options import (
     TimeLimit,
     ValiData,
 )
-from rankwise.cli._output import check_target, print_json
+from rankwise.cli._output import check_target, print_json, terminal_width
 from rankwise.cli._progress import Progress, waiting
 
 if TYPE_CHECKING:
-    from rankwise.selection import Leaderboard
+    from rankwise.selection import FoldResult, Leaderboard
 
 
 class Correction(StrEnum):
@@ -97,6 +100,9 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE.html", help=f"Write a self-contained report. {MISSING_FOLDERS}"),
     ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Show every column, however narrow the terminal.")
+    ] = False,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
@@ -144,7 +150,7 @@ def compare(
     if json:
         print_json(board.to_dict() | {"report": None if report is None else str(report)})
     else:
-        typer.echo(str(board))
+        typer.echo(board.to_text(None if wide else terminal_width()))
         if report is not None:
             typer.echo(f"\n{report}")
     exit_if_failed(board)
@@ -169,6 +175,7 @@ def run(
     """The leaderboard, with progress on stderr."""
     from rankwise.selection import compare as compare_rankers
 
+    ahead = _Ahead(list(rankers), n_jobs)
     with Progress("Comparing") as progress:
         return compare_rankers(
             rankers,
@@ -185,9 +192,38 @@ def run(
             time_limit=time_limit,
             random_state=random_state,
             progress=lambda done, total, cell: progress.update(
-                done, total, f"{cell.ranker} {cell.fold}"
+                done, total, *ahead.after(total, cell)
             ),
         )
+
+
+class _Ahead:
+    """Which ranker runs next, and how long the rest may take.
+
+    The time is told once every ranker has run on a fold, and never more than it was less what has
+    passed: a slow ranker at the end would else make it climb.
+    """
+
+    def __init__(self, rankers: list[str], n_jobs: int) -> None:
+        self._rankers, self._n_jobs = rankers, n_jobs
+        self._seconds: dict[str, list[float]] = {name: [] for name in rankers}
+        self._end = math.inf
+
+    def after(self, total: int, cell: FoldResult) -> tuple[str, float | None]:
+        """What to show once a cell is finished."""
+        parts = (cell.fit_seconds, cell.predict_seconds, cell.evaluate_seconds)
+        self._seconds[cell.ranker].append(sum(part or 0.0 for part in parts))
+        done = sum(map(len, self._seconds.values()))
+        running = ""
+        if self._n_jobs == 1 and done < total:
+            running = self._rankers[(self._rankers.index(cell.ranker) + 1) % len(self._rankers)]
+        if not all(self._seconds.values()):
+            return running and f"running {running}", None
+        n_folds = total // len(self._rankers)
+        rest = sum((n_folds - len(of)) * mean(of) for of in self._seconds.values())
+        now = time.monotonic()
+        self._end = min(self._end, now + rest / max(1, self._n_jobs))
+        return running and f"running {running}", max(0.0, self._end - now)
 
 
 def exit_if_failed(board: Leaderboard) -> None:

@@ -77,8 +77,10 @@ def compare(
     baseline : str, optional
         Name of one of the rankers, such as the system in production: every other is tested
         against it, with a correction over these pairs only, beside the table of all pairs.
-    cv : int or splitter, optional
-        For one table only; None: 5 folds of shuffled queries.
+    cv : int, splitter or iterable of splits, optional
+        For one table only; None: 5 folds of shuffled queries. A splitter of scikit-learn gets the
+        queries as ``groups``; splits are pairs of training and test rows. Both must keep queries
+        whole.
     measures : str, Measure or sequence of them
         The first one orders the table. The first with a cut-off is taken at 1 ... 10 as well; the
         cells hold these values for the curves of the report.

@@ -242,8 +242,15 @@ class Leaderboard:
             flat.append({w: row[w] for w in kept} | statistics | {w: row[w] for w in costs})
         return pd.DataFrame(flat)
 
+    def to_text(self, width: int | None = None) -> str:
+        """The table that ``print`` shows, in at most ``width`` characters where that can be.
+
+        Costs, further measures and counts are left out for it; a line says which. None: no limit.
+        """
+        return leaderboard_text(self, width)
+
     def __str__(self) -> str:
-        return leaderboard_text(self)
+        return self.to_text()
 
     def __repr__(self) -> str:
         return (

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
@@ -141,9 +141,10 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
     Parameters
     ----------
     data : RankingData
-    cv : int, splitter or None
+    cv : int, splitter, iterable or None
         None: 5 folds, or as many as there are queries. An int: shuffled query folds. A splitter:
-        its test parts; it is called as ``cv.split(X, y, groups=qid)``.
+        its test parts; it is called as ``cv.split(X, y, groups=qid)``. An iterable: pairs of
+        training and test rows, as numbers or masks.
     random_state : int
         Of the shuffling.
 
@@ -165,10 +166,17 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
         cv = min(DEFAULT_SPLITS, data.n_queries)
     if isinstance(cv, Integral):
         cv = QueryKFold(int(cv), shuffle=True, random_state=random_state)
+    elif not hasattr(cv, "split"):
+        cv = check_cv(cv)  # rows of training and test parts
     # The codes stand for the ids: every splitter takes integers, and they are grouped once.
     codes = data.groups.codes()
-    splits = [(np.asarray(a), np.asarray(b)) for a, b in cv.split(data.X, data.y, groups=codes)]
+    splits = [(_rows(a), _rows(b)) for a, b in cv.split(data.X, data.y, groups=codes)]
     for number, (train, test) in enumerate(splits, start=1):
+        if not len(train) or not len(test):
+            raise ValueError(
+                f"cv={cv!r} must give training and test rows, fold {number} has {len(train)} and "
+                f"{len(test)}."
+            )
         both = np.intersect1d(codes[train], codes[test])
         if both.size:
             (cut,) = data.groups.ids[both[:1]].tolist()
@@ -190,6 +198,11 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
         return Fold(data.take(train), None, data.take(test), f"fold{i + 1}")
 
     return FoldedData(data.name, tuple(f"fold{i + 1}" for i in range(len(splits))), make)
+
+
+def _rows(part: Any) -> Int64Array:
+    rows = np.asarray(part)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
 def judged(data: Any, **columns: Any) -> Any:

@@ -12,6 +12,8 @@ from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.provenance import Settings
 
 _NONE = "–"
+_COSTS = ("fit s", "predict s", "MB")
+_OF_COSTS = "fit (its search included), predict, MB (peak above the start): medians over folds."
 _MEGABYTE = 1e6
 
 
@@ -30,24 +32,31 @@ class Results(Protocol):
     def n_counted(self, measure: str) -> int: ...
 
 
-def leaderboard_text(board: Results) -> str:
-    """The table, what its columns mean, and what failed or was noted."""
+def leaderboard_text(board: Results, width: int | None = None) -> str:
+    """The table, what its columns mean, and what failed or was noted.
+
+    Beyond a ``width`` in characters, columns are left out from the right: costs, then measures
+    after the first, then counts of queries against a baseline.
+    """
     rows = board.rows()
     first, settings = board.measures[0], board.settings
-    header = ["#", "ranker", *board.measures, "to best", "p", "fit s", "predict s", "MB"]
+    header = ["#", "ranker", *board.measures, "to best", "p", *_COSTS]
     lines = [_cells(row, board.measures) for row in rows if row["rank"]]
+    dispensable = [*reversed(_COSTS), *reversed(board.measures[1:])]
+    table, hidden = _within(width, [header, *lines], dispensable)
     text = [
         f"{settings.data or 'data'}: {len(board.qids)} queries{queries_that_count(board)} in "
         f"{len(board.folds)} fold{'s' if len(board.folds) > 1 else ''}, ordered by {first}",
         "",
-        *_aligned([header, *lines]),
+        *table,
+        *([f"Left out for the width: {', '.join(hidden)}."] if hidden else []),
         "",
         f"± half of the {_level(settings)} interval over queries. to best: difference in {first} "
         "to the best ranker.",
         f"p of this difference: {how_tested(settings)}.",
         *_not_separable(rows, settings),
-        *_against_baseline(board, rows),
-        "fit (its search included), predict, MB (peak above the start): medians over folds.",
+        *_against_baseline(board, rows, width),
+        *([_OF_COSTS] if not {*_COSTS} <= {*hidden} else []),
         f"Parameters were chosen on validation parts by {settings.select_by}.",
     ]
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
@@ -123,7 +132,7 @@ def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
     ]
 
 
-def _against_baseline(board: Results, rows: list[dict[str, Any]]) -> list[str]:
+def _against_baseline(board: Results, rows: list[dict[str, Any]], width: int | None) -> list[str]:
     """Every ranker's difference to the baseline, between empty lines."""
     baseline, first = board.settings.baseline, board.measures[0]
     if baseline is None:
@@ -143,15 +152,17 @@ def _against_baseline(board: Results, rows: list[dict[str, Any]]) -> list[str]:
     ]
     if not lines:
         return ["", f"Nothing is tested against the baseline {baseline}: too little finished.", ""]
-    header = ["", "ranker", "difference", "interval", "p", "better", "equal", "worse"]
+    counts = ["better", "equal", "worse"]
+    header = ["", "ranker", "difference", "interval", "p", *counts]
+    table, hidden = _within(None if width is None else width + 2, [header, *lines], counts[::-1])
     return [
         "",
         f"Against the baseline {baseline}, {first}:",
         "",
-        *(line.removeprefix("  ") for line in _aligned([header, *lines])),
+        *(line.removeprefix("  ") for line in table),
         "",
-        f"interval: {joint_interval(board.settings)}. p: {_how(board.settings, _TO_BASELINE)}. "
-        "better, equal, worse: queries.",
+        f"interval: {joint_interval(board.settings)}. p: {_how(board.settings, _TO_BASELINE)}."
+        + ("" if {*counts} <= {*hidden} else " better, equal, worse: queries."),
     ]
 
 
@@ -182,6 +193,20 @@ def _p_value(p: float | None) -> str:
     if p is None:
         return _NONE
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _within(
+    width: int | None, lines: list[list[str]], dispensable: list[str]
+) -> tuple[list[str], list[str]]:
+    """Aligned lines without the first dispensable columns, until they fit; and what is left out."""
+    hidden: list[str] = []
+    while True:
+        kept = [place for place, name in enumerate(lines[0]) if name not in hidden]
+        table = _aligned([[line[place] for place in kept] for line in lines])
+        rest = dispensable[len(hidden) :]
+        if width is None or not rest or max(map(len, table)) <= width:
+            return table, hidden[::-1]
+        hidden.append(rest[0])
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:

@@ -48,7 +48,9 @@ def row_values(table: Any) -> list[Sequence[Any]]:
         import narwhals
 
         frame = narwhals.from_native(table, eager_only=True)
-        return list(zip(*(frame[name].to_list() for name in frame.columns), strict=True))
+        if narwhals.dependencies.is_pandas_dataframe(table):
+            return list(table.astype(object).to_numpy())
+        return list(frame.rows())
     return list(table)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise.groups import QueryGroups
-from rankwise.kernels.lambda_gradients import ndcg_gradients
+from rankwise.kernels.lambda_gradients import DISCOUNTED, measure_gradients
 from rankwise.losses.lambda_gradients import LambdaGradients
 from rankwise.metrics import parse
 
@@ -50,6 +50,20 @@ def swapped_by_hand(measure, y, indptr, scores, normalised):
         "nDCG(gain='linear')@5",
         "nDCG(discount='letor')@4",
         "nDCG(gain=(0,1,1,5))@2",
+        "DCG@3",
+        "AP",
+        "AP(rel=2)@4",
+        "AP(norm='cutoff')@3",
+        "RR",
+        "RR(rel=3)@2",
+        "ERR(max_grade=3)",
+        "ERR(max_grade=5)@4",
+        "ERR(gain='linear',max_grade=4)@3",
+        "P(rel=2)@3",
+        "P(short='cut')@6",
+        "R(rel=2)@2",
+        "RBP(p=0.6)",
+        "RBP(rel=2)@5",
     ],
 )
 def test_gradients_are_those_of_swaps(spec, normalised, rng):
@@ -106,7 +120,9 @@ def test_queries_without_weight_and_stale_orders(rng):
     for order in (np.array([0, 1, 2, 3, 0, 1, 2, 3, 4]), np.array([3, 0, 2, 1, 4, 3, 0, 2, 1])):
         order = order.astype(np.int32)
         gradients, hessians = np.full((2, 9), np.nan)
-        ndcg_gradients(scores, gains, indptr, weights, np.ones(2), True, order, gradients, hessians)
+        measure_gradients(
+            scores, gains, indptr, weights, np.ones(2), DISCOUNTED, True, order, gradients, hessians
+        )
         assert order[4:].tolist() == np.argsort(-scores[4:]).tolist()
         assert not gradients[:4].any() and not hessians[:4].any() and gradients[4:].any()
         results.append(gradients)

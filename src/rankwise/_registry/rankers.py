@@ -119,7 +119,7 @@ RANKERS: dict[str, Row] = {
     ),
     "lambdamart": Row(
         "boosting:LambdaMART",
-        "Boosted trees that follow the gradients of nDCG (LambdaMART)",
+        "Boosted trees that follow the gradients of a measure (LambdaMART)",
         "listwise trees boosting validation deterministic",
         paper="burges2010",
         params={"n_estimators": 500, "early_stopping_rounds": 50},

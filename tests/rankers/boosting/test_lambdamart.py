@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from rankwise import LambdaMART, LightGBMRanker, evaluate, load
-from rankwise.losses.lambda_gradients import gains_of
+from rankwise.losses.measure_changes import gains_of
 from rankwise.metrics import parse
 from tests.oracles import ragged_groups
 
@@ -124,12 +124,27 @@ def test_sparse_rows_and_labels_of_any_size(judged):
         np.testing.assert_allclose(gains / np.ptp(gains), y / np.ptp(y), atol=1e-12)
 
 
-def test_only_ndcg_is_optimised(judged):
+@pytest.mark.parametrize("spec", ["AP", "RR", "ERR", "P@3", "R@5", "RBP", "DCG@5"])
+def test_every_objective_learns(spec, judged):
     X, y, qid = judged
-    with pytest.raises(ValueError, match="measure must be an nDCG for LambdaMART, got 'AP'"):
-        LambdaMART(measure="AP").fit(X, y, qid=qid)
+    ranker = LambdaMART(20, measure=spec, min_samples_leaf=5).fit(X, y, qid=qid)
+    before, after = (evaluate(y, f, qid, [spec])[spec] for f in (0 * y, ranker.predict(X)))
+    highest = evaluate(y, y, qid, [spec])[spec]
+    assert highest - after < 0.5 * (highest - before)
+
+
+def test_objectives_that_are_none_are_named(judged):
+    X, y, qid = judged
+    with pytest.raises(
+        ValueError, match=r"measure must be one that LambdaMART optimises, got .Tau"
+    ):
+        LambdaMART(measure="Tau").fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match="measure 'P' needs a cut-off"):
+        LambdaMART(measure="P").fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="whole grades from 0 to 1 for nDCG"):
         LambdaMART(measure="nDCG(gain=(0,1))").fit(X, y, qid=qid)
+    with pytest.raises(ValueError, match=r"y must lie in 0\.\.2 for ERR"):
+        LambdaMART(measure="ERR(max_grade=2)").fit(X, y, qid=qid)
 
 
 def test_a_changed_tree_is_refused(judged, tmp_path):

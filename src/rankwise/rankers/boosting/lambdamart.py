@@ -20,8 +20,9 @@ from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.losses.lambda_gradients import LambdaGradients
+from rankwise.losses.measure_changes import check_objective
 from rankwise.metrics import parse
-from rankwise.metrics.ranking.ndcg import NDCG
+from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.solvers.boosting.tree_boosting import TreeBoosting, Validation
@@ -36,7 +37,7 @@ NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 
 class LambdaMART(Ranker):
-    """Boosted trees that follow the gradients of nDCG (LambdaMART).
+    """Boosted trees that follow the gradients of a measure (LambdaMART).
 
     Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + reg_lambda sum_j v_j^2 / 2`` in every tree f, over
     its splits and the values v_j of its leaves, where g and h are the derivatives of
@@ -50,9 +51,9 @@ class LambdaMART(Ranker):
     max_leaf_nodes : int >= 2, default=31
         Most leaves of a tree; the leaf of the largest gain is split first.
     measure : str, default="nDCG@10"
-        What is optimised: nDCG of any gain, discount and cut-off, see
-        :func:`rankwise.metrics.parse`. Pairs are formed with the rows ranked down to the cut-off.
-        It is also taken on X_val after every tree.
+        What is optimised: nDCG, DCG, AP, RR, ERR, P, R or RBP under any convention and cut-off,
+        see :func:`rankwise.metrics.parse`. Pairs are formed with the rows ranked down to the
+        cut-off. It is also taken on X_val after every tree.
     max_depth : int >= 1, optional
         Largest depth of a tree; None: no bound.
     min_samples_leaf : int >= 1, default=20
@@ -97,8 +98,9 @@ class LambdaMART(Ranker):
     O(N d) for binning N rows of d features, O(N d log(max_leaf_nodes)) a tree for balanced trees,
     O(N k) for the gradients with a cut-off k. Two bytes a value beside X. CSR rows become dense.
 
-    Labels may be any numbers. Where the gain is 2**y - 1 and some label is no whole number from 0
-    to 30, the gain of a label is its distance from the smallest.
+    Labels may be any numbers. Where nDCG's gain is 2**y - 1 and some label is no whole number from
+    0 to 30, the gain of a label is its distance from the smallest. ERR asks for labels on its
+    scale; measures of relevance tell labels from ``rel`` on from those below.
 
     A missing value goes to the side with the larger gain; at nodes without missing values in
     training to the side with more of the second derivatives. Rows are taken in an order of their
@@ -110,7 +112,7 @@ class LambdaMART(Ranker):
     derivatives are exact. LightGBM tries no column in a node whose parent it could not split;
     here every column is tried. ``sample_weight`` is not accepted.
 
-    Composition: columns of X x gradients of nDCG x Newton boosting of histogram trees.
+    Composition: columns of X x gradients of a measure x Newton boosting of histogram trees.
 
     References
     ----------
@@ -223,7 +225,8 @@ class LambdaMART(Ranker):
             For wrong input, naming it.
         """
         self._validate_params()
-        measure = self._objective()
+        measure = parse(self.measure)
+        check_objective(measure, "LambdaMART")
         data = check_fit(self, X, y, qid, allow_nan=True)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(data.y)
@@ -285,15 +288,6 @@ class LambdaMART(Ranker):
         require(self.n_estimators_ == n_trees, "n_estimators_", f"be {n_trees}",
                 self.n_estimators_)  # fmt: skip
 
-    def _objective(self) -> NDCG:
-        measure = parse(self.measure)
-        if not isinstance(measure, NDCG):
-            raise ValueError(
-                f"measure must be an nDCG for LambdaMART, got {self.measure!r}. Use 'nDCG@10', "
-                "or another gain, discount or cut-off."
-            )
-        return measure
-
     def _rules(self) -> GrowthRules:
         return GrowthRules(
             self.max_leaf_nodes,
@@ -307,7 +301,7 @@ class LambdaMART(Ranker):
         return TreeBoosting(self.n_estimators, self.learning_rate, self.early_stopping_rounds)
 
 
-def _watched(measure: NDCG, rows: FitData) -> Validation:
+def _watched(measure: Measure, rows: FitData) -> Validation:
     return Validation(_dense(rows.X), StagedMeasure(measure, rows.y, rows.groups))
 
 

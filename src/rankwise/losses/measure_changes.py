@@ -1,0 +1,165 @@
+"""What the measures that LambdaMART optimises lose when two rows of a query swap places.
+
+The kernel's module, :mod:`rankwise.kernels.lambda_gradients`, has the formulas. Conventions of a
+measure that no order of the rows changes (``empty``, ``short``, ``ties``) play no part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.kernels.lambda_gradients import (
+    AVERAGE_PRECISION,
+    DISCOUNTED,
+    EXPECTED_RANK,
+    RECIPROCAL_RANK,
+)
+from rankwise.metrics.conventions import discounts, gain_table
+from rankwise.metrics.measure import Measure
+from rankwise.metrics.ranking.average_precision import AveragePrecision
+from rankwise.metrics.ranking.err import ExpectedReciprocalRank
+from rankwise.metrics.ranking.ndcg import DCG, NDCG
+from rankwise.metrics.ranking.precision import Precision, Recall
+from rankwise.metrics.ranking.rbp import RankBiasedPrecision
+from rankwise.metrics.ranking.reciprocal_rank import ReciprocalRank
+from rankwise.metrics.ranking.top import TopMeasure
+from rankwise.typing import Float64Array, Int64Array
+
+LARGEST_GRADE = 30  # of the exponential gain
+OPTIMISED = (
+    NDCG,
+    DCG,
+    AveragePrecision,
+    ReciprocalRank,
+    ExpectedReciprocalRank,
+    Precision,
+    Recall,
+    RankBiasedPrecision,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasureChanges:
+    """How a measure changes with swaps of rows.
+
+    Attributes
+    ----------
+    kind : int
+        See :func:`rankwise.kernels.lambda_gradients.measure_gradients`.
+    gains : ndarray of shape (n_samples,), float64
+    discounts : ndarray of shape (depth,), float64
+        Of the ranks that count.
+    query_weight : ndarray of shape (n_queries,), float64
+        0 where there is nothing to gain.
+    """
+
+    kind: int
+    gains: Float64Array
+    discounts: Float64Array
+    query_weight: Float64Array
+
+
+def check_objective(measure: Measure, estimator: str) -> None:
+    """Raise ValueError where the measure has no changes, or none depends on the order."""
+    if not isinstance(measure, OPTIMISED):
+        names = ", ".join(cls.name for cls in OPTIMISED)
+        raise ValueError(
+            f"measure must be one that {estimator} optimises, got {str(measure)!r}. Use one of "
+            f"{names}, with any convention and cut-off."
+        )
+    if isinstance(measure, Precision | Recall) and measure.cutoff is None:
+        raise ValueError(
+            f"measure {measure.name!r} needs a cut-off: without it, every order has the same "
+            f"value. Use '{measure.name}@10', say."
+        )
+
+
+def changes_of(measure: Measure, y: Float64Array, indptr: Int64Array) -> MeasureChanges:
+    """The changes of a measure on labels.
+
+    Parameters
+    ----------
+    measure : Measure
+        One that :func:`check_objective` lets pass.
+    y : ndarray of shape (n_samples,), float64
+        Labels, whole queries one after the other.
+    indptr : ndarray of shape (n_queries + 1,), int64
+
+    Raises
+    ------
+    ValueError
+        Where labels have no gain under a table of gains, or exceed the scale of ERR.
+    """
+    assert isinstance(measure, TopMeasure)
+    sizes = np.diff(indptr)
+    longest = int(sizes.max(initial=1))
+    depth = longest if measure.cutoff is None else min(measure.cutoff, longest)
+    ones = np.ones(len(sizes))
+    if isinstance(measure, NDCG | DCG):
+        gains, ranks = gains_of(measure, y), discounts(measure.discount, depth)[:depth]
+        weight = ones if isinstance(measure, DCG) else _inverse_ideal(gains, indptr, ranks)
+        return MeasureChanges(DISCOUNTED, gains, ranks, weight)
+    ranks = discounts("reciprocal", depth)[:depth]
+    if isinstance(measure, ExpectedReciprocalRank):
+        return MeasureChanges(EXPECTED_RANK, _stops(measure, y), ranks, ones)
+    assert isinstance(measure, AveragePrecision | ReciprocalRank | Precision | Recall
+                      | RankBiasedPrecision)  # fmt: skip
+    gains = (y >= measure.rel).astype(np.float64)
+    n_relevant = np.maximum(np.diff(np.concatenate([[0.0], np.cumsum(gains)])[indptr]), 1.0)
+    if isinstance(measure, AveragePrecision):
+        limited = measure.norm == "cutoff" and measure.cutoff is not None
+        most = np.minimum(n_relevant, measure.cutoff or 0) if limited else n_relevant
+        return MeasureChanges(AVERAGE_PRECISION, gains, ranks, 1.0 / most)
+    if isinstance(measure, ReciprocalRank):
+        return MeasureChanges(RECIPROCAL_RANK, gains, ranks, ones)
+    if isinstance(measure, RankBiasedPrecision):
+        weights = (1.0 - measure.p) * measure.p ** np.arange(depth, dtype=np.float64)
+        return MeasureChanges(DISCOUNTED, gains, weights, ones)
+    share = n_relevant
+    if isinstance(measure, Precision):
+        cutoff = measure.cutoff or 1
+        share = np.minimum(sizes, cutoff) if measure.short == "cut" else np.full(len(sizes), cutoff)
+    return MeasureChanges(DISCOUNTED, gains, np.ones(depth), 1.0 / np.maximum(share, 1.0))
+
+
+def gains_of(measure: NDCG | DCG, y: Float64Array) -> Float64Array:
+    """Gain of every row under a measure, of labels without one the distance from the smallest."""
+    if len(y) == 0:
+        return y
+    is_grade = bool((y >= 0).all() and (y % 1 == 0).all())
+    if isinstance(measure.gain, tuple):
+        table = gain_table(measure.gain, 0)
+        if not is_grade or y.max() >= len(table):
+            raise ValueError(
+                f"y must hold whole grades from 0 to {len(table) - 1} for {measure}, got labels "
+                f"from {y.min():g} to {y.max():g}. Give a gain per grade, or gain='linear'."
+            )
+        return table[y.astype(np.int64)]
+    if measure.gain == "exp2" and is_grade and y.max() <= LARGEST_GRADE:
+        return np.exp2(y) - 1.0
+    y = y / (np.abs(y).max() or 1.0)  # the span of huge labels would overflow
+    return y if measure.gain == "linear" and y.min() >= 0 else y - y.min()
+
+
+def _inverse_ideal(gains: Float64Array, indptr: Int64Array, weights: Float64Array) -> Float64Array:
+    """1 / ideal DCG of every query, 0 where it is 0."""
+    codes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    order = np.lexsort((-gains, codes))
+    ranks = np.arange(len(gains)) - indptr[codes]
+    discount = np.append(weights, 0.0)[np.minimum(ranks, len(weights))]
+    ideal = np.bincount(codes, gains[order] * discount, len(indptr) - 1)
+    return np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
+
+
+def _stops(measure: ExpectedReciprocalRank, y: Float64Array) -> Float64Array:
+    """Probability to stop at every row."""
+    if y.min(initial=0) < 0 or y.max(initial=0) > measure.max_grade:
+        raise ValueError(
+            f"y must lie in 0..{measure.max_grade:g} for {measure}, got labels from {y.min():g} to "
+            f"{y.max():g}. Set the scale's highest grade: ERR(max_grade=...)."
+        )
+    if measure.gain == "linear":
+        return y / measure.max_grade
+    return (np.exp2(y) - 1.0) / np.exp2(measure.max_grade)

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from rankwise.kernels.boosted_trees import find_splits, part
+from rankwise.kernels.boosted_trees import add_leaf_values, find_splits, part
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import GrowthRules, TreeGrower
+from rankwise.trees.ensemble import TreeEnsemble
 
 
 def best_split_by_hand(X, g, h, reg_lambda, least):
@@ -102,3 +103,23 @@ def test_rows_are_parted_in_their_order(rng):
         expected = np.concatenate([rows[left], rows[~left]])
         assert part(rows, codes, 2, 4, missing_left, spare) == left.sum()
         np.testing.assert_array_equal(rows, expected)
+
+
+def test_rows_outside_get_the_values_of_their_leaves(rng):
+    X = rng.normal(size=(400, 5)).round(1)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    binned = BinnedRows.of(X, 255)
+    inside, others = np.arange(250, dtype=np.int32), np.arange(250, 400, dtype=np.int32)
+    g = rng.normal(size=400) + np.nan_to_num(X[:, 1])
+    grower = TreeGrower(binned, GrowthRules(6), 1)
+    grown = grower.grow(g, np.ones(400), 1.0, inside)
+    scores, tree = np.zeros(400), grown.tree
+    grown.add_to(scores)
+    add_leaf_values(
+        scores, others, binned.columns, tree.feature, grown.place, binned.binning.missing_code,
+        tree.missing_left, tree.left, tree.right, tree.values,
+    )  # fmt: skip
+    np.testing.assert_array_equal(scores, TreeEnsemble.of([tree]).score(X))
+    again = np.zeros(400)
+    grower.add_to_others(grown, again, others)
+    np.testing.assert_array_equal(again[250:], scores[250:])

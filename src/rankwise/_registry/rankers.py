@@ -120,9 +120,9 @@ RANKERS: dict[str, Row] = {
     "lambdamart": Row(
         "boosting:LambdaMART",
         "Boosted trees that follow the gradients of a measure (LambdaMART)",
-        "listwise trees boosting validation deterministic",
+        "listwise trees boosting validation",
         paper="burges2010",
-        params={"n_estimators": 500, "early_stopping_rounds": 50},
+        params={"n_estimators": 500, "early_stopping_rounds": 50, "random_state": 0},
         space={
             "learning_rate": [0.03, 0.1],
             "max_leaf_nodes": [7, 15, 31],

@@ -30,12 +30,13 @@ def absolute_sums(gradients, hessians, rows, out):
 
 
 @njit
-def pack(gradients, hessians, g_scale, h_scale, out):
+def pack(gradients, hessians, g_scale, h_scale, rows, out):
     """Write gradients times ``g_scale`` and second derivatives times ``h_scale``, both rounded."""
-    for i in range(len(out)):
-        g = np.int64(np.rint(gradients[i] * g_scale))
-        h = np.int64(np.rint(hessians[i] * h_scale))
-        out[i] = (g << 32) + h
+    for i in range(len(rows)):
+        row = rows[i]
+        g = np.int64(np.rint(gradients[row] * g_scale))
+        h = np.int64(np.rint(hessians[row] * h_scale))
+        out[row] = (g << 32) + h
 
 
 @njit
@@ -206,3 +207,21 @@ def add_values(scores, rows, starts, values):
         value = values[leaf]
         for i in range(starts[leaf], starts[leaf + 1]):
             scores[rows[i]] += value
+
+
+@njit
+def add_leaf_values(
+    scores, rows, codes, feature, place, missing, missing_left, left, right, values
+):
+    """Add the value of the leaf that each of some rows reaches to its score.
+
+    ``codes`` has shape (n_features, n_rows), ``missing`` is the code of missing values by column.
+    """
+    for i in range(len(rows)):
+        row, node = rows[i], 0
+        while feature[node] >= 0:
+            code = codes[feature[node], row]
+            is_missing = code == missing[feature[node]]
+            goes_left = missing_left[node] if is_missing else code <= place[node]
+            node = left[node] if goes_left else right[node]
+        scores[row] += values[node]

@@ -49,7 +49,7 @@ class LambdaGradients:
         normalised: bool,
         n_threads: int,
     ) -> None:
-        self._indptr, self._normalised, self._n_threads = indptr, normalised, n_threads
+        self.indptr, self._normalised, self._n_threads = indptr, normalised, n_threads
         self._changes = changes_of(measure, y, indptr)
         self._order = (np.arange(len(y)) - np.repeat(indptr[:-1], np.diff(indptr))).astype(np.int32)
         self._chunks = query_chunks(indptr, CHUNK_ROWS)
@@ -57,7 +57,7 @@ class LambdaGradients:
     @property
     def has_pairs(self) -> bool:
         """Whether some query has rows of different gains."""
-        starts = np.repeat(self._indptr[:-1], np.diff(self._indptr))
+        starts = np.repeat(self.indptr[:-1], np.diff(self.indptr))
         gains = self._changes.gains
         return bool((gains != gains[starts]).any())
 
@@ -72,7 +72,7 @@ class LambdaGradients:
 
         def chunk(queries: tuple[int, int]) -> None:
             first, last = queries
-            indptr = self._indptr[first : last + 1]
+            indptr = self.indptr[first : last + 1]
             rows = slice(int(indptr[0]), int(indptr[-1]))
             measure_gradients(
                 scores[rows], changes.gains[rows], indptr - indptr[0],

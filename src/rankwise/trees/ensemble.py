@@ -7,7 +7,7 @@ returns rows as the trees take them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -235,6 +235,17 @@ class TreeEnsemble:
         small = X.shape[0] * self.n_trees <= SMALL
         thread_map(add, range(0, X.shape[0], CHUNK_ROWS), 1 if small else n_threads)
         return out
+
+    def staged_scores(self, X: FloatArray) -> Iterator[Float64Array]:
+        """Scores of rows after every tree; see :meth:`score`."""
+        assert not self.nominal.any() and not self.zero_missing.any()
+        X, out = np.ascontiguousarray(X), np.full(X.shape[0], self.constant)
+        for tree in range(self.n_trees):
+            add_trees(
+                X, self.indptr[tree : tree + 2], self.feature, self.threshold, self.left,
+                self.right, self.missing_left, self.values, out,
+            )  # fmt: skip
+            yield out.copy()
 
     def _check_structure(self) -> None:
         ends, nodes = self.indptr, len(self.feature)

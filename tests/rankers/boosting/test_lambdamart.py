@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -122,6 +124,56 @@ def test_sparse_rows_and_labels_of_any_size(judged):
     for labels in (y - 1.5, 1e300 * (y - 1), y + 40):
         gains = gains_of(parse("nDCG"), labels)
         np.testing.assert_allclose(gains / np.ptp(gains), y / np.ptp(y), atol=1e-12)
+
+
+@pytest.mark.parametrize("draw", [{}, {"subsample": 0.5, "colsample_bytree": 0.7}])
+def test_warm_start_grows_the_trees_of_one_call(draw, judged):
+    X, y, qid = judged
+    whole = LambdaMART(12, random_state=3, **draw).fit(X, y, qid=qid)
+    ranker = LambdaMART(5, random_state=3, warm_start=True, **draw).fit(X, y, qid=qid)
+    ranker.set_params(n_estimators=12).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(ranker.predict(X), whole.predict(X))
+    np.testing.assert_allclose(ranker.feature_importances_, whole.feature_importances_)
+    with pytest.raises(ValueError, match="n_estimators must be at least the 12 rounds"):
+        ranker.set_params(n_estimators=5).fit(X, y, qid=qid)
+
+
+def test_warm_start_keeps_what_early_stopping_finds_best(judged):
+    X, y, qid = judged
+    val = np.isin(qid, np.unique(qid)[:20])
+    rows = {"X_val": X[val], "y_val": y[val], "qid_val": qid[val]}
+    ranker = LambdaMART(3, warm_start=True).fit(X[~val], y[~val], qid=qid[~val], **rows)
+    first = ranker.validation_scores_
+    ranker.set_params(n_estimators=200, early_stopping_rounds=4)
+    ranker.fit(X[~val], y[~val], qid=qid[~val], **rows)
+    np.testing.assert_array_equal(ranker.validation_scores_[:3], first)
+    assert ranker.n_estimators_ == max(3, 1 + np.argmax(ranker.validation_scores_))
+    with pytest.raises(ValueError, match="warm_start needs the 6 features"):
+        ranker.fit(X[:, :2], y, qid=qid)
+
+
+def test_scores_after_every_tree(judged):
+    X, y, qid = judged
+    ranker = LambdaMART(4).fit(X, y, qid=qid)
+    stages = list(ranker.staged_predict(X))
+    np.testing.assert_array_equal(stages[3], ranker.predict(X))
+    np.testing.assert_array_equal(stages[1], LambdaMART(2).fit(X, y, qid=qid).predict(X))
+
+
+def test_drawn_queries_and_columns(judged, rng):
+    X, y, qid = judged
+    ranker = LambdaMART(30, subsample=0.4, colsample_bytree=0.34, random_state=0).fit(X, y, qid=qid)
+    trees = ranker.trees_
+    for start, end in pairwise(trees.indptr):
+        assert len(set(trees.feature[start:end]) - {-1}) <= 2
+        assert trees.cover[start] < 0.7 * len(y)
+    order = rng.permutation(len(y))
+    again = LambdaMART(30, subsample=0.4, colsample_bytree=0.34, random_state=0, n_jobs=3)
+    again.fit(X[order], y[order], qid=qid[order])
+    np.testing.assert_array_equal(again.predict(X), ranker.predict(X))
+    assert ranker.score(X, y, qid=qid) > 0.8
+    other = LambdaMART(30, subsample=0.4, colsample_bytree=0.34, random_state=1)
+    assert (other.fit(X, y, qid=qid).predict(X) != ranker.predict(X)).any()
 
 
 @pytest.mark.parametrize("spec", ["AP", "RR", "ERR", "P@3", "R@5", "RBP", "DCG@5"])

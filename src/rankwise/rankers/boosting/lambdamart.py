@@ -7,10 +7,12 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
@@ -24,8 +26,9 @@ from rankwise.losses.measure_changes import check_objective
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import threads_asked
+from rankwise.solvers.boosting.rounds import check_room
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
-from rankwise.solvers.boosting.tree_boosting import TreeBoosting, Validation
+from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validation
 from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes, booleans, floats, require
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import GrowthRules, TreeGrower
@@ -34,6 +37,7 @@ from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matr
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
+SHARE = Interval(Real, 0, 1, closed="right")
 
 
 class LambdaMART(Ranker):
@@ -68,9 +72,19 @@ class LambdaMART(Ranker):
     normalize : bool, default=True
         Weigh pairs of near scores up, and queries with many pairs down, as LightGBM does by
         default.
+    subsample : float in (0, 1], default=1.0
+        Share of the queries drawn for every tree.
+    colsample_bytree : float in (0, 1], default=1.0
+        Share of the features drawn for every tree.
     early_stopping_rounds : int >= 1, optional
         Used only where ``fit`` receives X_val: stop after this many trees without improvement
         and keep the trees up to the best.
+    warm_start : bool, default=False
+        ``fit`` goes on from the trees of the last call and grows more, up to ``n_estimators`` in
+        all. On the same rows the trees are those of a single call; early stopping keeps those
+        that were there.
+    random_state : int, RandomState or None, default=None
+        Draws queries and features; not used where all of them are taken.
     n_jobs : int, optional
         Threads; None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``. The
         result has the same bits for any number.
@@ -132,6 +146,7 @@ class LambdaMART(Ranker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "trees_": Part((TreeEnsemble,)),
+        "_split_gains": floats("n_features_in_", low=0),
         "has_missing_": booleans("n_features_in_"),
         "n_estimators_": Number("i", low=0),
         "feature_importances_": floats("n_features_in_"),
@@ -151,7 +166,11 @@ class LambdaMART(Ranker):
         "reg_lambda": [NOT_NEGATIVE],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "normalize": ["boolean"],
+        "subsample": [SHARE],
+        "colsample_bytree": [SHARE],
         "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state"],
         "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
     }
 
@@ -170,7 +189,11 @@ class LambdaMART(Ranker):
         reg_lambda: float = 0.0,
         max_bins: int = 255,
         normalize: bool = True,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
         early_stopping_rounds: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.n_estimators = n_estimators
@@ -183,7 +206,11 @@ class LambdaMART(Ranker):
         self.reg_lambda = reg_lambda
         self.max_bins = max_bins
         self.normalize = normalize
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
         self.early_stopping_rounds = early_stopping_rounds
+        self.warm_start = warm_start
+        self.random_state = random_state
         self.n_jobs = n_jobs
 
     def __sklearn_tags__(self) -> Any:
@@ -222,35 +249,40 @@ class LambdaMART(Ranker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            For wrong input, naming it; where ``warm_start`` meets other features, or more trees
+            than ``n_estimators``.
         """
         self._validate_params()
         measure = parse(self.measure)
         check_objective(measure, "LambdaMART")
+        n_before = self.n_features_in_ if self.warm_start and hasattr(self, "trees_") else None
         data = check_fit(self, X, y, qid, allow_nan=True)
+        before = self._trees_before(n_before)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(data.y)
-        watched = None if validation is None else _watched(measure, validation)
+        watched = None if validation is None else _watched(measure, validation, before)
         n_threads = threads_asked(self.n_jobs)
         rows, y, sizes = _in_canonical_order(data)
         indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         loss = LambdaGradients(measure, y, indptr, self.normalize, n_threads)
-        self.trees_ = TreeEnsemble.of([])
-        gains = np.zeros(self.n_features_in_)
-        self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
+        if before.n_trees == 0:
+            self._split_gains = np.zeros(self.n_features_in_)
+            self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
+        self.trees_ = before
         if loss.has_pairs:
             binned = BinnedRows.of(rows, self.max_bins, n_threads)
             boosted = self._boosting().fit(
                 loss,
                 TreeGrower(binned, self._rules(), n_threads),
-                len(y),
                 self.n_features_in_,
+                Start(before.score_trees(), before.score(rows, n_threads)),
                 watched,
             )
-            self.trees_, gains = boosted.trees, boosted.gains
-            self.has_missing_ = binned.has_missing
+            self.trees_ = boosted.trees
+            self._split_gains = self._split_gains + boosted.gains
+            self.has_missing_ = self.has_missing_ | binned.has_missing
         self.n_estimators_ = self.trees_.n_trees
-        self.feature_importances_ = gains / (gains.sum() or 1.0)
+        self.feature_importances_ = self._split_gains / (self._split_gains.sum() or 1.0)
         if watched is not None:
             self.validation_scores_ = np.array(watched.staged.values)
         return self
@@ -262,6 +294,19 @@ class LambdaMART(Ranker):
         """
         check_is_fitted(self)
         return self.trees_.score(self.encoded_rows(X), threads_asked(self.n_jobs))
+
+    def staged_predict(self, X: FrameLike) -> Iterator[Float64Array]:
+        """Scores of every row after each of the trees.
+
+        Parameters
+        ----------
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+
+        Yields
+        ------
+        ndarray of shape (n_samples,), float64
+        """
+        yield from self.tree_ensemble().staged_scores(self.encoded_rows(X))
 
     def encoded_rows(self, X: FrameLike) -> Any:
         """Rows as the trees of :meth:`tree_ensemble` take them.
@@ -298,11 +343,34 @@ class LambdaMART(Ranker):
         )
 
     def _boosting(self) -> TreeBoosting:
-        return TreeBoosting(self.n_estimators, self.learning_rate, self.early_stopping_rounds)
+        return TreeBoosting(
+            self.n_estimators,
+            self.learning_rate,
+            self.early_stopping_rounds,
+            self.subsample,
+            self.colsample_bytree,
+            int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+
+    def _trees_before(self, n_features: int | None) -> TreeEnsemble:
+        """Trees to go on from, which were grown on so many features; None: no trees."""
+        if n_features is None:
+            return TreeEnsemble.of([])
+        if self.n_features_in_ != n_features:
+            raise ValueError(
+                f"warm_start needs the {n_features} features of the earlier fit, got "
+                f"{self.n_features_in_}. Set warm_start=False to begin anew."
+            )
+        check_room(self.trees_.n_trees, self.n_estimators)
+        return self.trees_
 
 
-def _watched(measure: Measure, rows: FitData) -> Validation:
-    return Validation(_dense(rows.X), StagedMeasure(measure, rows.y, rows.groups))
+def _watched(measure: Measure, rows: FitData, before: TreeEnsemble) -> Validation:
+    """Validation rows; the trees to go on from are measured first."""
+    X, staged = _dense(rows.X), StagedMeasure(measure, rows.y, rows.groups)
+    for tree in before.score_trees():
+        staged.add(TreeEnsemble.of([tree]).score(X))
+    return Validation(X, staged)
 
 
 def _in_canonical_order(data: FitData) -> tuple[FloatArray, Float64Array, Any]:

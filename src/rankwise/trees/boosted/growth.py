@@ -22,6 +22,7 @@ from rankwise.kernels.boosted_trees import (
     PLACE,
     WORD,
     absolute_sums,
+    add_leaf_values,
     add_values,
     find_splits,
     pack,
@@ -86,6 +87,8 @@ class GradientTree:
         Values are those of Newton steps, times the shrinkage; the cover counts rows.
     gain : ndarray of shape (n_nodes,), float64
         How much the splits lower the second-order model of the loss, times two; 0 at leaves.
+    place : ndarray of shape (n_nodes,), int64
+        Last code that goes left; not read at leaves.
     rows : ndarray of shape (n_rows,), int32
     starts : ndarray of shape (n_leaves + 1,), int64
     leaf_values : ndarray of shape (n_leaves,), float64
@@ -93,6 +96,7 @@ class GradientTree:
 
     tree: ScoreTree
     gain: Float64Array
+    place: Int64Array
     rows: NDArray[np.int32]
     starts: Int64Array
     leaf_values: Float64Array
@@ -124,7 +128,12 @@ class TreeGrower:
         self._allowed = np.ones(n_features, dtype=bool)
 
     def grow(
-        self, gradients: Float64Array, hessians: Float64Array, shrinkage: float
+        self,
+        gradients: Float64Array,
+        hessians: Float64Array,
+        shrinkage: float,
+        rows: NDArray[np.int32] | None = None,
+        columns: NDArray[np.bool_] | None = None,
     ) -> GradientTree:
         """Grow a tree.
 
@@ -134,6 +143,10 @@ class TreeGrower:
             First and second derivatives of the loss; the latter >= 0.
         shrinkage : float
             Multiplies the values of the leaves.
+        rows : ndarray of shape (n_rows,), int32, optional
+            Rows that the tree follows, which become those of its leaves; None: all.
+        columns : ndarray of shape (n_features,), bool, optional
+            Columns that it may split; None: all.
 
         Notes
         -----
@@ -141,7 +154,8 @@ class TreeGrower:
         rows changes a bit of the tree: derivatives are rounded to multiples of powers of two that
         let no sum leave 31 bits.
         """
-        rows = np.arange(len(gradients), dtype=np.int32)
+        rows = np.arange(len(gradients), dtype=np.int32) if rows is None else rows
+        self._allowed[:] = True if columns is None else columns
         unit = self._pack(gradients, hessians, rows)
         nodes = _Nodes()
         root = _Leaf(nodes.add(), 0, len(rows), int(packed_sum(self._packed, rows)), 0, 0)
@@ -163,7 +177,22 @@ class TreeGrower:
         starts = np.array([leaf.start for leaf in leaves] + [len(rows)], dtype=np.int64)
         for leaf, value in zip(leaves, values.tolist(), strict=True):
             nodes.values[leaf.node], nodes.cover[leaf.node] = value, _size(leaf)
-        return GradientTree(nodes.tree(), np.array(nodes.gain), rows, starts, values)
+        places = np.array(nodes.place, dtype=np.int64)
+        return GradientTree(nodes.tree(), np.array(nodes.gain), places, rows, starts, values)
+
+    def add_to_others(
+        self, grown: GradientTree, scores: Float64Array, others: NDArray[np.int32]
+    ) -> None:
+        """Add the values of the leaves to the scores of rows that the tree did not follow."""
+        tree, missing = grown.tree, self._binned.binning.missing_code
+
+        def add(start: int) -> None:
+            add_leaf_values(
+                scores, others[start : start + CHUNK_ROWS], self._binned.columns, tree.feature,
+                grown.place, missing, tree.missing_left, tree.left, tree.right, tree.values,
+            )  # fmt: skip
+
+        thread_map(add, range(0, len(others), CHUNK_ROWS), self._n_threads)
 
     def _pack(
         self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32]
@@ -184,7 +213,7 @@ class TreeGrower:
 
         def write(start: int) -> None:
             part_of = slice(start, start + CHUNK_ROWS)
-            pack(gradients[part_of], hessians[part_of], g_scale, h_scale, self._packed[part_of])
+            pack(gradients, hessians, g_scale, h_scale, rows[part_of], self._packed)
 
         thread_map(write, chunks, self._n_threads)
         return 1.0 / np.array([g_scale, h_scale])
@@ -240,6 +269,7 @@ class TreeGrower:
         cuts = binning.of_column(feature)
         threshold = float(cuts[place]) if place < len(cuts) else np.inf
         left, right = nodes.split(leaf.node, feature, threshold, missing_left, leaf.gain)
+        nodes.place[leaf.node] = place
         nodes.cover[leaf.node] = _size(leaf)
         middle, depth = leaf.start + n_left, leaf.depth + 1
         return (
@@ -265,6 +295,7 @@ class _Nodes:
         self.values: list[float] = []
         self.cover: list[float] = []
         self.gain: list[float] = []
+        self.place: list[int] = []
 
     def add(self) -> int:
         """A new leaf's number."""
@@ -276,6 +307,7 @@ class _Nodes:
         self.values.append(0.0)
         self.cover.append(0.0)
         self.gain.append(0.0)
+        self.place.append(-1)
         return len(self.feature) - 1
 
     def split(

@@ -332,6 +332,8 @@ class LambdaMART(Ranker):
         n_trees = self.trees_.n_trees
         require(self.n_estimators_ == n_trees, "n_estimators_", f"be {n_trees}",
                 self.n_estimators_)  # fmt: skip
+        for name in ("nominal", "zero_missing"):
+            require(not vars(self.trees_)[name].any(), f"trees_.{name}", "be False", "True")
 
     def _rules(self) -> GrowthRules:
         return GrowthRules(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from rankwise.report import plots, rank_plots
+from rankwise.report.rank_diagram import RankDiagram, draw_ranks, rank_diagram
 from rankwise.report.ranks import confusions, densities
 from rankwise.report.series import Curves, curves, differences, paths
 from rankwise.report.svg import inline
-from rankwise.report.text import number
+from rankwise.report.text import count, number, p_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from rankwise.selection import Leaderboard
+
+_FEWEST_RANKED = 3
 
 
 @dataclass(frozen=True)
@@ -28,9 +34,17 @@ class PageFigure:
     curves: Curves | None = None
 
 
-def figures(board: Leaderboard) -> list[PageFigure]:
-    """Those for which the leaderboard has data."""
-    made = [_curves(board), _differences(board), _paths(board), _confusion(board), _scores(board)]
+def figures(board: Leaderboard, boards: Mapping[str, Leaderboard] | None) -> list[PageFigure]:
+    """Those for which there are data, of the leaderboard and of those of several data sets."""
+    made = [
+        _curves(board),
+        _differences(board),
+        _ranks(board),
+        None if not boards else _ranks_over(boards),
+        _paths(board),
+        _confusion(board),
+        _scores(board),
+    ]
     return [figure for figure in made if figure is not None]
 
 
@@ -66,6 +80,40 @@ def _differences(board: Leaderboard) -> PageFigure | None:
         f"{said}.",
         f"{measure} of each query minus that of {best}, turned so that up is better, sorted. "
         "The white between the two areas is queries on which both are equal.",
+    )
+
+
+def _ranks(board: Leaderboard) -> PageFigure | None:
+    """Of three or more rankers: two need no diagram."""
+    finished = [row["ranker"] for row in board.rows() if row["rank"]]
+    values = [values for name, values in board.per_query().items() if name in finished]
+    n_complete = (~np.isnan(values).any(axis=0)).sum() if values else 0
+    if len(finished) < _FEWEST_RANKED or n_complete < 2:
+        return None
+    found = rank_diagram(board, confidence=board.settings.confidence)
+    return _rank_figure("ranks", "Average ranks over queries", found)
+
+
+def _ranks_over(boards: Mapping[str, Leaderboard]) -> PageFigure:
+    found = rank_diagram(boards)
+    return _rank_figure("ranks-over-data-sets", "Average ranks over data sets", found)
+
+
+def _rank_figure(name: str, heading: str, found: RankDiagram) -> PageFigure:
+    ranks = found.ranks
+    level = f"{100 * ranks.level:g}\u00a0%"
+    said = ", ".join(f"{n} {r:.2f}" for n, r in zip(ranks.names, ranks.ranks, strict=True))
+    without = f" Without {', '.join(found.left_out)}." if found.left_out else ""
+    what = "further data sets" if found.blocks == "data sets" else "further queries of these data"
+    return _figure(
+        name,
+        heading,
+        draw_ranks(ranks),
+        f"Average ranks, best first: {said}; critical difference {ranks.critical_difference:.2f}.",
+        f"Rankers ranked by {found.measure} in each of {count(ranks.n_blocks)} {found.blocks}; "
+        f"rank 1 is best. Friedman’s test: F {ranks.f:.2f}, p {p_value(ranks.f_p)}. A bar joins "
+        f"rankers that Nemenyi’s test does not tell apart at {level}; names in grey differ "
+        f"from the best. The tests concern {what}.{without}",
     )
 
 

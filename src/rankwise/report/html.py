@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ def write_report(
     data: Any = None,
     lint: Any = None,
     command: str | Sequence[str] | None = None,
+    boards: Mapping[str, Leaderboard] | None = None,
 ) -> Path:
     """Write a comparison as one self-contained HTML page.
 
@@ -47,6 +48,9 @@ def write_report(
     lint : LintReport, optional
     command : str or sequence of str, optional
         What to type to get this page again.
+    boards : mapping of str to Leaderboard, optional
+        Leaderboards of several data sets by name, for a critical-difference diagram over them; see
+        :func:`plot_critical_difference`.
 
     Returns
     -------
@@ -63,7 +67,10 @@ def write_report(
 
         lint = check(data)
     page = _render(
-        leaderboard, lint, command if isinstance(command, str) else shlex.join(command or ())
+        leaderboard,
+        lint,
+        command if isinstance(command, str) else shlex.join(command or ()),
+        boards,
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path):
@@ -71,7 +78,9 @@ def write_report(
     return path
 
 
-def _render(board: Leaderboard, lint: Any, command: str) -> str:
+def _render(
+    board: Leaderboard, lint: Any, command: str, boards: Mapping[str, Leaderboard] | None
+) -> str:
     return render(
         "report.html.j2",
         {
@@ -82,7 +91,7 @@ def _render(board: Leaderboard, lint: Any, command: str) -> str:
             "leaderboard": leaderboard_section(board),
             "baseline": baseline_section(board),
             "folds": folds_section(board),
-            "figures": figures(board),
+            "figures": figures(board, boards),
             "lint": None if lint is None else lint_section(lint),
             "reproduce": reproduce_section(board, command),
         },

@@ -1,0 +1,226 @@
+"""Critical-difference diagram: average ranks on a line, bars over rankers that are level."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from rankwise.metrics import parse
+from rankwise.metrics.significance import AverageRanks, average_ranks
+from rankwise.report.axes import FONT, WIDTH
+from rankwise.report.colours import light
+from rankwise.selection import Leaderboard
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# In inches: line of a name, step between bars, axis above them; least and most room for names at
+# each side, and what a character takes of it.
+_LINE, _BAR, _HEAD = 0.27, 0.11, 0.62
+_SIDES, _CHARACTER = (1.85, 3.1), 0.088
+_TIP = 0.05  # of a bar beyond the ranks that it joins
+
+
+@dataclass(frozen=True, eq=False)
+class RankDiagram:
+    """Average ranks of a leaderboard's rankers, or of several leaderboards'.
+
+    Attributes
+    ----------
+    ranks : AverageRanks
+    blocks : str
+        What was ranked in: "data sets" or "queries".
+    measure : str
+    left_out : list of str
+        Rankers that did not finish everywhere.
+    """
+
+    ranks: AverageRanks
+    blocks: str
+    measure: str
+    left_out: list[str]
+
+
+def plot_critical_difference(
+    boards: Leaderboard | Mapping[str, Leaderboard],
+    measure: str | None = None,
+    *,
+    confidence: float = 0.95,
+) -> Figure:
+    """Average ranks on a line; a bar joins rankers that Nemenyi's test does not tell apart.
+
+    Parameters
+    ----------
+    boards : mapping of str to Leaderboard, or Leaderboard
+        Leaderboards by name of the data set, compared on the rankers that all of them share: each
+        data set is a block, ranked by the mean of the measure, so that the test concerns further
+        data sets [1]_. A single leaderboard: its test queries are the blocks, and the test concerns
+        further queries of its data set only.
+    measure : str, optional
+        Name of a measure of all leaderboards. None: the first of the first leaderboard.
+    confidence : float in (0, 1), default=0.95
+        Joint level of the test over all pairs of rankers.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Rank 1, the best, is at the left.
+
+    Raises
+    ------
+    TypeError
+        If ``boards`` is neither a Leaderboard nor a mapping to them.
+    ValueError
+        If fewer than two rankers finished everywhere, there are fewer than two blocks, or a
+        leaderboard lacks the measure.
+
+    Notes
+    -----
+    Ranks and tests: see :func:`rankwise.metrics.significance.average_ranks`. Ranks ignore how far
+    apart rankers are; :func:`plot_differences` shows that.
+
+    References
+    ----------
+    .. [1] Demšar, "Statistical comparisons of classifiers over multiple data sets", JMLR 7 (2006).
+
+    Examples
+    --------
+    >>> from rankwise import compare
+    >>> from rankwise.datasets import load_lambdarank
+    >>> board = compare(["linear_regression", "ridge"], load_lambdarank(), isolate=False)
+    >>> plot_critical_difference(board).savefig("ranks.svg")  # doctest: +SKIP
+    """
+    return draw_ranks(rank_diagram(boards, measure, confidence=confidence).ranks)
+
+
+def rank_diagram(
+    boards: Leaderboard | Mapping[str, Leaderboard],
+    measure: str | None = None,
+    *,
+    confidence: float = 0.95,
+) -> RankDiagram:
+    """The numbers behind :func:`plot_critical_difference`, with the same errors."""
+    named = {"": boards} if isinstance(boards, Leaderboard) else boards
+    if not isinstance(named, Mapping) or not all(
+        isinstance(board, Leaderboard) for board in named.values()
+    ):
+        raise TypeError(
+            "boards must be a Leaderboard or a mapping from data sets to Leaderboards, got "
+            f"{type(boards).__name__}. Pass what compare returned."
+        )
+    if not named:
+        raise ValueError(
+            "boards must hold at least two Leaderboards, got an empty mapping. Pass "
+            '{"name": compare(...), ...}.'
+        )
+    first = next(iter(named.values()))
+    measure = first.measures[0] if measure is None else measure
+    for name, board in named.items():
+        if measure not in board.specs:
+            where = f"the leaderboard of {name!r}" if name else "the leaderboard"
+            raise ValueError(
+                f"measure must be one that all leaderboards have, got {measure!r}. Measures of "
+                f"{where}: {', '.join(board.measures)}."
+            )
+    finished = {
+        name: {row["ranker"]: row["mean"] for row in board.rows(measure) if row["rank"]}
+        for name, board in named.items()
+    }
+    everywhere = [r for r in first.rankers if all(r in means for means in finished.values())]
+    if len(everywhere) < 2:
+        raise ValueError(
+            "boards must share at least two rankers that finished on every fold, got "
+            f"{', '.join(everywhere) or 'none'}."
+        )
+    values: dict[str, Any] = {
+        ranker: [means[ranker] for means in finished.values()] for ranker in everywhere
+    }
+    if isinstance(boards, Leaderboard):
+        per_query = boards.per_query(measure)
+        values = {ranker: per_query[ranker] for ranker in everywhere}
+    known = dict.fromkeys(ranker for board in named.values() for ranker in board.rankers)
+    return RankDiagram(
+        ranks=average_ranks(
+            values,
+            greater_is_better=parse(first.specs[measure]).greater_is_better,
+            level=confidence,
+        ),
+        blocks="queries" if isinstance(boards, Leaderboard) else "data sets",
+        measure=measure,
+        left_out=[ranker for ranker in known if ranker not in everywhere],
+    )
+
+
+def draw_ranks(found: AverageRanks) -> Figure:
+    """The diagram: axis, critical difference above it, names at both sides, bars between."""
+    n = len(found.names)
+    n_left = -(-n // 2)
+    groups = [[found.names.index(name) for name in clique] for clique in found.cliques()]
+    depth = 0.16 + _BAR * len(groups)
+    height = _HEAD + depth + _LINE * n_left + 0.1
+    side = float(np.clip(0.55 + _CHARACTER * max(map(len, found.names)), *_SIDES))
+    inch = (n - 1) / (WIDTH - 2 * side)  # in ranks
+    figure = Figure(figsize=(WIDTH, height))
+    axes = figure.add_axes((side / WIDTH, 0.0, 1 - 2 * side / WIDTH, 1.0))
+    axes.set_axis_off()
+    axes.set_xlim(1, n)
+    axes.set_ylim(height - _HEAD, -_HEAD)  # inches below the axis
+    _draw_axis(axes, n, found.critical_difference, inch, n + 0.9 * side * inch)
+    for number, group in enumerate(groups):
+        y = 0.16 + _BAR * number
+        ends = found.ranks[group[0]] - _TIP * inch, found.ranks[group[-1]] + _TIP * inch
+        axes.plot(ends, [y, y], color=light("accent"), linewidth=3.2, solid_capstyle="round")
+    _draw_names(axes, found, n_left, depth, inch)
+    return figure
+
+
+def _draw_axis(axes: Axes, n: int, critical_difference: float, inch: float, right: float) -> None:
+    ink = light("ink")
+    _line(axes, [1, n], [0, 0])
+    step = -(-n // 16)
+    for rank in range(1, n + 1):
+        is_named = (rank - 1) % step == 0
+        _line(axes, [rank, rank], [0, -0.07 if is_named else -0.04])
+        if is_named:
+            axes.text(
+                rank, -0.1, str(rank), ha="center", va="bottom", fontsize=FONT - 1,
+                color=light("muted"),
+            )  # fmt: skip
+    end, y = 1 + critical_difference, -0.42
+    shown = min(end, right)  # the bar may be longer than the axis
+    _line(axes, [1, shown], [y, y])
+    for x in [1.0, end] if shown == end else [1.0]:
+        _line(axes, [x, x], [y - 0.05, y + 0.05])
+    for place, text in ((y, f"critical difference {critical_difference:.2f}"), (0, "average rank")):
+        axes.text(
+            1 - 0.17 * inch, place, text, ha="right", va="center", fontsize=FONT - 1, color=ink
+        )
+
+
+def _line(axes: Axes, x: list[float], y: list[float]) -> None:
+    axes.plot(x, y, color=light("ink"), linewidth=1.0, clip_on=False)
+
+
+def _draw_names(axes: Axes, found: AverageRanks, n_left: int, depth: float, inch: float) -> None:
+    """Better half at the left, worse half at the right, the outermost ranks on top."""
+    n = len(found.names)
+    is_close = found.ranks < found.ranks[0] + found.critical_difference
+    for place, (name, rank) in enumerate(zip(found.names, found.ranks, strict=True)):
+        is_left = place < n_left
+        y = depth + _LINE * ((place if is_left else n - 1 - place) + 0.5)
+        end = 1 - 0.12 * inch if is_left else n + 0.12 * inch
+        axes.plot(
+            [rank, rank, end], [0, y, y], color=light("muted"), linewidth=0.9,
+            solid_joinstyle="miter", clip_on=False, zorder=1,
+        )  # fmt: skip
+        axes.text(
+            end + (-0.05 if is_left else 0.05) * inch, y,
+            f"{name}  {rank:.2f}" if is_left else f"{rank:.2f}  {name}",
+            ha="right" if is_left else "left", va="center", fontsize=FONT,
+            color=light("ink" if is_close[place] else "muted"),
+            weight="bold" if place == 0 else "normal",
+        )  # fmt: skip

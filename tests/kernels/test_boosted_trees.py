@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from rankwise.kernels.boosted_trees import add_leaf_values, find_splits, part
+from rankwise.kernels.boosted_splits import part_codes
+from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part
 from rankwise.trees.boosted.binned_rows import BinnedRows
-from rankwise.trees.boosted.growth import GrowthRules, TreeGrower
+from rankwise.trees.boosted.growth import TreeGrower
+from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.ensemble import TreeEnsemble
 
 
@@ -73,35 +75,44 @@ def test_kernel_subtracts_to_the_same_bits(rng):
     codes = rng.integers(0, 200, (40, 16)).astype(np.uint8)
     packed = (rng.integers(-9, 9, 40) << 32) + rng.integers(0, 9, 40)
     histograms = np.zeros((3, 2, 2048), dtype=np.int64)
-    rows, n_bins, allowed = np.arange(40, dtype=np.int32), np.full(16, 200), np.ones(16, bool)
-    total, unit, nobody = int(packed.sum()), np.ones(2), np.full(2, -1)
-    found, lefts = np.zeros((2, 4)), np.zeros(2, dtype=np.int64)
-
-    def build(part_of, slots):
-        totals = np.full(2, total)
-        find_splits(
-            codes.view(np.int64), rows[part_of], packed, n_bins, allowed, 0, 2, histograms,
-            np.array(slots), totals, nobody, unit, 0.0, found, lefts,
-        )  # fmt: skip
-
-    build(slice(0, 40), [0, -1])
+    rows, words = np.arange(40, dtype=np.int32), codes.view(np.int64)
+    add_rows(words, rows, packed, 0, 2, histograms, 0, -1)
     for j in range(16):
         cells = histograms[0, j // 8, j % 8 * 256 :][:256]
         expected = np.zeros(256, dtype=np.int64)
         np.add.at(expected, codes[:, j], packed)
         np.testing.assert_array_equal(cells, expected)
-    build(slice(0, 13), [1, 0])
-    build(slice(13, 40), [2, -1])
+    add_rows(words, rows[:13], packed, 0, 2, histograms, 1, 0)
+    add_rows(words, rows[13:], packed, 0, 2, histograms, 2, -1)
     np.testing.assert_array_equal(histograms[0], histograms[2])
+
+
+def test_codes_are_parted(rng):
+    histograms = (rng.integers(-9, 9, (3, 2, 2048)) << 32) + rng.integers(1, 9, (3, 2, 2048))
+    slots, lefts = np.array([2, 0]), np.zeros(2, dtype=np.int64)
+    cells = histograms[slots, 1, 3 * 256 : 4 * 256]
+    for missing_left in (True, False):
+        goes_left = np.zeros(256, dtype=bool)
+        assert part_codes(histograms, slots, 11, 30, 12, missing_left, goes_left, lefts) == (
+            missing_left
+        )
+        expected = (np.arange(256) <= 12) | ((np.arange(256) == 30) & missing_left)
+        np.testing.assert_array_equal(goes_left, expected)
+        np.testing.assert_array_equal(lefts, cells[:, expected].sum(axis=1))
+    histograms[:, 1, 3 * 256 + 30] = 0  # without missing values, the heavier side takes them
+    for place, heavier in ((25, True), (4, False)):
+        goes_left = np.zeros(256, dtype=bool)
+        assert part_codes(histograms, slots, 11, 30, place, False, goes_left, lefts) == heavier
+        assert goes_left[30] == heavier
 
 
 def test_rows_are_parted_in_their_order(rng):
     codes = rng.integers(0, 5, 50).astype(np.uint8)
-    for missing_left in (False, True):
+    for goes_left in rng.random((2, 256)) < 0.5:
         rows, spare = rng.permutation(50).astype(np.int32), np.empty(50, dtype=np.int32)
-        left = (codes[rows] <= 2) | ((codes[rows] == 4) & missing_left)
+        left = goes_left[codes[rows]]
         expected = np.concatenate([rows[left], rows[~left]])
-        assert part(rows, codes, 2, 4, missing_left, spare) == left.sum()
+        assert part(rows, codes, goes_left, spare) == left.sum()
         np.testing.assert_array_equal(rows, expected)
 
 
@@ -116,8 +127,8 @@ def test_rows_outside_get_the_values_of_their_leaves(rng):
     scores, tree = np.zeros(400), grown.tree
     grown.add_to(scores)
     add_leaf_values(
-        scores, others, binned.columns, tree.feature, grown.place, binned.binning.missing_code,
-        tree.missing_left, tree.left, tree.right, tree.values,
+        scores, others, binned.columns, tree.feature, grown.goes_left, tree.left, tree.right,
+        tree.values,
     )  # fmt: skip
     np.testing.assert_array_equal(scores, TreeEnsemble.of([tree]).score(X))
     again = np.zeros(400)

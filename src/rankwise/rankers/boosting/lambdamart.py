@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +31,8 @@ from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validation
 from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes, booleans, floats, require
 from rankwise.trees.boosted.binned_rows import BinnedRows
-from rankwise.trees.boosted.growth import GrowthRules, TreeGrower
+from rankwise.trees.boosted.growth import TreeGrower
+from rankwise.trees.boosted.rules import Growth, GrowthRules
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, is_sparse
 
@@ -43,9 +44,10 @@ SHARE = Interval(Real, 0, 1, closed="right")
 class LambdaMART(Ranker):
     """Boosted trees that follow the gradients of a measure (LambdaMART).
 
-    Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + reg_lambda sum_j v_j^2 / 2`` in every tree f, over
-    its splits and the values v_j of its leaves, where g and h are the derivatives of
-    :mod:`rankwise.losses.lambda_gradients` at the scores so far; ``learning_rate`` shrinks v.
+    Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha |v_j|)`` in
+    every tree f, over its splits and the values v_j of its leaves, where g and h are the
+    derivatives of :mod:`rankwise.losses.lambda_gradients` at the scores so far; ``learning_rate``
+    shrinks v.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class LambdaMART(Ranker):
         Number of trees.
     learning_rate : float > 0, default=0.1
     max_leaf_nodes : int >= 2, default=31
-        Most leaves of a tree; the leaf of the largest gain is split first.
+        Most leaves of a tree.
     measure : str, default="nDCG@10"
         What is optimised: nDCG, DCG, AP, RR, ERR, P, R or RBP under any convention and cut-off,
         see :func:`rankwise.metrics.parse`. Pairs are formed with the rows ranked down to the
@@ -67,6 +69,14 @@ class LambdaMART(Ranker):
         Smallest sum of second derivatives in a leaf.
     reg_lambda : float >= 0, default=0.0
         L2 penalty on the values of the leaves.
+    reg_alpha : float >= 0, default=0.0
+        L1 penalty on the values of the leaves.
+    min_split_gain : float >= 0, default=0.0
+        A split must lower twice the objective by more than this.
+    growth : {"leaf", "depth", "symmetric"}, default="leaf"
+        Order of the splits: the leaf of the largest gain first; level by level, and in a level the
+        largest gain first; or all leaves of a level by one question, the best for their sum, as
+        CatBoost does. Leaves that a common question leaves too few rows on a side stay leaves.
     max_bins : int in [2, 255], default=255
         Most bins of a feature; missing values have one more.
     normalize : bool, default=True
@@ -164,6 +174,9 @@ class LambdaMART(Ranker):
         "min_samples_leaf": [AT_LEAST_ONE],
         "min_hessian_leaf": [NOT_NEGATIVE],
         "reg_lambda": [NOT_NEGATIVE],
+        "reg_alpha": [NOT_NEGATIVE],
+        "min_split_gain": [NOT_NEGATIVE],
+        "growth": [StrOptions({"leaf", "depth", "symmetric"})],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "normalize": ["boolean"],
         "subsample": [SHARE],
@@ -174,6 +187,7 @@ class LambdaMART(Ranker):
         "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
     }
 
+    growth: Growth
     n_features_in_: int
 
     def __init__(
@@ -187,6 +201,9 @@ class LambdaMART(Ranker):
         min_samples_leaf: int = 20,
         min_hessian_leaf: float = 1e-3,
         reg_lambda: float = 0.0,
+        reg_alpha: float = 0.0,
+        min_split_gain: float = 0.0,
+        growth: Growth = "leaf",
         max_bins: int = 255,
         normalize: bool = True,
         subsample: float = 1.0,
@@ -204,6 +221,9 @@ class LambdaMART(Ranker):
         self.min_samples_leaf = min_samples_leaf
         self.min_hessian_leaf = min_hessian_leaf
         self.reg_lambda = reg_lambda
+        self.reg_alpha = reg_alpha
+        self.min_split_gain = min_split_gain
+        self.growth = growth
         self.max_bins = max_bins
         self.normalize = normalize
         self.subsample = subsample
@@ -342,6 +362,9 @@ class LambdaMART(Ranker):
             self.min_samples_leaf,
             self.min_hessian_leaf,
             self.reg_lambda,
+            self.reg_alpha,
+            self.min_split_gain,
+            self.growth,
         )
 
     def _boosting(self) -> TreeBoosting:

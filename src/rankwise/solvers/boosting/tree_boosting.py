@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from rankwise.losses.lambda_gradients import LambdaGradients
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
-from rankwise.trees.boosted.growth import GradientTree, TreeGrower
+from rankwise.trees.boosted.growth import TreeGrower
+from rankwise.trees.boosted.nodes import GradientTree
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array, FloatArray, Int64Array

@@ -1,64 +1,46 @@
-"""Leaf-wise growth of a tree that follows gradients.
+"""Growth of a tree that follows gradients: leaf by leaf, level by level, or symmetric.
 
-The open leaf with the largest gain is split next. Of its two children the smaller one's histogram
-is added up from its rows, the other's is what is left of the parent's.
+Of the two children of a split the smaller one's histogram is added up from its rows, the other's
+is what is left of the parent's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.kernels.boosted_trees import (
-    BINS,
+from rankwise.kernels.boosted_splits import (
     FEATURE,
     GAIN,
-    LOWER,
     MISSING_LEFT,
     N_FIELDS,
     PLACE,
+    find_splits,
+    leaf_value,
+    part_codes,
+    split_gain,
+)
+from rankwise.kernels.boosted_trees import (
+    BINS,
+    LOWER,
     WORD,
     absolute_sums,
     add_leaf_values,
-    add_values,
-    find_splits,
     pack,
     packed_sum,
     part,
 )
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.binned_rows import BinnedRows
-from rankwise.trees.score_tree import ScoreTree
-from rankwise.typing import Float64Array, Int64Array
+from rankwise.trees.boosted.nodes import GradientTree, Nodes
+from rankwise.trees.boosted.rules import GrowthRules
+from rankwise.typing import Float64Array
 
 SMALL = 100_000  # rows times words, up to which one thread is quicker
 CHUNK_ROWS = 65_536
 LARGEST_SUM = 2.0**31
-
-
-@dataclass(frozen=True)
-class GrowthRules:
-    """What bounds a tree.
-
-    Attributes
-    ----------
-    max_leaf_nodes : int >= 2
-    max_depth : int >= 1 or None
-    min_samples_leaf : int >= 1
-        Compared with the share of a child in the sum of second derivatives, times the number of
-        the node's rows.
-    min_hessian_leaf : float >= 0
-    reg_lambda : float >= 0
-    """
-
-    max_leaf_nodes: int = 31
-    max_depth: int | None = None
-    min_samples_leaf: int = 20
-    min_hessian_leaf: float = 1e-3
-    reg_lambda: float = 0.0
 
 
 @dataclass
@@ -68,42 +50,20 @@ class _Leaf:
     end: int
     total: int
     depth: int
-    slot: int = -1
-    split: Any = None
-    left_sum: int = 0
+    slot: int
+    least: int = -1
+    split: Float64Array | None = None
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
 
     @property
     def gain(self) -> float:
         return 0.0 if self.split is None else float(self.split[GAIN])
 
 
-@dataclass(frozen=True, eq=False)
-class GradientTree:
-    """A grown tree, and the rows of its leaves.
-
-    Attributes
-    ----------
-    tree : ScoreTree
-        Values are those of Newton steps, times the shrinkage; the cover counts rows.
-    gain : ndarray of shape (n_nodes,), float64
-        How much the splits lower the second-order model of the loss, times two; 0 at leaves.
-    place : ndarray of shape (n_nodes,), int64
-        Last code that goes left; not read at leaves.
-    rows : ndarray of shape (n_rows,), int32
-    starts : ndarray of shape (n_leaves + 1,), int64
-    leaf_values : ndarray of shape (n_leaves,), float64
-    """
-
-    tree: ScoreTree
-    gain: Float64Array
-    place: Int64Array
-    rows: NDArray[np.int32]
-    starts: Int64Array
-    leaf_values: Float64Array
-
-    def add_to(self, scores: Float64Array) -> None:
-        """Add the values of the leaves to the scores of their rows."""
-        add_values(scores, self.rows, self.starts, self.leaf_values)
+_Pair = tuple[_Leaf, ...]  # siblings, or the root alone
 
 
 class TreeGrower:
@@ -126,6 +86,9 @@ class TreeGrower:
         self._spare = np.empty(n, dtype=np.int32)
         self._histograms = np.empty((rules.max_leaf_nodes, n_words, WORD * BINS), dtype=np.int64)
         self._allowed = np.ones(n_features, dtype=bool)
+        self._signs = np.zeros(n_features, dtype=np.int64)
+        self._limits = np.array([rules.reg_alpha, rules.reg_lambda, -np.inf, np.inf])
+        self._unit, self._n_slots = np.ones(2), 0
 
     def grow(
         self,
@@ -156,48 +119,72 @@ class TreeGrower:
         """
         rows = np.arange(len(gradients), dtype=np.int32) if rows is None else rows
         self._allowed[:] = True if columns is None else columns
-        unit = self._pack(gradients, hessians, rows)
-        nodes = _Nodes()
+        self._pack(gradients, hessians, rows)
+        self._n_slots = 0
+        nodes = Nodes()
         root = _Leaf(nodes.add(), 0, len(rows), int(packed_sum(self._packed, rows)), 0, 0)
-        leaves = [root]
-        self._search(rows, root, None, unit)
-        while len(leaves) < self._rules.max_leaf_nodes:
-            best = max(leaves, key=lambda leaf: (leaf.gain, -leaf.node))
-            if best.gain <= 0:
-                break
-            leaves.remove(best)
-            left, right = self._split(rows, best, nodes)
-            leaves += [left, right]
-            if len(leaves) < self._rules.max_leaf_nodes:
-                small, large = (left, right) if _size(left) <= _size(right) else (right, left)
-                small.slot, large.slot = len(leaves) - 1, best.slot
-                self._search(rows, small, large, unit)
+        symmetric = self._rules.growth == "symmetric"
+        leaves = (self._grow_levels if symmetric else self._grow_leaves)(rows, root, nodes)
         leaves.sort(key=lambda leaf: leaf.start)
-        values = shrinkage * np.array([self._value(leaf, unit) for leaf in leaves])
+        values = shrinkage * np.array([self._value(leaf) for leaf in leaves])
         starts = np.array([leaf.start for leaf in leaves] + [len(rows)], dtype=np.int64)
         for leaf, value in zip(leaves, values.tolist(), strict=True):
-            nodes.values[leaf.node], nodes.cover[leaf.node] = value, _size(leaf)
-        places = np.array(nodes.place, dtype=np.int64)
-        return GradientTree(nodes.tree(), np.array(nodes.gain), places, rows, starts, values)
+            nodes.values[leaf.node], nodes.cover[leaf.node] = value, leaf.size
+        goes_left = np.stack(nodes.goes_left)
+        return GradientTree(nodes.tree(), np.array(nodes.gain), goes_left, rows, starts, values)
 
     def add_to_others(
         self, grown: GradientTree, scores: Float64Array, others: NDArray[np.int32]
     ) -> None:
         """Add the values of the leaves to the scores of rows that the tree did not follow."""
-        tree, missing = grown.tree, self._binned.binning.missing_code
+        tree = grown.tree
 
         def add(start: int) -> None:
             add_leaf_values(
                 scores, others[start : start + CHUNK_ROWS], self._binned.columns, tree.feature,
-                grown.place, missing, tree.missing_left, tree.left, tree.right, tree.values,
+                grown.goes_left, tree.left, tree.right, tree.values,
             )  # fmt: skip
 
         thread_map(add, range(0, len(others), CHUNK_ROWS), self._n_threads)
 
+    def _grow_leaves(self, rows: NDArray[np.int32], root: _Leaf, nodes: Nodes) -> list[_Leaf]:
+        """Split one leaf at a time: that of the largest gain, of all or of the lowest depth."""
+        by_depth = self._rules.growth == "depth"
+        leaves = [root]
+        self._search(rows, [(root,)])
+        while len(leaves) < self._rules.max_leaf_nodes:
+            best = max(
+                (leaf for leaf in leaves if leaf.gain > 0),
+                key=lambda leaf: (-leaf.depth if by_depth else 0, leaf.gain, -leaf.node),
+                default=None,
+            )
+            if best is None:
+                break
+            pairs = self._split(rows, [best], nodes)
+            leaves.remove(best)
+            leaves += pairs[0]
+            if len(leaves) < self._rules.max_leaf_nodes:
+                self._search(rows, pairs)
+        return leaves
+
+    def _grow_levels(self, rows: NDArray[np.int32], root: _Leaf, nodes: Nodes) -> list[_Leaf]:
+        """Split all leaves of a level in the same way, but for those that it leaves too little."""
+        ends: list[_Leaf] = []
+        level, pairs = [root], [(root,)]
+        while level and len(ends) + 2 * len(level) <= self._rules.max_leaf_nodes:
+            self._search(rows, pairs)
+            asked = [leaf for leaf in level if leaf.gain > 0]
+            if not asked:
+                break
+            pairs = self._split(rows, asked, nodes)
+            ends += [leaf for leaf in level if nodes.feature[leaf.node] < 0]
+            level = [leaf for pair in pairs for leaf in pair]
+        return ends + level
+
     def _pack(
         self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32]
-    ) -> Float64Array:
-        """Write the packed derivatives; returns what a unit of each is worth."""
+    ) -> None:
+        """Write the packed derivatives, and what a unit of each is worth."""
         chunks = range(0, len(rows), CHUNK_ROWS)
         sums = np.zeros((len(chunks), 2))
 
@@ -216,124 +203,101 @@ class TreeGrower:
             pack(gradients, hessians, g_scale, h_scale, rows[part_of], self._packed)
 
         thread_map(write, chunks, self._n_threads)
-        return 1.0 / np.array([g_scale, h_scale])
+        self._unit = 1.0 / np.array([g_scale, h_scale])
 
-    def _search(
-        self, rows: NDArray[np.int32], small: _Leaf, large: _Leaf | None, unit: Float64Array
-    ) -> None:
-        """Find the best splits of two children, or of the root."""
-        pair = [small] if large is None else [small, large]
-        slots, totals, least = np.full(2, -1), np.zeros(2, dtype=np.int64), np.full(2, -1)
-        for child, leaf in enumerate(pair):
-            slots[child], totals[child] = leaf.slot, leaf.total
-            least[child] = self._least(leaf, unit)
-        if (least < 0).all():
+    def _search(self, rows: NDArray[np.int32], pairs: list[_Pair]) -> None:
+        """Find the best splits of pairs of siblings, or of the root."""
+        for leaf in (leaf for pair in pairs for leaf in pair):
+            leaf.least = self._least(leaf)
+        pairs = [pair for pair in pairs if max(leaf.least for leaf in pair) >= 0]
+        if not pairs:
             return
-        words = self._binned.words
-        n_words = words.shape[1]
-        n_parts = self._n_threads if _size(small) * n_words > SMALL else 1
+        builds = np.array([_build(*pair) for pair in pairs])
+        leaves = [leaf for pair in pairs for leaf in pair if leaf.least >= 0]
+        lines = np.array([(leaf.slot, leaf.total, leaf.least) for leaf in leaves])
+        limits = np.array([self._limits] * len(leaves))
+        allowed = np.array([self._allowed] * len(leaves))
+        words, common = self._binned.words, self._rules.growth == "symmetric"
+        n_words, n_rows = words.shape[1], int((builds[:, 1] - builds[:, 0]).sum())
+        n_parts = self._n_threads if n_rows * n_words > SMALL else 1
         edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
-        found = np.zeros((len(edges) - 1, 2, N_FIELDS))
-        lefts = np.zeros((len(edges) - 1, 2), dtype=np.int64)
+        found = np.zeros((len(edges) - 1, len(leaves), N_FIELDS))
 
         def find(number: int) -> None:
             find_splits(
-                words, rows[small.start : small.end], self._packed, self._n_bins, self._allowed,
-                edges[number], edges[number + 1], self._histograms, slots, totals, least, unit,
-                self._rules.reg_lambda, found[number], lefts[number],
+                words, rows, self._packed, builds, self._n_bins, self._signs, allowed,
+                edges[number], edges[number + 1], self._histograms, lines, limits, self._unit,
+                self._rules.min_split_gain, common, found[number],
             )  # fmt: skip
 
         thread_map(find, range(len(edges) - 1), n_parts)
-        for child, leaf in enumerate(pair):
-            number = int(np.argmax(found[:, child, GAIN]))  # the first of equal ones
-            leaf.split, leaf.left_sum = found[number, child], int(lefts[number, child])
+        winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal ones
+        for i, leaf in enumerate(leaves):
+            leaf.split = found[winners[0 if common else i], 0 if common else i]
 
-    def _least(self, leaf: _Leaf, unit: Float64Array) -> int:
+    def _least(self, leaf: _Leaf) -> int:
         """Smallest sum of second derivatives in a child, in units; -1: the leaf stays one."""
-        rules, n, whole = self._rules, _size(leaf), leaf.total & LOWER
+        rules, n, whole = self._rules, leaf.size, leaf.total & LOWER
         if rules.max_depth is not None and leaf.depth >= rules.max_depth:
             return -1
         by_rows = (rules.min_samples_leaf - 0.5) * whole / n
-        least = max(1, int(np.ceil(max(by_rows, rules.min_hessian_leaf / unit[1]))))
+        least = max(1, int(np.ceil(max(by_rows, rules.min_hessian_leaf / self._unit[1]))))
         return least if 2 * least <= whole else -1
 
-    def _split(self, rows: NDArray[np.int32], leaf: _Leaf, nodes: _Nodes) -> tuple[_Leaf, _Leaf]:
-        """Part the rows of a leaf; returns its children."""
-        feature, place = int(leaf.split[FEATURE]), int(leaf.split[PLACE])
-        binning = self._binned.binning
-        missing_left = bool(leaf.split[MISSING_LEFT])
-        n_left = part(
-            rows[leaf.start : leaf.end], self._binned.columns[feature], place,
-            int(self._n_bins[feature]), missing_left, self._spare,
+    def _split(self, rows: NDArray[np.int32], leaves: list[_Leaf], nodes: Nodes) -> list[_Pair]:
+        """Part the rows of leaves of one split; returns the children.
+
+        A leaf that it would leave too little on a side has none.
+        """
+        split = leaves[0].split
+        assert split is not None
+        feature, place = int(split[FEATURE]), int(split[PLACE])
+        goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
+        missing_left = part_codes(
+            self._histograms, np.array([leaf.slot for leaf in leaves]), feature,
+            int(self._n_bins[feature]), place, bool(split[MISSING_LEFT]), goes_left, lefts,
         )  # fmt: skip
-        cuts = binning.of_column(feature)
+        cuts = self._binned.binning.of_column(feature)
         threshold = float(cuts[place]) if place < len(cuts) else np.inf
-        left, right = nodes.split(leaf.node, feature, threshold, missing_left, leaf.gain)
-        nodes.place[leaf.node] = place
-        nodes.cover[leaf.node] = _size(leaf)
-        middle, depth = leaf.start + n_left, leaf.depth + 1
-        return (
-            _Leaf(left, leaf.start, middle, leaf.left_sum, depth),
-            _Leaf(right, middle, leaf.end, leaf.total - leaf.left_sum, depth),
-        )
+        children = []
+        for leaf, left_sum in zip(leaves, lefts.tolist(), strict=True):
+            right_sum = leaf.total - left_sum
+            if min(left_sum & LOWER, right_sum & LOWER) < leaf.least:
+                continue
+            n_left = part(
+                rows[leaf.start : leaf.end], self._binned.columns[feature], goes_left, self._spare
+            )
+            gain = leaf.gain
+            if len(leaves) > 1:
+                gain = split_gain(leaf.total, left_sum, self._unit, self._limits)
+            node, middle = leaf.node, leaf.start + n_left
+            nodes.split(node, feature, threshold, missing_left, gain, goes_left)
+            nodes.cover[node] = leaf.size
+            self._n_slots += 1
+            slots = [leaf.slot, self._n_slots]  # the larger child's takes the place of its parent's
+            if 2 * n_left <= leaf.size:
+                slots.reverse()
+            ends, depth = (nodes.left[node], nodes.right[node]), leaf.depth + 1
+            children.append(
+                (
+                    _Leaf(ends[0], leaf.start, middle, left_sum, depth, slots[0]),
+                    _Leaf(ends[1], middle, leaf.end, right_sum, depth, slots[1]),
+                )
+            )
+        return children
 
-    def _value(self, leaf: _Leaf, unit: Float64Array) -> float:
+    def _value(self, leaf: _Leaf) -> float:
         """Newton step of a leaf."""
-        curvature = (leaf.total & LOWER) * unit[1] + self._rules.reg_lambda
-        return float(-(leaf.total >> 32) * unit[0] / curvature) if curvature > 0 else 0.0
+        g, h = (leaf.total >> 32) * self._unit[0], (leaf.total & LOWER) * self._unit[1]
+        return leaf_value(g, h, self._limits)
 
 
-class _Nodes:
-    """Nodes of a growing tree."""
-
-    def __init__(self) -> None:
-        self.feature: list[int] = []
-        self.threshold: list[float] = []
-        self.left: list[int] = []
-        self.right: list[int] = []
-        self.missing_left: list[bool] = []
-        self.values: list[float] = []
-        self.cover: list[float] = []
-        self.gain: list[float] = []
-        self.place: list[int] = []
-
-    def add(self) -> int:
-        """A new leaf's number."""
-        self.feature.append(-1)
-        self.threshold.append(np.nan)
-        self.left.append(-1)
-        self.right.append(-1)
-        self.missing_left.append(False)
-        self.values.append(0.0)
-        self.cover.append(0.0)
-        self.gain.append(0.0)
-        self.place.append(-1)
-        return len(self.feature) - 1
-
-    def split(
-        self, node: int, feature: int, threshold: float, missing_left: bool, gain: float
-    ) -> tuple[int, int]:
-        """Give a leaf two children; returns their numbers."""
-        self.feature[node], self.threshold[node] = feature, threshold
-        self.missing_left[node], self.gain[node] = missing_left, gain
-        self.left[node], self.right[node] = self.add(), self.add()
-        return self.left[node], self.right[node]
-
-    def tree(self) -> ScoreTree:
-        """The nodes as arrays."""
-        return ScoreTree(
-            np.array(self.feature, dtype=np.int64),
-            np.array(self.threshold),
-            np.array(self.left, dtype=np.int64),
-            np.array(self.right, dtype=np.int64),
-            np.array(self.missing_left),
-            np.array(self.values),
-            cover=np.array(self.cover),
-        )
-
-
-def _size(leaf: _Leaf) -> int:
-    return leaf.end - leaf.start
+def _build(leaf: _Leaf, sibling: _Leaf | None = None) -> tuple[int, int, int, int]:
+    """Rows and slot of the smaller of two siblings, and the slot of their parent."""
+    if sibling is None:
+        return leaf.start, leaf.end, leaf.slot, -1
+    small, large = (leaf, sibling) if leaf.size <= sibling.size else (sibling, leaf)
+    return small.start, small.end, small.slot, large.slot
 
 
 def _power_of_two(x: float) -> float:

@@ -1,0 +1,232 @@
+"""The best splits of nodes of gradient trees, from the histograms of their columns.
+
+A node is a row of three whole numbers (``SLOT``, ``TOTAL``, ``LEAST``): where its histogram is, its
+packed sum, and the smallest sum of second derivatives of a child, in units. Its ``limits`` are the
+penalties L1 and L2, and the bounds of its children's values.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, add_rows
+from rankwise.runtime.jit import njit
+
+# Of a split: gain, feature, last bin on the left, whether missing values go left.
+GAIN, FEATURE, PLACE, MISSING_LEFT, N_FIELDS = 0, 1, 2, 3, 4
+SLOT, TOTAL, LEAST = 0, 1, 2
+L1, L2, LOW, HIGH = 0, 1, 2, 3
+# Of a histogram to build: its rows, its slot, and that of the parent, which becomes the sibling's.
+START, END, SMALL, LARGE = 0, 1, 2, 3
+
+
+@njit
+def leaf_value(g, h, limits):
+    """Minimiser of ``g v + h v^2 / 2 + L1 |v| + L2 v^2 / 2`` within the bounds."""
+    pull = max(abs(g) - limits[L1], 0.0)
+    curvature = h + limits[L2]
+    value = 0.0 if curvature <= 0 else (-pull if g > 0 else pull) / curvature
+    return min(max(value, limits[LOW]), limits[HIGH])
+
+
+@njit
+def _worth(g, h, value, limits):
+    """How much a value of a leaf lowers the second-order model, times two."""
+    return -(2 * (g * value + limits[L1] * abs(value)) + (h + limits[L2]) * value * value)
+
+
+@njit
+def _alone(total, unit, limits):
+    """The worth of a node that is not split."""
+    g, h = np.int32(total >> 32) * unit[0], np.int32(total & LOWER) * unit[1]
+    if limits[L1] == 0 and limits[LOW] == -np.inf and limits[HIGH] == np.inf:
+        return g * g / (h + limits[L2])
+    return _worth(g, h, leaf_value(g, h, limits), limits)
+
+
+@njit
+def split_gain(total, left, unit, limits):
+    """The worth of two children less that of their parent."""
+    both = _alone(left, unit, limits) + _alone(total - left, unit, limits)
+    return both - _alone(total, unit, limits)
+
+
+@njit
+def _side_gains(cells, n_places, node, before, unit, limits, sign, alone, sums, gains):
+    """Write what both sides of the splits after places 0 ... n_places - 1 are worth.
+
+    ``before`` is what goes left ahead of the first place. Returns the first place that leaves
+    enough on the left, and the first one that leaves too little on the right. Children whose
+    values are not in the order of ``sign`` (-1, 1; 0: any) are worth what their parent is.
+    """
+    running = before
+    whole, least = node[TOTAL] & LOWER, node[LEAST]
+    first, last = n_places, 0
+    for b in range(n_places):
+        running += cells[b]
+        sums[b] = running
+        h = running & LOWER
+        if h >= least and first == n_places:
+            first = b
+        if whole - h >= least:
+            last = b + 1
+    g_all, h_all = np.int32(node[TOTAL] >> 32) * unit[0], np.int32(whole) * unit[1]
+    penalty = limits[L2]
+    if sign == 0 and limits[L1] == 0 and limits[LOW] == -np.inf and limits[HIGH] == np.inf:
+        for b in range(first, last):
+            g = np.float64(np.int32(sums[b] >> 32)) * unit[0]
+            h = np.float64(np.int32(sums[b] & LOWER)) * unit[1]
+            rest = g_all - g
+            left, right = h + penalty, (h_all - h) + penalty
+            gains[b] = (g * g * right + rest * rest * left) / (left * right)
+        return first, last
+    for b in range(first, last):
+        g = np.float64(np.int32(sums[b] >> 32)) * unit[0]
+        h = np.float64(np.int32(sums[b] & LOWER)) * unit[1]
+        low, high = leaf_value(g, h, limits), leaf_value(g_all - g, h_all - h, limits)
+        if sign * (high - low) < 0:
+            gains[b] = alone
+        else:
+            gains[b] = _worth(g, h, low, limits) + _worth(g_all - g, h_all - h, high, limits)
+    return first, last
+
+
+@njit
+def _column(histograms, slot, feature):
+    """The cells of a column in a node's histogram."""
+    start = (feature % WORD) * BINS
+    return histograms[slot, feature // WORD, start : start + BINS]
+
+
+@njit
+def _least_worth(alone, min_gain):
+    """What a split must be worth more than."""
+    noise = alone * (1 + 1e-12) if alone > 0 else alone * (1 - 1e-12)
+    return max(noise + 1e-300, alone + min_gain)
+
+
+@njit
+def _scan(
+    histograms, first, last, n_bins, signs, allowed, node, unit, limits, min_gain, sums, gains, out
+):
+    """Write the best split of a node by the columns of some words."""
+    alone = _alone(node[TOTAL], unit, limits)
+    best = _least_worth(alone, min_gain)
+    for feature in range(first * WORD, min(last * WORD, len(n_bins))):
+        if not allowed[feature]:
+            continue
+        n = n_bins[feature]
+        cells = _column(histograms, node[SLOT], feature)
+        missing = cells[n]
+        for side in range(2 if missing != 0 else 1):
+            before = missing if side == 1 else np.int64(0)
+            # With missing values on the right, all others may be on the left.
+            n_places = n if missing != 0 and side == 0 else n - 1
+            start, end = _side_gains(
+                cells, n_places, node, before, unit, limits, signs[feature], alone, sums, gains
+            )
+            for b in range(start, end):
+                if gains[b] > best:
+                    best = gains[b]
+                    out[GAIN], out[FEATURE], out[PLACE] = best - alone, feature, b
+                    out[MISSING_LEFT] = side
+
+
+@njit
+def _scan_together(
+    histograms, first, last, n_bins, signs, allowed, nodes, limits, unit, min_gain, sums, gains, out
+):
+    """Write the split of the largest sum of gains over all nodes.
+
+    A node in which it leaves too little on a side adds nothing.
+    """
+    together = np.empty(BINS)
+    noise = 0.0
+    for k in range(len(nodes)):
+        noise += abs(_alone(nodes[k, TOTAL], unit, limits[k]))
+    best = max(1e-12 * noise + 1e-300, min_gain)
+    for feature in range(first * WORD, min(last * WORD, len(n_bins))):
+        if not allowed[feature]:
+            continue
+        n = n_bins[feature]
+        has_missing = False
+        for k in range(len(nodes)):
+            if _column(histograms, nodes[k, SLOT], feature)[n] != 0:
+                has_missing = True
+        for side in range(2 if has_missing else 1):
+            together[:n] = 0.0
+            for k in range(len(nodes)):
+                cells = _column(histograms, nodes[k, SLOT], feature)
+                before = cells[n] if side == 1 else np.int64(0)
+                alone = _alone(nodes[k, TOTAL], unit, limits[k])
+                start, end = _side_gains(
+                    cells, n if side == 0 else n - 1, nodes[k], before, unit, limits[k],
+                    signs[feature], alone, sums, gains,
+                )  # fmt: skip
+                for b in range(start, end):
+                    together[b] += gains[b] - alone
+            for b in range(n):
+                if together[b] > best:
+                    best = together[b]
+                    out[GAIN], out[FEATURE], out[PLACE] = best, feature, b
+                    out[MISSING_LEFT] = side
+
+
+@njit
+def find_splits(
+    words, rows, packed, builds, n_bins, signs, allowed, first, last, histograms, nodes, limits,
+    unit, min_gain, common, found,
+):  # fmt: skip
+    """Build the histograms of some nodes, and find the best split of each, or a common one.
+
+    Only the columns of the words from ``first`` to before ``last`` are looked at. The rows of each
+    line of ``builds`` are added up in the slot ``SMALL``; the slot ``LARGE`` holds the parent's
+    histogram, from which they are subtracted; it is -1 for the root.
+    """
+    sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
+    for i in range(len(builds)):
+        line = builds[i]
+        add_rows(
+            words, rows[line[START] : line[END]], packed, first, last, histograms, line[SMALL],
+            line[LARGE],
+        )  # fmt: skip
+    found[:, GAIN] = 0.0
+    if common:
+        _scan_together(
+            histograms, first, last, n_bins, signs, allowed[0], nodes, limits, unit, min_gain, sums,
+            gains, found[0],
+        )  # fmt: skip
+        return
+    for k in range(len(nodes)):
+        _scan(
+            histograms, first, last, n_bins, signs, allowed[k], nodes[k], unit, limits[k], min_gain,
+            sums, gains, found[k],
+        )  # fmt: skip
+
+
+@njit
+def part_codes(histograms, slots, feature, n, place, missing_left, goes_left, lefts):
+    """Write which codes of a column go left, and the packed sum of the left side of each node.
+
+    Returns whether missing values do: where no node has any, the side with more of the second
+    derivatives takes them.
+    """
+    has_missing = False
+    goes_left[:] = False
+    goes_left[: place + 1] = True
+    left = all_rows = np.int64(0)
+    for k in range(len(slots)):
+        cells = _column(histograms, slots[k], feature)
+        if cells[n] != 0:
+            has_missing = True
+        lefts[k] = cells[n] if missing_left else 0
+        all_rows += cells[n] & LOWER
+        for code in range(n):
+            all_rows += cells[code] & LOWER
+            if code <= place:
+                lefts[k] += cells[code]
+        left += lefts[k] & LOWER
+    if not has_missing:
+        missing_left = 2 * left >= all_rows
+    goes_left[n] = missing_left
+    return missing_left

@@ -1,0 +1,99 @@
+"""Nodes of a growing gradient tree, and the tree that they become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.kernels.boosted_trees import BINS, add_values
+from rankwise.trees.score_tree import ScoreTree
+from rankwise.typing import Float64Array, Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class GradientTree:
+    """A grown tree, and the rows of its leaves.
+
+    Attributes
+    ----------
+    tree : ScoreTree
+        Values are those of Newton steps, times the shrinkage; the cover counts rows.
+    gain : ndarray of shape (n_nodes,), float64
+        How much the splits lower the second-order model of the loss, times two; 0 at leaves.
+    goes_left : ndarray of shape (n_nodes, 256), bool
+        Codes that go left; all False at leaves.
+    rows : ndarray of shape (n_rows,), int32
+    starts : ndarray of shape (n_leaves + 1,), int64
+    leaf_values : ndarray of shape (n_leaves,), float64
+    """
+
+    tree: ScoreTree
+    gain: Float64Array
+    goes_left: NDArray[np.bool_]
+    rows: NDArray[np.int32]
+    starts: Int64Array
+    leaf_values: Float64Array
+
+    def add_to(self, scores: Float64Array) -> None:
+        """Add the values of the leaves to the scores of their rows."""
+        add_values(scores, self.rows, self.starts, self.leaf_values)
+
+
+class Nodes:
+    """Nodes of a growing tree."""
+
+    def __init__(self) -> None:
+        self.feature: list[int] = []
+        self.threshold: list[float] = []
+        self.left: list[int] = []
+        self.right: list[int] = []
+        self.missing_left: list[bool] = []
+        self.values: list[float] = []
+        self.cover: list[float] = []
+        self.gain: list[float] = []
+        self.goes_left: list[NDArray[np.bool_]] = []
+
+    def add(self) -> int:
+        """A new leaf's number."""
+        self.feature.append(-1)
+        self.threshold.append(np.nan)
+        self.left.append(-1)
+        self.right.append(-1)
+        self.missing_left.append(False)
+        self.values.append(0.0)
+        self.cover.append(0.0)
+        self.gain.append(0.0)
+        self.goes_left.append(NO_CODE)
+        return len(self.feature) - 1
+
+    def split(
+        self,
+        node: int,
+        feature: int,
+        threshold: float,
+        missing_left: bool,
+        gain: float,
+        goes_left: NDArray[np.bool_],
+    ) -> None:
+        """Give a leaf two children."""
+        self.feature[node], self.threshold[node] = feature, threshold
+        self.missing_left[node], self.gain[node] = missing_left, gain
+        self.goes_left[node] = goes_left
+        self.left[node], self.right[node] = self.add(), self.add()
+
+    def tree(self) -> ScoreTree:
+        """The nodes as arrays."""
+        return ScoreTree(
+            np.array(self.feature, dtype=np.int64),
+            np.array(self.threshold),
+            np.array(self.left, dtype=np.int64),
+            np.array(self.right, dtype=np.int64),
+            np.array(self.missing_left),
+            np.array(self.values),
+            cover=np.array(self.cover),
+        )
+
+
+NO_CODE = np.zeros(BINS, dtype=bool)

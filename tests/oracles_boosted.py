@@ -1,0 +1,120 @@
+"""Growth of a gradient tree by hand: every split of every column, sums of floats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(eq=False)
+class Node:
+    """A node of the tree by hand."""
+
+    rows: np.ndarray
+    depth: int
+    low: float = -np.inf
+    high: float = np.inf
+    question: tuple | None = None  # column, cut, whether missing values go left
+    gain: float = 0.0
+    children: list[Node] = field(default_factory=list)
+
+
+class TreeByHand:
+    """Grows a tree as :class:`rankwise.trees.boosted.growth.TreeGrower` should."""
+
+    def __init__(self, X, g, h, rules):
+        self.X, self.g, self.h, self.rules = X, g, h, rules
+        self.root = Node(np.arange(len(X)), 0)
+        if rules.growth == "symmetric":
+            self._grow_levels()
+        else:
+            self._grow_leaves()
+
+    def value(self, rows, node):
+        g, h = self.g[rows].sum(), self.h[rows].sum()
+        pull = np.sign(g) * max(abs(g) - self.rules.reg_alpha, 0)
+        return np.clip(-pull / (h + self.rules.reg_lambda), node.low, node.high)
+
+    def worth(self, rows, node):
+        """Twice what the value lowers the second-order model and its penalties."""
+        g, h, v = self.g[rows].sum(), self.h[rows].sum(), self.value(rows, node)
+        r = self.rules
+        return -2 * (g * v + h * v**2 / 2 + r.reg_lambda * v**2 / 2 + r.reg_alpha * abs(v))
+
+    def left(self, question, rows):
+        column, cut, missing_left = question
+        values = self.X[rows, column]
+        return np.where(np.isnan(values), missing_left, values <= cut)
+
+    def questions(self, rows):
+        for column in range(self.X.shape[1]):
+            values = self.X[rows, column]
+            for cut in [*np.unique(values[~np.isnan(values)]), np.inf]:
+                yield from ((column, cut, side) for side in (False, True))
+
+    def gain(self, question, node):
+        """What a split gains; None where a child would be too small."""
+        left = self.left(question, node.rows)
+        one, other = node.rows[left], node.rows[~left]
+        whole, r = self.h[node.rows].sum(), self.rules
+        least = max((r.min_samples_leaf - 0.5) * whole / len(node.rows), r.min_hessian_leaf)
+        if min(len(one), len(other)) == 0:
+            return None
+        if min(self.h[one].sum(), self.h[other].sum()) < least * (1 - 1e-9):
+            return None
+        if r.max_depth is not None and node.depth >= r.max_depth:
+            return None
+        return self.worth(one, node) + self.worth(other, node) - self.worth(node.rows, node)
+
+    def best(self, nodes):
+        """Question of the largest sum of gains, and that sum."""
+        best, found = max(self.rules.min_split_gain, 1e-9), None
+        for question in self.questions(np.concatenate([node.rows for node in nodes])):
+            total = sum(self.gain(question, node) or 0.0 for node in nodes)
+            if total > best + 1e-9:
+                best, found = total, question
+        return found, best
+
+    def split(self, node, question):
+        left = self.left(question, node.rows)
+        node.question, node.gain = question, self.gain(question, node)
+        node.children = [Node(node.rows[side], node.depth + 1) for side in (left, ~left)]
+        return node.children
+
+    def _grow_leaves(self):
+        waiting = [(self.root, *self.best([self.root]))]
+        for _ in range(self.rules.max_leaf_nodes - 1):
+            able = [item for item in waiting if item[1] is not None]
+            if not able:
+                return
+            if self.rules.growth == "depth":
+                lowest = min(item[0].depth for item in able)
+                able = [item for item in able if item[0].depth == lowest]
+            chosen = max(able, key=lambda item: item[2])
+            waiting.remove(chosen)
+            waiting += [(child, *self.best([child])) for child in self.split(*chosen[:2])]
+
+    def _grow_levels(self):
+        level, n_ends = [self.root], 0
+        while n_ends + 2 * len(level) <= self.rules.max_leaf_nodes:
+            question, _ = self.best(level)
+            if question is None:
+                return
+            able = [node for node in level if self.gain(question, node) is not None]
+            n_ends += len(level) - len(able)
+            level = [child for node in able for child in self.split(node, question)]
+
+    def leaves(self, node=None):
+        """Leaves, left to right."""
+        node = node or self.root
+        if not node.children:
+            return [node]
+        return [leaf for child in node.children for leaf in self.leaves(child)]
+
+    def scores(self):
+        """Value of the leaf of every row."""
+        out = np.empty(len(self.X))
+        for leaf in self.leaves():
+            out[leaf.rows] = self.value(leaf.rows, leaf)
+        return out

@@ -1,57 +1,13 @@
-"""Growth by gradients against all splits, by hand."""
+"""Histograms and parted rows against sums by hand."""
 
 import numpy as np
 import pytest
 
-from rankwise.kernels.boosted_splits import part_codes
 from rankwise.kernels.boosted_trees import add_leaf_values, add_rows, part
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.ensemble import TreeEnsemble
-
-
-def best_split_by_hand(X, g, h, reg_lambda, least):
-    """Largest gain over all thresholds of all columns, missing values on either side."""
-    best = 0.0
-    for column in X.T:
-        missing = np.isnan(column)
-        for cut in [*np.unique(column[~missing]), np.inf]:
-            for side in (False, True):
-                left = np.where(missing, side, column <= cut)
-                if not 0 < left.sum() < len(left) or min(h[left].sum(), h[~left].sum()) < least:
-                    continue
-                parts = [
-                    g[rows].sum() ** 2 / (h[rows].sum() + reg_lambda) for rows in (left, ~left)
-                ]
-                best = max(best, sum(parts) - g.sum() ** 2 / (h.sum() + reg_lambda))
-    return best
-
-
-@pytest.mark.parametrize("holes", [0.0, 0.3])
-@pytest.mark.parametrize("reg_lambda", [0.0, 2.0])
-def test_gains_are_the_largest_of_all_splits(holes, reg_lambda, rng):
-    X = rng.normal(size=(300, 11)).round(1)
-    X[rng.random(X.shape) < holes] = np.nan
-    g, h = rng.normal(size=300) + np.nan_to_num(X[:, 4]), rng.random(300)
-    rules = GrowthRules(8, None, 1, 3.0, reg_lambda)
-    grown = TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0)
-    tree = grown.tree
-    assert (tree.feature >= 0).sum() == 7
-    # Node by node, with the rows that go there.
-    reached = {0: np.arange(300)}
-    for node in range(len(tree.feature)):
-        rows = reached[node]
-        assert tree.cover[node] == len(rows)
-        if tree.feature[node] < 0:
-            expected = -g[rows].sum() / (h[rows].sum() + reg_lambda)
-            np.testing.assert_allclose(tree.values[node], expected, rtol=1e-6, atol=1e-7)
-            continue
-        values = X[rows, tree.feature[node]]
-        left = np.where(np.isnan(values), tree.missing_left[node], values <= tree.threshold[node])
-        reached[tree.left[node]], reached[tree.right[node]] = rows[left], rows[~left]
-        best = best_split_by_hand(X[rows], g[rows], h[rows], reg_lambda, 3.0)
-        np.testing.assert_allclose(grown.gain[node], best, rtol=1e-5)
 
 
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
@@ -85,25 +41,6 @@ def test_kernel_subtracts_to_the_same_bits(rng):
     add_rows(words, rows[:13], packed, 0, 2, histograms, 1, 0)
     add_rows(words, rows[13:], packed, 0, 2, histograms, 2, -1)
     np.testing.assert_array_equal(histograms[0], histograms[2])
-
-
-def test_codes_are_parted(rng):
-    histograms = (rng.integers(-9, 9, (3, 2, 2048)) << 32) + rng.integers(1, 9, (3, 2, 2048))
-    slots, lefts = np.array([2, 0]), np.zeros(2, dtype=np.int64)
-    cells = histograms[slots, 1, 3 * 256 : 4 * 256]
-    for missing_left in (True, False):
-        goes_left = np.zeros(256, dtype=bool)
-        assert part_codes(histograms, slots, 11, 30, 12, missing_left, goes_left, lefts) == (
-            missing_left
-        )
-        expected = (np.arange(256) <= 12) | ((np.arange(256) == 30) & missing_left)
-        np.testing.assert_array_equal(goes_left, expected)
-        np.testing.assert_array_equal(lefts, cells[:, expected].sum(axis=1))
-    histograms[:, 1, 3 * 256 + 30] = 0  # without missing values, the heavier side takes them
-    for place, heavier in ((25, True), (4, False)):
-        goes_left = np.zeros(256, dtype=bool)
-        assert part_codes(histograms, slots, 11, 30, place, False, goes_left, lefts) == heavier
-        assert goes_left[30] == heavier
 
 
 def test_rows_are_parted_in_their_order(rng):

@@ -1,0 +1,100 @@
+"""The splits of gradient trees against all splits, by hand."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from rankwise.kernels.boosted_splits import leaf_value, part_codes, split_gain
+from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted.growth import TreeGrower
+from rankwise.trees.boosted.rules import GrowthRules
+
+
+def best_split_by_hand(X, g, h, reg_lambda, least):
+    """Largest gain over all thresholds of all columns, missing values on either side."""
+    best = 0.0
+    for column in X.T:
+        missing = np.isnan(column)
+        for cut in [*np.unique(column[~missing]), np.inf]:
+            for side in (False, True):
+                left = np.where(missing, side, column <= cut)
+                if not 0 < left.sum() < len(left) or min(h[left].sum(), h[~left].sum()) < least:
+                    continue
+                parts = [
+                    g[rows].sum() ** 2 / (h[rows].sum() + reg_lambda) for rows in (left, ~left)
+                ]
+                best = max(best, sum(parts) - g.sum() ** 2 / (h.sum() + reg_lambda))
+    return best
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+@pytest.mark.parametrize("reg_lambda", [0.0, 2.0])
+def test_gains_are_the_largest_of_all_splits(holes, reg_lambda, rng):
+    X = rng.normal(size=(300, 11)).round(1)
+    X[rng.random(X.shape) < holes] = np.nan
+    g, h = rng.normal(size=300) + np.nan_to_num(X[:, 4]), rng.random(300)
+    rules = GrowthRules(8, None, 1, 3.0, reg_lambda)
+    grown = TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0)
+    tree = grown.tree
+    assert (tree.feature >= 0).sum() == 7
+    # Node by node, with the rows that go there.
+    reached = {0: np.arange(300)}
+    for node in range(len(tree.feature)):
+        rows = reached[node]
+        assert tree.cover[node] == len(rows)
+        if tree.feature[node] < 0:
+            expected = -g[rows].sum() / (h[rows].sum() + reg_lambda)
+            np.testing.assert_allclose(tree.values[node], expected, rtol=1e-6, atol=1e-7)
+            continue
+        values = X[rows, tree.feature[node]]
+        left = np.where(np.isnan(values), tree.missing_left[node], values <= tree.threshold[node])
+        reached[tree.left[node]], reached[tree.right[node]] = rows[left], rows[~left]
+        best = best_split_by_hand(X[rows], g[rows], h[rows], reg_lambda, 3.0)
+        np.testing.assert_allclose(grown.gain[node], best, rtol=1e-5)
+
+
+def objective(value, g, h, l1, l2):
+    return g * value + (h + l2) * value**2 / 2 + l1 * abs(value)
+
+
+@pytest.mark.parametrize("bounds", [(-9.0, 9.0), (-0.3, 0.2), (0.1, 0.4)])
+@pytest.mark.parametrize("l1", [0.0, 1.5])
+def test_leaf_values_minimise(l1, bounds, rng):
+    for g, h in zip(rng.normal(scale=4, size=30), rng.uniform(0.5, 9, 30), strict=True):
+        limits = np.array([l1, 0.7, *bounds])
+        best = minimize_scalar(
+            objective, args=(g, h, l1, 0.7), bounds=bounds, options={"xatol": 1e-10}
+        )
+        np.testing.assert_allclose(leaf_value(g, h, limits), best.x, atol=1e-5)
+
+
+def test_gain_of_a_split_is_twice_what_the_objective_falls_by():
+    limits, unit = np.array([0.4, 0.7, -1.0, 1.0]), np.array([0.25, 0.5])
+    sums = [(-17, 9), (23, 31)]
+    packed = [(g << 32) + h for g, h in sums]
+
+    def lowest(g, h):
+        g, h = g * unit[0], h * unit[1]
+        return objective(leaf_value(g, h, limits), g, h, 0.4, 0.7)
+
+    expected = 2 * (lowest(6, 40) - lowest(*sums[0]) - lowest(*sums[1]))
+    np.testing.assert_allclose(split_gain(sum(packed), packed[0], unit, limits), expected)
+
+
+def test_codes_are_parted(rng):
+    histograms = (rng.integers(-9, 9, (3, 2, 2048)) << 32) + rng.integers(1, 9, (3, 2, 2048))
+    slots, lefts = np.array([2, 0]), np.zeros(2, dtype=np.int64)
+    cells = histograms[slots, 1, 3 * 256 : 4 * 256]
+    for missing_left in (True, False):
+        goes_left = np.zeros(256, dtype=bool)
+        assert part_codes(histograms, slots, 11, 30, 12, missing_left, goes_left, lefts) == (
+            missing_left
+        )
+        expected = (np.arange(256) <= 12) | ((np.arange(256) == 30) & missing_left)
+        np.testing.assert_array_equal(goes_left, expected)
+        np.testing.assert_array_equal(lefts, cells[:, expected].sum(axis=1))
+    histograms[:, 1, 3 * 256 + 30] = 0  # without missing values, the heavier side takes them
+    for place, heavier in ((25, True), (4, False)):
+        goes_left = np.zeros(256, dtype=bool)
+        assert part_codes(histograms, slots, 11, 30, place, False, goes_left, lefts) == heavier
+        assert goes_left[30] == heavier

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from rankwise import RidgeRanker
 from rankwise.checks.plain_rows import plain_rows
-from rankwise.checks.rows import check_rows
+from rankwise.checks.rows import check_rows, columns_named
 
 RNG = np.random.default_rng(0)
 VALUES = RNG.normal(size=(6, 3))
@@ -43,6 +43,10 @@ PLAIN = {
     "polars mixed": pl.DataFrame(WHOLE),
     "polars small": pl.DataFrame(WHOLE).cast({"a": pl.Int8, "b": pl.Float32, "c": pl.Float32}),
     "polars whole": pl.DataFrame(WHOLE).select(a="b", b="b", c="a"),
+    "polars tall": pl.DataFrame({name: [*column] * 9 for name, column in WHOLE.items()}),
+    "polars tall small": pl.DataFrame(np.repeat(VALUES, 4, 0).astype(np.float32), schema=COLUMNS),
+    "polars tall null": pl.DataFrame({"a": [1, None] * 9, "b": [0.5, 2] * 9, "c": [None, 1] * 9}),
+    "polars null small": pl.DataFrame({name: [0.1, None] for name in COLUMNS}).cast(pl.Float32),
     "polars null": pl.DataFrame({"a": [1, None], "b": [0.5, 2.0], "c": [None, 1.0]}),
 }
 
@@ -61,6 +65,20 @@ def test_plain_rows_are_those_of_scikit_learn(X):
     np.testing.assert_array_equal(rows, expected, strict=True)
     assert rows.flags.c_contiguous
     assert names == (None if isinstance(X, np.ndarray) else COLUMNS)
+
+
+def test_arrays_have_the_names_that_are_given():
+    for X in (VALUES, FRAME):
+        rows = plain_rows(fitted(FRAME), VALUES, COLUMNS)
+        assert rows is not None and rows[0] is VALUES
+        assert plain_rows(fitted(X), VALUES, ["a", "c", "b"]) is None
+    assert plain_rows(fitted(VALUES), VALUES, COLUMNS) is None
+    message = "column 1 is 'c', it was 'b'"
+    with (
+        columns_named(ranker := fitted(FRAME), ["a", "c", "b"]),
+        pytest.raises(ValueError, match=message),
+    ):
+        ranker.predict(VALUES)
 
 
 NOT_PLAIN = {

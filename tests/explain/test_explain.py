@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ from rankwise import (
     RankSVM,
     RidgeRanker,
 )
-from rankwise.explain import explain_pair, explain_ranking
+from rankwise.explain import explain_pair, explain_ranking, explain_scores
 from rankwise.explain.games import enumerated, sampled, single
 from rankwise.metrics.predicting import scores_of
 
@@ -176,6 +177,59 @@ def test_frames_with_categories_and_missing_values(rng):
     ranking = explain_ranking(tree, frame.iloc[:20], n_others=20)
     scores = tree.rank_score(frame.iloc[:20])
     np.testing.assert_allclose(ranking.values.sum(axis=1), scores - scores.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+def test_frames_of_numbers_are_read_once(frames, rng, monkeypatch):
+    """Frames are slow to build, to check and to take apart: rankers get their values as arrays."""
+    kind = pytest.importorskip(frames).DataFrame
+    columns = {f"f{j}": rng.normal(size=40) for j in range(12)}
+    frame = kind({**columns, "clicks": np.arange(40) % 7})
+    X = np.column_stack([*columns.values(), np.arange(40) % 7])
+    y, seen = rng.integers(0, 3, 40), []
+    predict = PairwiseELM.predict
+
+    def recorded(ranker, rows):
+        seen.append(type(rows))
+        return predict(ranker, rows)
+
+    monkeypatch.setattr(PairwiseELM, "predict", recorded)
+    model = PairwiseELM(n_nodes=8, random_state=0)
+    plain = explain_pair(model.fit(X, y, qid=0), X[3], X[4], n_orders=3)
+    ranked = explain_ranking(model, X[:6], n_others=2, n_orders=2)
+    spread = explain_scores(model, X[:3], X[3:6], n_orders=2)
+    model.fit(frame, y, qid=0)
+    seen.clear()
+    with warnings.catch_warnings(action="error"):
+        pair = explain_pair(model, frame[3:4], frame[4:5], n_orders=3)
+        np.testing.assert_array_equal(pair.values, plain.values)
+        found = explain_ranking(model, frame[:6], n_others=2, n_orders=2)
+        np.testing.assert_array_equal(found.values, ranked.values)
+        found = explain_scores(model, frame[:3], frame[3:6], n_orders=2)
+        np.testing.assert_array_equal(found.values, spread.values)
+    assert set(seen) == {np.ndarray}
+    assert pair.names == found.names == [*columns, "clicks"]
+    assert pair.row_a[12] == 3 and isinstance(pair.row_a[12], int | np.integer)
+    with pytest.warns(UserWarning, match="valid feature names"):  # not outside of explanations
+        model.predict(X)
+
+
+def test_rows_of_pandas_frames_have_names(judged):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(judged[0], columns=list("abcd"))
+    ranker = RidgeRanker().fit(frame, judged[1], qid=0)
+    with warnings.catch_warnings(action="error"):
+        pair = explain_pair(ranker, frame.iloc[0], frame.iloc[1])
+    np.testing.assert_allclose(pair.values, explain_pair(ranker, frame[:1], frame[1:2]).values)
+    with pytest.raises(ValueError, match="should match those that were passed during fit"):
+        explain_pair(ranker, frame.iloc[0, ::-1], frame.iloc[1, ::-1])
+
+
+def test_whole_numbers_of_frames_are_shown_exactly(rng):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": 2**60 + np.arange(9), "x": rng.random(9)})
+    ranker = RidgeRanker().fit(frame, np.arange(9) % 3, qid=0)
+    assert explain_pair(ranker, frame[2:3], frame[:1]).row_a[0] == 2**60 + 2
 
 
 @pytest.mark.parametrize("model", models()[:8:2], ids=lambda m: type(m).__name__)

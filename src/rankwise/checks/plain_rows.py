@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEW_VALUES = 100_000
+FEW_ROWS = 16  # of Polars: values are read row by row, beyond that by columns
 
 
-def plain_rows(estimator: Any, X: Any) -> tuple[NDArray[Any], list[str] | None] | None:
+def plain_rows(
+    estimator: Any, X: Any, names: list[str] | None = None
+) -> tuple[NDArray[Any], list[str] | None] | None:
     """X as a C-contiguous float array with its column names; None: it takes the long way.
 
     Parameters
@@ -23,6 +26,8 @@ def plain_rows(estimator: Any, X: Any) -> tuple[NDArray[Any], list[str] | None] 
     estimator : fitted estimator
     X : object
         What the user passed.
+    names : list of str, optional
+        Those of an array's columns.
 
     Notes
     -----
@@ -34,8 +39,9 @@ def plain_rows(estimator: Any, X: Any) -> tuple[NDArray[Any], list[str] | None] 
         return None
     fitted = state.get("feature_names_in_")
     if type(X) is np.ndarray:
-        table, names = X, None
-        if fitted is not None or not _is_float(X.dtype):
+        table = X
+        same = fitted is None if names is None else fitted is not None and names == fitted.tolist()
+        if not same or not _is_float(X.dtype):
             return None
     elif fitted is None or not hasattr(X, "columns"):
         return None
@@ -57,7 +63,8 @@ def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
 
     if dependencies.is_pandas_dataframe(X):
         names = X.columns.tolist()
-        plain = all(isinstance(d, np.dtype) and d.kind in "fiu" for d in X.dtypes.to_numpy())
+        kinds = set(X.dtypes.to_numpy().tolist())
+        plain = all(isinstance(kind, np.dtype) and kind.kind in "fiu" for kind in kinds)
         single = False  # to_numpy has found the common type
     elif dependencies.is_polars_dataframe(X):
         names = X.columns
@@ -65,7 +72,7 @@ def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
         plain = all(kind.is_integer() or kind.is_float() for kind in kinds)
         single = len(kinds) > 1  # scikit-learn reads mixed columns as float64
         if plain and 0 < X.height * X.width < FEW_VALUES:
-            return _few_values(X, single), names
+            return _few_values(X, kinds), names
     else:
         return None
     if not plain or not names:
@@ -78,13 +85,16 @@ def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
     return values, names
 
 
-def _few_values(X: Any, single: bool) -> NDArray[Any]:
+def _few_values(X: Any, kinds: set[Any]) -> NDArray[Any]:
     """Values of a Polars frame, for which its own conversion would wake a pool of threads.
 
     Where another library's threads still wait for work, that was measured to take 5 to 30 ms.
     """
+    if X.height <= FEW_ROWS:
+        in_float32 = [str(kind) for kind in kinds] == ["Float32"]
+        return np.array(X.rows(), dtype=np.float32 if in_float32 else np.float64)
     columns = [column.to_numpy() for column in X.iter_columns()]
-    kind = np.float64 if single else np.result_type(*{column.dtype for column in columns})
+    kind = np.float64 if len(kinds) > 1 else np.result_type(*{column.dtype for column in columns})
     table = np.empty(X.shape, dtype=kind if _is_float(np.dtype(kind)) else np.float64)
     for j, column in enumerate(columns):
         table[:, j] = column

@@ -209,7 +209,7 @@ def check_rows(
     X = collected(X)
     if names is None:
         names = _names_of_columns(estimator, X)
-    if names is None and not reset and (plain := plain_rows(estimator, X)) is not None:
+    if not reset and (plain := plain_rows(estimator, X, names)) is not None:
         table, names = plain
         _check_finite(table, names, allow_nan=allow_nan, name=name)
         return table

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.explain.explanation import PairExplanation
 from rankwise.explain.games import MOST_ENUMERATED, enumerated, sampled, single
 from rankwise.explain.methods import check_game, check_scores, is_additive, tree_games
-from rankwise.explain.rows import as_table, join, names_of, row_values, score_mixed
+from rankwise.explain.rows import as_arrays, as_table, join, names_of, row_values, score_mixed
 from rankwise.metrics.predicting import scores_of
 from rankwise.typing import Float64Array
 
@@ -33,7 +33,8 @@ def explain_pair(
     ranker : fitted estimator
         A ranker, an ordinal estimator, or any regressor; also a pipeline.
     xa, xb : array-like of shape (n_features,), or table of one row
-        The two rows; as frames where the estimator was fitted on frames.
+        The two rows; rows of frames (``frame[i : i + 1]``, of pandas also ``frame.iloc[i]``)
+        where the estimator was fitted on frames.
     feature_perturbation : {"interventional", "tree_path_dependent"}, default="interventional"
         "interventional": Shapley values of replacing B's features by A's; equal features get 0.
         "tree_path_dependent", for trees: difference of the values of A and of B as
@@ -72,27 +73,31 @@ def explain_pair(
     a, b = as_table(xa), as_table(xb)
     _check_one_row("xa", a, getattr(ranker, "n_features_in_", a.shape[1]))
     _check_one_row("xb", b, a.shape[1])
-    both = join(a, b)
-    scores = scores_of(ranker, both)
-    rows = row_values(both)
+    with as_arrays(ranker, a, b) as tables:
+        row_a, row_b = (*row_values(a, tables[0]), *row_values(b, tables[1]))
+        both = join(*tables)
+        scores = scores_of(ranker, both)
+        values, error = _shared_out(ranker, both, feature_perturbation, n_orders, random_state)
+    names = names_of(ranker, a)
+    return PairExplanation(names, values, float(scores[0]), float(scores[1]), row_a, row_b, error)
+
+
+def _shared_out(
+    ranker: Any, both: Any, feature_perturbation: str, n_orders: int, random_state: Any
+) -> tuple[Float64Array, Float64Array | None]:
+    """Contributions to the difference of a table's two rows, and their standard errors."""
     trees, additive = tree_games(ranker), is_additive(ranker)
     check_game(feature_perturbation, additive or trees is not None)
-    error = None
     if trees is None:
         random = check_random_state(random_state)
-        values, error = contributions(ranker, both, rows, 0, 1, n_orders, random)
-    else:
-        games, encode = trees
-        encoded = encode(both)
-        if feature_perturbation == "tree_path_dependent":
-            of_a, of_b = games.path_dependent(encoded)
-            values = of_a - of_b
-        else:
-            bounds = np.array([[0, 1, 0, 1]])
-            values = games.interventional(encoded[:1], encoded[1:], bounds)[0]
-    return PairExplanation(
-        names_of(ranker, both), values, float(scores[0]), float(scores[1]), rows[0], rows[1], error
-    )
+        return contributions(ranker, both, row_values(both), 0, 1, n_orders, random)
+    games, encode = trees
+    encoded = encode(both)
+    if feature_perturbation == "tree_path_dependent":
+        of_a, of_b = games.path_dependent(encoded)
+        return of_a - of_b, None
+    bounds = np.array([[0, 1, 0, 1]])
+    return games.interventional(encoded[:1], encoded[1:], bounds)[0], None
 
 
 def contributions(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.explain.explanation import RankingExplanation
 from rankwise.explain.methods import check_game, check_scores, is_additive, tree_games
 from rankwise.explain.pair import contributions
-from rankwise.explain.rows import additive_parts, as_table, names_of, row_values
+from rankwise.explain.rows import additive_parts, as_arrays, as_table, names_of, row_values
 from rankwise.explain.tree_games import TreeGames
 from rankwise.groups import QueryGroups
 from rankwise.metrics.predicting import scores_of
@@ -68,21 +68,35 @@ def explain_ranking(
     check_is_fitted(ranker)
     check_scores(ranker)
     table = as_table(X)
-    n = table.shape[0]
-    groups = QueryGroups.from_qid(qid, n)
-    scores = scores_of(ranker, table)
+    groups = QueryGroups.from_qid(qid, table.shape[0])
     names = names_of(ranker, table)
+    with as_arrays(ranker, table) as (table,):
+        scores = scores_of(ranker, table)
+        values, exact = _shared_out(
+            ranker, table, groups, feature_perturbation, n_others, n_orders, random_state
+        )
+    return RankingExplanation(names, values, scores, groups, exact)
+
+
+def _shared_out(
+    ranker: Any,
+    table: Any,
+    groups: QueryGroups,
+    feature_perturbation: str,
+    n_others: int,
+    n_orders: int,
+    random_state: Any,
+) -> tuple[Float64Array, bool]:
+    """Contributions to each row's score less the mean of its query, and whether they are exact."""
     trees, additive = tree_games(ranker), is_additive(ranker)
     check_game(feature_perturbation, additive or trees is not None)
     if trees is not None:
         games, encode = trees
-        values = _of_trees(games, encode(table), groups, feature_perturbation)
-        return RankingExplanation(names, values, scores, groups, True)
+        return _of_trees(games, encode(table), groups, feature_perturbation), True
     if additive:
-        values = less_query_means(additive_parts(ranker, table), groups)
-        return RankingExplanation(names, values, scores, groups, True)
+        return less_query_means(additive_parts(ranker, table), groups), True
     random = check_random_state(random_state)
-    values, exact = np.zeros((n, len(names))), True
+    values, exact = np.zeros(table.shape), True
     rows = row_values(table)
     for query in range(groups.n_queries):
         members = groups.rows([query])
@@ -96,7 +110,7 @@ def explain_ranking(
             ]
             values[row] = np.mean([part for part, _ in parts], axis=0)
             exact = exact and all(error is None for _, error in parts)
-    return RankingExplanation(names, values, scores, groups, exact)
+    return values, exact
 
 
 def _of_trees(

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.checks.plain_rows import plain_rows
+from rankwise.checks.rows import columns_named
 from rankwise.metrics.predicting import scores_of
+from rankwise.runtime.finite import FiniteResults
 from rankwise.typing import Float64Array, is_sparse
 
 BATCH = 8192  # mixed rows scored at a time
+_EXACT = 2**53  # every whole number up to it is a float64
 
 Score = Callable[[Any], Float64Array]
 
 
 def as_table(X: Any) -> Any:
-    """A frame as it is, anything else as a dense two-dimensional array."""
+    """A frame as it is, a row of one as a frame, anything else as a dense 2-D array."""
     if hasattr(X, "columns"):
         return X
+    if hasattr(X, "to_frame") and hasattr(X, "index"):  # a row of a pandas frame
+        return X.to_frame().T.infer_objects()
     X = X.toarray() if is_sparse(X) else np.asarray(X)
     return X[None, :] if X.ndim == 1 else X
 
@@ -34,6 +41,27 @@ def join(a: Any, b: Any) -> Any:
     return np.vstack([as_table(a), as_table(b)])
 
 
+@contextmanager
+def as_arrays(ranker: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
+    """Frames of numbers as arrays, which ``ranker`` reads faster; any other tables as they are.
+
+    Within the block the ranker takes the columns of arrays for those of its fit. Only estimators
+    of this library read both alike.
+    """
+    read = [
+        plain_rows(ranker, table)
+        if hasattr(table, "columns") and isinstance(ranker, FiniteResults)
+        else None
+        for table in tables
+    ]
+    plain = [found for found in read if found is not None]
+    if len(plain) < len(tables):
+        yield tables
+        return
+    with columns_named(ranker, plain[0][1]):
+        yield tuple(rows for rows, _ in plain)
+
+
 def names_of(estimator: Any, table: Any) -> list[str]:
     """Names of the features: those of the fit, of the frame, or x0, x1, …"""
     names = getattr(estimator, "feature_names_in_", getattr(table, "columns", None))
@@ -42,16 +70,32 @@ def names_of(estimator: Any, table: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def row_values(table: Any) -> list[Sequence[Any]]:
-    """Values of every row, feature by feature."""
+def row_values(table: Any, read: Any = None) -> list[Sequence[Any]]:
+    """Values of every row, feature by feature; ``read`` is what :func:`as_arrays` made of it."""
     if hasattr(table, "columns"):
         import narwhals
 
-        frame = narwhals.from_native(table, eager_only=True)
         if narwhals.dependencies.is_pandas_dataframe(table):
-            return list(table.astype(object).to_numpy())
-        return list(frame.rows())
+            return _pandas_values(table, read)
+        return list(narwhals.from_native(table, eager_only=True).rows())
     return list(table)
+
+
+def _pandas_values(table: Any, read: Any) -> list[Sequence[Any]]:
+    """Values of every row; pandas would take columns of several dtypes apart one by one."""
+    dtypes = table.dtypes.to_numpy()
+    kinds = set(dtypes.tolist())
+    if not all(isinstance(kind, np.dtype) and kind.kind in "fi" for kind in kinds):
+        return list(table.to_numpy(dtype=object))
+    values = read if isinstance(read, np.ndarray) else table.to_numpy()
+    if all(kind.kind == "f" for kind in kinds):
+        return list(values)
+    whole = np.array([kind.kind == "i" for kind in dtypes])
+    if not (np.abs(values[:, whole]) <= _EXACT).all():
+        return list(table.to_numpy(dtype=object))
+    rows = values.astype(object)
+    rows[:, whole] = values[:, whole].astype(np.int64)
+    return list(rows)
 
 
 def mixed(table: Any, sources: NDArray[Any]) -> Any:

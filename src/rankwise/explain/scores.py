@@ -9,10 +9,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.explain.explanation import ScoreExplanation
-from rankwise.explain.methods import check_game, check_scores, is_additive, tree_games
+from rankwise.explain.methods import Encode, check_game, check_scores, is_additive, tree_games
 from rankwise.explain.pair import contributions
-from rankwise.explain.rows import additive_parts, as_table, join, names_of, row_values
+from rankwise.explain.rows import additive_parts, as_arrays, as_table, join, names_of, row_values
+from rankwise.explain.tree_games import TreeGames
 from rankwise.metrics.predicting import scores_of
+from rankwise.typing import Float64Array
 
 
 def explain_scores(
@@ -107,10 +109,11 @@ def explain_scores(
         )
     check_game(feature_perturbation, trees is not None)
     table = as_table(X)
-    names, scores = names_of(ranker, table), scores_of(ranker, table)
+    names = names_of(ranker, table)
     if trees is not None and feature_perturbation == "tree_path_dependent":
         games, encode = trees
-        values = games.path_dependent(encode(table))
+        with as_arrays(ranker, table) as (table,):
+            scores, values = scores_of(ranker, table), games.path_dependent(encode(table))
         return ScoreExplanation(names, values, scores, games.expected_score(), True)
     if background is None:
         raise ValueError(
@@ -118,9 +121,24 @@ def explain_scores(
             "background=X_train[:100], or other rows to compare with."
         )
     others = as_table(background)
-    n, m = table.shape[0], others.shape[0]
-    if m == 0:
+    if others.shape[0] == 0:
         raise ValueError("background must have at least one row, got 0. Pass rows to compare with.")
+    with as_arrays(ranker, table, others) as (table, others):
+        scores = scores_of(ranker, table)
+        values, expected, exact = _against(ranker, trees, table, others, n_orders, random_state)
+    return ScoreExplanation(names, values, scores, expected, exact)
+
+
+def _against(
+    ranker: Any,
+    trees: tuple[TreeGames, Encode] | None,
+    table: Any,
+    others: Any,
+    n_orders: int,
+    random_state: Any,
+) -> tuple[Float64Array, float, bool]:
+    """Contributions against other rows, mean score of these, and whether they are exact."""
+    n, m = table.shape[0], others.shape[0]
     expected, exact = float(scores_of(ranker, others).mean()), True
     if trees is not None:
         games, encode = trees
@@ -131,7 +149,7 @@ def explain_scores(
         values = parts[:n] - parts[n:].mean(axis=0)
     else:
         random = check_random_state(random_state)
-        values, joined = np.zeros((n, len(names))), join(table, others)
+        values, joined = np.zeros(table.shape), join(table, others)
         rows = row_values(joined)
         for row in range(n):
             pairs = [
@@ -140,4 +158,4 @@ def explain_scores(
             ]
             values[row] = np.mean([part for part, _ in pairs], axis=0)
             exact = exact and all(error is None for _, error in pairs)
-    return ScoreExplanation(names, values, scores, expected, exact)
+    return values, expected, exact

@@ -10,6 +10,11 @@ What a measure loses when the rows at the ranks r < t swap is, for all measures 
   at relevant t, d_min(s, t) at others, c = 1;
 - expected reciprocal rank, with P the probability to reach a rank and T the sum of g P d:
   a_r = P_r d_r (1 - g_r) + T_r, b_t = T_(t-1) + P_t d_t, c_r = 1 / (1 - g_r).
+
+A row of weight w stands for w equal rows, its copies, at w ranks in a row. All copies of a row at
+r rank above all of one at t, so that a_r - b_t is positive for each pair of copies, and the sum
+over them is that of their mean a and mean b, times both weights. For discounted gains, a weight
+may end within a rank, of which it takes that share.
 """
 
 from __future__ import annotations
@@ -20,8 +25,8 @@ from rankwise.runtime.jit import REASSOCIATE, njit
 
 # Arrays at constant distances in one buffer: so the compiler knows that they do not overlap.
 TILE = 1024
-SCORE, POWER, GAIN, BELOW, SLOPE, CURVATURE = (i * (TILE + 8) for i in range(6))
-BUFFER = 6 * (TILE + 8)
+SCORE, POWER, GAIN, WEIGHT, BELOW, SLOPE, CURVATURE = (i * (TILE + 8) for i in range(7))
+BUFFER = 7 * (TILE + 8)
 SMALLEST_POWER = 1e-290
 LARGEST_STOP = 1 - 1e-6  # of the probability to stop at a row: c is finite
 # How a measure changes.
@@ -52,50 +57,99 @@ def _sort(scores, order):
 
 
 @njit
-def _discount(discounts, rank):
-    """Discount of a 0-based rank; 0 after those that count."""
-    return discounts[rank] if rank < len(discounts) else 0.0
+def _mean_discount(discounts, first, weight):
+    """Mean discount of the ranks from ``first`` to ``first + weight``; 0 after those that count."""
+    total, rank = 0.0, int(first)
+    while rank < first + weight and rank < len(discounts):
+        total += (min(first + weight, rank + 1.0) - max(first, rank)) * discounts[rank]
+        rank += 1
+    return total / weight
 
 
 @njit
-def _terms(kind, gains, rows, discounts, above, below, factors):
-    """Write a, b and c of every rank; returns the number of ranks that an upper row may have."""
+def _terms(kind, gains, weights, rows, discounts, above, below, factors):
+    """Write mean a, mean b, and c of every row; returns how many may be upper rows of a pair."""
     n = len(rows)
-    depth = min(n, len(discounts))
     factors[:n] = 1.0
-    if kind == AVERAGE_PRECISION:
-        count = total = 0.0
-        for r in range(n):
-            gain, d = gains[rows[r]], _discount(discounts, r)
-            count += gain
-            below[r] = count * d - total
-            total += gain * d
-            above[r] = (count + 1.0 - gain) * d - total
-        return depth
-    if kind == RECIPROCAL_RANK:
-        first = second = n
-        for r in range(n - 1, -1, -1):
-            if gains[rows[r]] > 0:
-                first, second = r, first
-        for r in range(n):
-            above[r] = _discount(discounts, r)
-            rank = first if gains[rows[r]] > 0 else min(second, r)
-            below[r] = _discount(discounts, rank)
-        return min(depth, first + 1)
-    if kind == EXPECTED_RANK:
-        reach, total = 1.0, 0.0
-        for r in range(n):
-            stop = min(gains[rows[r]], LARGEST_STOP)
-            now = reach * _discount(discounts, r)
-            below[r] = total + now
-            total += stop * now
-            above[r] = now * (1.0 - stop) + total
-            factors[r] = 1.0 / (1.0 - stop)
-            reach *= 1.0 - stop
-        return depth
+    depth, taken = 0, 0.0
     for r in range(n):
-        above[r] = below[r] = _discount(discounts, r)
+        depth += taken < len(discounts)
+        if kind == DISCOUNTED:
+            above[r] = below[r] = _mean_discount(discounts, taken, weights[rows[r]])
+        taken += weights[rows[r]]
+    if kind == AVERAGE_PRECISION:
+        _precision_terms(gains, weights, rows, discounts, above, below)
+    if kind == RECIPROCAL_RANK:
+        return min(depth, _reciprocal_terms(gains, weights, rows, discounts, above, below))
+    if kind == EXPECTED_RANK:
+        _stop_terms(gains, weights, rows, discounts, above, below, factors)
     return depth
+
+
+@njit
+def _precision_terms(gains, weights, rows, discounts, above, below):
+    count = total = 0.0
+    rank = 0
+    for r in range(len(rows)):
+        gain, n_copies = gains[rows[r]], int(weights[rows[r]])
+        up = down = 0.0
+        for _ in range(n_copies):
+            d = discounts[rank] if rank < len(discounts) else 0.0
+            count += gain
+            down += count * d - total
+            total += gain * d
+            up += (count + 1.0 - gain) * d - total
+            rank += 1
+        above[r], below[r] = up / n_copies, down / n_copies
+
+
+@njit
+def _reciprocal_terms(gains, weights, rows, discounts, above, below):
+    """Terms of the reciprocal rank; returns the number of rows down to the first relevant one.
+
+    A copy of that row below its first one changes nothing as an upper one: its a is the b of all
+    that it could swap with.
+    """
+    n = len(rows)
+    first_row, first, second, rank = n, -1, -1, 0
+    for r in range(n):
+        if gains[rows[r]] > 0 and first < 0:
+            first_row, first = r, rank
+            second = rank + 1 if weights[rows[r]] > 1 else -1
+        elif gains[rows[r]] > 0 and second < 0:
+            second = rank
+        rank += int(weights[rows[r]])
+    rank = 0
+    for r in range(n):
+        n_copies = int(weights[rows[r]])
+        up = down = 0.0
+        for copy in range(rank, rank + n_copies):
+            found = first if gains[rows[r]] > 0 else copy
+            if gains[rows[r]] <= 0 and 0 <= second < copy:
+                found = second
+            down += discounts[found] if found < len(discounts) else 0.0
+            found = second if r == first_row and copy > first else copy
+            up += discounts[found] if found < len(discounts) else 0.0
+        above[r], below[r] = up / n_copies, down / n_copies
+        rank += n_copies
+    return first_row + 1
+
+
+@njit
+def _stop_terms(gains, weights, rows, discounts, above, below, factors):
+    reach, total = 1.0, 0.0
+    rank = 0
+    for r in range(len(rows)):
+        stop, n_copies = min(gains[rows[r]], LARGEST_STOP), int(weights[rows[r]])
+        up = down = 0.0
+        for _ in range(n_copies):
+            now = reach * discounts[rank] if rank < len(discounts) else 0.0
+            down += total + now
+            total += stop * now
+            up += now * (1.0 - stop) + total
+            reach *= 1.0 - stop
+            rank += 1
+        above[r], below[r], factors[r] = up / n_copies, down / n_copies, 1.0 / (1.0 - stop)
 
 
 @njit(fastmath=REASSOCIATE)
@@ -105,7 +159,8 @@ def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, da
     for number in range(max(first, 0), last):
         t = np.uint64(number)  # no index is negative: nothing to test in the loop
         difference = r_gain - buffer[np.uint64(GAIN) + t]
-        weight = factor * abs(difference) * abs(r_above - buffer[np.uint64(BELOW) + t])
+        weight = factor * buffer[np.uint64(WEIGHT) + t]
+        weight *= abs(difference) * abs(r_above - buffer[np.uint64(BELOW) + t])
         power = buffer[np.uint64(POWER) + t]
         both = r_power + power
         gap = 0.01 + (r_score - buffer[np.uint64(SCORE) + t]) if damped else 1.0
@@ -125,13 +180,15 @@ def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, da
 
 @njit
 def measure_gradients(
-    scores, gains, indptr, query_weight, discounts, kind, normalised, order, gradients, hessians
-):
+    scores, gains, weights, indptr, query_weight, discounts, kind, normalised, order, gradients,
+    hessians,
+):  # fmt: skip
     """Write gradient and second derivative for every row of some queries.
 
     Parameters
     ----------
-    scores, gains : ndarray of shape (n_rows,), float64
+    scores, gains, weights : ndarray of shape (n_rows,), float64
+        Weights are > 0, and whole except for ``DISCOUNTED``.
     indptr : ndarray of shape (n_queries + 1,), int64
     query_weight : ndarray of shape (n_queries,), float64
         What the change is multiplied by, such as 1 / ideal DCG; 0 where there is nothing to gain.
@@ -162,7 +219,8 @@ def measure_gradients(
             continue
         mine, rows = scores[start:end], order[start:end]
         _sort(mine, rows)
-        depth = _terms(kind, gains[start:end], rows, discounts, above, below, factors)
+        heavy = weights[start:end]
+        depth = _terms(kind, gains[start:end], heavy, rows, discounts, above, below, factors)
         slopes[:n] = 0.0
         curvatures[:n] = 0.0
         highest = mine[rows[0]]
@@ -175,6 +233,7 @@ def measure_gradients(
                 buffer[SCORE + t] = mine[row]
                 buffer[POWER + t] = max(np.exp(mine[row] - highest), SMALLEST_POWER)
                 buffer[GAIN + t] = gains[start + row]
+                buffer[WEIGHT + t] = heavy[row]
                 buffer[BELOW + t] = below[tile + t]
                 buffer[SLOPE + t] = 0.0
                 buffer[CURVATURE + t] = 0.0
@@ -182,7 +241,8 @@ def measure_gradients(
                 row = rows[r]
                 slope, curvature, size = _pair_row(
                     buffer, mine[row], max(np.exp(mine[row] - highest), SMALLEST_POWER),
-                    gains[start + row], above[r], factors[r], max(0, r + 1 - tile), width, damped,
+                    gains[start + row], above[r], factors[r] * heavy[row], max(0, r + 1 - tile),
+                    width, damped,
                 )  # fmt: skip
                 slopes[r] += slope
                 curvatures[r] += curvature

@@ -28,6 +28,7 @@ from rankwise.metrics.ranking.top import TopMeasure
 from rankwise.typing import Float64Array, Int64Array
 
 LARGEST_GRADE = 30  # of the exponential gain
+MOST_RANKS = 2**24  # of a query
 OPTIMISED = (
     NDCG,
     DCG,
@@ -38,6 +39,7 @@ OPTIMISED = (
     Recall,
     RankBiasedPrecision,
 )
+WHOLE = (AveragePrecision, ReciprocalRank, ExpectedReciprocalRank)  # in whole weights alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,9 @@ def check_objective(measure: Measure, estimator: str) -> None:
         )
 
 
-def changes_of(measure: Measure, y: Float64Array, indptr: Int64Array) -> MeasureChanges:
+def changes_of(
+    measure: Measure, y: Float64Array, indptr: Int64Array, weight: Float64Array
+) -> MeasureChanges:
     """The changes of a measure on labels.
 
     Parameters
@@ -86,20 +90,24 @@ def changes_of(measure: Measure, y: Float64Array, indptr: Int64Array) -> Measure
     y : ndarray of shape (n_samples,), float64
         Labels, whole queries one after the other.
     indptr : ndarray of shape (n_queries + 1,), int64
+    weight : ndarray of shape (n_samples,), float64 > 0
+        A row of weight w takes w ranks.
 
     Raises
     ------
     ValueError
-        Where labels have no gain under a table of gains, or exceed the scale of ERR.
+        Where labels have no gain under a table of gains, or exceed the scale of ERR; where the
+        weights are no numbers of ranks.
     """
     assert isinstance(measure, TopMeasure)
-    sizes = np.diff(indptr)
-    longest = int(sizes.max(initial=1))
+    sizes = _sums(weight, indptr)
+    _check_ranks(measure, weight, sizes)
+    longest = int(np.ceil(sizes.max(initial=1)))
     depth = longest if measure.cutoff is None else min(measure.cutoff, longest)
     ones = np.ones(len(sizes))
     if isinstance(measure, NDCG | DCG):
         gains, ranks = gains_of(measure, y), discounts(measure.discount, depth)[:depth]
-        weight = ones if isinstance(measure, DCG) else _inverse_ideal(gains, indptr, ranks)
+        weight = ones if isinstance(measure, DCG) else _inverse_ideal(gains, weight, indptr, ranks)
         return MeasureChanges(DISCOUNTED, gains, ranks, weight)
     ranks = discounts("reciprocal", depth)[:depth]
     if isinstance(measure, ExpectedReciprocalRank):
@@ -107,7 +115,7 @@ def changes_of(measure: Measure, y: Float64Array, indptr: Int64Array) -> Measure
     assert isinstance(measure, AveragePrecision | ReciprocalRank | Precision | Recall
                       | RankBiasedPrecision)  # fmt: skip
     gains = (y >= measure.rel).astype(np.float64)
-    n_relevant = np.maximum(np.diff(np.concatenate([[0.0], np.cumsum(gains)])[indptr]), 1.0)
+    n_relevant = np.maximum(_sums(gains * weight, indptr), 1.0)
     if isinstance(measure, AveragePrecision):
         limited = measure.norm == "cutoff" and measure.cutoff is not None
         most = np.minimum(n_relevant, measure.cutoff or 0) if limited else n_relevant
@@ -143,13 +151,40 @@ def gains_of(measure: NDCG | DCG, y: Float64Array) -> Float64Array:
     return y if measure.gain == "linear" and y.min() >= 0 else y - y.min()
 
 
-def _inverse_ideal(gains: Float64Array, indptr: Int64Array, weights: Float64Array) -> Float64Array:
+def _sums(values: Float64Array, indptr: Int64Array) -> Float64Array:
+    """Sum of the values of every query."""
+    codes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    return np.bincount(codes, values, len(indptr) - 1)
+
+
+def _check_ranks(measure: Measure, weight: Float64Array, sizes: Float64Array) -> None:
+    """Raise ValueError where weights cannot be numbers of ranks."""
+    if isinstance(measure, WHOLE) and (weight % 1).any():
+        raise ValueError(
+            f"sample_weight must hold whole numbers for {measure}, got "
+            f"{weight[np.argmax(weight % 1 > 0)]:g}: a row of weight w takes w ranks. Round the "
+            "weights, or optimise nDCG."
+        )
+    if (weight != 1).any() and not 1 < sizes.max() <= MOST_RANKS:
+        raise ValueError(
+            f"sample_weight must give some query a sum above 1 and none a sum above {MOST_RANKS}, "
+            f"got at most {sizes.max():g}: a row of weight w takes w ranks. Scale the weights."
+        )
+
+
+def _inverse_ideal(
+    gains: Float64Array, weight: Float64Array, indptr: Int64Array, discount: Float64Array
+) -> Float64Array:
     """1 / ideal DCG of every query, 0 where it is 0."""
     codes = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     order = np.lexsort((-gains, codes))
-    ranks = np.arange(len(gains)) - indptr[codes]
-    discount = np.append(weights, 0.0)[np.minimum(ranks, len(weights))]
-    ideal = np.bincount(codes, gains[order] * discount, len(indptr) - 1)
+    ends = np.cumsum(weight[order])
+    starts = ends - weight[order]
+    before = np.concatenate([[0.0], ends])[indptr[:-1]][codes]  # codes ascend
+    sums = np.concatenate([[0.0], np.cumsum(discount)])
+    ranks = np.arange(len(sums))
+    shares = np.interp(ends - before, ranks, sums) - np.interp(starts - before, ranks, sums)
+    ideal = np.bincount(codes, gains[order] * shares, len(indptr) - 1)
     return np.divide(1.0, ideal, out=np.zeros(len(ideal)), where=ideal > 0)
 
 

@@ -51,7 +51,7 @@ def test_trees_are_those_of_lightgbm(n_trees, holes, normalize):
 def test_any_order_and_number_of_threads_give_the_same_bits(judged, rng, monkeypatch):
     X, y, qid = judged
     monkeypatch.setattr("rankwise.trees.boosted.growth.SMALL", 0)
-    monkeypatch.setattr("rankwise.losses.lambda_gradients.CHUNK_ROWS", 50)
+    monkeypatch.setattr("rankwise.losses.gradient_loss.CHUNK_ROWS", 50)
     alone = LambdaMART(12, n_jobs=1).fit(X, y, qid=qid).predict(X)
     order = rng.permutation(len(y))
     for n_jobs in (2, 5):
@@ -59,6 +59,38 @@ def test_any_order_and_number_of_threads_give_the_same_bits(judged, rng, monkeyp
         np.testing.assert_array_equal(ranker.fit(X, y, qid=qid).predict(X), alone)
         ranker.fit(X[order], y[order], qid=qid[order])
         np.testing.assert_array_equal(ranker.predict(X), alone)
+
+
+@pytest.mark.parametrize("spec", ["nDCG@5", "AP", "RR", "ERR"])
+def test_weights_are_repetition_to_the_bit(spec, judged, rng):
+    X, y, qid = judged
+    weight = rng.integers(0, 4, len(y))
+    rows = rng.permutation(np.repeat(np.arange(len(y)), weight))
+    ranker = LambdaMART(12, measure=spec, subsample=0.7, random_state=0, query_weight="document")
+    repeated = ranker.fit(X[rows], y[rows], qid=qid[rows]).predict(X)
+    covers = ranker.trees_.cover
+    ranker.fit(X, y, qid=qid, sample_weight=weight)
+    np.testing.assert_array_equal(ranker.predict(X), repeated)
+    np.testing.assert_array_equal(ranker.trees_.cover, covers)
+    ones = ranker.fit(X, y, qid=qid, sample_weight=np.ones(len(y))).predict(X)
+    np.testing.assert_array_equal(ranker.fit(X, y, qid=qid).predict(X), ones)
+    assert (ones != repeated).any()
+
+
+def test_query_weight_multiplies_derivatives(rng):
+    """Two queries that disagree: the longer one decides unless rows or pairs count less there."""
+    X = np.concatenate([np.linspace(0, 1, 4), np.linspace(0, 1, 40)])[:, None]
+    y = np.concatenate([np.linspace(0, 1, 4) > 0.5, np.linspace(0, 1, 40) < 0.5]).astype(int)
+    qid = np.repeat([0, 1], [4, 40])
+    slopes = {}
+    for by in ("pair", "document", "query"):
+        ranker = LambdaMART(
+            1, measure="P@3", min_samples_leaf=1, max_leaf_nodes=2, query_weight=by,
+            min_hessian_leaf=0, normalize=False,
+        )  # fmt: skip
+        low, high = ranker.fit(X, y, qid=qid).predict([[0.0], [1.0]])
+        slopes[by] = high - low
+    assert slopes["pair"] < slopes["document"] < slopes["query"]
 
 
 def test_missing_values_may_decide(rng):

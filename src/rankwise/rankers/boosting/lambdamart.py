@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
+from rankwise.losses.gradient_loss import JudgedRows
 from rankwise.losses.lambda_gradients import LambdaGradients
+from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
 from rankwise.losses.measure_changes import check_objective
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
@@ -29,6 +29,7 @@ from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.rounds import check_room
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validation
+from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes, booleans, floats, require
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import TreeGrower
@@ -63,8 +64,8 @@ class LambdaMART(Ranker):
     max_depth : int >= 1, optional
         Largest depth of a tree; None: no bound.
     min_samples_leaf : int >= 1, default=20
-        Fewest rows in a leaf, estimated from the leaf's share in the second derivatives of its
-        parent.
+        Smallest weight of a leaf's rows, estimated from the leaf's share in the second derivatives
+        of its parent.
     min_hessian_leaf : float >= 0, default=1e-3
         Smallest sum of second derivatives in a leaf.
     reg_lambda : float >= 0, default=0.0
@@ -82,6 +83,9 @@ class LambdaMART(Ranker):
     normalize : bool, default=True
         Weigh pairs of near scores up, and queries with many pairs down, as LightGBM does by
         default.
+    query_weight : {"pair", "document", "query"}, default="pair"
+        The derivatives of a query are multiplied by 1, 1 / W or 1 / W^2, for the sum W of its
+        weights. Measures weigh their queries alike with "pair".
     subsample : float in (0, 1], default=1.0
         Share of the queries drawn for every tree.
     colsample_bytree : float in (0, 1], default=1.0
@@ -134,7 +138,12 @@ class LambdaMART(Ranker):
     that pairs below it, and discounts below it, count nothing; LightGBM's
     ``lambdarank_truncation_level`` bounds the pairs alone. Bins hold equal weights, and sums of
     derivatives are exact. LightGBM tries no column in a node whose parent it could not split;
-    here every column is tried. ``sample_weight`` is not accepted.
+    here every column is tried.
+
+    A row of weight w is w equal rows of its query: the model is that of the rows repeated, bit for
+    bit, as equal rows of a query are merged. w copies take w ranks, so weights are no relative
+    ones. Where a weight is no whole number, its row takes part of a rank under measures of
+    discounted gains (nDCG, DCG, P, R, RBP); AP, RR and ERR ask for whole weights.
 
     Composition: columns of X x gradients of a measure x Newton boosting of histogram trees.
 
@@ -163,8 +172,7 @@ class LambdaMART(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # A repeated row takes a rank of its own, which no weight of a row stands for.
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_estimators": [AT_LEAST_ONE],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -179,6 +187,7 @@ class LambdaMART(Ranker):
         "growth": [StrOptions({"leaf", "depth", "symmetric"})],
         "max_bins": [Interval(Integral, 2, 255, closed="both")],
         "normalize": ["boolean"],
+        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "subsample": [SHARE],
         "colsample_bytree": [SHARE],
         "early_stopping_rounds": [AT_LEAST_ONE, None],
@@ -206,6 +215,7 @@ class LambdaMART(Ranker):
         growth: Growth = "leaf",
         max_bins: int = 255,
         normalize: bool = True,
+        query_weight: QueryWeight = "pair",
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         early_stopping_rounds: int | None = None,
@@ -226,6 +236,7 @@ class LambdaMART(Ranker):
         self.growth = growth
         self.max_bins = max_bins
         self.normalize = normalize
+        self.query_weight: QueryWeight = query_weight
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.early_stopping_rounds = early_stopping_rounds
@@ -244,6 +255,7 @@ class LambdaMART(Ranker):
         y: ArrayLike,
         *,
         qid: ArrayLike | QueryGroups | None = None,
+        sample_weight: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
@@ -258,6 +270,8 @@ class LambdaMART(Ranker):
             Any finite numbers, larger is better.
         qid : array-like of shape (n_samples,), optional
             Query of every row, any dtype and order; None: all rows are one query.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0: a row of weight w counts as w equal rows, see Notes of the class.
         X_val, y_val, qid_val : optional
             Validation rows: ``measure`` is taken on them after every tree, and training stops
             when it has not improved for ``early_stopping_rounds`` trees.
@@ -276,24 +290,24 @@ class LambdaMART(Ranker):
         measure = parse(self.measure)
         check_objective(measure, "LambdaMART")
         n_before = self.n_features_in_ if self.warm_start and hasattr(self, "trees_") else None
-        data = check_fit(self, X, y, qid, allow_nan=True)
+        data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
         before = self._trees_before(n_before)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(data.y)
         watched = None if validation is None else _watched(measure, validation, before)
         n_threads = threads_asked(self.n_jobs)
-        rows, y, sizes = _in_canonical_order(data)
-        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        loss = LambdaGradients(measure, y, indptr, self.normalize, n_threads)
+        rows, judged = _merged(data, self.query_weight)
+        weight = None if (judged.weight == 1).all() else judged.weight
+        loss = LambdaGradients(judged, measure, self.normalize, n_threads)
         if before.n_trees == 0:
             self._split_gains = np.zeros(self.n_features_in_)
             self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
         self.trees_ = before
         if loss.has_pairs:
-            binned = BinnedRows.of(rows, self.max_bins, n_threads)
+            binned = BinnedRows.of(rows, self.max_bins, n_threads, weight)
             boosted = self._boosting().fit(
                 loss,
-                TreeGrower(binned, self._rules(), n_threads),
+                TreeGrower(binned, self._rules(), n_threads, weight),
                 self.n_features_in_,
                 Start(before.score_trees(), before.score(rows, n_threads)),
                 watched,
@@ -398,11 +412,12 @@ def _watched(measure: Measure, rows: FitData, before: TreeEnsemble) -> Validatio
     return Validation(X, staged)
 
 
-def _in_canonical_order(data: FitData) -> tuple[FloatArray, Float64Array, Any]:
-    """Rows, labels and the rows of each query, in the order of their content."""
+def _merged(data: FitData, query_weight: QueryWeight) -> tuple[FloatArray, JudgedRows]:
+    """The distinct rows of each query, in the order of their content."""
     X = _dense(data.X)
-    order, sizes = canonical_order(X, data.y, data.groups)
-    return X[order], data.y[order], sizes
+    merged = merge_rows(X, data.y, data.groups, data.sample_weight)
+    judged = JudgedRows(data.y[merged.rows], merged.indptr, merged.weight, query_weight)
+    return X[merged.rows], judged
 
 
 def _dense(X: Matrix) -> Any:

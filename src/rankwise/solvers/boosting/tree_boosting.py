@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.losses.lambda_gradients import LambdaGradients
+from rankwise.losses.gradient_loss import GradientLoss
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.nodes import GradientTree
@@ -75,7 +75,7 @@ class TreeBoosting:
 
     def fit(
         self,
-        loss: LambdaGradients,
+        loss: GradientLoss,
         grower: TreeGrower,
         n_features: int,
         start: Start,
@@ -86,7 +86,7 @@ class TreeBoosting:
         gradients, hessians = np.empty(len(scores)), np.empty(len(scores))
         grown, importances = list(start.trees), []
         for number in range(len(grown), self.n_estimators):
-            loss.write(scores, gradients, hessians)
+            loss.write(scores, gradients, hessians, number)
             inside, others, columns = self._draw(number, loss.indptr, n_features)
             tree = grower.grow(gradients, hessians, self.learning_rate, inside, columns)
             if len(tree.leaf_values) < 2:

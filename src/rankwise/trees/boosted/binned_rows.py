@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rankwise.features.binning import Binning, find_bins
 from rankwise.kernels.boosted_trees import WORD, transpose_codes
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import FloatArray, Int64Array
+from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 SAMPLE_ROWS = 200_000  # cuts are found on about so many rows
 CHUNK_ROWS = 8192
@@ -39,7 +39,13 @@ class BinnedRows:
         return self.columns.max(axis=1, initial=0) == self.binning.missing_code
 
     @classmethod
-    def of(cls, X: FloatArray, max_bins: int, n_threads: int | None = None) -> BinnedRows:
+    def of(
+        cls,
+        X: FloatArray,
+        max_bins: int,
+        n_threads: int | None = None,
+        weight: Float64Array | None = None,
+    ) -> BinnedRows:
         """Cut the columns and code the rows, on threads.
 
         Parameters
@@ -50,13 +56,16 @@ class BinnedRows:
         max_bins : int in [2, 255]
             Most bins of a column; missing values have one more.
         n_threads : int, optional
+        weight : ndarray of shape (n_samples,), float64, optional
+            A weight counts as repetition; None: all 1.
 
         Notes
         -----
         Two bytes a value, O(n_samples n_features).
         """
-        sample = X[:: -(-X.shape[0] // SAMPLE_ROWS)]
-        binning = find_bins(sample, max_bins, n_threads=n_threads)
+        sample = slice(None, None, -(-X.shape[0] // SAMPLE_ROWS))
+        sampled = None if weight is None else weight[sample]
+        binning = find_bins(X[sample], max_bins, sampled, n_threads=n_threads)
         columns = binning.codes(X, n_threads)
         n_features, n = columns.shape
         codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)

@@ -75,10 +75,19 @@ class TreeGrower:
     rules : GrowthRules
     n_threads : int
         The same trees for any number.
+    weight : ndarray of shape (n_samples,), float64, optional
+        Rows that a row counts as; None: one each.
     """
 
-    def __init__(self, binned: BinnedRows, rules: GrowthRules, n_threads: int) -> None:
+    def __init__(
+        self,
+        binned: BinnedRows,
+        rules: GrowthRules,
+        n_threads: int,
+        weight: Float64Array | None = None,
+    ) -> None:
         self._binned, self._rules, self._n_threads = binned, rules, n_threads
+        self._weight = weight
         n_features, n = binned.columns.shape
         n_words = binned.words.shape[1]
         self._n_bins = binned.binning.n_cuts + 1
@@ -129,7 +138,7 @@ class TreeGrower:
         values = shrinkage * np.array([self._value(leaf) for leaf in leaves])
         starts = np.array([leaf.start for leaf in leaves] + [len(rows)], dtype=np.int64)
         for leaf, value in zip(leaves, values.tolist(), strict=True):
-            nodes.values[leaf.node], nodes.cover[leaf.node] = value, leaf.size
+            nodes.values[leaf.node], nodes.cover[leaf.node] = value, self._count(rows, leaf)
         goes_left = np.stack(nodes.goes_left)
         return GradientTree(nodes.tree(), np.array(nodes.gain), goes_left, rows, starts, values)
 
@@ -208,7 +217,7 @@ class TreeGrower:
     def _search(self, rows: NDArray[np.int32], pairs: list[_Pair]) -> None:
         """Find the best splits of pairs of siblings, or of the root."""
         for leaf in (leaf for pair in pairs for leaf in pair):
-            leaf.least = self._least(leaf)
+            leaf.least = self._least(rows, leaf)
         pairs = [pair for pair in pairs if max(leaf.least for leaf in pair) >= 0]
         if not pairs:
             return
@@ -235,9 +244,15 @@ class TreeGrower:
         for i, leaf in enumerate(leaves):
             leaf.split = found[winners[0 if common else i], 0 if common else i]
 
-    def _least(self, leaf: _Leaf) -> int:
+    def _count(self, rows: NDArray[np.int32], leaf: _Leaf) -> float:
+        """Weight of the rows of a leaf."""
+        if self._weight is None:
+            return leaf.size
+        return float(self._weight[rows[leaf.start : leaf.end]].sum())
+
+    def _least(self, rows: NDArray[np.int32], leaf: _Leaf) -> int:
         """Smallest sum of second derivatives in a child, in units; -1: the leaf stays one."""
-        rules, n, whole = self._rules, leaf.size, leaf.total & LOWER
+        rules, n, whole = self._rules, self._count(rows, leaf), leaf.total & LOWER
         if rules.max_depth is not None and leaf.depth >= rules.max_depth:
             return -1
         by_rows = (rules.min_samples_leaf - 0.5) * whole / n
@@ -272,7 +287,7 @@ class TreeGrower:
                 gain = split_gain(leaf.total, left_sum, self._unit, self._limits)
             node, middle = leaf.node, leaf.start + n_left
             nodes.split(node, feature, threshold, missing_left, gain, goes_left)
-            nodes.cover[node] = leaf.size
+            nodes.cover[node] = self._count(rows, leaf)
             self._n_slots += 1
             slots = [leaf.slot, self._n_slots]  # the larger child's takes the place of its parent's
             if 2 * n_left <= leaf.size:

@@ -1,0 +1,123 @@
+"""What a loss of scores offers to gradient boosting: derivatives by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rankwise.losses.laplacian import QueryWeight
+from rankwise.losses.pair_weights import query_scale
+from rankwise.runtime.threads import query_chunks, thread_map
+from rankwise.typing import Float64Array, Int64Array
+
+CHUNK_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Labels of whole queries, one query after the other.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n_samples,), float64
+    indptr : ndarray of shape (n_queries + 1,), int64
+        Query ``q`` holds the rows ``indptr[q]:indptr[q + 1]``.
+    weight : ndarray of shape (n_samples,), float64 > 0
+        A row of weight w stands for w equal rows.
+    query_weight : {"pair", "document", "query"}
+        Multiplies the loss of a query by 1, 1 / W or 1 / W^2, W the sum of its weights.
+    """
+
+    y: Float64Array
+    indptr: Int64Array
+    weight: Float64Array
+    query_weight: QueryWeight = "pair"
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.indptr) - 1
+
+    def query_codes(self) -> Int64Array:
+        """Query number of every row."""
+        return np.repeat(np.arange(self.n_queries), np.diff(self.indptr))
+
+
+class GradientLoss:
+    """Derivatives of a loss at the scores of all rows, for one tree after the other.
+
+    A subclass defines ``_write``.
+
+    Parameters
+    ----------
+    rows : JudgedRows
+    n_threads : int
+        The same derivatives for any number.
+    """
+
+    def __init__(self, rows: JudgedRows, n_threads: int) -> None:
+        self.rows, self._n_threads = rows, n_threads
+        self._chunks = query_chunks(rows.indptr, CHUNK_ROWS)
+        scale = query_scale(rows.indptr, rows.weight, rows.query_weight)
+        self._scale = None if rows.query_weight == "pair" else scale[rows.query_codes()]
+
+    @property
+    def indptr(self) -> Int64Array:
+        """First row of every query, and the number of rows."""
+        return self.rows.indptr
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether some query has rows of different targets."""
+        targets = self._targets()
+        return bool((targets != targets[np.repeat(self.indptr[:-1], np.diff(self.indptr))]).any())
+
+    def write(
+        self, scores: Float64Array, gradients: Float64Array, hessians: Float64Array, tree: int = 0
+    ) -> None:
+        """Write first and second derivatives at the scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,), float64
+        gradients, hessians : ndarray of shape (n_samples,), float64
+            Summed over the copies of a row. The second ones are >= 0.
+        tree : int
+            Number of the tree that will follow them; losses that draw numbers draw by it.
+        """
+        self._begin(tree)
+
+        def chunk(queries: tuple[int, int]) -> None:
+            first, last = queries
+            indptr = self.indptr[first : last + 1]
+            rows = slice(int(indptr[0]), int(indptr[-1]))
+            indptr = indptr - indptr[0]
+            self._write(queries, rows, indptr, scores[rows], gradients[rows], hessians[rows])
+
+        thread_map(chunk, self._chunks, self._n_threads)
+        if self._scale is not None:
+            gradients *= self._scale
+            hessians *= self._scale
+
+    def _targets(self) -> Float64Array:
+        """Rows of equal targets have no order."""
+        return self.rows.y
+
+    def _begin(self, tree: int) -> None:
+        """Draw what the loss draws for a tree."""
+
+    def _write(
+        self,
+        queries: tuple[int, int],
+        rows: slice,
+        indptr: Int64Array,
+        scores: Float64Array,
+        gradients: Float64Array,
+        hessians: Float64Array,
+    ) -> None:
+        """Write the derivatives of the queries from the first to before the last.
+
+        ``rows`` are theirs among all; ``indptr`` and the arrays begin at the first of them.
+        """
+        raise NotImplementedError

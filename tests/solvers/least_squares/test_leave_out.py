@@ -1,4 +1,4 @@
-"""Leave-pair-out against refits that really leave the pair out."""
+"""Leave-pair-out and leave-query-out against refits that really leave rows out."""
 
 import itertools
 import tracemalloc
@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from rankwise import PairwiseELM, RidgeRanker
+from rankwise import LSRRank, MPRank, PairwiseELM, PointwiseELM, RidgeRanker, evaluate
 from tests.common.estimators import with_default_grid
 
 GRID = [0.01, 1.0, 30.0]
@@ -91,3 +91,51 @@ def test_real_targets_and_weights_take_bounded_time_and_memory():
         PairwiseELM(20, C="lpo", random_state=0, **options).fit(X, y, sample_weight=w)
         assert tracemalloc.get_traced_memory()[1] < 5e7
         tracemalloc.stop()
+
+
+LONG = {
+    "all": lambda C: PairwiseELM(4, C=C, random_state=0, measure="MSD"),
+    "distinct": lambda C: PairwiseELM(
+        4, C=C, random_state=0, graph="distinct", query_weight="document", measure="MSD"
+    ),
+    "query": lambda C: PairwiseELM(
+        kernel="linear", C=C, n_draws=2, query_weight="query", random_state=0, measure="MSD"
+    ),
+    "mean": lambda lam: LSRRank("linear", lam=lam, query_weight="document", measure="MSD"),
+    "kernel": lambda lam: LSRRank("rbf", lam=lam, gamma=0.5, measure="MSD"),
+    "sum": lambda C: MPRank("linear", C=C, measure="MSD"),
+    "nodes": lambda C: PointwiseELM(4, C=C, random_state=0, measure="MSD"),
+    "intercept": lambda alpha: RidgeRanker(alpha=alpha, measure="MSD"),
+    "no intercept": lambda alpha: RidgeRanker(alpha=alpha, fit_intercept=False, measure="MSD"),
+}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", LONG)
+def test_leave_query_out_of_more_rows_than_columns_equals_refits(name, weighted):
+    rng = np.random.RandomState(3)
+    qid = np.repeat(np.arange(4), [25, 3, 40, 12])
+    X = rng.rand(8, 3)[rng.randint(8, size=len(qid))]  # of rank 8 for any kernel
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    y = rng.randint(0, 3, len(qid)).astype(float)
+    w = rng.randint(1, 3, len(qid)).astype(float) if weighted else None
+    model = with_default_grid(LONG[name]("loqo"), GRID).fit(X, y, qid=qid, sample_weight=w)
+    parameter = next(iter(model.path_))
+    for query in range(4):
+        test, train = np.flatnonzero(qid == query), np.flatnonzero(qid != query)
+        weight = None if w is None else w[train]
+        for place, value in enumerate(model.cv_results_[parameter]):
+            refit = LONG[name](float(value))
+            refit.fit(X[train], y[train], qid=qid[train], sample_weight=weight)
+            expected = evaluate(y[test], refit.predict(X[test]), None, ["MSD"])["MSD"]
+            found = model.cv_results_["fold_test_scores"][query, place]
+            assert found == pytest.approx(expected, rel=1e-8), (query, value)
+
+
+def test_leave_query_out_of_long_lists_takes_no_squares_of_their_lengths():
+    rng = np.random.RandomState(0)
+    X, y, qid = rng.rand(6000, 3), rng.randint(0, 3, 6000), np.repeat([0, 1], 3000)
+    tracemalloc.start()
+    LSRRank("linear", lam="loqo").fit(X, y, qid=qid)
+    assert tracemalloc.get_traced_memory()[1] < 2e7  # 3000^2 numbers are 72 MB
+    tracemalloc.stop()

@@ -6,7 +6,12 @@ under the model trained without them are, by Woodbury,
 
     ``f' = (I + Z D)^-1 (f + Z D y)``.
 
-Leave-one-query-out has ``D = -L``. Leaving out the pair (i, j) changes the whole block (the
+Leave-one-query-out has ``D = -L``. With more rows than columns the system of the columns is the
+smaller one: with ``K = (G + I/C)^-1`` and ``B = Phi_q``,
+
+    ``f' = f - B (I - K B'LB)^-1 K B'L (y - f)``.
+
+Leaving out the pair (i, j) changes the whole block (the
 number of partners of every row falls by two): ``D = D0 + U M U'`` with ``D0`` the same for all
 pairs of equal weight and ``U`` of three columns (five for pairs of distinct grades), so each
 pair costs a system of three (five) unknowns after one of m unknowns. An unpenalised intercept adds
@@ -26,6 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.groups import QueryGroups
+from rankwise.losses.laplacian import LaplacianFactor
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import thread_imap
 from rankwise.solvers.least_squares.eigen_path import inverse_shifted
@@ -79,7 +85,8 @@ def leave_query_out(
 
     Notes
     -----
-    O(N r) numbers pass through memory query by query; O(sum_q m_q^2 (r + m_q)) for each penalty.
+    O(N r) numbers pass through memory query by query. For each penalty
+    O(sum_q min(m_q, r)^2 (m_q + r)), for m_q rows and r columns.
     """
     groups = problem.groups
     if groups.n_queries < 2:
@@ -91,21 +98,58 @@ def leave_query_out(
 
     def held_out(query: int) -> Float64Array:
         rows = groups.rows(query)
-        y = problem.y[rows]
-        L = problem.factor(rows, QueryGroups.single(len(rows))).dense(0, 1)
+        y, single = problem.y[rows], QueryGroups.single(len(rows))
+        factor = problem.factor(rows, single)
         left = pairs - ordered_pairs(
             _weights(problem, rows).sum(keepdims=True), problem.query_weight
         )
         scores = np.zeros((len(rows), len(penalties)))
         for draw in draws:
-            fitted, Z = _query(draw, rows, penalties.C(left), intercept)
-            for k in range(len(penalties)):
-                Zk = Z(k)
-                residual = np.linalg.solve(np.eye(len(rows)) - Zk @ L, y - fitted[:, k])
-                scores[:, k] += (y - residual) / len(draws)
-        return per_query(measure, y, scores, QueryGroups.single(len(rows)))[0]
+            without = _by_columns if len(rows) > len(draw.values) else _by_rows
+            scores += without(draw, rows, y, factor, penalties.C(left), intercept) / len(draws)
+        return per_query(measure, y, scores, single)[0]
 
     return np.stack(list(thread_imap(held_out, range(groups.n_queries))))
+
+
+def _by_rows(
+    draw: Decomposed,
+    rows: Int64Array,
+    y: Float64Array,
+    factor: LaplacianFactor,
+    C: Float64Array,
+    intercept: Intercept,
+) -> Float64Array:
+    """Scores of a query for every C without it, shape (m, n_C), from systems of m unknowns."""
+    L, scores = factor.dense(0, 1), np.empty((len(rows), len(C)))
+    fitted, Z = _query(draw, rows, C, intercept)
+    for k in range(len(C)):
+        scores[:, k] = y - np.linalg.solve(np.eye(len(rows)) - Z(k) @ L, y - fitted[:, k])
+    return scores
+
+
+def _by_columns(
+    draw: Decomposed,
+    rows: Int64Array,
+    y: Float64Array,
+    factor: LaplacianFactor,
+    C: Float64Array,
+    intercept: Intercept,
+) -> Float64Array:
+    """The same from systems of r unknowns; an intercept is a column of ones more."""
+    inverses, B = inverse_shifted(draw.values, C), draw.project(rows)
+    fitted = B @ (inverses * draw.projected_rhs).T + intercept.mean_target
+    if intercept.offset:
+        B = np.column_stack([B, np.ones(len(B))])
+        inverses = np.column_stack([inverses, np.full(len(C), intercept.offset)])
+    factored = factor.apply(B.copy(), 0, 1)
+    gram = factored.T @ factored
+    targets = factored.T @ factor.apply(y[:, None] - fitted, 0, 1)
+    steps = np.empty((len(gram), len(C)))
+    for k, root in enumerate(np.sqrt(inverses)):
+        system = np.eye(len(gram)) - root[:, None] * gram * root
+        steps[:, k] = root * np.linalg.solve(system, root * targets[:, k])
+    return fitted - B @ steps
 
 
 def leave_pair_out(

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import rankwise
-from rankwise import LSRRank, RankBoost, RidgeRanker, evaluate
+from rankwise import LSRRank, RankBoost, RankLR, RankSVM, RidgeRanker, evaluate
 from rankwise.datasets import Qrels, judge
 from rankwise.fusion import (
     LearnedFusion,
@@ -21,7 +21,7 @@ from rankwise.fusion import (
     learning_curve,
     pool_runs,
 )
-from tests.fusion.lists import as_mapping
+from tests.fusion.lists import as_mapping, random_lists
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +119,21 @@ def test_any_ranker(judged):
     with pytest.raises(AttributeError, match="weights_ needs a linear ranker on one feature"):
         _ = fusion.weights_
     assert clone(fusion).get_params()["features"] == ["z", "rank", "missing"]
+
+
+@pytest.mark.parametrize("ranker", [RankLR, RankSVM])
+@pytest.mark.parametrize("C", [1.0, 1e6])
+def test_dependent_features_converge(ranker, C):
+    # In one query, min-max and z are multiples of the score plus a constant. Warnings are errors.
+    systems = random_lists(0, n_queries=1, n_documents=200, n_systems=3, whole=True)
+    rng = np.random.default_rng(1)
+    documents = np.array([f"d{i}" for i in range(200)])
+    grades = (rng.random(200) < 0.1).astype(int)
+    qrels = Qrels(np.array(["q0"] * 200), documents, grades)
+    table = fusion_table(systems, qrels, features=["score", "min-max", "z"])
+    assert np.linalg.matrix_rank(table.X - table.X.mean(axis=0)) == 3
+    model = ranker(C=C).fit(table.X, table.y, qid=table.qid)
+    assert model.n_iter_ < 100
 
 
 def test_save_and_load(judged, tmp_path):

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 
 from rankwise.metrics import parse
 from rankwise.report import plot_curves, plot_differences, plot_paths
-from rankwise.report.plots import pushed_apart, step_line
+from rankwise.report.lines import pushed_apart
+from rankwise.report.plots import step_line
 from rankwise.report.series import curves, differences, paths
 from rankwise.report.svg import inline
 from rankwise.report.text import count, number, p_value, seconds, setting, signed, size

@@ -1,5 +1,6 @@
 from .explanation_plots import plot_contributions as plot_contributions
 from .html import write_report as write_report
+from .learning_curve_plot import plot_learning_curve as plot_learning_curve
 from .plots import plot_curves as plot_curves
 from .plots import plot_differences as plot_differences
 from .plots import plot_paths as plot_paths

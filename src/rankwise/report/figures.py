@@ -3,49 +3,116 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankwise import fusion
 from rankwise.report import plots, rank_plots
+from rankwise.report.learning_curve_plot import draw_growth, growth
+from rankwise.report.lines import Look, looks
 from rankwise.report.rank_diagram import RankDiagram, draw_ranks, rank_diagram
 from rankwise.report.ranks import confusions, densities
-from rankwise.report.series import Curves, curves, differences, paths
+from rankwise.report.series import curves, differences, paths
 from rankwise.report.svg import inline
 from rankwise.report.text import count, number, p_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from rankwise.selection import Leaderboard
+    from rankwise.selection import Leaderboard, LearningCurve
 
 _FEWEST_RANKED = 3
 
 
+@dataclass(frozen=True, eq=False)
+class Further:
+    """What a page shows beside a leaderboard.
+
+    Attributes
+    ----------
+    boards : mapping of str to Leaderboard, or None
+        By name of the data set.
+    learning_curve : LearningCurve of rankwise.selection or rankwise.fusion, or None
+    """
+
+    boards: Mapping[str, Leaderboard] | None = None
+    learning_curve: LearningCurve | fusion.LearningCurve | None = None
+
+
 @dataclass(frozen=True)
 class PageFigure:
-    """A drawing with its words; ``curves`` has the numbers where a table can show them."""
+    """A drawing with its words.
+
+    Attributes
+    ----------
+    name, heading, svg, caption : str
+    table : NumberTable or None
+        The numbers, where a table can show them.
+    legend : list of (str, Look)
+        Names of lines, shown under the drawing where the page is too narrow for it.
+    """
 
     name: str
     heading: str
     svg: str
     caption: str
-    curves: Curves | None = None
+    table: NumberTable | None = None
+    legend: list[tuple[str, Look]] = field(default_factory=list)
 
 
-def figures(board: Leaderboard, boards: Mapping[str, Leaderboard] | None) -> list[PageFigure]:
-    """Those for which there are data, of the leaderboard and of those of several data sets."""
+@dataclass(frozen=True)
+class NumberTable:
+    """Numbers of lines, a row for each.
+
+    Attributes
+    ----------
+    columns : list of str
+    rows : dict of str to list of float
+    """
+
+    columns: list[str]
+    rows: dict[str, list[float]]
+
+
+def figures(board: Leaderboard, further: Further) -> list[PageFigure]:
+    """Those for which there are data, of the leaderboard and of further results."""
     made = [
         _curves(board),
         _differences(board),
         _ranks(board),
-        None if not boards else _ranks_over(boards),
+        None if not further.boards else _ranks_over(further.boards),
+        None if further.learning_curve is None else _learning(further.learning_curve),
         _paths(board),
         _confusion(board),
         _scores(board),
     ]
     return [figure for figure in made if figure is not None]
+
+
+def _learning(curve: LearningCurve | fusion.LearningCurve) -> PageFigure:
+    found = growth(curve)
+    first, last = found.sizes[0], found.sizes[-1]
+    said = "; ".join(
+        f"{name} {number(means[0])} with {first} and {number(means[-1])} with {last} queries"
+        for name, means in found.means.items()
+    )
+    of_draws = isinstance(curve, fusion.LearningCurve)
+    what = "the middle 95\u00a0% of the draws" if of_draws else "intervals over test queries"
+    return _figure(
+        "learning-curve",
+        "Learning curves",
+        draw_growth(found),
+        f"{found.measure}, best first: {said}.",
+        f"{found.measure} by the number of training queries; a larger set contains the smaller "
+        f"ones. The test queries are the same at every size. Vertical lines are {what}.",
+        NumberTable(
+            [f"{size}" for size in found.sizes],
+            {name: means.tolist() for name, means in found.means.items()},
+        ),
+        _legend(list(found.means), found.highlighted),
+    )
 
 
 def _curves(board: Leaderboard) -> PageFigure | None:
@@ -59,8 +126,14 @@ def _curves(board: Leaderboard) -> PageFigure | None:
         plots.plot_curves(board),
         f"Means at cut-off {found.cutoffs[-1]}, best first: {ends}.",
         f"Mean of the fold means of {found.spec} at each cut-off.",
-        found,
+        NumberTable([f"@{k}" for k in found.cutoffs], found.means),
+        _legend(list(found.means), found.highlighted),
     )
+
+
+def _legend(names: list[str], highlighted: list[str]) -> list[tuple[str, Look]]:
+    """Lines with a colour of their own."""
+    return [(name, look) for name, look in looks(names, highlighted).items() if look.is_strong]
 
 
 def _differences(board: Leaderboard) -> PageFigure | None:
@@ -181,7 +254,9 @@ def _figure(
     drawing: Figure | None,
     said: str,
     caption: str,
-    numbers: Curves | None = None,
+    table: NumberTable | None = None,
+    legend: list[tuple[str, Look]] | None = None,
 ) -> PageFigure:
     assert drawing is not None
-    return PageFigure(name, heading, inline(drawing, name, heading, said), caption, numbers)
+    svg = inline(drawing, name, heading, said)
+    return PageFigure(name, heading, svg, caption, table, legend or [])

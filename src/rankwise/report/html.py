@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankwise.datasets.writers.output import write_file
-from rankwise.report.figures import figures
+from rankwise.report.figures import Further, figures
 from rankwise.report.page import render
 from rankwise.report.sections import (
     baseline_section,
@@ -22,7 +22,8 @@ from rankwise.selection.lines import writing
 from rankwise.selection.table import queries_that_count
 
 if TYPE_CHECKING:
-    from rankwise.selection import Leaderboard
+    from rankwise.fusion import LearningCurve as FusionLearningCurve
+    from rankwise.selection import Leaderboard, LearningCurve
 
 
 def write_report(
@@ -33,6 +34,7 @@ def write_report(
     lint: Any = None,
     command: str | Sequence[str] | None = None,
     boards: Mapping[str, Leaderboard] | None = None,
+    learning_curve: LearningCurve | FusionLearningCurve | None = None,
 ) -> Path:
     """Write a comparison as one self-contained HTML page.
 
@@ -51,6 +53,8 @@ def write_report(
     boards : mapping of str to Leaderboard, optional
         Leaderboards of several data sets by name, for a critical-difference diagram over them; see
         :func:`plot_critical_difference`.
+    learning_curve : rankwise.selection.LearningCurve or rankwise.fusion.LearningCurve, optional
+        See :func:`plot_learning_curve`.
 
     Returns
     -------
@@ -70,7 +74,7 @@ def write_report(
         leaderboard,
         lint,
         command if isinstance(command, str) else shlex.join(command or ()),
-        boards,
+        Further(boards, learning_curve),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path):
@@ -78,9 +82,7 @@ def write_report(
     return path
 
 
-def _render(
-    board: Leaderboard, lint: Any, command: str, boards: Mapping[str, Leaderboard] | None
-) -> str:
+def _render(board: Leaderboard, lint: Any, command: str, further: Further) -> str:
     return render(
         "report.html.j2",
         {
@@ -91,7 +93,7 @@ def _render(
             "leaderboard": leaderboard_section(board),
             "baseline": baseline_section(board),
             "folds": folds_section(board),
-            "figures": figures(board, boards),
+            "figures": figures(board, further),
             "lint": None if lint is None else lint_section(lint),
             "reproduce": reproduce_section(board, command),
         },

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from rankwise.report.axes import FONT, WIDTH, panels, style
-from rankwise.report.colours import MARKERS, N_SERIES, light, series
+from rankwise.report.colours import light, series
+from rankwise.report.lines import chart_height, draw_lines, name_ends
 from rankwise.report.series import (
     Curves,
     Differences,
@@ -25,8 +26,6 @@ from rankwise.report.series import (
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from rankwise.selection import Leaderboard
 
 _MOST_PANELS = 12
@@ -35,6 +34,8 @@ _MOST_STEPS = 400
 
 def plot_curves(board: Leaderboard) -> Figure | None:
     """A measure against its cut-off, one line per ranker.
+
+    Of more than eight rankers, only the best and the baseline have colours.
 
     Parameters
     ----------
@@ -67,69 +68,15 @@ def plot_paths(board: Leaderboard) -> Figure | None:
 
 
 def _draw_curves(found: Curves) -> Figure:
-    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, chart_height(len(found.means))), layout="constrained")
     axes = figure.subplots()
-    for number, (ranker, means) in enumerate(found.means.items()):
-        is_told_apart = number < N_SERIES
-        axes.plot(
-            found.cutoffs,
-            means,
-            color=series(number),
-            marker=MARKERS[number] if is_told_apart else "",
-            markersize=4.5,
-            linewidth=1.8 if is_told_apart else 0.9,
-            zorder=N_SERIES + 2 - min(number, N_SERIES),
-            label=ranker,
-        )
-    _label_ends(axes, found)
+    drawn = draw_lines(axes, found.cutoffs, found.means, found.highlighted)
     axes.set_xticks(found.cutoffs)
     axes.set_xlabel("cut-off k")
     axes.set_ylabel(f"{found.name}@k")
     style(axes)
+    name_ends(axes, found.cutoffs, found.means, drawn)
     return figure
-
-
-def _label_ends(axes: Axes, found: Curves) -> None:
-    """Name each line at its right end, labels pushed apart."""
-    low, high = axes.get_ylim()
-    step = 0.058 * (high - low)
-    names = list(found.means)
-    ends = np.array([means[-1] for means in found.means.values()])
-    places = pushed_apart(ends, step)
-    overflow = places.max() - high
-    if overflow > 0:
-        places -= overflow
-    right = found.cutoffs[-1]
-    reach = right - found.cutoffs[0]
-    for number, (name, end, place) in enumerate(zip(names, ends, places, strict=True)):
-        axes.annotate(
-            name,
-            xy=(right, end),
-            xytext=(right + 0.045 * reach, place),
-            color=series(number),
-            fontsize=FONT,
-            va="center",
-            annotation_clip=False,
-            arrowprops={
-                "arrowstyle": "-",
-                "color": series(number),
-                "linewidth": 0.6,
-                "shrinkA": 1,
-                "shrinkB": 4,
-            },
-        )
-    axes.set_ylim(min(low, places.min() - step / 2), max(high, places.max() + step / 2))
-
-
-def pushed_apart(wanted: Float64Array, step: float) -> Float64Array:
-    """Places at least ``step`` apart, near the wanted ones, in the same order."""
-    order = np.argsort(-wanted, kind="stable")
-    places = wanted[order].astype(np.float64)
-    for i in range(1, len(places)):
-        places[i] = min(places[i], places[i - 1] - step)
-    out = np.empty_like(places)
-    out[order] = places + (wanted.mean() - places.mean())
-    return out
 
 
 def _draw_differences(found: list[Differences], measure: str) -> Figure:

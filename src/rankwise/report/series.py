@@ -31,12 +31,15 @@ class Curves:
         Ascending.
     means : dict of str to list of float
         By ranker, best first at the largest cut-off; means of fold means.
+    highlighted : list of str
+        What stands out among many: the best of the leaderboard and its baseline.
     """
 
     name: str
     spec: str
     cutoffs: list[int]
     means: dict[str, list[float]]
+    highlighted: list[str]
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,9 @@ def curves(board: Leaderboard) -> Curves | None:
     any_spec = next(iter(by_cutoff.values()))
     turn = -1 if parse(any_spec).greater_is_better else 1
     ordered = dict(sorted(means.items(), key=lambda item: turn * item[1][-1]))
-    return Curves(parse(any_spec).name, family, list(by_cutoff), ordered)
+    wanted = (board.best, board.settings.baseline)
+    highlighted = [name for name in wanted if name is not None and name in ordered]
+    return Curves(parse(any_spec).name, family, list(by_cutoff), ordered, highlighted)
 
 
 def differences(board: Leaderboard, measure: str | None = None) -> list[Differences]:

@@ -1,6 +1,8 @@
 from .comparison import compare as compare
 from .fold_result import FoldResult as FoldResult
 from .leaderboard import Leaderboard as Leaderboard
+from .learning_curve import LearningCurve as LearningCurve
+from .learning_curve import learning_curve as learning_curve
 from .provenance import FoldInfo as FoldInfo
 from .provenance import Settings as Settings
 from .splits import QueryKFold as QueryKFold

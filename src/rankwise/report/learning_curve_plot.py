@@ -1,0 +1,116 @@
+"""Learning curves: a measure against the number of training queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from rankwise import fusion
+from rankwise.report.axes import WIDTH, style
+from rankwise.report.lines import chart_height, draw_lines, name_ends
+from rankwise.selection import LearningCurve
+from rankwise.typing import Float64Array, Int64Array
+
+_SHIFT = 0.006  # share of the axis between two intervals, about
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Lines of a learning curve.
+
+    Attributes
+    ----------
+    sizes : ndarray of shape (n_sizes,)
+    means : dict of str to ndarray of shape (n_sizes,)
+        By ranker that finished at some size, best first with the most training queries.
+    intervals : dict of str to ndarray of shape (n_sizes, 2)
+    measure : str
+    highlighted : list of str
+        What stands out among many: the best and the baseline.
+    """
+
+    sizes: Int64Array
+    means: dict[str, Float64Array]
+    intervals: dict[str, Float64Array]
+    measure: str
+    highlighted: list[str]
+
+
+def plot_learning_curve(
+    curve: LearningCurve | fusion.LearningCurve, measure: str | None = None
+) -> Figure:
+    """A measure against the number of training queries, a line per ranker.
+
+    Parameters
+    ----------
+    curve : rankwise.selection.LearningCurve or rankwise.fusion.LearningCurve
+        Vertical lines are t intervals of the mean over test queries; of a fusion's curve, the
+        middle 95 % of the draws of training queries. Of more than eight rankers, only the best and
+        the baseline have colours and intervals.
+    measure : str, optional
+        One that the rankers were compared by. None: the first.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Its axis of training queries is logarithmic.
+
+    Raises
+    ------
+    TypeError
+        If ``curve`` is something else.
+
+    Examples
+    --------
+    >>> from rankwise.datasets import load_lambdarank
+    >>> from rankwise.selection import learning_curve
+    >>> curve = learning_curve("ridge", load_lambdarank(), [10, 40], measures="AP", isolate=False)
+    >>> plot_learning_curve(curve).savefig("curve.pdf")  # doctest: +SKIP
+    """
+    return draw_growth(growth(curve, measure))
+
+
+def growth(curve: LearningCurve | fusion.LearningCurve, measure: str | None = None) -> Growth:
+    """The numbers behind :func:`plot_learning_curve`, with the same error."""
+    if isinstance(curve, fusion.LearningCurve):
+        of = {"learned": curve.learned, curve.rule: curve.baseline}
+        ends = {name: np.quantile(values, [0.025, 0.975], axis=1).T for name, values in of.items()}
+        means = {name: values.mean(axis=1) for name, values in of.items()}
+        return Growth(curve.n_judged, means, ends, curve.measure, [])
+    if not isinstance(curve, LearningCurve):
+        raise TypeError(
+            f"curve must be a LearningCurve, got {type(curve).__name__}. Pass what "
+            "rankwise.selection.learning_curve or rankwise.fusion.learning_curve returned."
+        )
+    measure = curve.measure if measure is None else measure
+    last = curve.boards[-1]
+    highlighted = [name for name in (last.best, last.settings.baseline) if name is not None]
+    means = {n: of for n, of in curve.means(measure).items() if not np.isnan(of).all()}
+    intervals = curve.intervals(measure)
+    return Growth(curve.sizes, means, {n: intervals[n] for n in means}, measure, highlighted)
+
+
+def draw_growth(found: Growth) -> Figure:
+    """The chart."""
+    figure = Figure(figsize=(WIDTH, chart_height(len(found.means))), layout="constrained")
+    axes = figure.subplots()
+    sizes = found.sizes.astype(float).tolist()
+    axes.set_xscale("log")
+    drawn = draw_lines(axes, sizes, found.means, found.highlighted)
+    strong = [name for name, look in drawn.items() if look.is_strong]
+    shifts = np.linspace(-1.0, 1.0, len(strong)) if len(strong) > 1 else np.zeros(len(strong))
+    for name, shift in zip(strong, shifts, strict=True):  # side by side, to be told apart
+        places = found.sizes * (sizes[-1] / sizes[0]) ** (_SHIFT * shift)
+        low, high = found.intervals[name].T
+        axes.vlines(places, low, high, color=drawn[name].colour, linewidth=1.1, alpha=0.75)
+    axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("training queries")
+    axes.set_ylabel(found.measure)
+    style(axes)
+    name_ends(axes, sizes, found.means, drawn)
+    return figure

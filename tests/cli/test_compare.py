@@ -11,7 +11,7 @@ import pytest
 from rankwise import RidgeRanker, compare
 from rankwise._registry import REGISTRY, Entry
 from rankwise.datasets import read_letor, write_letor
-from rankwise.selection import Leaderboard
+from rankwise.selection import Leaderboard, learning_curve
 
 from .conftest import judged_data
 
@@ -259,3 +259,32 @@ def test_a_folder_without_folds_and_mixed_files(rankwise, letor_file, tmp_path):
     run = rankwise("compare", letor_file, letor_file, "--cv", "letor")
     assert run.code == 2
     assert "at least three files" in run.err
+
+
+def test_a_learning_curve_under_the_leaderboard(rankwise, letor_file, tmp_path):
+    arguments = ("compare", letor_file, "--rankers", FAST, "--cv", 3, "--measures", "AP")
+    page = tmp_path / "r.html"
+    run = rankwise(*arguments, "--learning-curve", "2,4", "--report", page)
+    assert run.code == 0, run.err
+    curve = learning_curve(FAST.split(","), read_letor(letor_file), [2, 4], cv=3, measures=["AP"])
+    assert str(curve) in run.out
+    assert 'id="section-learning-curve"' in page.read_text("utf-8")
+    run = rankwise(*arguments, "--learning-curve", "4,2", "--json")
+    assert run.json["learning_curve"]["sizes"] == [2, 4]
+    boards = [Leaderboard.from_dict(board) for board in run.json["learning_curve"]["boards"]]
+    assert [board.rows()[0]["mean"] for board in boards] == pytest.approx(
+        [board.rows()[0]["mean"] for board in curve.boards]
+    )
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ("2;5", "--learning-curve must be whole numbers, separated by commas, got '2;5'"),
+        ("2,5000", "--learning-curve must be whole numbers from 1 to "),
+    ],
+)
+def test_sizes_of_a_learning_curve_that_cannot_be(rankwise, letor_file, sizes, message):
+    run = rankwise("compare", letor_file, "--rankers", FAST, "--learning-curve", sizes)
+    assert run.code == 2
+    assert message in " ".join(run.err.split())

@@ -36,7 +36,7 @@ from rankwise.cli._output import check_target, print_json, terminal_width
 from rankwise.cli._progress import Progress, waiting
 
 if TYPE_CHECKING:
-    from rankwise.selection import FoldResult, Leaderboard
+    from rankwise.selection import FoldResult, Leaderboard, LearningCurve
 
 
 class Correction(StrEnum):
@@ -96,6 +96,13 @@ def compare(
     n_jobs: Jobs = 1,
     time_limit: TimeLimit = None,
     random_state: RandomState = 0,
+    learning_curve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N,N,…",
+            help="Compare on these numbers of training queries as well, and the same test queries.",
+        ),
+    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE.html", help=f"Write a self-contained report. {MISSING_FOLDERS}"),
@@ -119,6 +126,7 @@ def compare(
         )
     contestants, against = read_contestants(rankers, baseline)
     wanted = read_measures(measures, preset)
+    sizes = None if learning_curve is None else _read_sizes(learning_curve)
     if select_by is not None:
         read_measures(select_by, preset)
     if report is not None:
@@ -127,30 +135,37 @@ def compare(
     keys = [entry for entry in contestants.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(contestants) or compares_rows(keys, wanted):
         refuse_one_query(loaded, data, columns)
-    board = run(
-        contestants,
-        loaded,
-        baseline=against,
-        cv=n_folds,
-        measures=list(wanted),
-        preset=preset,
-        select_by=select_by,
-        test=test.value,
-        correction=None if correction is None else correction.value,
-        store=store,
-        n_jobs=n_jobs,
-        time_limit=time_limit,
-        random_state=random_state,
-    )
+    options: dict[str, Any] = {
+        "baseline": against,
+        "cv": n_folds,
+        "measures": list(wanted),
+        "preset": preset,
+        "select_by": select_by,
+        "test": test.value,
+        "correction": None if correction is None else correction.value,
+        "store": store,
+        "n_jobs": n_jobs,
+        "time_limit": time_limit,
+        "random_state": random_state,
+    }
+    curve = None if sizes is None else _run_curve(contestants, loaded, sizes, options)
+    board = run(contestants, loaded, **options)
     if report is not None:
         from rankwise.report import write_report
 
         with waiting("Writing the report"):
-            write_report(board, report, data=loaded, command=shlex.join(["rankwise", *context.obj]))
+            command = shlex.join(["rankwise", *context.obj])
+            write_report(board, report, data=loaded, command=command, learning_curve=curve)
     if json:
-        print_json(board.to_dict() | {"report": None if report is None else str(report)})
+        found = board.to_dict() | {"report": None if report is None else str(report)}
+        if curve is not None:
+            boards = [board.to_dict() for board in curve.boards]
+            found["learning_curve"] = {"sizes": curve.sizes.tolist(), "boards": boards}
+        print_json(found)
     else:
         typer.echo(board.to_text(None if wide else terminal_width()))
+        if curve is not None:
+            typer.echo(f"\n{curve}")
         if report is not None:
             typer.echo(f"\n{report}")
     exit_if_failed(board)
@@ -195,6 +210,34 @@ def run(
                 done, total, *ahead.after(total, cell)
             ),
         )
+
+
+def _read_sizes(text: str) -> list[int]:
+    try:
+        return [int(size) for size in text.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--learning-curve must be whole numbers, separated by commas, got {text!r}. "
+            "Use --learning-curve 10,20,40, for instance."
+        ) from None
+
+
+def _run_curve(
+    rankers: dict[str, Any], data: Any, sizes: list[int], options: dict[str, Any]
+) -> LearningCurve:
+    """The learning curve, with progress on stderr."""
+    from rankwise.selection import learning_curve
+
+    def note(done: int, total: int, cell: FoldResult) -> None:
+        progress.update(done, total)
+
+    try:
+        with Progress("Comparing on fewer queries") as progress:
+            return learning_curve(rankers, data, sizes, progress=note, **options)
+    except ValueError as error:
+        if not str(error).startswith("sizes must"):
+            raise
+        raise UsageError(str(error).replace("sizes", "--learning-curve", 1)) from None
 
 
 class _Ahead:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
@@ -124,6 +125,30 @@ def test_info_says_what_the_file_says(rankwise, letor_file, tmp_path):
     shown = rankwise("info", model).out
     assert "params.alpha" in shown
     assert "fingerprint.n_samples    96" in shown
+
+
+def test_info_shows_importances_by_name(rankwise, tmp_path):
+    data = judged_data(0)
+    frame = pd.DataFrame(data.X, columns=["bm25", "age", "length", "clicks"])
+    frame.assign(label=data.y, qid=data.qid).to_csv(tmp_path / "log.csv", index=False)
+    arguments = ("fit", tmp_path / "log.csv", "--out", tmp_path / "m", "--ranker")
+    rankwise(*arguments, "rank_boost", "--set", "n_estimators=9")
+    model = rw.load(tmp_path / "m")
+    run = rankwise("info", tmp_path / "m", "--importances", "--json")
+    assert run.code == 0, run.err
+    ranked = run.json["importances"]
+    assert next(iter(ranked)) == "bm25" and set(ranked) == set(frame)
+    np.testing.assert_allclose([ranked[name] for name in frame], model.feature_importances_)
+    assert list(ranked.values()) == sorted(ranked.values(), reverse=True)
+    lines = rankwise("info", tmp_path / "m", "--importances").out.splitlines()
+    heading = next(
+        i for i, line in enumerate(lines) if line.split()[-1:] == ["feature_importances_"]
+    )
+    assert lines[heading + 2].split()[0] == "bm25"
+    assert "importances" not in rankwise("info", tmp_path / "m", "--json").json
+    rankwise(*arguments, "pairwise_elm", "--set", "n_nodes=5")
+    run = rankwise("info", tmp_path / "m", "--importances")
+    assert run.code == 1 and "one weight per feature in coef_, got PairwiseELM" in run.err
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
@@ -262,6 +263,20 @@ def test_names(fitted):
         to_solr(ridge, features=["a", "b"])
     with pytest.raises(ValueError, match="distinct, got a more than once"):
         to_elasticsearch(ridge, features=["a", "b", "a", "c", "d"])
+
+
+def test_names_of_frames():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    frame = pd.DataFrame(X, columns=["bm25", "age", "length"])
+    y = (X[:, 0] > 0).astype(int)
+    ridge = rw.RidgeRanker().fit(frame, y, qid=0)
+    piped = make_pipeline(StandardScaler(), rw.RankingTree()).fit(frame, y)
+    weights = to_solr(ridge)["params"]["weights"]
+    np.testing.assert_allclose([weights[name] for name in frame], ridge.coef_)
+    assert [feature["name"] for feature in to_solr(ridge)["features"]] == list(frame)
+    assert [feature["name"] for feature in to_solr(piped)["features"]] == ["bm25"]
+    for name in frame:
+        assert name in json.dumps(to_elasticsearch(ridge))
 
 
 def test_categories_are_refused():

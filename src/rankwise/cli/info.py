@@ -1,34 +1,52 @@
-"""``rankwise info``: what a model file says about itself, without loading the model."""
+"""``rankwise info``: what a model file says about itself, and importances of the model."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankwise.cli._errors import UsageError
 from rankwise.cli._options import Json
-from rankwise.cli._output import print_json, print_table
+from rankwise.cli._output import number, print_json, print_table
+
+if TYPE_CHECKING:
+    from rankwise.explain import FeatureImportances
 
 
 def info(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="File that 'fit' wrote.")],
+    importances: Annotated[
+        bool,
+        typer.Option("--importances", help="Load the model, and show its features by importance."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Show the estimator, parameters, versions and data fingerprint of a model file.
 
-    Nothing of the model is built, so that a file from anywhere can be asked.
+    Nothing of the model is built without --importances, so that a file from anywhere can be asked.
     """
     from rankwise.persistence import describe
 
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is no model file.")
     facts = describe(model)
+    found = _importances(model) if importances else None
     if json:
-        print_json(facts)
+        print_json(facts if found is None else {**facts, "importances": dict(found.ranked())})
         return
     print_table(["what", "value"], list(_lines(facts)), title=str(model))
+    if found is not None:
+        rows = [[name, number(value)] for name, value in found.ranked()]
+        print_table(["feature", found.source], rows, right=[found.source])
+
+
+def _importances(model: Path) -> FeatureImportances:
+    from rankwise.explain import feature_importances
+    from rankwise.persistence import load
+
+    return feature_importances(load(model))
 
 
 def _lines(facts: dict[str, Any]) -> list[list[str]]:

@@ -257,3 +257,51 @@ def measure_gradients(
         for t in range(n):
             gradients[start + rows[t]] = slopes[t] * scale
             hessians[start + rows[t]] = curvatures[t] * scale
+
+
+@njit
+def neighbour_gradients(
+    scores, gains, weights, noise, indptr, query_weight, discounts, kind, gradients, hessians
+):
+    """Write the mean derivatives of neighbours in drawn rankings, for every row of some queries.
+
+    In each draw the rows rank by ``scores + noise``. The pairs are those of neighbours; what the
+    measure loses in that ranking when they swap weighs their logistic loss at ``scores``.
+
+    Parameters
+    ----------
+    noise : ndarray of shape (n_draws, n_rows), float64
+    scores, gains, weights, indptr, query_weight, discounts, kind, gradients, hessians
+        See :func:`measure_gradients`.
+    """
+    n_draws = len(noise)
+    gradients[:] = 0.0
+    hessians[:] = 0.0
+    longest = 0
+    for q in range(len(indptr) - 1):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    above, below, factors = np.empty(longest), np.empty(longest), np.empty(longest)
+    for q in range(len(indptr) - 1):
+        start, end = indptr[q], indptr[q + 1]
+        if query_weight[q] == 0.0:
+            continue
+        mine, heavy = gains[start:end], weights[start:end]
+        for draw in range(n_draws):
+            drawn = scores[start:end] + noise[draw, start:end]
+            rows = np.argsort(-drawn, kind="mergesort")
+            depth = _terms(kind, mine, heavy, rows, discounts, above, below, factors)
+            for r in range(min(depth, end - start - 1)):
+                i, j = rows[r], rows[r + 1]
+                if mine[i] == mine[j]:
+                    continue
+                change = abs(mine[i] - mine[j]) * abs(above[r] - below[r + 1]) * factors[r]
+                change *= heavy[i] * heavy[j] * query_weight[q] / n_draws
+                upper, lower = start + i, start + j
+                if mine[i] < mine[j]:
+                    upper, lower = lower, upper
+                wrong = 1.0 / (1.0 + np.exp(min(scores[upper] - scores[lower], 700.0)))
+                gradients[upper] -= wrong * change
+                gradients[lower] += wrong * change
+                second = wrong * (1.0 - wrong) * change
+                hessians[upper] += second
+                hessians[lower] += second

@@ -10,17 +10,23 @@ where D_ij is the absolute difference of the measure before and after the swap, 
 References
 ----------
 .. [1] C. Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82, 2010.
+.. [2] Gulin, Kuralenok and Pavlov, "Winning the transfer learning track of Yahoo!'s learning to
+   rank challenge with YetiRank", JMLR W&CP 14, 2011.
+.. [3] Lyzhin, Ustimenko, Gulin and Prokhorenkova, "Which tricks are important for learning to
+   rank?", ICML 2023.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from rankwise.kernels.lambda_gradients import measure_gradients
+from rankwise.kernels.lambda_gradients import measure_gradients, neighbour_gradients
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.measure_changes import changes_of
 from rankwise.metrics.measure import Measure
 from rankwise.typing import Float64Array, Int64Array
+
+N_DRAWS = 10
 
 
 class LambdaGradients(GradientLoss):
@@ -67,4 +73,55 @@ class LambdaGradients(GradientLoss):
             scores, changes.gains[rows], self.rows.weight[rows], indptr,
             changes.query_weight[slice(*queries)], changes.discounts, changes.kind,
             self._normalised, self._order[rows], gradients, hessians,
+        )  # fmt: skip
+
+
+class NeighbourGradients(GradientLoss):
+    """Gradients of neighbours in noisy rankings (YetiRank [2]_, for any measure [3]_).
+
+    For T = 10 rankings by ``f_i + log(u_i / (1 - u_i))``, u drawn from (0, 1) for every row and
+    tree, the loss is ``sum_q c_q sum_t sum_(i, j) D_ij log(1 + exp(f_j - f_i)) / T`` over the rows
+    i above j in the labels that are neighbours in ranking t, with D_ij what the measure loses
+    there when they swap.
+
+    Parameters
+    ----------
+    rows : JudgedRows
+        Equal rows of a query share a draw, as those that a weight stands for.
+    measure : Measure
+        See :func:`rankwise.losses.measure_changes.changes_of`.
+    seed : int
+    n_threads : int
+
+    Notes
+    -----
+    O(T m log m) for a query of m rows.
+    """
+
+    def __init__(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> None:
+        super().__init__(rows, n_threads)
+        self._changes = changes_of(measure, rows.y, rows.indptr, rows.weight)
+        self._seed, self._noise = seed, np.zeros((0, len(rows.y)))
+
+    def _targets(self) -> Float64Array:
+        return self._changes.gains
+
+    def _begin(self, tree: int) -> None:
+        rng = np.random.default_rng([self._seed, tree, 1])
+        self._noise = rng.logistic(size=(N_DRAWS, len(self.rows.y)))
+
+    def _write(
+        self,
+        queries: tuple[int, int],
+        rows: slice,
+        indptr: Int64Array,
+        scores: Float64Array,
+        gradients: Float64Array,
+        hessians: Float64Array,
+    ) -> None:
+        changes = self._changes
+        neighbour_gradients(
+            scores, changes.gains[rows], self.rows.weight[rows], self._noise[:, rows], indptr,
+            changes.query_weight[slice(*queries)], changes.discounts, changes.kind,
+            gradients, hessians,
         )  # fmt: skip

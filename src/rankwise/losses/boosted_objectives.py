@@ -1,0 +1,57 @@
+"""The losses that boosted trees minimise, by name."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from rankwise.losses.cross_entropy_gradients import CrossEntropyGradients
+from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
+from rankwise.losses.lambda_gradients import LambdaGradients, NeighbourGradients
+from rankwise.losses.measure_changes import check_objective
+from rankwise.losses.pair_gradients import LogisticGradients, SquaredGradients
+from rankwise.metrics import parse
+from rankwise.metrics.measure import Measure
+from rankwise.metrics.ranking.ndcg import DCG, NDCG
+
+Objective: TypeAlias = Literal["lambdarank", "yetirank", "xendcg", "logistic", "squared"]
+OBJECTIVES = ("lambdarank", "yetirank", "xendcg", "logistic", "squared")
+FOLLOW_MEASURE = ("lambdarank", "yetirank")
+
+
+def check_measure(objective: Objective, measure: Measure, estimator: str) -> None:
+    """Raise ValueError where the objective follows the measure, which has no changes."""
+    if objective in FOLLOW_MEASURE:
+        check_objective(measure, estimator)
+
+
+def objective_of(
+    name: Objective,
+    rows: JudgedRows,
+    measure: Measure,
+    normalised: bool,
+    seed: int,
+    n_threads: int,
+) -> GradientLoss:
+    """The loss of a name on rows.
+
+    Parameters
+    ----------
+    name : str
+    rows : JudgedRows
+    measure : Measure
+        What lambdarank and yetirank follow; of nDCG and DCG xendcg takes the gains.
+    normalised : bool
+        See :class:`rankwise.losses.lambda_gradients.LambdaGradients`.
+    seed : int
+        Of xendcg and yetirank, which draw.
+    n_threads : int
+    """
+    if name == "lambdarank":
+        return LambdaGradients(rows, measure, normalised, n_threads)
+    if name == "yetirank":
+        return NeighbourGradients(rows, measure, seed, n_threads)
+    if name == "xendcg":
+        gains = measure if isinstance(measure, NDCG | DCG) else parse("nDCG")
+        assert isinstance(gains, NDCG | DCG)
+        return CrossEntropyGradients(rows, gains, seed, n_threads)
+    return (LogisticGradients if name == "logistic" else SquaredGradients)(rows, n_threads)

@@ -95,7 +95,9 @@ def test_cross_entropy(query_weight, rows, rng):
         aims = weight * (2.0**y - draws)
         for start, end in pairwise(indptr):
             part = slice(start, end)
-            aims[part] = aims[part] / aims[part].sum() if np.ptp(y[part] if end > start else 0) else 0
+            aims[part] = (
+                aims[part] / aims[part].sum() if np.ptp(y[part] if end > start else 0) else 0
+            )
         of = summed(softmax_loss, aims, weight, indptr, query_weight)
         gradients, hessians = np.empty((2, 22))
         loss.write(scores, gradients, hessians, tree)

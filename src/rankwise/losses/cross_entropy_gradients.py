@@ -11,6 +11,8 @@ References
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from rankwise.kernels.boosted_objectives import cross_entropy
@@ -32,6 +34,8 @@ class CrossEntropyGradients(GradientLoss):
     seed : int
     n_threads : int
     """
+
+    draws: ClassVar[bool] = True
 
     def __init__(self, rows: JudgedRows, measure: NDCG | DCG, seed: int, n_threads: int) -> None:
         super().__init__(rows, n_threads)
@@ -59,6 +63,4 @@ class CrossEntropyGradients(GradientLoss):
         gradients: Float64Array,
         hessians: Float64Array,
     ) -> None:
-        cross_entropy(
-            scores, self._aims[rows], self.rows.weight[rows], indptr, gradients, hessians
-        )
+        cross_entropy(scores, self._aims[rows], self.rows.weight[rows], indptr, gradients, hessians)

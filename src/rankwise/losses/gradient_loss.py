@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -55,6 +56,8 @@ class GradientLoss:
     n_threads : int
         The same derivatives for any number.
     """
+
+    draws: ClassVar[bool] = False  # whether the loss differs from tree to tree
 
     def __init__(self, rows: JudgedRows, n_threads: int) -> None:
         self.rows, self._n_threads = rows, n_threads

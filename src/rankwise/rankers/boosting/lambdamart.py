@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -19,10 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.base import Ranker
 from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
+from rankwise.losses.boosted_objectives import OBJECTIVES, Objective, check_measure, objective_of
 from rankwise.losses.gradient_loss import JudgedRows
-from rankwise.losses.lambda_gradients import LambdaGradients
 from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
-from rankwise.losses.measure_changes import check_objective
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.runtime.threads import threads_asked
@@ -47,8 +46,7 @@ class LambdaMART(Ranker):
 
     Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha |v_j|)`` in
     every tree f, over its splits and the values v_j of its leaves, where g and h are the
-    derivatives of :mod:`rankwise.losses.lambda_gradients` at the scores so far; ``learning_rate``
-    shrinks v.
+    derivatives of ``objective`` at the scores so far; ``learning_rate`` shrinks v.
 
     Parameters
     ----------
@@ -58,9 +56,23 @@ class LambdaMART(Ranker):
     max_leaf_nodes : int >= 2, default=31
         Most leaves of a tree.
     measure : str, default="nDCG@10"
-        What is optimised: nDCG, DCG, AP, RR, ERR, P, R or RBP under any convention and cut-off,
-        see :func:`rankwise.metrics.parse`. Pairs are formed with the rows ranked down to the
-        cut-off. It is also taken on X_val after every tree.
+        What the objectives "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or
+        RBP under any convention and cut-off, see :func:`rankwise.metrics.parse`. Pairs are formed
+        with the rows ranked down to the cut-off.
+    objective : {"lambdarank", "yetirank", "xendcg", "logistic", "squared"}, default="lambdarank"
+        The loss of scores f, with D_ij what ``measure`` loses when the rows i and j, i above j in
+        the labels, swap in the ranking, and c_q the weight of the query:
+
+        - "lambdarank": ``sum_q c_q sum_ij D_ij log(1 + exp(f_j - f_i))``, D at the scores so far
+          [1]_;
+        - "yetirank": the same over the neighbours in ten noisy rankings for every tree [2]_;
+        - "xendcg": ``-sum_q c_q sum_i t_i log p_i`` with p the softmax of the query's scores and
+          ``t_i ~ g_i + 1 - u_i`` for gains g and random u in [0, 1) [3]_. The gains are those of
+          ``measure`` where it is nDCG or DCG, else 2**y - 1;
+        - "logistic": ``sum_q c_q sum_ij log(1 + exp(f_j - f_i))`` over all pairs, O(m^2) for m
+          rows of a query;
+        - "squared": ``sum_q c_q sum_ij ((y_i - y_j) - (f_i - f_j))^2 / 2`` over all pairs, the
+          loss of LSRRank.
     max_depth : int >= 1, optional
         Largest depth of a tree; None: no bound.
     min_samples_leaf : int >= 1, default=20
@@ -81,11 +93,11 @@ class LambdaMART(Ranker):
     max_bins : int in [2, 255], default=255
         Most bins of a feature; missing values have one more.
     normalize : bool, default=True
-        Weigh pairs of near scores up, and queries with many pairs down, as LightGBM does by
-        default.
+        "lambdarank" weighs pairs of near scores up, and queries with many pairs down, as LightGBM
+        does by default.
     query_weight : {"pair", "document", "query"}, default="pair"
-        The derivatives of a query are multiplied by 1, 1 / W or 1 / W^2, for the sum W of its
-        weights. Measures weigh their queries alike with "pair".
+        Weight c_q of a query: 1, 1 / W or 1 / W^2, for the sum W of its weights. Measures and
+        "xendcg" weigh queries alike with "pair".
     subsample : float in (0, 1], default=1.0
         Share of the queries drawn for every tree.
     colsample_bytree : float in (0, 1], default=1.0
@@ -93,12 +105,16 @@ class LambdaMART(Ranker):
     early_stopping_rounds : int >= 1, optional
         Used only where ``fit`` receives X_val: stop after this many trees without improvement
         and keep the trees up to the best.
+    validation_measure : str, optional
+        Any measure of :mod:`rankwise.metrics`, taken on X_val after every tree; None: ``measure``.
+    importance_type : {"gain", "split"}, default="gain"
+        What ``feature_importances_`` adds up over the splits on a feature: their gains, or 1.
     warm_start : bool, default=False
         ``fit`` goes on from the trees of the last call and grows more, up to ``n_estimators`` in
         all. On the same rows the trees are those of a single call; early stopping keeps those
         that were there.
     random_state : int, RandomState or None, default=None
-        Draws queries and features; not used where all of them are taken.
+        Draws queries and features, and the noise of "yetirank" and "xendcg"; else not used.
     n_jobs : int, optional
         Threads; None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``. The
         result has the same bits for any number.
@@ -111,10 +127,14 @@ class LambdaMART(Ranker):
     n_estimators_ : int
         Number of trees that ``predict`` uses; fewer than ``n_estimators`` where training stopped
         early or no leaf could be split.
+    best_iteration_ : int
+        Number of trees at which the measure on X_val was best first; ``n_estimators_`` where no
+        X_val was given.
     validation_scores_ : ndarray of shape (n_trees,)
-        ``measure`` on X_val after every tree, where X_val was given.
+        ``validation_measure`` on X_val after every tree, where X_val was given.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Total gain of the splits on each feature, summing to 1 (all 0 without splits).
+        Share of each feature in the total gain or number of splits, see ``importance_type`` (all 0
+        without splits).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X has column names.
@@ -143,7 +163,9 @@ class LambdaMART(Ranker):
     A row of weight w is w equal rows of its query: the model is that of the rows repeated, bit for
     bit, as equal rows of a query are merged. w copies take w ranks, so weights are no relative
     ones. Where a weight is no whole number, its row takes part of a rank under measures of
-    discounted gains (nDCG, DCG, P, R, RBP); AP, RR and ERR ask for whole weights.
+    discounted gains (nDCG, DCG, P, R, RBP); AP, RR and ERR ask for whole weights. Losses of pairs
+    and "xendcg" take any weights. The random numbers of "yetirank" and "xendcg" are those of
+    distinct rows: copies share theirs.
 
     Composition: columns of X x gradients of a measure x Newton boosting of histogram trees.
 
@@ -151,6 +173,10 @@ class LambdaMART(Ranker):
     ----------
     .. [1] C. Burges, "From RankNet to LambdaRank to LambdaMART: an overview", MSR-TR-2010-82,
        2010.
+    .. [2] Gulin, Kuralenok and Pavlov, "Winning the transfer learning track of Yahoo!'s learning
+       to rank challenge with YetiRank", JMLR W&CP 14, 2011; for measures as in Lyzhin et al.,
+       "Which tricks are important for learning to rank?", ICML 2023.
+    .. [3] S. Bruch, "An alternative cross entropy loss for learning-to-rank", WWW 2021.
 
     Examples
     --------
@@ -168,7 +194,7 @@ class LambdaMART(Ranker):
         "_split_gains": floats("n_features_in_", low=0),
         "has_missing_": booleans("n_features_in_"),
         "n_estimators_": Number("i", low=0),
-        "feature_importances_": floats("n_features_in_"),
+        "best_iteration_": Number("i", low=0),
         "validation_scores_": Sometimes(Plain()),
     }
 
@@ -178,6 +204,7 @@ class LambdaMART(Ranker):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
         "measure": [str],
+        "objective": [StrOptions(set(OBJECTIVES))],
         "max_depth": [AT_LEAST_ONE, None],
         "min_samples_leaf": [AT_LEAST_ONE],
         "min_hessian_leaf": [NOT_NEGATIVE],
@@ -191,6 +218,8 @@ class LambdaMART(Ranker):
         "subsample": [SHARE],
         "colsample_bytree": [SHARE],
         "early_stopping_rounds": [AT_LEAST_ONE, None],
+        "validation_measure": [str, None],
+        "importance_type": [StrOptions({"gain", "split"})],
         "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
@@ -206,6 +235,7 @@ class LambdaMART(Ranker):
         learning_rate: float = 0.1,
         max_leaf_nodes: int = 31,
         measure: str = "nDCG@10",
+        objective: Objective = "lambdarank",
         max_depth: int | None = None,
         min_samples_leaf: int = 20,
         min_hessian_leaf: float = 1e-3,
@@ -219,6 +249,8 @@ class LambdaMART(Ranker):
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
         early_stopping_rounds: int | None = None,
+        validation_measure: str | None = None,
+        importance_type: Literal["gain", "split"] = "gain",
         warm_start: bool = False,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -227,6 +259,7 @@ class LambdaMART(Ranker):
         self.learning_rate = learning_rate
         self.max_leaf_nodes = max_leaf_nodes
         self.measure = measure
+        self.objective: Objective = objective
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
         self.min_hessian_leaf = min_hessian_leaf
@@ -240,6 +273,8 @@ class LambdaMART(Ranker):
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
         self.early_stopping_rounds = early_stopping_rounds
+        self.validation_measure = validation_measure
+        self.importance_type: Literal["gain", "split"] = importance_type
         self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -273,8 +308,8 @@ class LambdaMART(Ranker):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0: a row of weight w counts as w equal rows, see Notes of the class.
         X_val, y_val, qid_val : optional
-            Validation rows: ``measure`` is taken on them after every tree, and training stops
-            when it has not improved for ``early_stopping_rounds`` trees.
+            Validation rows: ``validation_measure`` is taken on them after every tree, and training
+            stops when it has not improved for ``early_stopping_rounds`` trees.
 
         Returns
         -------
@@ -288,24 +323,26 @@ class LambdaMART(Ranker):
         """
         self._validate_params()
         measure = parse(self.measure)
-        check_objective(measure, "LambdaMART")
+        check_measure(self.objective, measure, "LambdaMART")
+        watched_measure = parse(self.validation_measure or self.measure)
         n_before = self.n_features_in_ if self.warm_start and hasattr(self, "trees_") else None
         data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
         before = self._trees_before(n_before)
         validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(data.y)
-        watched = None if validation is None else _watched(measure, validation, before)
+        watched = None if validation is None else _watched(watched_measure, validation, before)
         n_threads = threads_asked(self.n_jobs)
         rows, judged = _merged(data, self.query_weight)
         weight = None if (judged.weight == 1).all() else judged.weight
-        loss = LambdaGradients(judged, measure, self.normalize, n_threads)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        loss = objective_of(self.objective, judged, measure, self.normalize, seed, n_threads)
         if before.n_trees == 0:
             self._split_gains = np.zeros(self.n_features_in_)
             self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
         self.trees_ = before
         if loss.has_pairs:
             binned = BinnedRows.of(rows, self.max_bins, n_threads, weight)
-            boosted = self._boosting().fit(
+            boosted = self._boosting(seed).fit(
                 loss,
                 TreeGrower(binned, self._rules(), n_threads, weight),
                 self.n_features_in_,
@@ -315,11 +352,21 @@ class LambdaMART(Ranker):
             self.trees_ = boosted.trees
             self._split_gains = self._split_gains + boosted.gains
             self.has_missing_ = self.has_missing_ | binned.has_missing
-        self.n_estimators_ = self.trees_.n_trees
-        self.feature_importances_ = self._split_gains / (self._split_gains.sum() or 1.0)
+        self.n_estimators_ = self.best_iteration_ = self.trees_.n_trees
         if watched is not None:
             self.validation_scores_ = np.array(watched.staged.values)
+            self.best_iteration_ = watched.staged.best
         return self
+
+    @property
+    def feature_importances_(self) -> Float64Array:
+        """Share of each feature in the gain or the number of the splits."""
+        check_is_fitted(self)
+        amounts = self._split_gains
+        if self.importance_type == "split":
+            asked = self.trees_.feature[self.trees_.feature >= 0]
+            amounts = np.bincount(asked, minlength=self.n_features_in_).astype(np.float64)
+        return amounts / (amounts.sum() or 1.0)
 
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher.
@@ -381,14 +428,14 @@ class LambdaMART(Ranker):
             self.growth,
         )
 
-    def _boosting(self) -> TreeBoosting:
+    def _boosting(self, seed: int) -> TreeBoosting:
         return TreeBoosting(
             self.n_estimators,
             self.learning_rate,
             self.early_stopping_rounds,
             self.subsample,
             self.colsample_bytree,
-            int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed,
         )
 
     def _trees_before(self, n_features: int | None) -> TreeEnsemble:

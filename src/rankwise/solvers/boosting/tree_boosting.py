@@ -90,7 +90,7 @@ class TreeBoosting:
             inside, others, columns = self._draw(number, loss.indptr, n_features)
             tree = grower.grow(gradients, hessians, self.learning_rate, inside, columns)
             if len(tree.leaf_values) < 2:
-                if inside is None and columns is None:
+                if inside is None and columns is None and not loss.draws:
                     break
                 continue
             tree.add_to(scores)

@@ -1,0 +1,130 @@
+"""LambdaMART: its objectives, measures on validation rows, and importances."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankwise import LambdaMART, LightGBMRanker, evaluate
+from tests.oracles import ragged_groups
+
+OBJECTIVES = ["lambdarank", "yetirank", "xendcg", "logistic", "squared"]
+
+
+@pytest.fixture
+def judged(rng):
+    y, qid, _ = ragged_groups(rng, n_queries=60, most=25, grades=4)
+    X = rng.normal(size=(len(y), 6)).round(1) + 0.6 * y[:, None] * [1, -1, 0.5, 0, 0, 0]
+    return X, y.astype(float), qid
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_learns(objective, judged):
+    X, y, qid = judged
+    ranker = LambdaMART(30, objective=objective, min_samples_leaf=5, random_state=0)
+    before, after = (
+        evaluate(y, f, qid, ["nDCG"])["nDCG"] for f in (0 * y, ranker.fit(X, y, qid=qid).predict(X))
+    )
+    assert 1 - after < 0.25 * (1 - before)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_same_bits_for_any_threads_order_and_repetition(objective, judged, rng, monkeypatch):
+    X, y, qid = judged
+    weight = rng.integers(0, 4, len(y))
+    rows = rng.permutation(np.repeat(np.arange(len(y)), weight))
+    settings = {"objective": objective, "random_state": 3, "query_weight": "document"}
+    ranker = LambdaMART(10, **settings, n_jobs=1).fit(X, y, qid=qid, sample_weight=weight)
+    monkeypatch.setattr("rankwise.trees.boosted.growth.SMALL", 0)
+    monkeypatch.setattr("rankwise.losses.gradient_loss.CHUNK_ROWS", 50)
+    repeated = LambdaMART(10, **settings, n_jobs=3).fit(X[rows], y[rows], qid=qid[rows])
+    assert ranker.n_estimators_ == 10
+    np.testing.assert_array_equal(repeated.predict(X), ranker.predict(X))
+
+
+@pytest.mark.parametrize("objective", ["logistic", "squared", "xendcg"])
+def test_losses_of_scores_take_any_weight(objective, judged):
+    """Weights of 2 to 3 decimals; all multiplied by 4 they give the trees of the same splits."""
+    X, y, qid = judged
+    weight = np.random.default_rng(0).integers(1, 9, len(y)) / 4
+    ranker = LambdaMART(
+        5, objective=objective, min_samples_leaf=1, min_hessian_leaf=0, random_state=0, max_bins=9
+    )
+    parts = ranker.fit(X, y, qid=qid, sample_weight=weight).trees_
+    whole = ranker.fit(X, y, qid=qid, sample_weight=4 * weight).trees_
+    np.testing.assert_array_equal(whole.feature, parts.feature)
+    np.testing.assert_allclose(whole.values, parts.values, atol=1e-6)
+
+
+@pytest.mark.parametrize("objective", ["yetirank", "xendcg"])
+def test_draws_follow_the_seed(objective, judged):
+    X, y, qid = judged
+    ranker = LambdaMART(3, objective=objective, random_state=0)
+    first = ranker.fit(X, y, qid=qid).predict(X)
+    np.testing.assert_array_equal(ranker.fit(X, y, qid=qid).predict(X), first)
+    assert (ranker.set_params(random_state=1).fit(X, y, qid=qid).predict(X) != first).any()
+
+
+def test_squared_pairs_reach_the_least_squares(rng):
+    """With a leaf for every value: their means, but for a constant."""
+    X = np.tile(np.arange(8.0), 6)[:, None]
+    y, qid = rng.normal(size=48) + np.sin(X[:, 0]), np.repeat(np.arange(6), 8)
+    ranker = LambdaMART(
+        400, objective="squared", min_samples_leaf=1, min_hessian_leaf=0, learning_rate=0.5
+    )
+    scores = ranker.fit(X, y, qid=qid).predict(X[:8])
+    means = y.reshape(6, 8).mean(axis=0)
+    np.testing.assert_allclose(scores - scores.mean(), means - means.mean(), atol=1e-6)
+
+
+def test_ranks_as_lightgbm_under_its_cross_entropy(judged):
+    X, y, qid = judged
+    ours = LambdaMART(40, objective="xendcg", random_state=0)
+    theirs = LightGBMRanker(40, objective="rank_xendcg", random_state=0)
+    values = [
+        evaluate(y, ranker.fit(X, y, qid=qid).predict(X), qid, ["nDCG@10"])["nDCG@10"]
+        for ranker in (ours, theirs)
+    ]
+    assert values[0] > values[1] - 0.01
+
+
+@pytest.mark.parametrize("spec", ["Tau", "nDCG@3", "misranking"])
+def test_stops_on_any_measure(spec, judged):
+    X, y, qid = judged
+    val = np.isin(qid, np.unique(qid)[:20])
+    ranker = LambdaMART(200, early_stopping_rounds=5, validation_measure=spec)
+    ranker.fit(X[~val], y[~val], qid=qid[~val], X_val=X[val], y_val=y[val], qid_val=qid[val])
+    values = ranker.validation_scores_
+    best = np.argmin(values) if spec == "misranking" else np.argmax(values)
+    assert ranker.best_iteration_ == ranker.n_estimators_ == best + 1 == len(values) - 5
+    reached = evaluate(y[val], ranker.predict(X[val]), qid[val], [spec])[spec]
+    np.testing.assert_allclose(reached, values[best])
+
+
+def test_best_iteration_is_known_without_stopping(judged):
+    X, y, qid = judged
+    ranker = LambdaMART(30).fit(X, y, qid=qid, X_val=-X, y_val=y, qid_val=qid)
+    assert ranker.best_iteration_ == 1 + np.argmax(ranker.validation_scores_)
+    assert ranker.n_estimators_ == 30
+    assert LambdaMART(7).fit(X, y, qid=qid).best_iteration_ == 7
+
+
+def test_importances_by_gain_and_by_split(judged):
+    X, y, qid = judged
+    ranker = LambdaMART(20, min_samples_leaf=5).fit(X, y, qid=qid)
+    gain = ranker.feature_importances_
+    split = ranker.set_params(importance_type="split").feature_importances_
+    used = ranker.trees_.feature[ranker.trees_.feature >= 0]
+    np.testing.assert_allclose(split * len(used), np.bincount(used, minlength=6))
+    assert gain.sum() == pytest.approx(1) and (gain[:3].min() > gain[3:].max())
+    assert (gain != split).any()
+
+
+def test_objectives_without_a_measure_take_any(judged):
+    X, y, qid = judged
+    ranker = LambdaMART(2, objective="logistic", measure="Tau")
+    ranker.fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid)
+    tau = evaluate(y, ranker.predict(X), qid, ["Tau"])["Tau"]
+    assert ranker.validation_scores_[1] == pytest.approx(tau)
+    with pytest.raises(ValueError, match="measure must be one that LambdaMART optimises"):
+        LambdaMART(2, objective="yetirank", measure="Tau").fit(X, y, qid=qid)

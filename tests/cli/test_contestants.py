@@ -94,3 +94,80 @@ def test_a_run_needs_documents_in_the_judged_data(rankwise, letor_file, contesta
     result = rankwise("evaluate", run, other)
     assert result.code == 1
     assert "have queries in common, and no document" in result.err
+
+
+def test_several_systems_against_a_baseline(rankwise, letor_file, contestants, tmp_path):
+    run, model = contestants
+    data = read_letor(letor_file)
+    scores = tmp_path / "hand.txt"
+    scores.write_text("".join(f"{value!r}\n" for value in np.asarray(data.X)[:, 1].tolist()))
+    systems = f"{model},second=column:2"
+    words = ("evaluate", scores, letor_file, "--systems", systems, "--baseline", run)
+    result = rankwise(*words, "--json")
+    assert result.code == 0, result.err
+    rows = {row["ranker"]: row for row in result.json["rows"]}
+    assert set(rows) == {"hand", "now", "old", "second"}
+    assert rows["hand"]["mean"] == rows["second"]["mean"]
+    assert result.json["settings"]["baseline"] == "now"
+    page = tmp_path / "report.html"
+    shown = rankwise(*words, "--report", page)
+    assert "Against the baseline now, nDCG@10:" in shown.out
+    assert shown.out.rstrip().endswith(str(page))
+    assert "Against the baseline now</h2>" in page.read_text("utf-8")
+
+
+def test_a_single_model_or_column(rankwise, letor_file, contestants):
+    run, model = contestants
+    by_run = rankwise("evaluate", run, letor_file, "--json").json
+    assert rankwise("evaluate", "column:1", letor_file, "--json").json == by_run
+    assert rankwise("evaluate", model, letor_file, "--json").code == 0
+
+
+def test_runs_alone_need_no_rows(rankwise, letor_file, contestants, tmp_path):
+    run, _ = contestants
+    data = read_letor(letor_file)
+    write_qrels(Qrels.from_data(data), tmp_path / "qrels.txt")
+    half = tmp_path / "half.run"
+    half.write_text("".join(f"1 Q0 D{i} {i + 1} {8 - i} half\n" for i in range(8)))
+    result = rankwise("evaluate", run, tmp_path / "qrels.txt", "--systems", half)
+    assert result.code == 0, result.err
+    assert "11 of 12 queries have no answer in the run" in result.out
+    result = rankwise("evaluate", run, tmp_path / "qrels.txt", "--systems", "column:1")
+    assert result.code != 0
+
+
+@pytest.mark.filterwarnings("always::rankwise.datasets.IgnoredColumnsWarning")
+def test_a_score_column_of_a_table(rankwise, letor_file, tmp_path):
+    data = read_letor(letor_file)
+    table = tmp_path / "judged.csv"
+    lines = ["label,qid,a,production,kind"]
+    for y, q, x in zip(data.y, data.qid, np.asarray(data.X).tolist(), strict=True):
+        lines.append(f"{y:g},{q},{x[0]},{x[1]},text")
+    table.write_text("\n".join(lines) + "\n")
+    words = ("--rankers", "ridge", "--baseline", "column:production", "--cv", "2", "--json")
+    result = rankwise("compare", table, *words)
+    assert result.code == 0, result.err
+    assert "not used as features: production. Name them among --features A,B,… to" in result.err
+    assert result.json["folds"][0]["n_features"] == 1
+    result = rankwise("compare", table, *words, "--features", "a,production")
+    assert result.json["folds"][0]["n_features"] == 2
+    assert "not used" not in result.err
+    result = rankwise("evaluate", "column:production", table, "--json")
+    assert result.code == 0
+    assert result.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--systems", "missing.run"], "'missing.run' is no file"),
+        (["--systems", "column:1"], "two systems are called 1"),
+        (["--systems", "a=column:2", "--per-query"], "--per-query shows one system"),
+        (["--report", "r.html"], "--report compares systems"),
+        (["--systems", "a=column:99"], "a: column:99 must name a feature"),
+    ],
+)
+def test_wrong_systems(rankwise, letor_file, words, told):
+    result = rankwise("evaluate", "column:1", letor_file, *words)
+    assert result.code in (1, 2)
+    assert told in result.err

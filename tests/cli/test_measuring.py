@@ -85,7 +85,7 @@ def test_scores_that_do_not_fit(rankwise, letor_file, scores, tmp_path):
     odd.write_text("0.5\nhigh\n")
     guess.write_text("0.5\n1_0\n")  # Python's digit separator
     for arguments, code, message in (
-        ((short, letor_file), 1, "has 2 scores, but"),
+        ((short, letor_file), 1, "short: got 2 scores for 96 rows"),
         ((odd, letor_file), 1, "odd.txt, line 2: a score must be one number, got 'high'."),
         ((guess, letor_file), 1, "guess.txt, line 2: a score must be one number, got '1_0'."),
         ((tmp_path / "none", letor_file), 2, "is no file"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 
 import rankwise
-from rankwise.datasets import Run
+from rankwise.datasets import IgnoredColumnsWarning, Run
 from rankwise.metrics import evaluate
 from rankwise.metrics.significance import compare_to_baseline
 from rankwise.report import write_report
@@ -100,8 +101,12 @@ def test_rows_that_a_run_lacks_are_never_found(data):
     [
         ({"doc_ids": None}, "run", "needs document ids, and the data have none"),
         ({}, "other run", "has none of the"),
-        ({}, "column:xx1", "must name a feature of the data. Did you mean 'x1'"),
-        ({"feature_names": None}, "column:99", "must name a feature of the data. There are"),
+        ({}, "column:xx1", "must name a feature or a score column of the data. Did you mean 'x1'"),
+        (
+            {"feature_names": None},
+            "column:99",
+            "must name a feature or a score column of the data. There are",
+        ),
     ],
 )
 def test_what_cannot_be_found_fails_alone(data, change, ranker, told):
@@ -139,3 +144,30 @@ def test_given_scores_are_not_kept(data, tmp_path):
     expected = evaluate(data.y, data.X[:, 0], data.qid, "nDCG@10")
     values = board.per_query()["prod"]
     assert np.nanmean(values) == pytest.approx(np.nanmean(expected.per_query["nDCG@10"]))
+
+
+def test_a_score_column_of_a_frame_is_no_feature_unless_it_is_named(data):
+    frame = pd.DataFrame(data.X, columns=data.feature_names).assign(label=data.y, qid=data.qid)
+    rankers = {"now": "column:x1", "ridge": "ridge"}
+    with pytest.warns(IgnoredColumnsWarning, match="not used as features: x1"):
+        board = rankwise.compare(rankers, frame, cv=2, measures="AP")
+    assert board.fold_infos[0].n_features == data.n_features - 1
+    features = data.feature_names
+    board = rankwise.compare(rankers, frame, cv=2, measures="AP", features=features)
+    assert board.fold_infos[0].n_features == data.n_features
+    expected = evaluate(data.y, data.X[:, 1], data.qid, "AP")
+    assert np.nanmean(board.per_query()["now"]) == pytest.approx(
+        np.nanmean(expected.per_query["AP"])
+    )
+    with pytest.raises(ValueError, match=r"score_columns must be columns, 'x99' are not"):
+        rankwise.compare({"now": "column:x99"}, frame)
+
+
+def test_a_frozen_model_takes_its_columns_by_name(data):
+    frame = pd.DataFrame(data.X, columns=data.feature_names)
+    model = rankwise.RidgeRanker().fit(frame[["x1", "x0"]], data.y, qid=data.qid)
+    board = rankwise.compare({"old": FrozenEstimator(model)}, data, cv=2, measures="AP")
+    expected = evaluate(data.y, model.predict(frame[["x1", "x0"]]), data.qid, "AP")
+    assert np.nanmean(board.per_query()["old"]) == pytest.approx(
+        np.nanmean(expected.per_query["AP"])
+    )

@@ -15,7 +15,10 @@ from rankwise.cli._arguments import split_list
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Values of the options; None where one is not given."""
+    """Values of the options; None where one is not given.
+
+    ``score_columns`` of tables are named by contestants, not by an option.
+    """
 
     label: str | None = None
     qid: str | None = None
@@ -23,6 +26,7 @@ class ColumnOptions:
     doc_id: str | None = None
     sep: str | None = None
     one_query: bool = False
+    score_columns: tuple[str, ...] = ()
 
     @property
     def words(self) -> dict[str, Any]:
@@ -34,6 +38,8 @@ class ColumnOptions:
             given["features"] = split_list(self.features)
         if self.sep == "\\t":
             given["sep"] = "\t"
+        if self.score_columns:
+            given["score_columns"] = self.score_columns
         return given
 
     @property

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
 
 from rankwise.cli._arguments import ranker_entry, split_list
-from rankwise.cli._errors import UsageError
+from rankwise.cli._errors import JobError, UsageError
 
 ALL = "all"
 # Points, pairs and lists; linear models, random nodes and trees. Five folds of 100,000 rows and 50
@@ -50,6 +51,42 @@ def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, 
     return _with_baseline(found, baseline)
 
 
+def read_systems(
+    scores: str, systems: str | None, baseline: str | None
+) -> tuple[dict[str, Any], str | None]:
+    """What is measured by name, nothing of which is fitted, and the name of the baseline.
+
+    Parameters
+    ----------
+    scores : str
+        An entry: a file (scores, a TREC run or a saved model), "column:NAME", or NAME=ENTRY.
+    systems : str, optional
+        More of them between commas.
+    baseline : str, optional
+        A name among these, or one more entry.
+    """
+    found: dict[str, Any] = {}
+    for word in [scores, *split_list(systems or "")]:
+        name, system = _system(word)
+        if name in found:
+            raise UsageError(f"two systems are called {name}. Write NAME=ENTRY.")
+        found[name] = system
+    if baseline is None or baseline in found:
+        return found, baseline
+    name, system = _system(baseline)
+    if name in found:
+        raise UsageError(f"two systems are called {name}. Write NAME=ENTRY.")
+    return {name: system} | found, name
+
+
+def columns_of(contestants: Mapping[str, Any]) -> tuple[str, ...]:
+    """Columns of the data that contestants take as their scores."""
+    words = [entry for entry in contestants.values() if isinstance(entry, str)]
+    return tuple(
+        dict.fromkeys(word.removeprefix(_COLUMN) for word in words if word.startswith(_COLUMN))
+    )
+
+
 def is_run(path: Path) -> bool:
     """Whether a file looks like a TREC run."""
     return width_of(path) == _RUN_COLUMNS
@@ -82,21 +119,45 @@ def _with_baseline(found: dict[str, Any], word: str | None) -> tuple[dict[str, A
 
 def _contestant(word: str) -> tuple[str, Any]:
     """Name and ranker that a word stands for."""
-    name, equals, entry = word.partition("=")
-    if not equals or not name or Path(word).is_file():
-        name, entry = "", word
+    name, entry = _named(word)
     if entry.startswith(_COLUMN):
         return name or entry.removeprefix(_COLUMN), entry
     path = Path(entry)
     if path.is_file():
-        return name or path.name.split(".")[0], _of_file(path)
+        found = _of_file(path)
+        if found is None:
+            raise UsageError(f"{str(path)!r} is neither a saved model nor a TREC run.")
+        return name or _stem(path), found
     if any(letter in entry for letter in "./\\"):
         raise UsageError(f"{entry!r} is no file. Name a saved model, a TREC run or a ranker.")
     ranker_entry(entry)
     return name or entry, entry
 
 
+def _system(word: str) -> tuple[str, Any]:
+    """Name and system that a word stands for."""
+    name, entry = _named(word)
+    if entry.startswith(_COLUMN):
+        return name or entry.removeprefix(_COLUMN), entry
+    path = Path(entry)
+    if not path.is_file():
+        raise UsageError(f"{entry!r} is no file. Name scores, a TREC run, a model or column:NAME.")
+    found = _of_file(path)
+    return name or _stem(path), read_scores(path) if found is None else found
+
+
+def _named(word: str) -> tuple[str, str]:
+    """The name in NAME=ENTRY, empty where there is none, and the entry."""
+    name, equals, entry = word.partition("=")
+    return (name, entry) if equals and name and not Path(word).is_file() else ("", word)
+
+
+def _stem(path: Path) -> str:
+    return path.name.split(".")[0]
+
+
 def _of_file(path: Path) -> Any:
+    """A fitted model or a run; None of another file."""
     from sklearn.frozen import FrozenEstimator
 
     from rankwise.datasets import read_run
@@ -104,6 +165,23 @@ def _of_file(path: Path) -> Any:
 
     if is_zipfile(path):
         return FrozenEstimator(load(path))
-    if not is_run(path):
-        raise UsageError(f"{str(path)!r} is neither a saved model nor a TREC run.")
-    return read_run(path)
+    return read_run(path) if is_run(path) else None
+
+
+def read_scores(path: Path) -> Any:
+    """One number a line."""
+    import numpy as np
+
+    from rankwise.datasets.readers.letor_errors import NUMBER
+    from rankwise.datasets.readers.textfiles import read_text
+
+    lines = read_text(path).removesuffix(b"\n").split(b"\n")
+    values = np.empty(len(lines))
+    for number_of_line, line in enumerate(map(bytes.strip, lines), start=1):
+        if not NUMBER.fullmatch(line):
+            raise JobError(
+                f"{path}, line {number_of_line}: a score must be one number, got "
+                f"{line[:40].decode('utf-8', 'replace')!r}."
+            )
+        values[number_of_line - 1] = float(line)
+    return values

@@ -125,7 +125,17 @@ def stack(parts: Sequence[RankingData], name: str) -> RankingData:
         comments=column("comments"),
         sample_weight=column("sample_weight"),
         name=name,
+        score_columns=_stacked([part.score_columns for part in parts]),
     )
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    """Score columns one below the other; None where a part has none."""
+    import numpy as np
+
+    if any(part is None for part in parts):
+        return None
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import time
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from statistics import mean
@@ -15,7 +16,7 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._contestants import DEFAULT, read_contestants
+from rankwise.cli._contestants import DEFAULT, columns_of, read_contestants
 from rankwise.cli._errors import FAILED, UsageError, one_line, say
 from rankwise.cli._options import (
     MISSING_FOLDERS,
@@ -131,6 +132,7 @@ def compare(
         read_measures(select_by, preset)
     if report is not None:
         check_target(report, "--report")
+    columns = replace(columns, score_columns=columns_of(contestants))
     loaded, n_folds = load_folds(data, cv, vali_data, test_data, columns)
     keys = [entry for entry in contestants.values() if isinstance(entry, str) and entry in REGISTRY]
     if len(keys) < len(contestants) or compares_rows(keys, wanted):

@@ -1,7 +1,9 @@
-"""``rankwise evaluate``: measures of scores against judged data, or of a TREC run against qrels."""
+"""``rankwise evaluate``: measures of scores, runs and models against judged data."""
 
 from __future__ import annotations
 
+import shlex
+import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,14 +13,14 @@ import typer
 from rankwise.cli import _completion as complete
 from rankwise.cli._arguments import compares_rows, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
-from rankwise.cli._contestants import is_run, width_of
+from rankwise.cli._contestants import columns_of, read_systems, width_of
 from rankwise.cli._errors import JobError, UsageError
-from rankwise.cli._options import DATA_HELP, Json, Measures, Preset
-from rankwise.cli._output import number, print_json, print_table
+from rankwise.cli._options import DATA_HELP, MISSING_FOLDERS, Json, Measures, Preset
+from rankwise.cli._output import check_target, number, print_json, print_table, terminal_width
 
 if TYPE_CHECKING:
-    from rankwise.datasets import Qrels
-    from rankwise.metrics import Measure
+    from rankwise.datasets import Qrels, RankingData
+    from rankwise.selection import Leaderboard
 
 _QRELS_COLUMNS = 4
 
@@ -35,34 +37,40 @@ class _Found:
     values: Any
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """What is measured, row by row; ``retrieved`` None: all rows have a score."""
-
-    y: Any
-    scores: Any
-    qid: Any
-    retrieved: Any = None
-
-
 @reads_tables
 def evaluate(
+    context: typer.Context,
     scores: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="SCORES",
             help="One score per line in the order of DATA (one class for MAE, Kappa and the like), "
-            "or a TREC run.",
+            "a TREC run, a saved model, or column:NAME of DATA.",
         ),
     ],
     data: Annotated[
         list[str],
         typer.Argument(
             metavar="DATA",
-            help=f"{DATA_HELP} With a TREC run: its qrels, or judged data with document ids.",
+            help=f"{DATA_HELP} With TREC runs: their qrels, or judged data with document ids.",
             autocompletion=complete.data,
         ),
     ],
+    systems: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="More systems to compare SCORES with, separated by commas: each as SCORES, or "
+            "NAME=ENTRY.",
+        ),
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENTRY",
+            help="One of the systems, or one more, that every other is tested against.",
+        ),
+    ] = None,
     measures: Measures = "nDCG@10,AP",
     preset: Preset = None,
     per_query: Annotated[
@@ -73,8 +81,18 @@ def evaluate(
         typer.Option(
             "--all-queries",
             "-c",
-            help="TREC: judged queries that the run misses count too, as with trec_eval -c.",
+            help="TREC: judged queries that the runs miss count too, as with trec_eval -c.",
         ),
+    ] = False,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html",
+            help=f"Write a self-contained report of several systems. {MISSING_FOLDERS}",
+        ),
+    ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Show every column, however narrow the terminal.")
     ] = False,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
@@ -83,98 +101,112 @@ def evaluate(
 
     Documents of a TREC run are ordered as trec_eval orders them: by score in single precision,
     equal ones by descending name; judged documents that the run misses count as never found.
+    With --systems or --baseline, several systems are tested against each other. If one of them
+    scores the rows of DATA, all are measured on these rows, runs too.
     """
-    from rankwise.metrics import evaluate as measure
+    from rankwise.datasets import Run
+    from rankwise.selection import evaluate_systems
 
     wanted = read_measures(measures, preset)
-    if not scores.is_file():
-        raise UsageError(f"{str(scores)!r} is no file.")
-    of_run = is_run(scores)
-    if all_queries and not of_run:
+    found, against = read_systems(scores, systems, baseline)
+    only_runs = all(isinstance(system, Run) for system in found.values())
+    if all_queries and not only_runs:
         raise UsageError(f"--all-queries is for TREC runs, and {scores} is none.")
-    if of_run:
-        rows = _trec(scores, data, columns, all_queries)
+    several = len(found) > 1
+    if report is not None:
+        if not several:
+            raise UsageError("--report compares systems. Name one more with --systems.")
+        check_target(report, "--report")
+    if several and per_query:
+        raise UsageError("--per-query shows one system. Use --json for the values of several.")
+    columns = replace(columns, score_columns=columns_of(found))
+    if only_runs:
+        table: Any = _judgments(data, columns)
     else:
-        rows = _scores(scores, data, columns, may_be_one=not compares_rows([], wanted))
-    taken = [_by_row_order(one) if of_run else one for one in wanted.values()]
-    result = measure(rows.y, rows.scores, rows.qid, taken, retrieved=rows.retrieved)
+        table = _rows(found, data, columns, may_be_one=not compares_rows([], wanted))
+    board = evaluate_systems(
+        found,
+        table,
+        baseline=against,
+        measures=list(wanted),
+        preset=preset,
+        all_queries=all_queries,
+    )
+    if several:
+        _show_board(board, report, shlex.join(["rankwise", *context.obj]), wide, json)
+    else:
+        _show_one(board, wanted, per_query, json)
+
+
+def _show_board(
+    board: Leaderboard, report: Path | None, command: str, wide: bool, json: bool
+) -> None:
+    if report is not None:
+        from rankwise.report import write_report
+
+        write_report(board, report, command=command)
+    if json:
+        print_json(board.to_dict() | {"report": None if report is None else str(report)})
+        return
+    typer.echo(board.to_text(None if wide else terminal_width()))
+    if report is not None:
+        typer.echo(f"\n{report}")
+
+
+def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json: bool) -> None:
+    (cell,) = board.cells
     found = [
-        _found(spec, str(one), result[str(used)], result.per_query[str(used)])
-        for (spec, one), used in zip(wanted.items(), taken, strict=True)
+        _found(spec, str(measure), measure.aggregate(values), values)
+        for spec, measure in wanted.items()
+        for values in [cell.values[str(measure)]]
     ]
     if json:
-        print_json(_as_dict(found, result.qids, per_query))
+        print_json(_as_dict(found, board.qids, per_query))
     else:
-        _print(found, result.qids, per_query)
+        _print(found, board.qids, per_query)
 
 
-def _trec(run: Path, data: list[str], columns: ColumnOptions, all_queries: bool) -> _Rows:
-    from rankwise.datasets import judge, read_run
-
-    judged = judge(read_run(run), _judgments(data, columns), all_queries=all_queries)
-    if not len(judged):
-        raise JobError(f"{run} and {data[0]} have no query in common.")
-    if not (judged.judged & judged.retrieved).any():
-        raise JobError(
-            f"{run} and {data[0]} have queries in common, and no document: {run} has "
-            f"{str(judged.doc_ids[0])!r}."
-        )
-    return _Rows(judged.y, judged.scores, judged.qid, judged.retrieved)
-
-
-def _judgments(data: list[str], columns: ColumnOptions) -> Qrels:
-    """Of a qrels file, or of the labels and document ids of judged data."""
+def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
+    """Of a qrels file, or judged data with document ids."""
     from rankwise.cli._data import load_table
-    from rankwise.datasets import Qrels, read_qrels
+    from rankwise.datasets import read_qrels
 
     if len(data) == 1 and Path(data[0]).is_file() and width_of(Path(data[0])) == _QRELS_COLUMNS:
         return read_qrels(data[0])
-    table = load_table(data, columns=columns)
+    table = _quietly(load_table, data, columns=columns)
     if table.doc_ids is None:
         raise JobError(
             f"a TREC run needs judgments by document id, and {data[0]} has none: give a qrels "
             "file, a comment '#docid = …' in each line of LETOR text, or --doc-id NAME."
         )
-    return Qrels.from_data(table)
+    return table
 
 
-def _by_row_order(measure: Measure) -> Measure:
-    """The measure with ties in the order of the rows: ``judge`` has put them in trec_eval's."""
-    is_by_name = getattr(measure, "ties", None) == "docid"
-    return replace(measure, **{"ties": "stable"}) if is_by_name else measure
-
-
-def _scores(path: Path, data: list[str], columns: ColumnOptions, *, may_be_one: bool) -> _Rows:
+def _rows(
+    systems: dict[str, Any], data: list[str], columns: ColumnOptions, *, may_be_one: bool
+) -> RankingData:
+    """Judged rows with the features that models among the systems were fitted on."""
     from rankwise.cli._data import load_table, refuse_one_query
 
-    table = load_table(data, columns=columns)
+    models = [system for system in systems.values() if hasattr(system, "predict")]
+    widths = [model.n_features_in_ for model in models if hasattr(model, "n_features_in_")]
+    named = [model.feature_names_in_ for model in models if hasattr(model, "feature_names_in_")]
+    names = list(dict.fromkeys(str(name) for of in named for name in of))
+    table = _quietly(
+        load_table, data, max(widths, default=None), columns, names if len(named) else None
+    )
     if not may_be_one:
         refuse_one_query(table, data, columns)
-    values = _read_scores(path)
-    if len(values) != table.n_samples:
-        raise JobError(
-            f"{path} has {len(values)} scores, but {data[0]} has {table.n_samples} rows. "
-            "Give one score per row, in the same order."
-        )
-    return _Rows(table.y, values, table.groups)
+    return table
 
 
-def _read_scores(path: Path) -> Any:
-    import numpy as np
+def _quietly(load: Any, *arguments: Any, **words: Any) -> RankingData:
+    """What ``load`` gives; columns that are no features do not matter here."""
+    from rankwise.datasets import IgnoredColumnsWarning
 
-    from rankwise.datasets.readers.letor_errors import NUMBER
-    from rankwise.datasets.readers.textfiles import read_text
-
-    lines = read_text(path).removesuffix(b"\n").split(b"\n")
-    values = np.empty(len(lines))
-    for number_of_line, line in enumerate(map(bytes.strip, lines), start=1):
-        if not NUMBER.fullmatch(line):
-            raise JobError(
-                f"{path}, line {number_of_line}: a score must be one number, got "
-                f"{line[:40].decode('utf-8', 'replace')!r}."
-            )
-        values[number_of_line - 1] = float(line)
-    return values
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IgnoredColumnsWarning)
+        return load(*arguments, **words)
 
 
 def _found(spec: str, convention: str, mean: float, values: Any) -> _Found:

@@ -38,6 +38,9 @@ class RankingData:
     first_feature : int
         Number of the first column, by which reports call columns without names: 1 for LETOR text
         that counts from 1, else 0.
+    score_columns : dict of str to ndarray of shape (n_samples,), or None
+        Scores of systems that exist already, by name. They are no features; a comparison takes
+        them as "column:NAME".
     """
 
     X: Matrix
@@ -49,10 +52,15 @@ class RankingData:
     sample_weight: Float64Array | None = None
     name: str = ""
     first_feature: int = 0
+    score_columns: dict[str, Float64Array] | None = None
 
     def __post_init__(self) -> None:
-        for what in ("y", "qid", "doc_ids", "comments", "sample_weight"):
-            column = getattr(self, what)
+        columns = {
+            what: getattr(self, what)
+            for what in ("y", "qid", "doc_ids", "comments", "sample_weight")
+        }
+        scores = {f"score_columns[{name!r}]": of for name, of in (self.score_columns or {}).items()}
+        for what, column in (columns | scores).items():
             if column is not None and len(column) != self.X.shape[0]:
                 raise ValueError(
                     f"{what} must have n_samples={self.X.shape[0]} entries, got {len(column)}."
@@ -68,6 +76,7 @@ class RankingData:
         doc_id: str | Literal[False] | None = None,
         sample_weight: str | Literal[False] | None = None,
         features: Sequence[str] | None = None,
+        score_columns: Sequence[str] = (),
         dtype: DTypeLike = np.float32,
         name: str = "",
     ) -> RankingData:
@@ -88,6 +97,9 @@ class RankingData:
             there. False: there is none.
         features : sequence of str, optional
             Columns of X, in this order; by default all that are left and hold numbers.
+        score_columns : sequence of str
+            Columns with scores of systems that exist already. They become features only if
+            ``features`` names them too.
         dtype : float32 or float64
             Type of X. Missing values become NaN; numbers too large for it are an error.
         name : str
@@ -119,16 +131,27 @@ class RankingData:
         >>> data.feature_names
         ['bm25']
         """
-        from rankwise.datasets.readers.columns import read_frame
+        from rankwise.datasets.readers.columns import Roles, read_frame
 
-        columns, rows = read_frame(frame, (label, qid, doc_id, sample_weight), features, dtype)
+        roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns))
+        columns, rows = read_frame(frame, roles, dtype)
         return cls.from_rows(rows, columns.features, name)
 
     @classmethod
     def from_rows(cls, rows: Any, feature_names: list[str], name: str) -> RankingData:
         """Rows as the readers of tables give them; without query ids they are one query."""
         qid = np.zeros(len(rows.y), dtype=np.int64) if rows.qid is None else rows.qid
-        return cls(rows.X, rows.y, qid, rows.doc_ids, feature_names, None, rows.sample_weight, name)
+        return cls(
+            rows.X,
+            rows.y,
+            qid,
+            rows.doc_ids,
+            feature_names,
+            None,
+            rows.sample_weight,
+            name,
+            score_columns=rows.score_columns or None,
+        )
 
     @cached_property
     def groups(self) -> QueryGroups:
@@ -169,6 +192,9 @@ class RankingData:
             pick(self.sample_weight),
             self.name,
             self.first_feature,
+            None
+            if self.score_columns is None
+            else {name: column[rows] for name, column in self.score_columns.items()},
         )
 
     def queries(self, queries: Sequence[int] | np.ndarray[Any, Any]) -> RankingData:

@@ -19,7 +19,7 @@ from rankwise.report.sections import (
     verdict,
 )
 from rankwise.selection.lines import writing
-from rankwise.selection.table import queries_that_count
+from rankwise.selection.table import is_fitted, queries_that_count
 
 if TYPE_CHECKING:
     from rankwise.fusion import LearningCurve as FusionLearningCurve
@@ -88,6 +88,7 @@ def _render(board: Leaderboard, lint: Any, command: str, further: Further) -> st
         {
             "title": board.settings.data or "judged data",
             "board": board,
+            "fitted": is_fitted(board.settings),
             "counted": queries_that_count(board),
             "verdict": verdict(board),
             "leaderboard": leaderboard_section(board),

@@ -9,5 +9,6 @@ from .splits import QueryKFold as QueryKFold
 from .splits import letor_folds as letor_folds
 from .splits import query_folds as query_folds
 from .store import ResultStore as ResultStore
+from .systems import evaluate_systems as evaluate_systems
 from .tuning import Tuned as Tuned
 from .tuning import tune as tune

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -98,6 +98,12 @@ def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
         unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
         candidates.append(_candidate(unique, ranker, random_state))
     return candidates
+
+
+def score_columns(candidates: Sequence[Candidate]) -> list[str]:
+    """Columns of the data that candidates take as their scores."""
+    given = [candidate.estimator for candidate in candidates]
+    return list(dict.fromkeys(scores.name for scores in given if isinstance(scores, ColumnScores)))
 
 
 def _own_name(ranker: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,13 +12,16 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from rankwise.datasets.data import Fold, FoldedData, RankingData
+from rankwise.datasets.readers.columns import IgnoredColumnsWarning
 from rankwise.metrics import Measure, evaluate, parse
 from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.runtime.callers import callers_level
 from rankwise.runtime.threads import available_threads
-from rankwise.selection.candidates import Candidate, as_candidates
+from rankwise.selection.candidates import Candidate, as_candidates, score_columns
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.measured import with_curve
 from rankwise.selection.origin import changes, wrapped_versions
 from rankwise.selection.parcel import Parcel, Parcels
 from rankwise.selection.provenance import FoldInfo, Settings, library_versions
@@ -29,7 +31,6 @@ from rankwise.selection.store import ResultStore
 from rankwise.selection.workers import on_cluster, run_all
 
 _UNRECORDED = "kept by a version of rankwise that did not record versions and sources"
-CURVE_CUTOFFS = range(1, 11)
 Progress = Callable[[int, int, FoldResult], None]
 
 
@@ -66,7 +67,8 @@ def compare(
         regressor, which sees no queries) runs as it is; where its ``fit`` takes ``X_val`` it
         gets the validation part. Scores that are there already take part too, and nothing is
         fitted: a :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a
-        feature, and a fitted model in :class:`sklearn.frozen.FrozenEstimator`.
+        column of the data (of a frame, it is then a feature only if ``features`` names it), and a
+        fitted model in :class:`sklearn.frozen.FrozenEstimator`.
     data : frame, RankingData, Fold, FoldedData or sequence of Fold
         One table is split by query: fold i tests, fold i + 1 validates, the rest trains. Folds
         are taken as they are (LETOR's own, for instance).
@@ -133,6 +135,9 @@ def compare(
 
     Warns
     -----
+    IgnoredColumnsWarning
+        When columns of a frame are left out as features: those without numbers, and those whose
+        scores take part as "column:NAME".
     UserWarning
         When finished cells of the store run again since code or library versions have changed.
 
@@ -165,20 +170,28 @@ def compare(
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
     candidates = as_candidates(rankers, random_state=random_state)
     _check_baseline(baseline, candidates)
-    data = judged(data, label=label, qid=qid, features=features, doc_id=doc_id)
+    data = judged(
+        data,
+        label=label,
+        qid=qid,
+        features=features,
+        doc_id=doc_id,
+        score_columns=score_columns(candidates),
+    )
     folds = as_folds(data, cv, random_state=random_state)
     given = [measures] if isinstance(measures, str | Measure) else list(measures)
     if not given:
         raise ValueError("measures must name at least one measure, got none.")
     parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
     select = next(iter(parsed.values())) if select_by is None else parse(select_by, preset)
-    measured = _with_curve(list(parsed.values()))
+    measured = with_curve(list(parsed.values()))
     kept = None if store is None else ResultStore(store)
 
     infos = []
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measured, select)
         infos.append(_describe(fold, name))
+    _warn_of_score_columns(candidates, folds[0].test)
     versions = library_versions() | wrapped_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measured)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)
@@ -269,6 +282,19 @@ def _check_baseline(baseline: str | None, candidates: list[Candidate]) -> None:
         )
 
 
+def _warn_of_score_columns(candidates: list[Candidate], data: RankingData) -> None:
+    features = {*(data.feature_names or ())}
+    left_out = [name for name in score_columns(candidates) if name in (data.score_columns or {})]
+    left_out = [name for name in left_out if name not in features]
+    if left_out:
+        warnings.warn(
+            f"columns with scores of rankers are not used as features: {', '.join(left_out)}. "
+            "Name them among features=[…] to use them as both.",
+            IgnoredColumnsWarning,
+            stacklevel=callers_level(),
+        )
+
+
 def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -> None:
     if time_limit is not None and not 0 < time_limit < float("inf"):
         raise ValueError(
@@ -280,13 +306,6 @@ def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -
         raise ValueError(
             f"isolate=False runs cells in this process, got {given}. Use isolate=True with it."
         )
-
-
-def _with_curve(measures: list[Measure]) -> tuple[Measure, ...]:
-    """The measures, and the first that has a cut-off at 1 ... 10 as well, for the report."""
-    first = next((m for m in measures if getattr(m, "cutoff", None) is not None), None)
-    curve = [] if first is None else [replace(first, **{"cutoff": k}) for k in CURVE_CUTOFFS]
-    return tuple(dict.fromkeys([*measures, *curve]))
 
 
 def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Run
@@ -86,7 +87,13 @@ class RunScores:
 
 @dataclass(frozen=True)
 class ColumnScores:
-    """A feature of the data as the score: by its name, or its number in LETOR text, from 1."""
+    """A column of the data as the score.
+
+    Attributes
+    ----------
+    name : str
+        One of ``score_columns``, or a feature: by its name, or its number in LETOR text, from 1.
+    """
 
     name: str
 
@@ -96,13 +103,18 @@ class ColumnScores:
         Raises
         ------
         ValueError
-            When there is no such feature, or it has missing values.
+            When there is no such column, or it has missing values.
         """
+        given = data.score_columns or {}
+        if self.name in given:
+            return RowScores(given[self.name], None)
         names = data.feature_names or [str(number + 1) for number in range(data.n_features)]
         if self.name not in names:
-            near = get_close_matches(self.name, names, n=1)
+            near = get_close_matches(self.name, [*given, *names], n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"There are {len(names)} features."
-            raise ValueError(f"{COLUMN}{self.name} must name a feature of the data. {hint}")
+            raise ValueError(
+                f"{COLUMN}{self.name} must name a feature or a score column of the data. {hint}"
+            )
         values = data.X[:, [names.index(self.name)]]
         dense = values if isinstance(values, np.ndarray) else values.toarray()
         scores = dense[:, 0].astype(np.float64)
@@ -117,3 +129,53 @@ class ColumnScores:
     def describe(self) -> str:
         """The name of the column."""
         return f"column {self.name} of the data"
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayScores:
+    """One score per row."""
+
+    scores: Float64Array
+
+    def of(self, data: RankingData) -> RowScores:
+        """The scores.
+
+        Raises
+        ------
+        ValueError
+            When they are not one finite number per row of the data.
+        """
+        if self.scores.shape != (data.n_samples,):
+            found = f"{len(self.scores)} scores" if self.scores.ndim == 1 else self.scores.shape
+            raise ValueError(
+                f"got {found} for {data.n_samples} rows. Give one score per row, in the same order."
+            )
+        if not np.isfinite(self.scores).all():
+            row = int(np.argmin(np.isfinite(self.scores)))
+            raise ValueError(f"scores must be finite, got {self.scores[row]} at row {row}.")
+        return RowScores(self.scores, None)
+
+    def describe(self) -> str:
+        """How many there are."""
+        return f"{len(self.scores)} given scores"
+
+
+def unfrozen(model: Any) -> Any:
+    """The estimator itself."""
+    return unfrozen(model.estimator) if isinstance(model, FrozenEstimator) else model
+
+
+def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
+    """The rows that a fitted model reads, and the names of their columns.
+
+    A frozen model takes its columns by name where the data have all of them; other models have
+    been fitted on columns like these.
+    """
+    names = data.feature_names
+    wanted = getattr(model, "feature_names_in_", None)
+    if not isinstance(model, FrozenEstimator) or names is None or wanted is None:
+        return data.X, names
+    wanted = [str(name) for name in wanted]
+    if wanted == names or not {*wanted} <= {*names}:
+        return data.X, names
+    return data.X[:, [names.index(name) for name in wanted]], wanted

@@ -40,7 +40,7 @@ class Settings:
     """How the comparison was made.
 
     ``versions`` include the libraries that rankers wrap; ``baseline`` names the ranker that all
-    others are tested against, if any.
+    others are tested against, if any. ``select_by`` is empty where nothing was fitted.
     """
 
     data: str

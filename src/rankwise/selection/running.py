@@ -8,25 +8,23 @@ import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import Fold, RankingData
-from rankwise.metrics import Measure, evaluate
+from rankwise.metrics import Measure
 from rankwise.metrics.predicting import Predicted, labels_of, scores_of
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
-from rankwise.selection.given_scores import GivenScores, RowScores
+from rankwise.selection.given_scores import GivenScores, RowScores, model_rows, unfrozen
+from rankwise.selection.measured import unread_labels, values_by_query
 from rankwise.selection.parcel import Parcel
 from rankwise.selection.ranks import predicted_ranks
 from rankwise.selection.resources import PeakMemory, threads
 from rankwise.selection.store import ResultStore
 from rankwise.selection.tuning import tune
-from rankwise.typing import Float64Array
 
 _PAGE = 4096
 _MOST_NOTES = 5
-_NO_CLASSES = "it predicts no classes: {} of its scores as they are"
 
 
 @dataclass(frozen=True)
@@ -108,13 +106,14 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
             random_state=task.random_state,
         )
         fitted = time.perf_counter()
-        with columns_named(tuned.estimator, train.feature_names):
-            scores = scores_of(tuned.estimator, test.X, test.qid)
+        X, names = model_rows(tuned.estimator, test)
+        with columns_named(unfrozen(tuned.estimator), names):
+            scores = scores_of(tuned.estimator, X, test.qid)
             predicted = time.perf_counter()
-            labels = labels_of(tuned.estimator, test.X, scores, test.qid)
+            labels = labels_of(tuned.estimator, X, scores, test.qid)
     told = Predicted(scores, labels)
-    values = _measured(test, told, task.measures)
-    unread = [str(m.name) for m in task.measures if m.reads_labels and told.labels is None]
+    values = values_by_query(test, told, task.measures)
+    unread = unread_labels(task.measures) if told.labels is None else []
     return replace(
         empty,
         status=DONE,
@@ -124,7 +123,7 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
         memory_bytes=memory.extra_bytes,
         chosen=plain(tuned.chosen),
         search=plain(tuned.search),
-        notes=[*tuned.notes, *([_NO_CLASSES.format(", ".join(unread))] if unread else [])],
+        notes=[*tuned.notes, *unread],
         values=values,
         scores=scores,
         ranks=predicted_ranks(tuned.estimator, test.y, told),
@@ -133,30 +132,10 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
 
 def _given(task: Task, empty: FoldResult, rows: RowScores, test: RankingData) -> FoldResult:
     """The cell of scores that were there already."""
-    values = _measured(test, Predicted(rows.scores), task.measures, rows.retrieved)
-    unread = [str(m.name) for m in task.measures if m.reads_labels]
-    notes = [rows.note, _NO_CLASSES.format(", ".join(unread)) if unread else ""]
+    values = values_by_query(test, Predicted(rows.scores), task.measures, rows.retrieved)
+    notes = [*([rows.note] if rows.note else []), *unread_labels(task.measures)]
     finite = None if rows.retrieved is not None else rows.scores
-    return replace(
-        empty, status=DONE, notes=[note for note in notes if note], values=values, scores=finite
-    )
-
-
-def _measured(
-    test: RankingData,
-    told: Predicted,
-    measures: tuple[Measure, ...],
-    retrieved: NDArray[np.bool_] | None = None,
-) -> dict[str, Float64Array]:
-    """Values per query of every measure, of the labels or the scores as it reads them."""
-    found: dict[str, Float64Array] = {}
-    for of_labels in (False, True):
-        wanted = [m for m in measures if m.reads_labels == of_labels]
-        if wanted:
-            found |= evaluate(
-                test.y, told.read_by(wanted[0]), test.groups, wanted, retrieved=retrieved
-            ).per_query
-    return {str(measure): found[str(measure)] for measure in measures}
+    return replace(empty, status=DONE, notes=notes, values=values, scores=finite)
 
 
 def _read_only(data: RankingData) -> RankingData:

@@ -205,7 +205,7 @@ def _rows(part: Any) -> Int64Array:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def judged(data: Any, **columns: Any) -> Any:
+def judged(data: Any, *, score_columns: Sequence[str] = (), **columns: Any) -> Any:
     """Judged data of a frame whose columns are named; other data as they are.
 
     Raises
@@ -215,7 +215,7 @@ def judged(data: Any, **columns: Any) -> Any:
     """
     named = {name: column for name, column in columns.items() if column is not None}
     if is_frame(data):
-        return RankingData.from_frame(data, **named)
+        return RankingData.from_frame(data, score_columns=score_columns, **named)
     if named:
         names, verb = " and ".join(named), "name" if len(named) > 1 else "names"
         raise TypeError(

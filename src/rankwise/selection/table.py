@@ -42,11 +42,15 @@ def leaderboard_text(board: Results, width: int | None = None) -> str:
     first, settings = board.measures[0], board.settings
     header = ["#", "ranker", *board.measures, "to best", "p", *_COSTS]
     lines = [_cells(row, board.measures) for row in rows if row["rank"]]
-    dispensable = [*reversed(_COSTS), *reversed(board.measures[1:])]
+    if is_fitted(settings):
+        dispensable = [*reversed(_COSTS), *reversed(board.measures[1:])]
+    else:
+        header, lines = header[: -len(_COSTS)], [line[: -len(_COSTS)] for line in lines]
+        dispensable = [*reversed(board.measures[1:])]
     table, hidden = _within(width, [header, *lines], dispensable)
     text = [
-        f"{settings.data or 'data'}: {len(board.qids)} queries{queries_that_count(board)} in "
-        f"{len(board.folds)} fold{'s' if len(board.folds) > 1 else ''}, ordered by {first}",
+        f"{settings.data or 'data'}: {len(board.qids)} queries{queries_that_count(board)}"
+        f"{_in_folds(board)}, ordered by {first}",
         "",
         *table,
         *([f"Left out for the width: {', '.join(hidden)}."] if hidden else []),
@@ -56,9 +60,10 @@ def leaderboard_text(board: Results, width: int | None = None) -> str:
         f"p of this difference: {how_tested(settings)}.",
         *_not_separable(rows, settings),
         *_against_baseline(board, rows, width),
-        *([_OF_COSTS] if not {*_COSTS} <= {*hidden} else []),
-        f"Parameters were chosen on validation parts by {settings.select_by}.",
     ]
+    if is_fitted(settings):
+        text += [_OF_COSTS] if not {*_COSTS} <= {*hidden} else []
+        text.append(f"Parameters were chosen on validation parts by {settings.select_by}.")
     specs = {name: spec for name, spec in board.specs.items() if name != spec}
     text += [f"{name} = {spec}" for name, spec in specs.items()]
     for row in rows:
@@ -69,6 +74,17 @@ def leaderboard_text(board: Results, width: int | None = None) -> str:
             )
         text += [f"note: {row['ranker']}: {note}" for note in row["notes"]]
     return "\n".join(text)
+
+
+def is_fitted(settings: Settings) -> bool:
+    """Whether rankers were fitted on folds, and not systems measured that exist already."""
+    return bool(settings.select_by)
+
+
+def _in_folds(board: Results) -> str:
+    if not is_fitted(board.settings):
+        return ""
+    return f" in {len(board.folds)} fold{'s' if len(board.folds) > 1 else ''}"
 
 
 _ALL_PAIRS, _TO_BASELINE = "all pairs of rankers", "all pairs with the baseline"

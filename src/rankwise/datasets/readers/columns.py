@@ -36,6 +36,17 @@ class IgnoredColumnsWarning(UserWarning):
     """Columns that hold no numbers and are not named as features are left out."""
 
 
+class Roles(NamedTuple):
+    """What a caller says of the columns of a table, see :meth:`Columns.of`."""
+
+    label: Role = None
+    qid: Role = None
+    doc_id: Role = None
+    sample_weight: Role = None
+    features: Sequence[str] | None = None
+    score_columns: tuple[str, ...] = ()
+
+
 class TableRows(NamedTuple):
     """What the columns of a table hold; None where there is no such column."""
 
@@ -44,6 +55,7 @@ class TableRows(NamedTuple):
     qid: NDArray[Any] | None
     sample_weight: Float64Array | None
     doc_ids: NDArray[Any] | None
+    score_columns: dict[str, Float64Array]
 
 
 @dataclass(frozen=True)
@@ -58,6 +70,7 @@ class Columns:
     doc_id: str | None
     sample_weight: str | None
     features: list[str]
+    score_columns: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
 
     @classmethod
@@ -69,6 +82,7 @@ class Columns:
         doc_id: Role = None,
         sample_weight: Role = None,
         features: Sequence[str] | None = None,
+        score_columns: Sequence[str] = (),
     ) -> Columns:
         """Columns as named; None: the usual name; False: there is none.
 
@@ -83,6 +97,7 @@ class Columns:
             When ``features`` is None and columns without numbers are left out.
         """
         columns = list(kinds)
+        _check_columns("score_columns", score_columns, columns)
         roles = (
             _choose("label", label, LABEL_NAMES, columns),
             _choose("qid", qid, QUERY_NAMES, columns),
@@ -90,7 +105,7 @@ class Columns:
             _choose_if_there("sample_weight", sample_weight, WEIGHT_NAMES, columns),
         )
         if features is None:
-            left = [column for column in columns if column not in roles]
+            left = [column for column in columns if column not in (*roles, *score_columns)]
             queries = [name for name in left if qid is False and name.lower() in QUERY_NAMES]
             if queries:
                 raise ValueError(
@@ -98,15 +113,9 @@ class Columns:
                     f"feature. Pass qid={queries[0]!r}, or features=[…]."
                 )
             warn_of_ignored({name: kind for name in left if (kind := kinds[name]) is not None})
-            return cls(*roles, [name for name in left if kinds[name] is None])
-        if isinstance(features, str):
-            raise ValueError(f"features must be a list of columns, got {features!r}.")
-        missing = sorted({*features} - {*columns})
-        if missing:
-            raise ValueError(
-                f"features must be columns, {listed(missing)} are not; there are {listed(columns)}."
-            )
-        return cls(*roles, list(features))
+            features = [name for name in left if kinds[name] is None]
+        _check_columns("features", features, columns)
+        return cls(*roles, list(features), tuple(score_columns))
 
     @classmethod
     def unjudged(
@@ -149,7 +158,8 @@ class Columns:
     def names(self) -> list[str]:
         """The columns that are read, each once."""
         roles = (self.label, self.qid, self.doc_id, self.sample_weight)
-        return list(dict.fromkeys([*self.features, *(name for name in roles if name is not None)]))
+        named = (name for name in roles if name is not None)
+        return list(dict.fromkeys([*self.features, *self.score_columns, *named]))
 
     def check_in(self, names: Sequence[str], first: Path) -> None:
         """Raise where a file lacks columns that the ``first`` one has."""
@@ -187,13 +197,13 @@ class Columns:
             None if self.qid is None else _query_ids(self.qid, column(self.qid)),
             None if weight is None else _complete_numbers("sample_weight", weight, column(weight)),
             None if self.doc_id is None else _text(column(self.doc_id)),
+            {name: _complete_numbers("scores", name, column(name)) for name in self.score_columns},
         )
 
 
 def read_frame(
     frame: Any,
-    roles: tuple[Role, Role, Role, Role],
-    features: Sequence[str] | None,
+    roles: Roles,
     dtype: DTypeLike,
 ) -> tuple[Columns, TableRows]:
     """Columns of a frame of any library that narwhals knows, and what they hold.
@@ -210,7 +220,7 @@ def read_frame(
         raise TypeError(
             f"frame must be a data frame, got {type(frame).__name__}. Pass arrays to RankingData."
         )
-    columns = Columns.of(frame_kinds(table.collect_schema()), *roles, features)
+    columns = Columns.of(frame_kinds(table.collect_schema()), *roles)
     if isinstance(table, nw.LazyFrame):
         table = table.select(columns.names()).collect()
     return columns, columns.read(table, dtype)
@@ -294,6 +304,16 @@ def listed(names: Sequence[str], most: int = 12, quote: Any = repr) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def _check_columns(what: str, names: Sequence[str], columns: list[str]) -> None:
+    if isinstance(names, str):
+        raise ValueError(f"{what} must be a list of columns, got {names!r}.")
+    missing = sorted({*names} - {*columns})
+    if missing:
+        raise ValueError(
+            f"{what} must be columns, {listed(missing)} are not; there are {listed(columns)}."
+        )
+
+
 def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) -> str | None:
     found = _choose_if_there(what, named, usual, columns)
     if found is None and named is not False:
@@ -329,6 +349,8 @@ def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
         fix = "Encode it as numbers, or leave it out of features=[…]."
         if what == "label":
             fix = "Map its grades to numbers, larger is better."
+        if what == "scores":
+            fix = "Name a column of numbers."
         raise ValueError(f"{what} must hold numbers, column {name!r} holds {column.dtype}. {fix}")
     if column.dtype in (nw.Float32, nw.Float64):
         return column.to_numpy()

@@ -21,7 +21,7 @@ import pyarrow.compute
 from rankwise.datasets.readers.columns import (
     Columns,
     Kinds,
-    Role,
+    Roles,
     check_unique,
     warn_of_ignored,
 )
@@ -143,8 +143,7 @@ class DelimitedFile:
 def read_delimited(
     paths: Sequence[Path],
     delimiter: str,
-    roles: tuple[Role, Role, Role, Role],
-    features: Sequence[str] | None,
+    roles: Roles,
     max_decompressed_bytes: int,
 ) -> tuple[Columns, pa.Table]:
     """The rows of some files with the same columns.
@@ -157,7 +156,7 @@ def read_delimited(
         Naming the file, and column and row of a bad cell.
     """
     files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
-    columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles, features))
+    columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles))
     tables = []
     try:
         for file in files:
@@ -165,7 +164,7 @@ def read_delimited(
                 file.text  # noqa: B018 (raises what is wrong with the text itself)
             tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
-        columns = told_by_cells(files, columns, may_ignore=features is None)
+        columns = told_by_cells(files, columns, may_ignore=roles.features is None)
         tables = []
         for file in files:
             with naming(file.path):

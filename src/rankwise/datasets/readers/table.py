@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import DTypeLike
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.columns import Columns, Role, arrow_kinds
+from rankwise.datasets.readers.columns import Columns, Roles, arrow_kinds
 from rankwise.datasets.readers.delimited import DELIMITERS, naming, read_delimited
 from rankwise.datasets.readers.textfiles import (
     MAX_DECOMPRESSED_BYTES,
@@ -40,6 +40,7 @@ def read_table(
     doc_id: str | Literal[False] | None = None,
     sample_weight: str | Literal[False] | None = None,
     features: Sequence[str] | None = None,
+    score_columns: Sequence[str] = (),
     sep: str | None = None,
     dtype: DTypeLike = np.float32,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
@@ -62,6 +63,9 @@ def read_table(
     features : sequence of str, optional
         Columns of X, in this order; by default all that are left and hold numbers. A column of a
         text file holds text when most of its cells are no numbers.
+    score_columns : sequence of str
+        Columns with scores of systems that exist already. They become features only if
+        ``features`` names them too.
     sep : str of length 1, optional
         What divides the columns of a text file; by default what its suffix says. Given, it also
         reads files with any other suffix.
@@ -90,12 +94,12 @@ def read_table(
         When columns hold no numbers and ``features`` is not given.
     """
     paths = table_files(path, other=sep is not None)
-    roles = (label, qid, doc_id, sample_weight)
+    roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns))
     if is_parquet(paths[0]):
-        columns, table = _read_parquet(paths, roles, features, max_decompressed_bytes)
+        columns, table = _read_parquet(paths, roles, max_decompressed_bytes)
     else:
         delimiter = delimiter_of(paths[0], sep)
-        columns, table = read_delimited(paths, delimiter, roles, features, max_decompressed_bytes)
+        columns, table = read_delimited(paths, delimiter, roles, max_decompressed_bytes)
     try:
         rows = columns.read(nw.from_native(table, eager_only=True), dtype)
     except ValueError as error:
@@ -192,8 +196,7 @@ def _name(path: Any, paths: Sequence[Path]) -> str:
 
 def _read_parquet(
     paths: Sequence[Path],
-    roles: tuple[Role, Role, Role, Role],
-    features: Sequence[str] | None,
+    roles: Roles,
     max_decompressed_bytes: int,
 ) -> tuple[Columns, pa.Table]:
     """The rows of some files with the same columns, without columns that are not needed."""
@@ -205,7 +208,7 @@ def _read_parquet(
             with naming(path):
                 kinds = arrow_kinds(file.schema_arrow)
                 if columns is None:
-                    columns = Columns.of(kinds, *roles, features)
+                    columns = Columns.of(kinds, *roles)
                 columns.check_in(list(kinds), paths[0])
             tables.append(file.read(columns=columns.names()).select(columns.names()))
     assert columns is not None

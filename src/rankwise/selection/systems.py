@@ -1,0 +1,275 @@
+"""Measure systems that exist already, side by side and against a baseline; nothing is fitted."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+
+from rankwise.checks.rows import columns_named
+from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.columns import IgnoredColumnsWarning
+from rankwise.datasets.readers.judged_run import JudgedRun, judge
+from rankwise.datasets.readers.trec import Qrels, Run
+from rankwise.metrics import Measure, parse
+from rankwise.metrics.predicting import Predicted, predictions
+from rankwise.metrics.statistics.against_best import check_correction
+from rankwise.selection.fold_result import DONE, FoldResult
+from rankwise.selection.given_scores import (
+    COLUMN,
+    ArrayScores,
+    ColumnScores,
+    GivenScores,
+    RunScores,
+    model_rows,
+    unfrozen,
+)
+from rankwise.selection.leaderboard import Leaderboard
+from rankwise.selection.measured import unread_labels, values_by_query, with_curve
+from rankwise.selection.provenance import FoldInfo, Settings
+from rankwise.selection.splits import judged
+from rankwise.typing import ArrayLike
+
+_ALL = "all"
+
+
+def evaluate_systems(
+    systems: Mapping[str, Run | ArrayLike | str | Any],
+    data: RankingData | Qrels | Any,
+    *,
+    label: str | None = None,
+    qid: str | Literal[False] | None = None,
+    features: Sequence[str] | None = None,
+    doc_id: str | None = None,
+    baseline: str | None = None,
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10", "AP"),
+    preset: str | None = None,
+    all_queries: bool = False,
+    test: str = "t",
+    correction: str | None = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> Leaderboard:
+    """Measure systems that exist already on the same judged queries; nothing is fitted.
+
+    Parameters
+    ----------
+    systems : mapping of str to Run, "column:NAME", fitted model or array-like of scores
+        Systems by name. An array holds one score per row of ``data``; "column:NAME" is a column
+        of ``data``. A model takes its columns by their names where both have names.
+    data : RankingData, frame or Qrels
+        Judged rows; ``Qrels`` suffice where all systems are runs.
+    label, qid, doc_id : str, optional
+        Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
+    features : sequence of str, optional
+        Columns of a frame that models read; None: all that are left and hold numbers.
+    baseline : str, optional
+        Name of one of the systems: every other is tested against it, with a correction over these
+        pairs only, beside the table of all pairs.
+    measures : str, Measure or sequence of them
+        The first one orders the table.
+    preset : str, optional
+        Convention of what the measures leave open, e.g. "trec_eval".
+    all_queries : bool
+        Count judged queries that no run has too. With rows of scores all queries count always.
+    test, correction, confidence, random_state
+        As of :func:`rankwise.compare`.
+
+    Returns
+    -------
+    Leaderboard
+        One part, "all", which holds every query; costs only for models, which are timed.
+
+    Raises
+    ------
+    ValueError, TypeError
+        When an argument is wrong, a system cannot score the data, or a run has none of the judged
+        queries or documents.
+
+    Notes
+    -----
+    Runs alone are measured as trec_eval measures them (:func:`rankwise.datasets.judge`): unjudged
+    documents take places and count as not relevant, judged ones that a run misses are never found,
+    and a query that only some runs have counts as not answered for the others. As soon as one
+    system scores rows, all are measured on the rows of ``data``, which is the same set of
+    documents for each: unjudged documents of a run are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankingData
+    >>> X = np.random.default_rng(0).standard_normal((200, 3))
+    >>> data = RankingData(X, (X[:, 0] > 0.5).astype(float), qid=np.arange(200) % 20)
+    >>> board = evaluate_systems({"new": X[:, 0], "old": "column:2"}, data, baseline="old")
+    >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
+    [('new', 1.0), ('old', 0.61)]
+    """
+    correction = check_correction(test, correction, name="test")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}.")
+    known = {str(name): _system(str(name), system) for name, system in systems.items()}
+    if not known:
+        raise ValueError("systems must name at least one system, got none.")
+    if baseline is not None and baseline not in known:
+        raise ValueError(
+            f"baseline must name one of the systems, got {baseline!r}. Systems: {', '.join(known)}."
+        )
+    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    if not given:
+        raise ValueError("measures must name at least one measure, got none.")
+    parsed = {m if isinstance(m, str) else str(m): parse(m, preset) for m in given}
+    measured = with_curve(list(parsed.values()))
+    if not isinstance(data, Qrels):
+        columns = [of.name for of in known.values() if isinstance(of, ColumnScores)]
+        words = {"label": label, "qid": qid, "features": features, "doc_id": doc_id}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IgnoredColumnsWarning)  # models know their columns
+            data = judged(data, score_columns=columns, **words)
+    if all(isinstance(system, RunScores) for system in known.values()):
+        runs = {name: system.run for name, system in known.items()}
+        info, cells = _of_runs(runs, data, measured, all_queries=all_queries)
+    else:
+        info, cells = _of_rows(known, data, measured)
+    return Leaderboard(
+        measures={name: str(measure) for name, measure in parsed.items()},
+        rankers={name: _described(system) for name, system in known.items()},
+        fold_infos=[info],
+        cells=cells,
+        settings=Settings(
+            data=getattr(data, "name", "judgments"),
+            select_by="",
+            test=test,
+            correction=correction,
+            confidence=confidence,
+            baseline=baseline,
+            random_state=random_state,
+        ),
+    )
+
+
+def _system(name: str, system: Any) -> Any:
+    """Given scores, or a fitted model."""
+    if isinstance(system, Run):
+        return RunScores(system)
+    if isinstance(system, str):
+        if system.startswith(COLUMN):
+            return ColumnScores(system.removeprefix(COLUMN))
+        raise ValueError(
+            f"system {name!r} must be a Run, 'column:NAME', a fitted model or scores, got "
+            f"{system!r}. compare(…) fits rankers by their names."
+        )
+    if hasattr(system, "predict"):
+        return FrozenEstimator(unfrozen(system))
+    return ArrayScores(np.asarray(system, dtype=np.float64))
+
+
+def _described(system: Any) -> str:
+    if isinstance(system, GivenScores):
+        return system.describe()
+    return " ".join(repr(unfrozen(system)).split())
+
+
+def _of_runs(
+    runs: Mapping[str, Run],
+    data: RankingData | Qrels,
+    measures: tuple[Measure, ...],
+    *,
+    all_queries: bool,
+) -> tuple[FoldInfo, list[FoldResult]]:
+    """Runs as trec_eval measures them, all over the same queries."""
+    if isinstance(data, RankingData) and data.doc_ids is None:
+        raise ValueError(
+            "runs need judgments by document id, and the data have none. Give qrels, a comment "
+            "'#docid = …' in each line of LETOR text, or doc_id='NAME'."
+        )
+    qrels = data if isinstance(data, Qrels) else Qrels.from_data(data)
+    asked = np.unique(qrels.qid)
+    answered = {name: np.isin(asked, np.unique(run.qid)) for name, run in runs.items()}
+    for name, of in answered.items():
+        if not of.any():
+            raise ValueError(f"{name} and the judgments have no query in common.")
+    kept = np.ones(len(asked), bool) if all_queries else np.any([*answered.values()], axis=0)
+    rows = np.isin(qrels.qid, asked[kept])
+    counted = Qrels(qrels.qid[rows], qrels.doc_ids[rows], qrels.relevance[rows])
+
+    # judge has put ties in trec_eval's order
+    by_row = [_by_row_order(measure) for measure in measures]
+    qids: list[Any] = []
+    cells = []
+    for name, run in runs.items():
+        told = judge(run, counted, all_queries=True)
+        if not (told.judged & told.retrieved).any():
+            raise ValueError(
+                f"{name} and the judgments have queries in common, and no document: {name} has "
+                f"{str(run.doc_ids[0])!r}, the judgments have {str(counted.doc_ids[0])!r}."
+            )
+        table = _table(told)
+        found = values_by_query(table, Predicted(told.scores), by_row, told.retrieved)
+        values = {str(m): found[str(used)] for m, used in zip(measures, by_row, strict=True)}
+        qids = table.groups.ids.tolist()
+        missed = int((kept & ~answered[name]).sum())
+        notes = [f"{missed} of {len(qids)} queries have no answer in the run"] if missed else []
+        cells.append(_cell(name, notes + unread_labels(measures), values))
+    return _info(qids, len(counted), 0), cells
+
+
+def _of_rows(
+    systems: Mapping[str, Any], data: RankingData | Qrels, measures: tuple[Measure, ...]
+) -> tuple[FoldInfo, list[FoldResult]]:
+    """Systems over the same judged rows."""
+    if isinstance(data, Qrels):
+        rows = [name for name, system in systems.items() if not isinstance(system, RunScores)]
+        raise TypeError(
+            f"qrels have no rows to score, which {', '.join(rows)} needs. Pass judged rows."
+        )
+    cells = []
+    for name, system in systems.items():
+        measure = _given if isinstance(system, GivenScores) else _predicted
+        try:
+            cells.append(measure(name, system, data, measures))
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    return _info(data.groups.ids.tolist(), data.n_samples, data.n_features), cells
+
+
+def _given(name: str, system: Any, data: RankingData, measures: tuple[Measure, ...]) -> FoldResult:
+    rows = system.of(data)
+    values = values_by_query(data, Predicted(rows.scores), measures, rows.retrieved)
+    notes = [rows.note] if rows.note else []
+    scores = None if rows.retrieved is not None else rows.scores
+    return replace(_cell(name, notes + unread_labels(measures), values), scores=scores)
+
+
+def _predicted(
+    name: str, model: Any, data: RankingData, measures: tuple[Measure, ...]
+) -> FoldResult:
+    X, names = model_rows(model, data)
+    start = time.perf_counter()
+    with columns_named(unfrozen(model), names):
+        told = predictions(model, X, data.qid)
+    seconds = time.perf_counter() - start
+    notes = unread_labels(measures) if told.labels is None else []
+    cell = _cell(name, notes, values_by_query(data, told, measures))
+    return replace(cell, predict_seconds=seconds, scores=told.scores)
+
+
+def _cell(name: str, notes: list[str], values: dict[str, Any]) -> FoldResult:
+    return FoldResult(name, _ALL, DONE, notes=notes, values=values)
+
+
+def _info(qids: list[Any], n_rows: int, n_features: int) -> FoldInfo:
+    return FoldInfo(_ALL, qids, n_rows, 0, 0, n_features, has_validation=False, fingerprint="")
+
+
+def _table(told: JudgedRun) -> RankingData:
+    return RankingData(np.empty((len(told), 0)), told.y, told.qid, told.doc_ids)
+
+
+def _by_row_order(measure: Measure) -> Measure:
+    is_by_name = getattr(measure, "ties", None) == "docid"
+    return replace(measure, **{"ties": "stable"}) if is_by_name else measure

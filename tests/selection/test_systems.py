@@ -1,0 +1,179 @@
+"""Systems that exist already, measured side by side."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression
+
+from rankwise.datasets import Qrels, RankingData, Run, judge
+from rankwise.metrics import evaluate
+from rankwise.metrics.significance import compare_to_baseline
+from rankwise.rankers import RidgeRanker
+from rankwise.report import write_report
+from rankwise.selection import Leaderboard, evaluate_systems
+from tests.selection.helpers import graded_data
+
+
+@pytest.fixture
+def data(rng):
+    data = graded_data(rng)
+    names = np.array([f"d{row}" for row in range(data.n_samples)])
+    return replace(data, doc_ids=names, feature_names=[f"x{j}" for j in range(data.n_features)])
+
+
+def column(data, number):
+    return np.asarray(data.X[:, number], dtype=float)
+
+
+def by_query(result, spec):
+    values = zip(map(str, result.qids), result.per_query[spec], strict=True)
+    return dict(values)
+
+
+def found(board, system, measure):
+    values = board.per_query(measure)[system]
+    return dict(zip(map(str, board.qids), values, strict=True))
+
+
+def test_rows_of_scores_columns_models_and_runs(data):
+    model = LinearRegression().fit(data.X, data.y)
+    board = evaluate_systems(
+        {
+            "array": column(data, 0),
+            "column": "column:x1",
+            "model": model,
+            "run": Run.from_data(data, column(data, 1)),
+        },
+        data,
+        measures=["AP", "nDCG@3"],
+        baseline="array",
+    )
+    scores = {
+        "array": column(data, 0),
+        "column": column(data, 1),
+        "model": model.predict(data.X),
+        "run": column(data, 1),
+    }
+    for measure in board.measures:
+        for name, of in scores.items():
+            expected = by_query(evaluate(data.y, of, data.qid, measure), measure)
+            assert found(board, name, measure) == pytest.approx(expected, nan_ok=True)
+    expected = {row.name: row for row in compare_to_baseline(board.per_query(), "array")}
+    for row in board.rows():
+        if row["ranker"] != "array":
+            of = row["against_baseline"]["AP"]
+            assert of["p_corrected"] == expected[row["ranker"]].p_corrected
+
+
+def test_runs_are_measured_as_trec_eval_does(data):
+    """Unjudged documents take places; a query that one run lacks counts as not answered."""
+    qrels = Qrels.from_data(data)
+    first, *others = dict.fromkeys(qrels.qid.tolist())
+    whole = Run.from_data(data, column(data, 0))
+    unjudged = Run(
+        np.append(whole.qid, [first] * 3),
+        np.append(whole.doc_ids, ["u1", "u2", "u3"]),
+        np.append(whole.scores, [9e9, 8e9, 7e9]),
+    )
+    kept = whole.qid != first
+    part = Run(whole.qid[kept], whole.doc_ids[kept], whole.scores[kept])
+    measure = "AP(ties=stable)"
+    for judgments in (qrels, data):
+        board = evaluate_systems({"u": unjudged, "p": part}, judgments, measures=[measure])
+        told = judge(unjudged, qrels)
+        expected = evaluate(told.y, told.scores, told.qid, measure, retrieved=told.retrieved)
+        assert found(board, "u", measure) == by_query(expected, measure)
+        mine = found(board, "p", measure)
+        told = judge(part, qrels)
+        expected = evaluate(told.y, told.scores, told.qid, measure, retrieved=told.retrieved)
+        assert {q: mine[q] for q in others} == by_query(expected, measure)
+        assert mine[first] == 0 or np.isnan(mine[first])
+        assert f"1 of {len(others) + 1} queries have no answer" in str(board)
+    alone = evaluate_systems({"p": part}, qrels, measures=[measure])
+    assert list(alone.qids) == others
+    every = evaluate_systems({"p": part}, qrels, measures=[measure], all_queries=True)
+    assert len(every.qids) == len(others) + 1
+
+
+def test_ties_of_runs_are_broken_by_document(data):
+    run = Run(*(part[::-1] for part in (*_ids(data), np.zeros(data.n_samples))))
+    board = evaluate_systems({"run": run}, data, measures="AP", preset="trec_eval")
+    told = judge(run, Qrels.from_data(data))
+    expected = evaluate(told.y, told.scores, told.qid, "AP(ties=stable)", preset="trec_eval")
+    assert (
+        list(found(board, "run", "AP").values()) == expected.per_query["AP(ties=stable)"].tolist()
+    )
+
+
+def _ids(data):
+    return data.qid.astype(str), data.doc_ids
+
+
+def test_a_frame_and_its_score_columns(data):
+    frame = pd.DataFrame({"x0": data.X[:, 0], "x1": data.X[:, 1], "production": data.X[:, 1] / 3})
+    frame = frame.assign(label=data.y, qid=data.qid)
+    model = RidgeRanker().fit(frame[["x1", "x0"]], data.y, qid=data.qid)
+    board = evaluate_systems({"now": "column:production", "new": model}, frame, measures="AP")
+    assert board.per_query()["now"].tolist() == pytest.approx(
+        evaluate(data.y, data.X[:, 1], data.qid, "AP").per_query["AP"].tolist(), nan_ok=True
+    )
+    expected = evaluate(data.y, model.predict(frame[["x1", "x0"]]), data.qid, "AP")
+    assert board.per_query()["new"].tolist() == pytest.approx(
+        expected.per_query["AP"].tolist(), nan_ok=True
+    )
+
+
+def test_a_board_of_systems_speaks_of_no_fits(data, tmp_path):
+    board = evaluate_systems({"a": column(data, 0), "b": "column:x1"}, data, baseline="b")
+    text = str(board)
+    assert "Against the baseline b, nDCG@10:" in text
+    for word in ("fold", "validation", "fit s", "MB"):
+        assert word not in text
+    page = write_report(board, tmp_path / "report.html").read_text("utf-8")
+    assert "Folds and choices" not in page
+    assert ">Cost<" not in page
+    assert str(Leaderboard.from_dict(board.to_dict())) == text
+
+
+@pytest.mark.parametrize(
+    ("systems", "words", "told"),
+    [
+        ({}, {}, "systems must name at least one system"),
+        ({"a": "ridge"}, {}, "compare(…) fits rankers by their names"),
+        ({"a": [1.0, 2.0]}, {}, "a: got 2 scores for"),
+        ({"a": "column:y9"}, {}, "a: column:y9 must name a feature or a score column"),
+        ({"a": "column:x0"}, {"baseline": "b"}, "baseline must name one of the systems"),
+        ({"a": "column:x0"}, {"measures": []}, "measures must name at least one measure"),
+        ({"a": "column:x0"}, {"confidence": 2}, "confidence must lie between"),
+    ],
+)
+def test_what_cannot_be_measured(data, systems, words, told):
+    with pytest.raises(ValueError, match=re.escape(told)):
+        evaluate_systems(systems, data, **words)
+
+
+def test_runs_without_a_common_query_or_document(data):
+    run = Run.from_data(data, column(data, 0))
+    other = Run(np.char.add(run.qid, "x"), run.doc_ids, run.scores)
+    with pytest.raises(ValueError, match="b and the judgments have no query in common"):
+        evaluate_systems({"a": run, "b": other}, data)
+    other = Run(run.qid, np.char.add(run.doc_ids, "x"), run.scores)
+    with pytest.raises(ValueError, match="have queries in common, and no document: b has"):
+        evaluate_systems({"a": run, "b": other}, data)
+    with pytest.raises(ValueError, match="the data have none"):
+        evaluate_systems({"a": run}, replace(data, doc_ids=None))
+    with pytest.raises(TypeError, match="qrels have no rows to score, which b needs"):
+        evaluate_systems({"a": run, "b": column(data, 0)}, Qrels.from_data(data))
+
+
+def test_score_columns_follow_their_rows(data):
+    scored = replace(data, score_columns={"now": np.arange(data.n_samples, dtype=float)})
+    rows = np.arange(data.n_samples)[::-2]
+    assert scored.take(rows).score_columns["now"].tolist() == rows.tolist()
+    with pytest.raises(ValueError, match=r"score_columns\['now'\] must have n_samples"):
+        RankingData(data.X, data.y, data.qid, score_columns={"now": np.zeros(3)})

@@ -190,8 +190,9 @@ def compare(
     infos = []
     for name, fold in zip(folds.fold_names, folds, strict=True):
         _check_measurable(fold, measured, select)
+        if not infos:
+            _warn_of_score_columns(candidates, fold.test)
         infos.append(_describe(fold, name))
-    _warn_of_score_columns(candidates, folds[0].test)
     versions = library_versions() | wrapped_versions(c.origin for c in candidates)
     common = [str(select), sorted(map(str, measured)), random_state]
     keys = _keys(candidates, infos, common, named=kept is not None)

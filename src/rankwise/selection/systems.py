@@ -107,7 +107,7 @@ def evaluate_systems(
     >>> data = RankingData(X, (X[:, 0] > 0.5).astype(float), qid=np.arange(200) % 20)
     >>> board = evaluate_systems({"new": X[:, 0], "old": "column:2"}, data, baseline="old")
     >>> [(row["ranker"], round(row["mean"], 2)) for row in board.rows()]
-    [('new', 1.0), ('old', 0.61)]
+    [('new', 1.0), ('old', 0.63)]
     """
     correction = check_correction(test, correction, name="test")
     if not 0 < confidence < 1:

@@ -153,6 +153,14 @@ class LeastRows:
         place[n_before:] = new
         self._rows = both[np.searchsorted(place, kept)]
 
+    def joined(self, other: LeastRows) -> LeastRows:
+        """Those of the rows that this one and another one of the same salt have seen."""
+        both = LeastRows(self._most, self._salt)
+        for part in (self, other):
+            if part._rows is not None:
+                both.add(part._rows)
+        return both
+
     def rows(self) -> Matrix:
         """The rows, in the order of their keys."""
         assert self._rows is not None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.checks.rows import FitData
-from rankwise.distributed.planning import MEASURES, QUERIES, Plan, as_stream
+from rankwise.distributed.planning import LANDMARKS, MEASURES, QUERIES, Plan, as_stream
 from rankwise.distributed.sums import GramEdge, Range, ScoreEdge, Statistics
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import RowPart
@@ -78,6 +78,12 @@ def partition_statistics(
     if job.stage == QUERIES:
         ids, n_samples = stream.queries()
         return replace(known, ids={number: ids}, n_samples=n_samples, has_qid=stream.has_qid)
+    if job.stage == LANDMARKS:
+        draws = copy.deepcopy(job.draws)
+        for data in stream.chunks():
+            for draw in draws:
+                draw.add(data.X)
+        return replace(known, draws=draws, n_samples=stream.n_samples, has_qid=stream.has_qid)
     seen: list[np.ndarray[Any, Any]] = []
     with single_threaded_blas():
         step = _measures if job.stage == MEASURES else _sums

@@ -2,7 +2,8 @@
 
 A number for the penalty takes one round over the partitions. A search over folds of queries takes
 three: the query ids (folds depend on all of them), the sums of each fold, and the measures of
-held-out queries under every penalty.
+held-out queries under every penalty. Landmarks take one more, the first: they are drawn from all
+rows.
 """
 
 from __future__ import annotations
@@ -16,28 +17,36 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from rankwise.checks.row_hash import LeastRows
+from rankwise.checks.rows import FitData
 from rankwise.distributed.sums import Statistics
-from rankwise.features.nystroem_map import NystroemMap
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.basis_expansion import publish
 from rankwise.rankers.closed_form import ClosedForm, check_stream, search_of
+from rankwise.rankers.kernel.kernel_features import kernel_path
 from rankwise.rankers.streamed import dealt_folds
 from rankwise.runtime.threads import single_threaded_blas
 from rankwise.solvers.least_squares import gram
 from rankwise.solvers.least_squares.design import Design
 from rankwise.solvers.least_squares.gram import total
 from rankwise.solvers.least_squares.kernel_design import KernelDesign
-from rankwise.solvers.least_squares.path_selection import PathFit, fit_from_grams, solve_folds
+from rankwise.solvers.least_squares.path_selection import (
+    LeastSquaresPath,
+    PathFit,
+    fit_from_grams,
+    solve_folds,
+)
 from rankwise.streams.checked_stream import CheckedStream
-from rankwise.streams.cutter import join_ids
+from rankwise.streams.cutter import join_ids, join_rows
 from rankwise.streams.row_stream import stream
 from rankwise.tuning.folds import DEFAULT_FOLDS
-from rankwise.tuning.penalty_search import PenaltySearch
+from rankwise.tuning.penalty_search import PenaltySearch, is_searched
 from rankwise.typing import Float64Array, Int64Array
 
-QUERIES, SUMS, MEASURES, FINISHED = "queries", "sums", "measures", "finished"
+LANDMARKS, QUERIES, SUMS = "landmarks", "queries", "sums"
+MEASURES, FINISHED = "measures", "finished"
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,17 +57,17 @@ class Plan:
     ----------
     ranker : estimator with a closed form
         Fitted once the plan is finished.
-    stage : {"queries", "sums", "measures", "finished"}
+    stage : {"landmarks", "queries", "sums", "measures", "finished"}
         What the next round over the partitions is for.
 
     Notes
     -----
-    It holds node weights, folds and solutions, and no rows.
+    It holds node weights or landmarks, folds and solutions, and no other rows.
     """
 
     ranker: Any
     stage: str
-    design: Design
+    drawn: Design | None
     problem: Problem
     search: PenaltySearch
     n_folds: int = 1
@@ -66,6 +75,13 @@ class Plan:
     fold_of: Int64Array | None = None
     read_outs: tuple[Any, ...] = ()
     path: PathFit | None = None
+    draws: tuple[LeastRows, ...] = ()
+
+    @property
+    def design(self) -> Design:
+        """The columns; known once landmarks are drawn."""
+        assert self.drawn is not None
+        return self.drawn
 
     @property
     def measure(self) -> Measure:
@@ -118,26 +134,29 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
     TypeError, ValueError
         When the ranker has no closed form that adds, or cannot choose its penalty in a stream.
     """
+    name = type(ranker).__name__
     if not hasattr(ranker, "_closed_form"):
         raise TypeError(
-            f"ranker must have a closed form whose statistics add, got {type(ranker).__name__}. "
-            "Use a linear ranker, RankRLS or an ELM."
+            f"ranker must have a closed form whose statistics add, got {name}. Use a linear "
+            "ranker, PairwiseELM, or RankRLS with a linear kernel or landmarks."
         )
     ranker = clone(ranker)
     ranker._validate_params()
     form: ClosedForm = ranker._closed_form()
     check_stream(ranker, form, stream([]), has_validation=False)
+    if getattr(form.path, "func", form.path) not in (LeastSquaresPath, kernel_path):
+        raise TypeError(f"ranker must be solved from sums of its rows, got {name}. Fit it locally.")
+    draws = form.features.sample_draws()
+    if draws and (is_searched(ranker.gamma) and ranker.gamma != "auto"):
+        raise ValueError(
+            f'gamma must be a number, "auto" or None on partitions, got {ranker.gamma!r}. Choose '
+            "it on a sample in memory."
+        )
     search = search_of(ranker, form)
     limit = form.features.column_limit
     checked = CheckedStream(ranker, as_stream(first_rows), column_limit=limit)
     data = checked.head(gram.CHUNK_ROWS)
-    design = next(iter(form.features.designs(data)))[1]
-    assert not isinstance(design, KernelDesign), "its rows would not fit in memory"
-    if any(isinstance(phi, NystroemMap) for phi in design.maps):
-        raise ValueError(
-            'approximation="nystroem" draws its landmarks from all rows, which no plan has seen. '
-            "Use random nodes (PairwiseELM), or a stream on one machine."
-        )
+    design = None if draws else _design(form, data)
     del ranker.fit_fingerprint_
     problem = replace(
         form.loss.on(data),
@@ -147,8 +166,8 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
         sample_weight=None,
     )
     n_folds = int(ranker.cv or DEFAULT_FOLDS) if search.way == "cv" else 1
-    stage = QUERIES if search.way == "cv" else SUMS
-    return Plan(ranker, stage, design, problem, search, n_folds)
+    job = Plan(ranker, LANDMARKS, design, problem, search, n_folds, draws=draws)
+    return job if draws else replace(job, stage=_first_stage(job))
 
 
 def solve(job: Plan, statistics: Statistics) -> Plan:
@@ -176,7 +195,7 @@ def solve(job: Plan, statistics: Statistics) -> Plan:
             f"statistics are of the round {statistics.stage!r}, the plan is for {job.stage!r}. "
             "Compute them with the plan that solve returned."
         )
-    steps = {QUERIES: _deal_folds, SUMS: _solve_sums, MEASURES: _choose}
+    steps = {LANDMARKS: _draw, QUERIES: _deal_folds, SUMS: _solve_sums, MEASURES: _choose}
     with single_threaded_blas():
         return steps[job.stage](job, statistics)
 
@@ -185,6 +204,27 @@ def as_stream(rows: Any) -> Any:
     """A stream of a chunk, of chunks, or of what a stream is made from."""
     one_chunk = isinstance(rows, tuple) or hasattr(rows, "columns") or hasattr(rows, "shape")
     return stream([rows] if one_chunk else rows)
+
+
+def _design(form: ClosedForm, rows: FitData) -> Design:
+    design = next(iter(form.features.designs(rows)))[1]
+    assert not isinstance(design, KernelDesign), "its rows would not fit in memory"
+    return design
+
+
+def _first_stage(job: Plan) -> str:
+    """The first round once the columns are known."""
+    return QUERIES if job.search.way == "cv" else SUMS
+
+
+def _draw(job: Plan, statistics: Statistics) -> Plan:
+    statistics.closed()
+    if not statistics.n_samples:
+        raise ValueError("X must have rows of positive weight, got none in any partition.")
+    X = join_rows([draw.rows() for draw in statistics.draws])
+    rows = FitData(X, np.zeros(X.shape[0]), QueryGroups.single(X.shape[0]), None)
+    design = _design(job.ranker._closed_form(), rows)
+    return replace(job, stage=_first_stage(job), drawn=design, draws=())
 
 
 def _deal_folds(job: Plan, statistics: Statistics) -> Plan:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.checks.row_hash import LeastRows
 from rankwise.groups import QueryGroups
 from rankwise.losses.problem import Problem
 from rankwise.metrics.measure import Measure
@@ -112,6 +113,8 @@ class Statistics:
         Whether all labels are relevance grades.
     has_qid : bool or None
         None where no rows are.
+    draws : tuple of LeastRows
+        Rows from which landmarks are taken.
     """
 
     stage: str
@@ -124,6 +127,7 @@ class Statistics:
     n_samples: int = 0
     graded: bool = True
     has_qid: bool | None = None
+    draws: tuple[LeastRows, ...] = ()
 
     def closed(self) -> list[list[Any]]:
         """Totals of all queries, once all partitions are there.
@@ -201,6 +205,7 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
         n_samples=a.n_samples + b.n_samples,
         graded=a.graded and b.graded,
         has_qid=b.has_qid if a.has_qid is None else a.has_qid,
+        draws=tuple(mine.joined(theirs) for mine, theirs in zip(a.draws, b.draws, strict=True)),
     )
     ranges: list[Range] = []
     for part in sorted((*a.ranges, *b.ranges), key=lambda part: part.first):

@@ -41,8 +41,9 @@ def fit(
     Parameters
     ----------
     ranker : closed-form ranker
-        Linear rankers, RankRLS, LSRRank and MPRank with a linear kernel, and the ELMs with nodes;
-        with a number, a list or "cv" for the penalty. Left as it is.
+        LinearRegressionRanker, RidgeRanker, PointwiseELM and PairwiseELM with random nodes, and
+        RankRLS, LSRRank, MPRank and LSSVRanker with a linear kernel or
+        ``approximation="nystroem"``; with a number, a list or "cv" for the penalty. Left as it is.
     X : dask DataFrame, dask array, or list
         - A DataFrame with a Series (or a column's name) each for ``y``, ``qid`` and
           ``sample_weight``; what is not named so is a feature.
@@ -70,11 +71,12 @@ def fit(
 
     Notes
     -----
-    A number takes one round over the partitions, a search three: persist partitions that are
-    expensive to make. For each partition the sums of each fold, of its first and of its last
-    query move, p^2 numbers each for p columns, and one id a query; never rows. They are added in
-    a tree on the workers and solved here. A worker that dies is replaced by Dask, which computes
-    its partitions again: the result does not change. Every task runs on one thread.
+    A number takes one round over the partitions, a search three, landmarks one more: persist
+    partitions that are expensive to make. For each partition the sums of each fold, of its first
+    and of its last query move, p^2 numbers each for p columns, and one id a query; of the rows
+    only landmarks. They are added in a tree on the workers and solved here. A worker that dies is
+    replaced by Dask, which computes its partitions again: the result does not change. Every task
+    runs on one thread.
 
     Examples
     --------

@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 
 from rankwise.checks.column_ranges import target_power
 from rankwise.checks.dominant_columns import ColumnLimit
+from rankwise.checks.row_hash import LeastRows
 from rankwise.checks.rows import FitData, check_fit, check_validation
 from rankwise.losses.squared_loss import SquaredLoss
 from rankwise.rankers.basis_expansion import publish
@@ -85,6 +86,10 @@ class Features(Protocol):
 
     def sample(self, rows: FitData) -> FitData:
         """The first rows of a stream, with X as the designs need it."""
+        ...
+
+    def sample_draws(self) -> tuple[LeastRows, ...]:
+        """Draws from all rows that the designs need; empty if the first rows will do."""
         ...
 
 

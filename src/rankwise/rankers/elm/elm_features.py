@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.checks.dominant_columns import ColumnLimit, node_limit
+from rankwise.checks.row_hash import LeastRows
 from rankwise.checks.rows import FitData
 from rankwise.features.kernels import warn_of_ignored_gamma
 from rankwise.features.random_nodes import ACTIVATIONS, NodeMap, draw_nodes
@@ -105,6 +106,10 @@ class NodeFeatures:
     def sample(self, rows: FitData) -> FitData:
         """The first rows: nodes depend on their number of columns."""
         return rows
+
+    def sample_draws(self) -> tuple[LeastRows, ...]:
+        """None: the first rows will do."""
+        return ()
 
 
 def elm(ranker: Any, loss: SquaredLoss) -> ClosedForm:

@@ -163,11 +163,18 @@ class KernelFeatures:
 
     def sample(self, rows: FitData) -> FitData:
         """Rows of the whole stream, from which widths and landmarks are drawn."""
-        if not isinstance(rows, StreamData) or not self._has_landmarks:
+        draws = self.sample_draws()
+        if not isinstance(rows, StreamData) or not draws:
             return rows
-        salt = salt_of(copy.deepcopy(self.random_state))
-        draws = [LeastRows(MEDIAN_ROWS), LeastRows(n_candidates(self.n_landmarks, "uniform"), salt)]
         return replace(rows, X=rows.checked.sample(draws))
+
+    def sample_draws(self) -> tuple[LeastRows, ...]:
+        """Draws from all rows, from which widths and landmarks are taken; none if not needed."""
+        if not self._has_landmarks:
+            return ()
+        salt = salt_of(copy.deepcopy(self.random_state))
+        candidates = n_candidates(self.n_landmarks, "uniform")
+        return LeastRows(MEDIAN_ROWS), LeastRows(candidates, salt)
 
     def resolve(self, rows: FitData, gamma: float | str | None) -> Kernel:
         """The kernel with its width."""

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from rankwise.checks.column_ranges import column_means, column_scales
 from rankwise.checks.dominant_columns import SQUARES, ColumnLimit
+from rankwise.checks.row_hash import LeastRows
 from rankwise.checks.rows import FitData
 from rankwise.solvers.least_squares.design import LinearDesign, ShiftedColumns
 from rankwise.solvers.least_squares.gram import CHUNK_ROWS
@@ -68,3 +69,7 @@ class ColumnFeatures:
     def sample(self, rows: FitData) -> FitData:
         """The first rows: they tell where the columns are."""
         return rows
+
+    def sample_draws(self) -> tuple[LeastRows, ...]:
+        """None: the first rows will do."""
+        return ()

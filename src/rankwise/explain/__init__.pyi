@@ -1,6 +1,8 @@
 from .explanation import PairExplanation as PairExplanation
 from .explanation import RankingExplanation as RankingExplanation
 from .explanation import ScoreExplanation as ScoreExplanation
+from .feature_effect import FeatureEffect as FeatureEffect
+from .feature_effect import feature_effect as feature_effect
 from .importances import FeatureImportances as FeatureImportances
 from .importances import feature_importances as feature_importances
 from .pair import explain_pair as explain_pair

@@ -1,4 +1,5 @@
 from .explanation_plots import plot_contributions as plot_contributions
+from .feature_effect_plot import plot_feature_effect as plot_feature_effect
 from .html import write_report as write_report
 from .learning_curve_plot import plot_learning_curve as plot_learning_curve
 from .plots import plot_curves as plot_curves

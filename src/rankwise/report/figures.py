@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwise import fusion
 from rankwise.report import plots, rank_plots
+from rankwise.report.feature_effect_plot import plot_feature_effect
 from rankwise.report.learning_curve_plot import draw_growth, growth
 from rankwise.report.lines import Look, looks
 from rankwise.report.rank_diagram import RankDiagram, draw_ranks, rank_diagram
@@ -21,6 +22,7 @@ from rankwise.report.text import count, number, p_value
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from rankwise.explain import FeatureEffect
     from rankwise.selection import Leaderboard, LearningCurve
 
 _FEWEST_RANKED = 3
@@ -35,10 +37,12 @@ class Further:
     boards : mapping of str to Leaderboard, or None
         By name of the data set.
     learning_curve : LearningCurve of rankwise.selection or rankwise.fusion, or None
+    feature_effects : sequence of FeatureEffect
     """
 
     boards: Mapping[str, Leaderboard] | None = None
     learning_curve: LearningCurve | fusion.LearningCurve | None = None
+    feature_effects: Sequence[FeatureEffect] = ()
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ def figures(board: Leaderboard, further: Further) -> list[PageFigure]:
         _ranks(board),
         None if not further.boards else _ranks_over(further.boards),
         None if further.learning_curve is None else _learning(further.learning_curve),
+        _effects(further.feature_effects) if further.feature_effects else None,
         _paths(board),
         _confusion(board),
         _scores(board),
@@ -112,6 +117,23 @@ def _learning(curve: LearningCurve | fusion.LearningCurve) -> PageFigure:
             {name: means.tolist() for name, means in found.means.items()},
         ),
         _legend(list(found.means), found.highlighted),
+    )
+
+
+def _effects(effects: Sequence[FeatureEffect]) -> PageFigure:
+    said = "; ".join(
+        f"{one.name} from {number(one.mean[0], 2)} to {number(one.mean[-1], 2)}, "
+        f"at most {number(one.mean.max(), 2)}"
+        for one in effects
+    )
+    return _figure(
+        "feature-effects",
+        "Feature effects",
+        plot_feature_effect(effects),
+        f"Share of the other documents of its query that a document outranks: {said}.",
+        "Share of the other documents of its query that a document outranks with the feature at "
+        "each value and all else as it is. Dots are the values tried, the band holds the middle "
+        "half of the queries, and a feature that the model ignores stays at 0.5.",
     )
 
 

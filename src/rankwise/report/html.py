@@ -22,6 +22,7 @@ from rankwise.selection.lines import writing
 from rankwise.selection.table import is_fitted, queries_that_count
 
 if TYPE_CHECKING:
+    from rankwise.explain import FeatureEffect
     from rankwise.fusion import LearningCurve as FusionLearningCurve
     from rankwise.selection import Leaderboard, LearningCurve
 
@@ -35,6 +36,7 @@ def write_report(
     command: str | Sequence[str] | None = None,
     boards: Mapping[str, Leaderboard] | None = None,
     learning_curve: LearningCurve | FusionLearningCurve | None = None,
+    feature_effects: Sequence[FeatureEffect] = (),
 ) -> Path:
     """Write a comparison as one self-contained HTML page.
 
@@ -55,6 +57,8 @@ def write_report(
         :func:`plot_critical_difference`.
     learning_curve : rankwise.selection.LearningCurve or rankwise.fusion.LearningCurve, optional
         See :func:`plot_learning_curve`.
+    feature_effects : sequence of FeatureEffect, optional
+        See :func:`plot_feature_effect`.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def write_report(
         leaderboard,
         lint,
         command if isinstance(command, str) else shlex.join(command or ()),
-        Further(boards, learning_curve),
+        Further(boards, learning_curve, feature_effects),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     with writing(path):

@@ -1,0 +1,226 @@
+"""What does a feature do to the place of a document: partial dependence within queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.explain.methods import check_scores
+from rankwise.explain.rows import as_table, names_of, score_mixed
+from rankwise.groups import QueryGroups
+from rankwise.metrics.predicting import reads_queries
+from rankwise.typing import ArrayLike, Float64Array, Int64Array
+
+_OUTER = 0.01  # share of the rows at each end whose values do not stretch the grid
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureEffect:
+    """Place of a document in its query as one feature varies.
+
+    Attributes
+    ----------
+    name : str
+        Of the feature.
+    grid : ndarray of shape (n_points,)
+        Values of the feature, ascending.
+    values : ndarray of shape (n_queries, n_points), float64
+        Share of the other documents of its query that a document outranks with the feature at each
+        value of the grid, ties counting half, from 0 (last) to 1 (first): the mean over the
+        documents of each query.
+    queries : ndarray of shape (n_queries,)
+        Query ids.
+    """
+
+    name: str
+    grid: NDArray[Any]
+    values: Float64Array
+    queries: NDArray[Any]
+
+    @property
+    def mean(self) -> Float64Array:
+        """Mean over the queries, shape (n_points,)."""
+        return self.values.mean(axis=0)
+
+    def band(self, share: float = 0.5) -> Float64Array:
+        """Ends between which the middle ``share`` of the queries lies, shape (n_points, 2)."""
+        tail = (1.0 - share) / 2
+        return np.quantile(self.values, [tail, 1.0 - tail], axis=0).T
+
+    def __str__(self) -> str:
+        width = max(len(self.name), *(len(_shown(value)) for value in self.grid))
+        lines = [f"{self.name:>{width}}  outranked  middle half of {len(self.values)} queries"]
+        for value, mean, (low, high) in zip(self.grid, self.mean, self.band(), strict=True):
+            lines.append(f"{_shown(value):>{width}}  {mean:9.3f}  {low:.3f} to {high:.3f}")
+        return "\n".join(lines)
+
+
+def feature_effect(
+    ranker: Any,
+    X: Any,
+    qid: ArrayLike | None,
+    feature: int | str,
+    *,
+    n_points: int = 20,
+    max_queries: int | None = 100,
+    random_state: Any = 0,
+) -> FeatureEffect:
+    """Move documents through their queries by one feature, all others as they are.
+
+    Parameters
+    ----------
+    ranker : fitted estimator
+        A ranker, an ordinal estimator, or any regressor; also a pipeline.
+    X : array-like, CSR or frame of shape (n_samples, n_features)
+    qid : array-like of shape (n_samples,), or None
+        None: all rows are one query. Queries of a single document are left out.
+    feature : int or str
+        Number of the column from 0, or its name.
+    n_points : int >= 2, default=20
+        Values on the grid, quantiles of the rows; of fewer distinct values, all of them.
+    max_queries : int >= 1, optional
+        Queries drawn at random where there are more; default 100. None: all.
+    random_state : int, RandomState or None, default=0
+        Draws the queries.
+
+    Returns
+    -------
+    FeatureEffect
+
+    Raises
+    ------
+    TypeError
+        When the estimator is a classifier and not an ordinal one: it has no scores to rank by.
+    ValueError
+        For an unknown feature, fewer than two points, a model whose scores depend on the other rows
+        of the query, or where no query has two documents.
+
+    Notes
+    -----
+    The grid holds values of rows of X from the 1 % to the 99 % quantile; missing values are not on
+    it. For a value v and document d of a query with n documents, the share is
+    ``(#{e != d: s(e) < s(d, v)} + #{e != d: s(e) = s(d, v)} / 2) / (n - 1)``, where ``s(d, v)`` is
+    the score of d with the feature at v and ``s(e)`` the score of e as it is. Unlike the partial
+    dependence of the score [1]_, shares can be compared between queries, features and models. A
+    feature that the model ignores has the share 0.5 throughout. As for any partial dependence,
+    values that never occur with the rest of a row are scored too.
+
+    ``n_points`` predictions of every drawn row.
+
+    References
+    ----------
+    .. [1] Friedman, "Greedy function approximation: a gradient boosting machine", Annals of
+       Statistics 29 (2001).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RidgeRanker
+    >>> from rankwise.explain import feature_effect
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> ranker = RidgeRanker(alpha=1e-9).fit(X, [0, 1, 2, 3], qid=0)
+    >>> print(feature_effect(ranker, X, None, 0))
+    x0  outranked  middle half of 1 queries
+     0      0.125  0.125 to 0.125
+     1      0.375  0.375 to 0.375
+     2      0.625  0.625 to 0.625
+     3      0.875  0.875 to 0.875
+    """
+    check_is_fitted(ranker)
+    check_scores(ranker)
+    if reads_queries(ranker):
+        raise ValueError(
+            f"ranker must score each row by itself, got {type(ranker).__name__}, whose scores "
+            "depend on the other rows of the query. Explain the model behind its query scaling."
+        )
+    if n_points < 2:
+        raise ValueError(f"n_points must be at least 2, got {n_points}.")
+    table = as_table(X)
+    names = names_of(ranker, table)
+    column = _column_number(feature, names)
+    groups = QueryGroups.from_qid(qid, table.shape[0])
+    drawn = _drawn_queries(groups, max_queries, random_state)
+    sources, grid = _grid(_values_of(table, column), n_points)
+    members = [groups.rows([query]) for query in drawn.tolist()]
+    ends = np.cumsum([len(rows) for rows in members])[:-1]
+    rows = np.concatenate(members)
+    unchanged = np.repeat(rows[:, None], len(names), axis=1)
+    base = np.split(score_mixed(ranker, table, unchanged), ends)
+    values = np.empty((len(drawn), len(grid)))
+    for point, source in enumerate(sources.tolist()):
+        changed = unchanged.copy()
+        changed[:, column] = source
+        moved = np.split(score_mixed(ranker, table, changed), ends)
+        values[:, point] = [_outranked(*pair) for pair in zip(base, moved, strict=True)]
+    return FeatureEffect(names[column], grid, values, np.asarray(groups.ids)[drawn])
+
+
+def _outranked(scores: Float64Array, moved: Float64Array) -> float:
+    """Mean share of the others that documents outrank when each is moved alone."""
+    ordered = np.sort(scores)
+    below = np.searchsorted(ordered, moved) - (scores < moved)
+    not_above = np.searchsorted(ordered, moved, side="right") - (scores <= moved)
+    return float(np.mean(below + not_above) / 2 / (len(scores) - 1))
+
+
+def _column_number(feature: int | str, names: list[str]) -> int:
+    if isinstance(feature, str):
+        if feature not in names:
+            shown = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+            raise ValueError(f"feature must be a column of X, got {feature!r}. Columns: {shown}.")
+        return names.index(feature)
+    if not 0 <= feature < len(names):
+        raise ValueError(f"feature must lie in [0, {len(names) - 1}], got {feature}.")
+    return int(feature)
+
+
+def _drawn_queries(groups: QueryGroups, most: int | None, random_state: Any) -> Int64Array:
+    """Queries of at least two documents, drawn where there are more than ``most``."""
+    if most is not None and most < 1:
+        raise ValueError(f"max_queries must be at least 1 or None, got {most}.")
+    known = np.flatnonzero(np.diff(groups.indptr) > 1)
+    if len(known) == 0:
+        raise ValueError(
+            "qid must put at least two documents into a query, got queries of one document only."
+        )
+    if most is None or len(known) <= most:
+        return known
+    return np.sort(check_random_state(random_state).choice(known, most, replace=False))
+
+
+def _values_of(table: Any, column: int) -> NDArray[Any]:
+    if not hasattr(table, "columns"):
+        return table[:, column]
+    import narwhals
+
+    frame = narwhals.from_native(table, eager_only=True)
+    return frame[frame.columns[column]].to_numpy()
+
+
+def _grid(values: NDArray[Any], n_points: int) -> tuple[Int64Array, NDArray[Any]]:
+    """Rows whose values make the grid, and these values, ascending."""
+    is_number = values.dtype.kind in "biuf"
+    if is_number:
+        known = np.flatnonzero(~np.isnan(values.astype(np.float64)))
+    else:
+        known = np.flatnonzero([value is not None and value == value for value in values])
+    if len(known) == 0:
+        raise ValueError("X must have values of the feature, got missing values only.")
+    distinct, first, counts = np.unique(values[known], return_index=True, return_counts=True)
+    if len(distinct) <= n_points:
+        return known[first], distinct
+    if not is_number:  # the most frequent categories
+        kept = np.sort(np.argsort(-counts, kind="stable")[:n_points])
+        return known[first[kept]], distinct[kept]
+    share = np.linspace(_OUTER, 1 - _OUTER, n_points)
+    kept = np.unique(np.searchsorted(np.cumsum(counts), share * len(known)))
+    return known[first[kept]], distinct[kept]
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)

@@ -15,6 +15,12 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Zong & Huang, Neural Processing Letters 39 (2014) 155-166, Tables 1 to 3, Figure 2",
         data=("ohsumed", "td2003", "td2004", "mq2008", "ohsumed-min"),
     ),
+    "rankelm-cf-letor": Entry(
+        "rankwise_papers.rankelm_cf_letor.experiment:RankELMOnCFLetor",
+        title="RankELM's seven columns on CF-LETOR, a stand-in for TD2003 and TD2004",
+        paper="Beyond Zong & Huang, Neural Processing Letters 39 (2014) 155-166, Tables 1 and 3",
+        data=("cystic-fibrosis-text",),
+    ),
     "elmrank-recommendation": Entry(
         "rankwise_papers.elmrank_recommendation.experiment:Recommendation",
         title="ELMRank, MPRank and SVRank on MovieLens, Jester and Book-Crossing (partial)",

@@ -1,4 +1,5 @@
 from .analyzer import Analyzer as Analyzer
+from .cf_letor import load_cf_letor as load_cf_letor
 from .collections import TextCollection as TextCollection
 from .collections import from_ir_datasets as from_ir_datasets
 from .collections import load_text as load_text

@@ -126,8 +126,8 @@ def load_text(name: str) -> TextCollection:
         - "cranfield": 1,400 documents with titles, 225 queries, gains 0 to 4 in "all";
         - "scifact": 5,183 abstracts with titles, 1,109 labelled claims, BEIR's "train" and "test";
         - "nfcorpus": 3,395 preprocessed documents, BEIR's "train", "dev" and "test";
-        - "cystic_fibrosis": 1,239 documents with titles, 100 queries; "all" has the sum of the four
-          raters' grades, 1 to 8.
+        - "cystic_fibrosis": 1,239 documents with titles and subjects (MeSH headings), 100 queries;
+          "all" has the sum of the four raters' grades, 1 to 8.
 
     Returns
     -------
@@ -198,7 +198,11 @@ def _nfcorpus(folder: Path) -> TextCollection:
 
 def _cystic_fibrosis(folder: Path) -> TextCollection:
     documents = {
-        row["doc"]: {"title": row["title"], "text": row["abstract"]}
+        row["doc"]: {
+            "title": row["title"],
+            "text": row["abstract"],
+            "subjects": f"{row['major_subjects']} {row['minor_subjects']}",
+        }
         for row in _rows(_find(folder, "docs.csv"), ",")
     }
     queries = {row["query"]: row["text"] for row in _rows(_find(folder, "queries.csv"), ",")}
@@ -207,8 +211,8 @@ def _cystic_fibrosis(folder: Path) -> TextCollection:
         (row["query"], row["doc"], sum(int(row[rater]) for rater in raters))
         for row in _rows(_find(folder, "qrels.csv"), ",")
     ]
-    qrels = {"all": _qrels(rows)}
-    return TextCollection(documents, queries, qrels, ("title", "text"), "cystic_fibrosis")
+    qrels, fields = {"all": _qrels(rows)}, ("title", "text", "subjects")
+    return TextCollection(documents, queries, qrels, fields, "cystic_fibrosis")
 
 
 _KNOWN: dict[str, tuple[str, Callable[[Path], TextCollection]]] = {

@@ -309,6 +309,38 @@ def test_large_queries_need_no_care_elsewhere(name):
     assert correlation(ranker, X, y) > 0.8
 
 
+def test_no_pair_is_an_error(ranker_class, judged):
+    X, y, qid = judged
+    start = quick(ranker_class, n_estimators=2).fit(X, y, qid=qid)
+    equal = np.searchsorted(np.unique(qid), qid)  # within each query
+    one = qid == qid[0]
+    cases = [
+        ({"y": equal, "qid": qid}, "y must differ within some query"),
+        ({"y": y, "qid": np.arange(len(y))}, "qid must give some query two rows"),
+        ({"y": np.where(one, y, 1.0), "qid": qid, "sample_weight": 1.0 - one}, "y must differ"),
+    ]
+    for given, message in cases:
+        for init_model in (None, start):
+            with pytest.raises(ValueError, match=message):
+                quick(ranker_class).fit(X, **given, init_model=init_model)
+
+
+def test_a_single_row_leaves_nothing_to_learn(ranker_class, judged):
+    X, y, qid = judged
+    start = quick(ranker_class, n_estimators=2).fit(X, y, qid=qid)
+    ranker = quick(ranker_class).fit(X[:1], y[:1], qid=0)
+    assert ranker.booster_ is None and (ranker.predict(X) == 0).all()
+    ranker.fit(X[:1], y[:1], qid=0, init_model=start)
+    np.testing.assert_array_equal(ranker.predict(X), start.predict(X))
+
+
+def test_catboost_learns_nothing_from_columns_that_do_not_vary(judged):
+    pytest.importorskip("catboost")
+    X, y, qid = judged
+    ranker = quick(rankwise.CatBoostRanker).fit(np.ones_like(X), y, qid=qid)
+    assert ranker.booster_ is None and (ranker.predict(X) == 0).all()
+
+
 def test_lightgbm_bins_very_many_labels():
     pytest.importorskip("lightgbm")
     rng = np.random.default_rng(6)

@@ -30,7 +30,6 @@ from rankwise.rankers.adapters._rows import (
     check_positions,
     check_query_weights,
     check_weight_range,
-    has_pairs,
     library_matrix,
 )
 from rankwise.runtime.threads import available_threads
@@ -222,7 +221,7 @@ class BoostedRanker(Ranker):
         self.model_ = start
         self.best_iteration_ = 0
         self.feature_importances_ = np.zeros(self.n_features_in_)
-        if has_pairs(data):
+        if len(data.y) > 1:  # then some query has a pair, or the check of the rows has raised
             training = TrainingRows.of(data, self.gain, places)
             previous = self._parse(start, None) if start else None
             self.model_ = self._train(training, monitor, seed, previous) or start
@@ -237,8 +236,8 @@ class BoostedRanker(Ranker):
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher.
 
-        A category that ``fit`` has not seen counts as missing. Where there was nothing to learn (no
-        pair to order, no feature that varies for CatBoost), every score is 0.
+        A category that ``fit`` has not seen counts as missing. Where there was nothing to learn (a
+        single row, no feature that varies for CatBoost), every score is 0.
         """
         rows = library_matrix(self._check_rows(X))
         if not self.model_:

@@ -156,15 +156,6 @@ def library_matrix(X: Matrix) -> Any:
     return matrix
 
 
-def has_pairs(data: FitData) -> bool:
-    """Whether some query has rows of different labels."""
-    if len(data.y) == 0:
-        return False
-    y, indptr = data.groups.sort(data.y), data.groups.indptr
-    starts = np.repeat(indptr[:-1], data.groups.sizes)
-    return bool((y != y[starts]).any())
-
-
 def deal_large_queries(
     y: Float64Array, sizes: Int64Array, limit: int
 ) -> tuple[Int64Array, Int64Array]:

@@ -100,7 +100,8 @@ class XGBoostRanker(BoostedRanker):
         Further parameters of XGBoost, under its names; unknown ones are refused.
         ``lambdarank_unbiased`` needs the ``position`` of every row in ``fit``.
     n_jobs : int, optional
-        Threads; None: all CPUs of this process, capped by ``RANKWISE_NUM_THREADS``.
+        Threads; None: one for every two million values of X, at most all CPUs of this process,
+        capped by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
     random_state : int, RandomState or None, default=None
 
     Attributes

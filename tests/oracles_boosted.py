@@ -15,6 +15,7 @@ class Node:
     depth: int
     low: float = -np.inf
     high: float = np.inf
+    path: frozenset = frozenset()
     question: tuple | None = None  # column, cut, whether missing values go left
     gain: float = 0.0
     children: list[Node] = field(default_factory=list)
@@ -65,12 +66,22 @@ class TreeByHand:
             return None
         if r.max_depth is not None and node.depth >= r.max_depth:
             return None
+        sign = r.signs[question[0]] if r.signs else 0
+        if sign * (self.value(other, node) - self.value(one, node)) < 0:
+            return 0.0
         return self.worth(one, node) + self.worth(other, node) - self.worth(node.rows, node)
+
+    def may_ask(self, question, node):
+        """Whether a group holds the question's column and those on the path."""
+        groups, path = self.rules.groups, node.path | {question[0]}
+        return groups is None or any(path <= group for group in groups)
 
     def best(self, nodes):
         """Question of the largest sum of gains, and that sum."""
         best, found = max(self.rules.min_split_gain, 1e-9), None
         for question in self.questions(np.concatenate([node.rows for node in nodes])):
+            if not self.may_ask(question, nodes[0]):
+                continue
             total = sum(self.gain(question, node) or 0.0 for node in nodes)
             if total > best + 1e-9:
                 best, found = total, question
@@ -79,7 +90,16 @@ class TreeByHand:
     def split(self, node, question):
         left = self.left(question, node.rows)
         node.question, node.gain = question, self.gain(question, node)
-        node.children = [Node(node.rows[side], node.depth + 1) for side in (left, ~left)]
+        node.children = [
+            Node(node.rows[side], node.depth + 1, node.low, node.high, node.path | {question[0]})
+            for side in (left, ~left)
+        ]
+        sign = self.rules.signs[question[0]] if self.rules.signs else 0
+        low, high = (self.value(child.rows, node) for child in node.children)
+        middle = (low + high) / 2 if sign * (high - low) >= 0 else self.value(node.rows, node)
+        if sign:
+            first, last = node.children[::sign]
+            first.high = last.low = middle
         return node.children
 
     def _grow_leaves(self):

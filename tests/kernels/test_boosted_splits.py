@@ -78,7 +78,8 @@ def test_gain_of_a_split_is_twice_what_the_objective_falls_by():
         return objective(leaf_value(g, h, limits), g, h, 0.4, 0.7)
 
     expected = 2 * (lowest(6, 40) - lowest(*sums[0]) - lowest(*sums[1]))
-    np.testing.assert_allclose(split_gain(sum(packed), packed[0], unit, limits), expected)
+    np.testing.assert_allclose(split_gain(sum(packed), packed[0], unit, limits, -1), expected)
+    assert split_gain(sum(packed), packed[0], unit, limits, 1) == 0
 
 
 def test_codes_are_parted(rng):

@@ -12,7 +12,7 @@ from rankwise.trees.ensemble import TreeEnsemble
 
 @pytest.mark.parametrize("n_threads", [2, 3, 7])
 def test_bits_do_not_depend_on_threads(n_threads, rng, monkeypatch):
-    monkeypatch.setattr("rankwise.trees.boosted.growth.SMALL", 0)
+    monkeypatch.setattr("rankwise.trees.boosted.growing_tree.SMALL", 0)
     X = rng.normal(size=(5000, 30)).astype(np.float32)
     g, h = rng.normal(size=5000) + X[:, 3], rng.random(5000)
     binned = BinnedRows.of(X, 255)

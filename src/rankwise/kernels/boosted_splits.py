@@ -45,9 +45,15 @@ def _alone(total, unit, limits):
 
 
 @njit
-def split_gain(total, left, unit, limits):
-    """The worth of two children less that of their parent."""
-    both = _alone(left, unit, limits) + _alone(total - left, unit, limits)
+def split_gain(total, left, unit, limits, sign):
+    """The worth of two children less that of their parent; 0 where ``sign`` forbids their order."""
+    right = total - left
+    g, h = np.int32(left >> 32) * unit[0], np.int32(left & LOWER) * unit[1]
+    rest, other = np.int32(right >> 32) * unit[0], np.int32(right & LOWER) * unit[1]
+    low, high = leaf_value(g, h, limits), leaf_value(rest, other, limits)
+    if sign * (high - low) < 0:
+        return 0.0
+    both = _worth(g, h, low, limits) + _worth(rest, other, high, limits)
     return both - _alone(total, unit, limits)
 
 
@@ -92,6 +98,19 @@ def _side_gains(cells, n_places, node, before, unit, limits, sign, alone, sums, 
 
 
 @njit
+def _drawn(seed, feature, first, last):
+    """One of the places of a column from ``first`` to before ``last``; ``seed`` 0: all of them."""
+    if seed == 0 or first >= last:
+        return first, last
+    z = seed + np.uint64(feature + 1) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    place = first + np.int64(z % np.uint64(last - first))
+    return place, place + 1
+
+
+@njit
 def _column(histograms, slot, feature):
     """The cells of a column in a node's histogram."""
     start = (feature % WORD) * BINS
@@ -107,8 +126,9 @@ def _least_worth(alone, min_gain):
 
 @njit
 def _scan(
-    histograms, first, last, n_bins, signs, allowed, node, unit, limits, min_gain, sums, gains, out
-):
+    histograms, first, last, n_bins, signs, allowed, seed, node, unit, limits, min_gain, sums,
+    gains, out,
+):  # fmt: skip
     """Write the best split of a node by the columns of some words."""
     alone = _alone(node[TOTAL], unit, limits)
     best = _least_worth(alone, min_gain)
@@ -125,6 +145,7 @@ def _scan(
             start, end = _side_gains(
                 cells, n_places, node, before, unit, limits, signs[feature], alone, sums, gains
             )
+            start, end = _drawn(seed, feature, start, end)
             for b in range(start, end):
                 if gains[b] > best:
                     best = gains[b]
@@ -134,8 +155,9 @@ def _scan(
 
 @njit
 def _scan_together(
-    histograms, first, last, n_bins, signs, allowed, nodes, limits, unit, min_gain, sums, gains, out
-):
+    histograms, first, last, n_bins, signs, allowed, seed, nodes, limits, unit, min_gain, sums,
+    gains, out,
+):  # fmt: skip
     """Write the split of the largest sum of gains over all nodes.
 
     A node in which it leaves too little on a side adds nothing.
@@ -155,6 +177,7 @@ def _scan_together(
                 has_missing = True
         for side in range(2 if has_missing else 1):
             together[:n] = 0.0
+            lowest, highest = n, 0
             for k in range(len(nodes)):
                 cells = _column(histograms, nodes[k, SLOT], feature)
                 before = cells[n] if side == 1 else np.int64(0)
@@ -165,7 +188,10 @@ def _scan_together(
                 )  # fmt: skip
                 for b in range(start, end):
                     together[b] += gains[b] - alone
-            for b in range(n):
+                if start < end:
+                    lowest, highest = min(lowest, start), max(highest, end)
+            lowest, highest = _drawn(seed, feature, lowest, highest)
+            for b in range(lowest, highest):
                 if together[b] > best:
                     best = together[b]
                     out[GAIN], out[FEATURE], out[PLACE] = best, feature, b
@@ -174,14 +200,15 @@ def _scan_together(
 
 @njit
 def find_splits(
-    words, rows, packed, builds, n_bins, signs, allowed, first, last, histograms, nodes, limits,
-    unit, min_gain, common, found,
+    words, rows, packed, builds, n_bins, signs, allowed, seeds, first, last, histograms, nodes,
+    limits, unit, min_gain, common, found,
 ):  # fmt: skip
     """Build the histograms of some nodes, and find the best split of each, or a common one.
 
     Only the columns of the words from ``first`` to before ``last`` are looked at. The rows of each
     line of ``builds`` are added up in the slot ``SMALL``; the slot ``LARGE`` holds the parent's
-    histogram, from which they are subtracted; it is -1 for the root.
+    histogram, from which they are subtracted; it is -1 for the root. A node whose seed is not 0
+    tries one threshold of each column.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
     for i in range(len(builds)):
@@ -193,14 +220,14 @@ def find_splits(
     found[:, GAIN] = 0.0
     if common:
         _scan_together(
-            histograms, first, last, n_bins, signs, allowed[0], nodes, limits, unit, min_gain, sums,
-            gains, found[0],
+            histograms, first, last, n_bins, signs, allowed[0], seeds[0], nodes, limits, unit,
+            min_gain, sums, gains, found[0],
         )  # fmt: skip
         return
     for k in range(len(nodes)):
         _scan(
-            histograms, first, last, n_bins, signs, allowed[k], nodes[k], unit, limits[k], min_gain,
-            sums, gains, found[k],
+            histograms, first, last, n_bins, signs, allowed[k], seeds[k], nodes[k], unit, limits[k],
+            min_gain, sums, gains, found[k],
         )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -50,7 +51,7 @@ def test_trees_are_those_of_lightgbm(n_trees, holes, normalize):
 
 def test_any_order_and_number_of_threads_give_the_same_bits(judged, rng, monkeypatch):
     X, y, qid = judged
-    monkeypatch.setattr("rankwise.trees.boosted.growth.SMALL", 0)
+    monkeypatch.setattr("rankwise.trees.boosted.growing_tree.SMALL", 0)
     monkeypatch.setattr("rankwise.losses.gradient_loss.CHUNK_ROWS", 50)
     alone = LambdaMART(12, n_jobs=1).fit(X, y, qid=qid).predict(X)
     order = rng.permutation(len(y))
@@ -239,3 +240,106 @@ def test_a_changed_tree_is_refused(judged, tmp_path):
     ranker.trees_.left[0] = 0
     with pytest.raises(ValueError, match=r"trees_.left and right must name every node"):
         ranker.save(tmp_path / "bad.skops")
+
+
+OPTIONS = [
+    {"reg_alpha": 0.5, "min_split_gain": 0.1},
+    {"growth": "depth", "max_depth": 3},
+    {"growth": "symmetric"},
+    {"colsample_bytree": 0.6, "random_state": 1},
+    {"colsample_bylevel": 0.6, "random_state": 1},
+    {"colsample_bynode": 0.6, "random_state": 1},
+    {"extra_trees": True, "random_state": 1},
+    {"growth": "symmetric", "extra_trees": True, "colsample_bynode": 0.5, "random_state": 1},
+    {"monotonic_cst": [1, -1, 0, 0, 1, 0]},
+    {"interaction_cst": [[0, 1], [1, 2, 3]]},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_bits_of_each_option(options, judged, rng, monkeypatch):
+    X, y, qid = judged
+    X[rng.random(X.shape) < 0.1] = np.nan
+    monkeypatch.setattr("rankwise.trees.boosted.growing_tree.SMALL", 0)
+    ranker = LambdaMART(8, n_jobs=1, min_samples_leaf=5, **options).fit(X, y, qid=qid)
+    scores = ranker.predict(X)
+    order = rng.permutation(len(y))
+    for n_jobs in (2, 3):
+        again = LambdaMART(8, n_jobs=n_jobs, min_samples_leaf=5, **options)
+        again.fit(X[order], y[order], qid=qid[order])
+        np.testing.assert_array_equal(again.predict(X), scores)
+    first = LambdaMART(3, min_samples_leaf=5, warm_start=True, **options).fit(X, y, qid=qid)
+    first.set_params(n_estimators=8).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(first.predict(X), scores)
+    plain = LambdaMART(8, min_samples_leaf=5).fit(X, y, qid=qid)
+    assert (plain.predict(X) != scores).any()
+    assert ranker.score(X, y, qid=qid) > 0.8
+
+
+def test_scores_are_monotone(judged):
+    X, y, qid = judged
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    given = {"b": -1, "c": 1, "f": 1}
+    ranker = LambdaMART(40, monotonic_cst=given, min_samples_leaf=3).fit(frame, y, qid=qid)
+    array = LambdaMART(40, monotonic_cst=[0, -1, 1, 0, 0, 1], min_samples_leaf=3)
+    np.testing.assert_array_equal(array.fit(X, y, qid=qid).predict(X), ranker.predict(frame))
+    for column, sign in ((1, -1), (2, 1), (5, 1)):
+        grid = np.repeat(X[:100, None], 50, axis=1)
+        grid[:, :, column] = np.linspace(X[:, column].min(), X[:, column].max(), 50)
+        steps = np.diff(array.predict(grid.reshape(-1, 6)).reshape(100, 50), axis=1)
+        assert (sign * steps >= -1e-12).all() and steps.any()
+
+
+def paths(trees):
+    """Sets of features on the way to the leaves."""
+    for start, end in pairwise(trees.indptr):
+        feature, left, right = (
+            getattr(trees, name)[start:end] for name in ("feature", "left", "right")
+        )
+        waiting = [(0, frozenset())]
+        while waiting:
+            node, path = waiting.pop()
+            if feature[node] < 0:
+                yield path
+            else:
+                path = path | {feature[node]}
+                waiting += [(left[node], path), (right[node], path)]
+
+
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
+@pytest.mark.parametrize(
+    ("given", "groups"),
+    [
+        ([["a", "b"], [1, 2]], [{0, 1}, {1, 2}, {3, 4, 5}]),
+        ("no_interactions", [{j} for j in range(6)]),
+        ("pairwise", [{i, j} for i in range(6) for j in range(i)]),
+    ],
+)
+def test_paths_stay_in_a_group(given, groups, growth, judged):
+    X, y, qid = judged
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    ranker = LambdaMART(20, interaction_cst=given, growth=growth, min_samples_leaf=3)
+    ranker.fit(frame, y, qid=qid)
+    found = set(paths(ranker.trees_))
+    assert all(any(path <= group for group in groups) for path in found)
+    assert max(len(path) for path in found) >= min(max(len(group) for group in groups), 2)
+    free = LambdaMART(20, growth=growth, min_samples_leaf=3).fit(frame, y, qid=qid)
+    assert not all(any(path <= group for group in groups) for path in paths(free.trees_))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"monotonic_cst": [1, 0]}, "has shape .2,. but the input data X has 6"),
+        ({"monotonic_cst": [2, 0, 0, 0, 0, 0]}, "array-like of -1, 0 or 1"),
+        ({"interaction_cst": [[0, 6]]}, "numbers of columns from 0 to 5, as X has no names, got 6"),
+        ({"interaction_cst": [["a"]]}, "as X has no names, got 'a'"),
+        ({"interaction_cst": [0, 1]}, "must hold sequences of columns, got 0"),
+        ({"interaction_cst": [[]]}, "groups with columns"),
+        ({"growth": "level"}, "'growth' parameter of LambdaMART must be"),
+    ],
+)
+def test_wrong_rules_of_growth(wrong, message, judged):
+    X, y, qid = judged
+    with pytest.raises(ValueError, match=message):
+        LambdaMART(2, **wrong).fit(X, y, qid=qid)

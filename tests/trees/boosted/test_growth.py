@@ -8,6 +8,7 @@ import pytest
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import GrowthRules
+from rankwise.trees.ensemble import TreeEnsemble
 from tests.oracles_boosted import TreeByHand
 
 RULES = [
@@ -20,6 +21,10 @@ RULES = [
     {"reg_alpha": 4.0},
     {"reg_alpha": 1.5, "reg_lambda": 0.5},
     {"min_split_gain": 40.0},
+    {"signs": (0, 0, 0, 0, -1, 0, 0, 0, 0)},
+    {"signs": (1, 0, 1, 0, 1, -1, 1, 0, -1), "reg_lambda": 1.0},
+    {"signs": (0, -1, 0, 1, -1, 0, 0, 0, 0), "reg_alpha": 1.0},
+    {"groups": (frozenset({4, 5}), frozenset({0, 1, 2, 3}), frozenset({4, 6, 7, 8}))},
 ]
 
 
@@ -85,3 +90,84 @@ def test_depth_first_level_by_level(rng):
         for node in np.flatnonzero(tree.feature >= 0):
             depth[growth][[tree.left[node], tree.right[node]]] = depth[growth][node] + 1
     assert depth["depth"].max() == 3 < depth["leaf"].max()
+
+
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
+def test_values_are_monotone(growth, rng):
+    X, g, h = gradients(rng, n=2000)
+    g = g - np.sin(2 * X[:, 5]) * (2 + X[:, 4])
+    signs = (0, 0, 1, 0, -1, 1, 0, 0, 0)
+    rules = GrowthRules(max_leaf_nodes=64, min_samples_leaf=5, signs=signs, growth=growth)
+    trees = TreeEnsemble.of([TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0).tree])
+    assert {2, 4, 5} <= set(trees.feature.tolist())
+    for feature in (2, 4, 5):
+        grid = np.repeat(X[:200, None], 60, axis=1)
+        grid[:, :, feature] = np.linspace(-4, 4, 60)
+        scores = trees.score(grid.reshape(-1, 9)).reshape(200, 60)
+        assert (signs[feature] * np.diff(scores, axis=1) >= 0).all()
+        assert np.ptp(scores, axis=1).max() > 0
+    free = GrowthRules(max_leaf_nodes=64, min_samples_leaf=5, growth=growth)
+    trees = TreeEnsemble.of([TreeGrower(BinnedRows.of(X, 255), free, 1).grow(g, h, 1.0).tree])
+    scores = trees.score(grid.reshape(-1, 9)).reshape(200, 60)
+    assert (np.diff(scores, axis=1) < 0).any()
+
+
+DRAWS = {"by_level": 0.5, "by_node": 0.5, "random_thresholds": True}
+
+
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
+def test_drawn_columns_and_thresholds(growth, rng):
+    X, g, h = gradients(rng, holes=0.2, n=1000)
+    binned = BinnedRows.of(X, 255)
+
+    def tree(seed, **draws):
+        rules = GrowthRules(max_leaf_nodes=16, growth=growth, **draws)
+        grower = TreeGrower(binned, rules, 1)
+        return grower.grow(g, h, 1.0, rng=np.random.default_rng(seed)).tree
+
+    for name, share in DRAWS.items():
+        trees = [tree(seed, **{name: share}) for seed in (0, 0, 1)]
+        np.testing.assert_array_equal(trees[0].values, trees[1].values)
+        assert (
+            len(trees[0].values) != len(trees[2].values)
+            or (trees[0].values != trees[2].values).any()
+        )
+    for seed in range(5):
+        grown = tree(seed, by_level=0.4)
+        depth = np.zeros(len(grown.feature), dtype=int)
+        for node in np.flatnonzero(grown.feature >= 0):
+            depth[[grown.left[node], grown.right[node]]] = depth[node] + 1
+        for level in range(depth.max()):
+            assert len(set(grown.feature[depth == level]) - {-1}) <= 4
+    roots = {tree(seed, random_thresholds=True).threshold[0] for seed in range(20)}
+    assert len(roots) > 10
+
+
+def test_drawn_thresholds_leave_enough(rng):
+    X, g, h = gradients(rng, n=1000)
+    rules = GrowthRules(max_leaf_nodes=64, min_hessian_leaf=30.0, random_thresholds=True)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        grown = TreeGrower(BinnedRows.of(X, 255), rules, 1).grow(g, h, 1.0, rng=rng)
+        sums = np.add.reduceat(h[grown.rows], grown.starts[:-1])
+        assert len(sums) > 4 and sums.min() >= 30
+
+
+def test_trees_on_some_columns_are_those_without_the_others(rng):
+    X, g, h = gradients(rng, holes=0.1, n=5000)
+    X = np.hstack([X, X + rng.normal(size=X.shape)])
+    columns = rng.random(18) < 0.6
+    grower = TreeGrower(BinnedRows.of(X, 255), GrowthRules(), 2)
+    first, again = (grower.grow(g, h, 1.0, columns=columns).tree for _ in range(2))
+    alone = TreeGrower(BinnedRows.of(X[:, columns], 255), GrowthRules(), 2).grow(g, h, 1.0).tree
+    inner = alone.feature >= 0
+    np.testing.assert_array_equal(
+        first.feature[inner], np.flatnonzero(columns)[alone.feature[inner]]
+    )
+    for name in ("threshold", "values", "left"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(alone, name))
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    whole, without = (
+        grower.grow(g, h, 1.0, columns=columns).tree.values for columns in (None, columns)
+    )
+    assert len(whole) != len(without) or (whole != without).any()

@@ -31,6 +31,7 @@ from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validat
 from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes, booleans, floats, require
 from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import Growth, GrowthRules
 from rankwise.trees.ensemble import TreeEnsemble
@@ -101,7 +102,18 @@ class LambdaMART(Ranker):
     subsample : float in (0, 1], default=1.0
         Share of the queries drawn for every tree.
     colsample_bytree : float in (0, 1], default=1.0
-        Share of the features drawn for every tree.
+        Share of the features drawn for every tree; saves time in proportion.
+    colsample_bylevel, colsample_bynode : float in (0, 1], default=1.0
+        Share of the tree's features drawn for every depth, and of these for every node.
+    extra_trees : bool, default=False
+        Try one threshold of each feature in a node, drawn among those that leave enough rows on
+        both sides.
+    monotonic_cst : array-like of int of shape (n_features_in_,), dict of str to int, or None
+        1: scores never fall as the feature rises; -1: they never rise; 0: any. Holds with all other
+        features fixed, not for missing values. A dict has feature names.
+    interaction_cst : {"no_interactions", "pairwise"}, sequence of sequences of int or str, or None
+        Groups of features, by number or name: one group holds all features on the way from the
+        root to a leaf. Features in no group are a group together.
     early_stopping_rounds : int >= 1, optional
         Used only where ``fit`` receives X_val: stop after this many trees without improvement
         and keep the trees up to the best.
@@ -114,7 +126,8 @@ class LambdaMART(Ranker):
         all. On the same rows the trees are those of a single call; early stopping keeps those
         that were there.
     random_state : int, RandomState or None, default=None
-        Draws queries and features, and the noise of "yetirank" and "xendcg"; else not used.
+        Draws queries, features and thresholds, and the noise of "yetirank" and "xendcg"; else not
+        used.
     n_jobs : int, optional
         Threads; None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``. The
         result has the same bits for any number.
@@ -217,6 +230,11 @@ class LambdaMART(Ranker):
         "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
         "subsample": [SHARE],
         "colsample_bytree": [SHARE],
+        "colsample_bylevel": [SHARE],
+        "colsample_bynode": [SHARE],
+        "extra_trees": ["boolean"],
+        "monotonic_cst": ["array-like", dict, None],
+        "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
         "early_stopping_rounds": [AT_LEAST_ONE, None],
         "validation_measure": [str, None],
         "importance_type": [StrOptions({"gain", "split"})],
@@ -248,6 +266,11 @@ class LambdaMART(Ranker):
         query_weight: QueryWeight = "pair",
         subsample: float = 1.0,
         colsample_bytree: float = 1.0,
+        colsample_bylevel: float = 1.0,
+        colsample_bynode: float = 1.0,
+        extra_trees: bool = False,
+        monotonic_cst: Any = None,
+        interaction_cst: Any = None,
         early_stopping_rounds: int | None = None,
         validation_measure: str | None = None,
         importance_type: Literal["gain", "split"] = "gain",
@@ -272,6 +295,11 @@ class LambdaMART(Ranker):
         self.query_weight: QueryWeight = query_weight
         self.subsample = subsample
         self.colsample_bytree = colsample_bytree
+        self.colsample_bylevel = colsample_bylevel
+        self.colsample_bynode = colsample_bynode
+        self.extra_trees = extra_trees
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
         self.early_stopping_rounds = early_stopping_rounds
         self.validation_measure = validation_measure
         self.importance_type: Literal["gain", "split"] = importance_type
@@ -426,6 +454,11 @@ class LambdaMART(Ranker):
             self.reg_alpha,
             self.min_split_gain,
             self.growth,
+            self.colsample_bylevel,
+            self.colsample_bynode,
+            self.extra_trees,
+            monotone_signs(self, self.monotonic_cst),
+            interaction_groups(self, self.interaction_cst),
         )
 
     def _boosting(self, seed: int) -> TreeBoosting:

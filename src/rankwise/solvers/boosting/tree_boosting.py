@@ -87,10 +87,12 @@ class TreeBoosting:
         grown, importances = list(start.trees), []
         for number in range(len(grown), self.n_estimators):
             loss.write(scores, gradients, hessians, number)
-            inside, others, columns = self._draw(number, loss.indptr, n_features)
-            tree = grower.grow(gradients, hessians, self.learning_rate, inside, columns)
+            rng = np.random.default_rng([self.seed, number])
+            inside, others, columns = self._draw(rng, loss.indptr, n_features)
+            tree = grower.grow(gradients, hessians, self.learning_rate, inside, columns, rng)
             if len(tree.leaf_values) < 2:
-                if inside is None and columns is None and not loss.draws:
+                chance = loss.draws or grower.draws
+                if inside is None and columns is None and not chance:
                     break
                 continue
             tree.add_to(scores)
@@ -109,10 +111,9 @@ class TreeBoosting:
         return Boosted(TreeEnsemble.of(grown[: len(start.trees) + n_new]), gains)
 
     def _draw(
-        self, number: int, indptr: Int64Array, n_features: int
+        self, rng: np.random.Generator, indptr: Int64Array, n_features: int
     ) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None, NDArray[np.bool_] | None]:
         """Rows that a tree follows, the others, and columns that it may split; None: all."""
-        rng = np.random.default_rng([self.seed, number])
         inside = others = columns = None
         if self.subsample < 1:
             drawn = _drawn(rng, self.subsample, len(indptr) - 1)

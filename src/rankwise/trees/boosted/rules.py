@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from rankwise.trees.boosted.constraints import Groups
+
 Growth = Literal["leaf", "depth", "symmetric"]
 
 
@@ -27,6 +29,14 @@ class GrowthRules:
     growth : {"leaf", "depth", "symmetric"}
         Split the leaf of the largest gain, or that of the smallest depth; or all leaves of a level
         in the same way.
+    by_level, by_node : float in (0, 1]
+        Shares of the tree's columns drawn for a depth, and of these for a node.
+    random_thresholds : bool
+        Try one threshold of every column in every node, drawn among those with enough on each side.
+    signs : tuple of int
+        For each column 1, -1 or 0: values of leaves rise with it, fall, or neither. Empty: all 0.
+    groups : tuple of sets of int, or None
+        Of which one holds all columns of a path.
     """
 
     max_leaf_nodes: int = 31
@@ -37,3 +47,13 @@ class GrowthRules:
     reg_alpha: float = 0.0
     min_split_gain: float = 0.0
     growth: Growth = "leaf"
+    by_level: float = 1.0
+    by_node: float = 1.0
+    random_thresholds: bool = False
+    signs: tuple[int, ...] = ()
+    groups: Groups | None = None
+
+    @property
+    def draws(self) -> bool:
+        """Whether trees on all rows and columns differ by chance."""
+        return self.by_level < 1 or self.by_node < 1 or self.random_thresholds

@@ -1,0 +1,70 @@
+"""Columns that each node of a tree may split: drawn ones, of those that may meet on its path."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.trees.boosted.constraints import Groups
+from rankwise.typing import Int64Array
+
+Columns = NDArray[np.bool_]
+
+
+class ColumnChoice:
+    """Columns that the nodes of one tree may split.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_columns,), int64
+        Columns of the tree; masks tell of these.
+    by_level, by_node : float in (0, 1]
+        Shares drawn for all nodes of a depth, and of these for each node.
+    groups : tuple of sets of int, or None
+        Of which one holds all columns of a path.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        features: Int64Array,
+        by_level: float,
+        by_node: float,
+        groups: Groups | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self._features, self._by_level, self._by_node = features, by_level, by_node
+        self._groups, self._rng = groups, rng
+        self._all = np.ones(len(features), dtype=bool)
+        self._levels: dict[int, Columns] = {}
+        self._may_meet: dict[frozenset[int], Columns] = {}
+
+    def of_node(self, depth: int, path: frozenset[int]) -> Columns:
+        """Mask of the columns that a node may split, whose ancestors have split those of ``path``.
+
+        Every call draws anew.
+        """
+        allowed = self._all
+        if self._by_level < 1:
+            if depth not in self._levels:
+                self._levels[depth] = self._drawn(self._all, self._by_level)
+            allowed = self._levels[depth]
+        if self._groups is not None:
+            allowed = allowed & self._meeting(path)
+        return allowed if self._by_node == 1 else self._drawn(allowed, self._by_node)
+
+    def _meeting(self, path: frozenset[int]) -> Columns:
+        assert self._groups is not None
+        if path not in self._may_meet:
+            joined = frozenset().union(*(group for group in self._groups if path <= group))
+            self._may_meet[path] = np.isin(self._features, list(joined))
+        return self._may_meet[path]
+
+    def _drawn(self, among: Columns, share: float) -> Columns:
+        """A share of some columns, at least one."""
+        columns = np.flatnonzero(among)
+        out = np.zeros(len(among), dtype=bool)
+        if len(columns):
+            n = max(1, round(share * len(columns)))
+            out[self._rng.choice(columns, n, replace=False)] = True
+        return out

@@ -1,0 +1,81 @@
+"""Signs of monotone columns and groups of columns that may meet in a tree, as users give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_monotonic_cst
+
+Groups = tuple[frozenset[int], ...]
+
+
+def monotone_signs(estimator: Any, monotonic_cst: Any) -> tuple[int, ...]:
+    """1, -1 or 0 for every column.
+
+    Parameters
+    ----------
+    estimator
+        Has ``n_features_in_`` and, of frames, ``feature_names_in_``.
+    monotonic_cst : array-like of int of shape (n_features_in_,), dict of str to int, or None
+
+    Raises
+    ------
+    ValueError
+        For another shape, other numbers, or names that X does not have.
+    """
+    signs = _check_monotonic_cst(estimator, monotonic_cst)
+    return tuple(int(sign) for sign in signs)
+
+
+def interaction_groups(estimator: Any, interaction_cst: Any) -> Groups | None:
+    """Groups of columns, of which one holds all columns of a path; None: any columns may meet.
+
+    Parameters
+    ----------
+    estimator
+        Has ``n_features_in_`` and, of frames, ``feature_names_in_``.
+    interaction_cst : {"no_interactions", "pairwise"}, sequence of sequences of int or str, or None
+        Columns in no group are a group together.
+
+    Raises
+    ------
+    ValueError
+        For a column that X does not have, or an empty group.
+    """
+    n = int(estimator.n_features_in_)
+    if interaction_cst is None:
+        return None
+    if isinstance(interaction_cst, str):
+        size = 1 if interaction_cst == "no_interactions" else min(2, n)
+        return tuple(frozenset(group) for group in combinations(range(n), size))
+    groups = []
+    for given in interaction_cst:
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise ValueError(
+                f"interaction_cst must hold sequences of columns, got {given!r} in "
+                f"{interaction_cst!r}. Pass for example [[0, 1], [2, 3]]."
+            )
+        group = frozenset(_column(estimator, column) for column in given)
+        if not group:
+            raise ValueError(
+                f"interaction_cst must hold groups with columns, got {given!r}. Drop the group."
+            )
+        groups.append(group)
+    rest = frozenset(range(n)).difference(*groups)
+    return (*groups, rest) if rest else tuple(groups)
+
+
+def _column(estimator: Any, column: Any) -> int:
+    names = list(getattr(estimator, "feature_names_in_", []))
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, int | np.integer) and 0 <= column < estimator.n_features_in_:
+        return int(column)
+    what = f"or names of {names}" if names else "as X has no names"
+    raise ValueError(
+        f"interaction_cst must hold numbers of columns from 0 to {estimator.n_features_in_ - 1}, "
+        f"{what}, got {column!r}."
+    )

@@ -1,0 +1,319 @@
+"""Growth of one tree: leaf by leaf, level by level, or symmetric.
+
+Of the two children of a split the smaller one's histogram is added up from its rows, the other's
+is what is left of the parent's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.kernels.boosted_splits import (
+    FEATURE,
+    GAIN,
+    HIGH,
+    LOW,
+    MISSING_LEFT,
+    N_FIELDS,
+    PLACE,
+    find_splits,
+    leaf_value,
+    part_codes,
+    split_gain,
+)
+from rankwise.kernels.boosted_trees import BINS, LOWER, packed_sum, part
+from rankwise.runtime.threads import thread_map
+from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.trees.boosted.column_choice import ColumnChoice
+from rankwise.trees.boosted.nodes import GradientTree, Nodes
+from rankwise.trees.boosted.rules import GrowthRules
+from rankwise.typing import Float64Array, Int64Array
+
+SMALL = 100_000  # rows times words, up to which one thread is quicker
+
+
+@dataclass(frozen=True, eq=False)
+class TreeMemory:
+    """What all trees write to.
+
+    Attributes
+    ----------
+    packed : ndarray of shape (n_samples,), int64
+        Derivatives of the rows of the tree.
+    spare : ndarray of shape (n_samples,), int32
+    histograms : ndarray of shape (max_leaf_nodes, n_words, 2048), int64
+    """
+
+    packed: Int64Array
+    spare: NDArray[np.int32]
+    histograms: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class TreeColumns:
+    """Columns of one tree.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_columns,), int64
+        Their numbers among all.
+    words : ndarray of shape (n_samples, n_words), int64
+        Their codes, eight in each.
+    n_bins : ndarray of shape (n_columns,), int64
+    signs : ndarray of shape (n_columns,), int64
+        1 or -1: values of leaves rise with the column, or fall.
+    """
+
+    features: Int64Array
+    words: Int64Array
+    n_bins: Int64Array
+    signs: Int64Array
+
+    def take(self, features: Int64Array, words: Int64Array) -> TreeColumns:
+        """Some of the columns, whose codes are ``words``."""
+        return TreeColumns(features, words, self.n_bins[features], self.signs[features])
+
+
+@dataclass(eq=False)
+class _Leaf:
+    node: int
+    start: int
+    end: int
+    total: int
+    slot: int
+    limits: Float64Array
+    depth: int = 0
+    path: frozenset[int] = frozenset()
+    least: int = -1
+    split: Float64Array | None = None
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+    @property
+    def gain(self) -> float:
+        return 0.0 if self.split is None else float(self.split[GAIN])
+
+
+_Siblings = tuple[_Leaf, ...]  # or the root alone
+
+
+class GrowingTree:
+    """A tree of some rows; its nodes are split one after the other.
+
+    Parameters
+    ----------
+    binned : BinnedRows
+    rules : GrowthRules
+    memory : TreeMemory
+    columns : TreeColumns
+    choice : ColumnChoice
+    rows : ndarray of shape (n_rows,), int32
+        Are put in the order of the leaves.
+    unit : ndarray of shape (2,), float64
+        What a unit of the packed gradients and second derivatives is worth.
+    n_threads : int
+    weight : ndarray of shape (n_samples,), float64, or None
+        Rows that a row counts as; None: one each.
+    """
+
+    def __init__(
+        self,
+        binned: BinnedRows,
+        rules: GrowthRules,
+        memory: TreeMemory,
+        columns: TreeColumns,
+        choice: ColumnChoice,
+        rows: NDArray[np.int32],
+        unit: Float64Array,
+        n_threads: int,
+        weight: Float64Array | None,
+    ) -> None:
+        self._binned, self._rules, self._memory, self._columns = binned, rules, memory, columns
+        self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
+        self._nodes, self._n_slots, self._weight = Nodes(), 1, weight
+        self._thresholds: np.random.Generator | None = None
+
+    def grow(self, shrinkage: float, thresholds: np.random.Generator | None) -> GradientTree:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        shrinkage : float
+            Multiplies the values of the leaves.
+        thresholds : numpy.random.Generator or None
+            Draws a threshold of every column; None: all are tried.
+        """
+        self._thresholds = thresholds
+        rules, rows, nodes = self._rules, self._rows, self._nodes
+        limits = np.array([rules.reg_alpha, rules.reg_lambda, -np.inf, np.inf])
+        total = int(packed_sum(self._memory.packed, rows))
+        root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
+        leaves = self._by_level(root) if rules.growth == "symmetric" else self._by_leaf(root)
+        leaves.sort(key=lambda leaf: leaf.start)
+        values = shrinkage * np.array([self._value(leaf.total, leaf.limits) for leaf in leaves])
+        starts = np.array([leaf.start for leaf in leaves] + [len(rows)], dtype=np.int64)
+        for leaf, value in zip(leaves, values.tolist(), strict=True):
+            nodes.values[leaf.node], nodes.cover[leaf.node] = value, self._count(leaf)
+        goes_left = np.stack(nodes.goes_left)
+        return GradientTree(nodes.tree(), np.array(nodes.gain), goes_left, rows, starts, values)
+
+    def _by_leaf(self, root: _Leaf) -> list[_Leaf]:
+        """Split one leaf at a time: that of the largest gain, of all or of the lowest depth."""
+        by_depth = self._rules.growth == "depth"
+        leaves = [root]
+        self._search([(root,)])
+        while len(leaves) < self._rules.max_leaf_nodes:
+            best = max(
+                (leaf for leaf in leaves if leaf.gain > 0),
+                key=lambda leaf: (-leaf.depth if by_depth else 0, leaf.gain, -leaf.node),
+                default=None,
+            )
+            if best is None:
+                break
+            pairs = self._split([best])
+            leaves.remove(best)
+            leaves += pairs[0]
+            if len(leaves) < self._rules.max_leaf_nodes:
+                self._search(pairs)
+        return leaves
+
+    def _by_level(self, root: _Leaf) -> list[_Leaf]:
+        """Split all leaves of a level in the same way, but for those that it leaves too little."""
+        ends: list[_Leaf] = []
+        level, pairs = [root], [(root,)]
+        while level and len(ends) + 2 * len(level) <= self._rules.max_leaf_nodes:
+            self._search(pairs)
+            asked = [leaf for leaf in level if leaf.gain > 0]
+            if not asked:
+                break
+            pairs = self._split(asked)
+            ends += [leaf for leaf in level if self._nodes.feature[leaf.node] < 0]
+            level = [leaf for pair in pairs for leaf in pair]
+        return ends + level
+
+    def _search(self, families: list[_Siblings]) -> None:
+        """Find the best splits of siblings, or of the root."""
+        for leaf in (leaf for family in families for leaf in family):
+            leaf.least = self._least(leaf)
+        families = [family for family in families if max(leaf.least for leaf in family) >= 0]
+        if not families:
+            return
+        builds = np.array([_build(*family) for family in families])
+        leaves = [leaf for family in families for leaf in family if leaf.least >= 0]
+        lines = np.array([(leaf.slot, leaf.total, leaf.least) for leaf in leaves])
+        limits = np.array([leaf.limits for leaf in leaves])
+        common = self._rules.growth == "symmetric"
+        asking = leaves[:1] if common else leaves
+        allowed = np.array([self._choice.of_node(leaf.depth, leaf.path) for leaf in asking])
+        seeds = np.zeros(len(asking), dtype=np.uint64)
+        if self._thresholds is not None:
+            seeds = self._thresholds.integers(1, 2**63, len(asking), dtype=np.uint64)
+        columns, memory = self._columns, self._memory
+        n_words, n_rows = columns.words.shape[1], int((builds[:, 1] - builds[:, 0]).sum())
+        n_parts = self._n_threads if n_rows * n_words > SMALL else 1
+        edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
+        found = np.zeros((len(edges) - 1, len(asking), N_FIELDS))
+
+        def find(number: int) -> None:
+            find_splits(
+                columns.words, self._rows, memory.packed, builds, columns.n_bins, columns.signs,
+                allowed, seeds, edges[number], edges[number + 1], memory.histograms, lines, limits,
+                self._unit, self._rules.min_split_gain, common, found[number],
+            )  # fmt: skip
+
+        thread_map(find, range(len(edges) - 1), n_parts)
+        winners = found[:, :, GAIN].argmax(axis=0)  # the first of equal ones
+        for i, leaf in enumerate(leaves):
+            line = 0 if common else i
+            leaf.split = found[winners[line], line]
+
+    def _count(self, leaf: _Leaf) -> float:
+        """Weight of the rows of a leaf."""
+        if self._weight is None:
+            return leaf.size
+        return float(self._weight[self._rows[leaf.start : leaf.end]].sum())
+
+    def _least(self, leaf: _Leaf) -> int:
+        """Smallest sum of second derivatives in a child, in units; -1: the leaf stays one."""
+        rules, n, whole = self._rules, self._count(leaf), leaf.total & LOWER
+        if rules.max_depth is not None and leaf.depth >= rules.max_depth:
+            return -1
+        by_rows = (rules.min_samples_leaf - 0.5) * whole / n
+        least = max(1, int(np.ceil(max(by_rows, rules.min_hessian_leaf / self._unit[1]))))
+        return least if 2 * least <= whole else -1
+
+    def _split(self, leaves: list[_Leaf]) -> list[_Siblings]:
+        """Part the rows of leaves of one split; returns the children.
+
+        A leaf that it would leave too little on a side has none.
+        """
+        split = leaves[0].split
+        assert split is not None
+        column, place = int(split[FEATURE]), int(split[PLACE])
+        goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
+        missing_left = part_codes(
+            self._memory.histograms, np.array([leaf.slot for leaf in leaves]), column,
+            int(self._columns.n_bins[column]), place, bool(split[MISSING_LEFT]), goes_left, lefts,
+        )  # fmt: skip
+        feature, sign = int(self._columns.features[column]), int(self._columns.signs[column])
+        cuts = self._binned.binning.of_column(feature)
+        threshold = float(cuts[place]) if place < len(cuts) else np.inf
+        families: list[_Siblings] = []
+        for leaf, left_sum in zip(leaves, lefts.tolist(), strict=True):
+            right_sum = leaf.total - left_sum
+            if min(left_sum & LOWER, right_sum & LOWER) < leaf.least:
+                continue
+            n_left = part(
+                self._rows[leaf.start : leaf.end], self._binned.columns[feature], goes_left,
+                self._memory.spare,
+            )  # fmt: skip
+            gain = leaf.gain
+            if len(leaves) > 1:
+                gain = split_gain(leaf.total, left_sum, self._unit, leaf.limits, sign)
+            node, middle = leaf.node, leaf.start + n_left
+            self._nodes.split(node, feature, threshold, missing_left, gain, goes_left)
+            self._nodes.cover[node] = self._count(leaf)
+            slots = [leaf.slot, self._n_slots]  # the larger child's takes the place of its parent's
+            self._n_slots += 1
+            if 2 * n_left <= leaf.size:
+                slots.reverse()
+            limits = self._limits(leaf, left_sum, sign)
+            depth, path = leaf.depth + 1, leaf.path | {feature}
+            left, right = self._nodes.left[node], self._nodes.right[node]
+            families.append(
+                (
+                    _Leaf(left, leaf.start, middle, left_sum, slots[0], limits[0], depth, path),
+                    _Leaf(right, middle, leaf.end, right_sum, slots[1], limits[1], depth, path),
+                )
+            )
+        return families
+
+    def _limits(self, leaf: _Leaf, left_sum: int, sign: int) -> tuple[Float64Array, Float64Array]:
+        """Limits of two children: of a monotone column, the mean of their values parts them."""
+        if sign == 0:
+            return leaf.limits, leaf.limits
+        low = self._value(left_sum, leaf.limits)
+        high = self._value(leaf.total - left_sum, leaf.limits)
+        middle = (low + high) / 2
+        if sign * (high - low) < 0:
+            middle = self._value(leaf.total, leaf.limits)
+        left, right = leaf.limits.copy(), leaf.limits.copy()
+        left[HIGH if sign > 0 else LOW] = right[LOW if sign > 0 else HIGH] = middle
+        return left, right
+
+    def _value(self, total: int, limits: Float64Array) -> float:
+        """Newton step of a leaf."""
+        return leaf_value((total >> 32) * self._unit[0], (total & LOWER) * self._unit[1], limits)
+
+
+def _build(leaf: _Leaf, sibling: _Leaf | None = None) -> tuple[int, int, int, int]:
+    """Rows and slot of the smaller of two siblings, and the slot of their parent."""
+    if sibling is None:
+        return leaf.start, leaf.end, leaf.slot, -1
+    small, large = (leaf, sibling) if leaf.size <= sibling.size else (sibling, leaf)
+    return small.start, small.end, small.slot, large.slot

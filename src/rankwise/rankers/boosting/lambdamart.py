@@ -8,22 +8,21 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
 from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
-from rankwise.losses.boosted_objectives import OBJECTIVES, Objective, check_measure, objective_of
+from rankwise.losses.boosted_objectives import Objective, check_measure, objective_of
 from rankwise.losses.gradient_loss import JudgedRows
-from rankwise.losses.laplacian import QUERY_WEIGHTS, QueryWeight
+from rankwise.losses.laplacian import QueryWeight
 from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.rankers.boosting.lambdamart_parameters import PARAMETERS
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.rounds import check_room
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
@@ -36,10 +35,6 @@ from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import Growth, GrowthRules
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, is_sparse
-
-AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
-SHARE = Interval(Real, 0, 1, closed="right")
 
 
 class LambdaMART(Ranker):
@@ -212,36 +207,7 @@ class LambdaMART(Ranker):
     }
 
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "n_estimators": [AT_LEAST_ONE],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
-        "measure": [str],
-        "objective": [StrOptions(set(OBJECTIVES))],
-        "max_depth": [AT_LEAST_ONE, None],
-        "min_samples_leaf": [AT_LEAST_ONE],
-        "min_hessian_leaf": [NOT_NEGATIVE],
-        "reg_lambda": [NOT_NEGATIVE],
-        "reg_alpha": [NOT_NEGATIVE],
-        "min_split_gain": [NOT_NEGATIVE],
-        "growth": [StrOptions({"leaf", "depth", "symmetric"})],
-        "max_bins": [Interval(Integral, 2, 255, closed="both")],
-        "normalize": ["boolean"],
-        "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
-        "subsample": [SHARE],
-        "colsample_bytree": [SHARE],
-        "colsample_bylevel": [SHARE],
-        "colsample_bynode": [SHARE],
-        "extra_trees": ["boolean"],
-        "monotonic_cst": ["array-like", dict, None],
-        "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
-        "early_stopping_rounds": [AT_LEAST_ONE, None],
-        "validation_measure": [str, None],
-        "importance_type": [StrOptions({"gain", "split"})],
-        "warm_start": ["boolean"],
-        "random_state": ["random_state"],
-        "n_jobs": [Interval(Integral, None, -1, closed="right"), AT_LEAST_ONE, None],
-    }
+    _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETERS
 
     growth: Growth
     n_features_in_: int

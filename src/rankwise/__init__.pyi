@@ -74,6 +74,7 @@ from .rankers.boosting.rank_boost import RankBoost as RankBoost
 from .rankers.elm.elmrank import ELMRank as ELMRank
 from .rankers.elm.pairwise_elm import PairwiseELM as PairwiseELM
 from .rankers.elm.pointwise_elm import PointwiseELM as PointwiseELM
+from .rankers.ensemble.auto import AutoRanker as AutoRanker
 from .rankers.ensemble.borda_blend import BordaBlend as BordaBlend
 from .rankers.ensemble.reciprocal_rank_blend import ReciprocalRankBlend as ReciprocalRankBlend
 from .rankers.ensemble.score_blend import ScoreBlend as ScoreBlend

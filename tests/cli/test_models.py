@@ -48,6 +48,19 @@ def test_rows_are_scored_within_their_query_where_the_model_asks_for_it(
     np.testing.assert_array_equal(told.json["classes"], classes)
 
 
+def test_without_a_ranker_several_are_tried_and_blended(rankwise, letor_file, tmp_path):
+    settings = ("--set", "time_budget=None", "--set", "n_trials=4", "--set", "cv=3")
+    fitted = rankwise("fit", letor_file, *settings, "--out", tmp_path / "m")
+    assert fitted.code == 0, fitted.err
+    model = rw.load(tmp_path / "m")
+    assert isinstance(model, rw.AutoRanker)
+    assert model.report() in fitted.out
+    told = rankwise("fit", letor_file, *settings, "--out", tmp_path / "m", "--json")
+    assert [one["trial"] for one in told.json["history"]] == [
+        one["trial"] for one in model.history_
+    ]
+
+
 def test_the_validation_part_chooses(rankwise, part_files, tmp_path):
     train, vali = part_files[:2]
     run = rankwise(

@@ -41,6 +41,7 @@ SMALL: dict[str, dict[str, Any]] = {
         "batch_size": 8,
         "n_rankings": 10,
     },
+    "auto": {"time_budget": None, "n_trials": 6, "cv": 3, "n_jobs": 1},
     "stacking_ranker": {"estimators": _MEMBERS, "final_estimator": "linear_regression", "cv": 3},
     "score_blend": {"estimators": _MEMBERS},
     "borda_blend": {"estimators": _MEMBERS},

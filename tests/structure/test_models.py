@@ -112,6 +112,11 @@ CASES = [
     ("orboost", whole("ensemble_.steps", lambda a: a[:-1]), r"steps must have shape \(n_rounds,\)"),
     ("orboost perceptrons", entry("ensemble_.scale", 0, 0.0), r"ensemble_\.scale must be > 0"),
     ("score_blend", entry("weights_", 0, np.nan), r"weights_ must hold finite numbers, got nan"),
+    ("auto", entry("weights_", 0, -1.0), r"weights_ must hold numbers >= 0, got -1"),
+    ("auto", whole("levels_", lambda a: a[:-1]), r"levels_ must have shape \(n_models,\)"),
+    ("auto", whole("scale_", lambda a: a[:-1]), r"scale_ must have shape \(n_features_in_,\)"),
+    ("auto", whole("models_", lambda m: m[:-1]), r"models_ must have \d+ items"),
+    ("auto", whole("families_", lambda _: ["other"]), r"families_\[0\] must be one of"),
     ("borda_blend", whole("models_", lambda m: [*m, {}]), r"models_\[1\] must have the rankers"),
     # Weights, kernels, rows.
     ("ridge", whole("coef_", lambda a: a[:-1]), r"coef_ must have shape \(n_features_in_,\)"),

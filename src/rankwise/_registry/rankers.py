@@ -200,6 +200,13 @@ RANKERS: dict[str, Row] = {
         paper="burges2010",
         **_NETWORK,
     ),
+    "auto": Row(
+        "ensemble:AutoRanker",
+        "Linear rankers, random nodes and boosted trees in a time budget, blended",
+        "ensemble validation",
+        paper="lee1997",
+        params={"random_state": 0},
+    ),
     "stacking_ranker": Row(
         "ensemble:StackingRanker",
         "A ranker on the scores of rankers for held-out queries (stacking)",

@@ -31,10 +31,10 @@ _MEASURE = "nDCG@10"
 @reads_tables
 def fit(
     data: Data,
-    ranker: Ranker,
     out: Annotated[
         Path, typer.Option("--out", "-o", help=f"Model file to write. {MISSING_FOLDERS}")
     ],
+    ranker: Ranker = "auto",
     set_: Set = None,
     vali_data: ValiData = None,
     select_by: SelectBy = None,
@@ -46,7 +46,8 @@ def fit(
     """Fit a ranker and save it.
 
     What its parameters leave open (C=val, early stopping) is chosen on the validation data: of
-    --vali-data or of the fold that DATA names. Without any, C=val means cross-validation.
+    --vali-data or of the fold that DATA names. Without any, C=val means cross-validation. The
+    ranker "auto" tries several for a minute (--set time_budget=SECONDS) and blends them.
     """
     from rankwise.cli._data import load_training, refuse_one_query
     from rankwise.persistence import save
@@ -80,6 +81,9 @@ def fit(
         "fit_seconds": seconds,
         "notes": tuned.notes,
     }
+    tried = getattr(tuned.estimator, "history_", None)
+    if tried is not None:
+        facts["history"] = tried
     if json:
         print_json(facts)
         return
@@ -92,6 +96,8 @@ def fit(
     for name, value in tuned.chosen.items():
         shown = f"{value:g}" if isinstance(value, Real) else str(value)
         typer.echo(f"{name} = {shown} chosen by {criterion} on {where}")
+    if tried is not None:
+        typer.echo(tuned.estimator.report())
     for note in tuned.notes:
         typer.echo(f"note: {note}")
     typer.echo(str(out))

@@ -7,6 +7,7 @@ what they hold.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,46 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._registry import REGISTRY
 from rankwise.export import boosted_trees, expansions, grown_trees
-from rankwise.export.maps import Chain, ExportError, Scaled, merged
+from rankwise.export.maps import Chain, ExportError, Filled, Scaled, Sum, Trees, merged
 
 Reader = Callable[[Any], Chain]
+
+
+def blend(estimator: Any) -> Chain:
+    """Models on scaled columns or on the features themselves; trees alone are one sum of trees."""
+    of_trees: list[tuple[float, float, Trees]] = []
+    others: list[tuple[float, float, Chain]] = []
+    numbers = zip(estimator.weights_.tolist(), estimator.levels_.tolist(), strict=True)
+    for model, (weight, level) in zip(estimator.models_, numbers, strict=True):
+        match chain_of(model) if weight > 0 else ():
+            case ():
+                pass
+            case (Trees() as trees,):
+                of_trees.append((weight, level, trees))
+            case chain:
+                others.append((weight, level, chain))
+    summed = _sum_of_trees(of_trees)
+    if not others:
+        return (summed,)
+    with np.errstate(divide="ignore"):
+        scaled = Scaled(estimator.center_, 1.0 / estimator.scale_)
+    weights, levels, chains = zip(*others, strict=True)
+    branches: list[Chain] = [(scaled, Filled(), Sum(chains, np.array(weights), np.array(levels)))]
+    if of_trees:
+        branches.append((summed,))
+    return (Sum(tuple(branches), np.ones(len(branches)), np.zeros(len(branches))),)
+
+
+def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
+    """Weighted sums of trees, less their levels, as one."""
+    grown = tuple(
+        replace(tree, values=weight * tree.values)
+        for weight, _, trees in weighted
+        for tree in trees.trees
+    )
+    constant = sum(weight * (trees.constant - level) for weight, level, trees in weighted)
+    return Trees(grown, constant, any(trees.has_missing for _, _, trees in weighted))
+
 
 _READERS: dict[str, Reader] = {
     "linear_regression": expansions.linear_model,
@@ -46,6 +84,7 @@ _READERS: dict[str, Reader] = {
     "lightgbm": boosted_trees.lightgbm,
     "xgboost": boosted_trees.boosted,
     "catboost": boosted_trees.boosted,
+    "auto": blend,
     "prank": expansions.online_model,
     "voted_prank": expansions.all_hypotheses,
     "widrow_hoff": expansions.online_model,

@@ -144,7 +144,27 @@ class Trees:
     categories: dict[int, NDArray[Any]] = field(default_factory=dict)
 
 
-Map = Affine | Scaled | Nodes | KernelValues | Terms | RunningSums | Votes | Trees
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """0 in place of NaN."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """Weighted sum of the single columns that chains make of the same rows, less their levels.
+
+    Attributes
+    ----------
+    chains : tuple of tuple of maps
+    weights, levels : ndarray of shape (n_chains,)
+    """
+
+    chains: tuple[tuple[Map, ...], ...]
+    weights: Float64Array
+    levels: Float64Array
+
+
+Map = Affine | Scaled | Nodes | KernelValues | Terms | RunningSums | Votes | Trees | Filled | Sum
 Chain = tuple[Map, ...]
 Side = Literal["left", "right"]
 

@@ -9,10 +9,12 @@ import numpy as np
 
 from rankwise.export.maps import (
     Affine,
+    Filled,
     KernelValues,
     Nodes,
     RunningSums,
     Scaled,
+    Sum,
     Terms,
     Trees,
     Votes,
@@ -105,3 +107,21 @@ def _(step: Votes, graph: Graph, x: str) -> str:
 @write.register
 def _(step: Trees, graph: Graph, x: str) -> str:
     return write_trees(step, graph, x, in_float64=True)
+
+
+@write.register
+def _(step: Filled, graph: Graph, x: str) -> str:
+    return graph.node("Where", graph.node("IsNaN", x), graph.constant(0.0), x)
+
+
+@write.register
+def _(step: Sum, graph: Graph, x: str) -> str:
+    columns = []
+    for chain in step.chains:
+        column = x
+        for one in chain:
+            column = write(one, graph, column)
+        columns.append(column)
+    joined = graph.node("Concat", *columns, axis=1)
+    above = graph.node("Sub", joined, graph.constant(step.levels))
+    return graph.affine(above, step.weights[:, None], 0.0)

@@ -191,9 +191,11 @@ def _said(estimator: Any, chain: Chain) -> str:
 
 _WORDS = {
     "Affine": "weighted sums",
+    "Filled": "columns with filled gaps",
     "KernelValues": "kernel values",
     "RunningSums": "running sums",
     "Scaled": "scaled columns",
+    "Sum": "a blend of models",
     "Terms": "products of features",
     "Trees": "trees",
     "Votes": "votes",

@@ -10,6 +10,7 @@ from .boosting.rank_boost import RankBoost as RankBoost
 from .elm.elmrank import ELMRank as ELMRank
 from .elm.pairwise_elm import PairwiseELM as PairwiseELM
 from .elm.pointwise_elm import PointwiseELM as PointwiseELM
+from .ensemble.auto import AutoRanker as AutoRanker
 from .ensemble.borda_blend import BordaBlend as BordaBlend
 from .ensemble.reciprocal_rank_blend import ReciprocalRankBlend as ReciprocalRankBlend
 from .ensemble.score_blend import ScoreBlend as ScoreBlend

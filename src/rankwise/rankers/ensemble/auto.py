@@ -1,0 +1,439 @@
+"""AutoRanker: several families of rankers within a time budget, blended with equal weights.
+
+Composition: columns of X, scaled columns and random nodes x losses of LambdaMART, RankSVM and least
+squares x their solvers; a mean of scores divided by their spread on held-out queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.base import Ranker
+from rankwise.checks.row_hash import canonical_order
+from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.groups import QueryGroups
+from rankwise.metrics import parse
+from rankwise.metrics.default import GRADED, MISRANKING, is_graded
+from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, Member, Rows
+from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
+from rankwise.rankers.ensemble.held_out_scores import parts
+from rankwise.structure.rules import Fitted, Many, Number, Plain, Rule, Word, floats, require
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
+
+# From these numbers on one part of the queries is held out instead of each in turn.
+_MANY_QUERIES, _MANY_ROWS, _SHARE = 1_000, 100_000, 0.8
+# Sparse rows become dense ones up to so many values.
+_MOST_DENSE = 10**8
+_FEWEST_TREES, _PROBED_TREES, _FIRST_SHARE = 50, 10, 0.4
+
+
+class AutoRanker(Ranker):
+    """Linear rankers, random nodes and boosted trees within a time budget, blended.
+
+    ``f(x) = sum_k w_k (f_k(x) - m_k)``: the mean over families that are kept of the mean of each
+    family's models, every one divided by the spread of its scores within the queries that it has
+    not seen.
+
+    Parameters
+    ----------
+    time_budget : float > 0 or None, default=60.0
+        Seconds for trying rankers. No ranker starts that would probably end later, and trees are
+        as many as fit in. None: no bound, every trial is made.
+    measure : str, optional
+        What penalties, the number of trees and families are chosen by, and what trees optimise
+        where they can, see :func:`rankwise.metrics.parse`. None: nDCG@10 for grades, otherwise
+        pairwise misranking, for which trees optimise nDCG.
+    n_trials : int >= 1, optional
+        Most trials, of which there are 10, and 12 bags. None: all.
+    cv : int >= 2, default=5
+        Folds of queries where ``fit`` gets no validation rows (over rows where there are fewer
+        queries). From 1,000 queries or 100,000 rows on, a fifth of the queries is held out once.
+    clock : {"wall", "cpu"}, default="wall"
+        What ``time_budget`` counts: seconds that pass, or those of all threads of the process.
+    random_state : int, RandomState or None, default=None
+    n_jobs : int, optional
+        Threads of the trees; None or -1: all CPUs of this process.
+
+    Attributes
+    ----------
+    models_ : list of fitted rankers
+    weights_ : ndarray of shape (n_models,)
+        w: what each model's scores are multiplied by; 0 where they do not differ.
+    levels_ : ndarray of shape (n_models,)
+        m: mean of each model's scores for held-out rows.
+    families_ : list of str
+        Families that are kept, of "linear", "nodes" and "trees".
+    center_, scale_ : ndarray of shape (n_features_in_,)
+        Linear rankers and nodes take ``(x - center_) * scale_``, 0 where x is missing.
+    is_sparse_ : bool
+        Whether the training rows stayed sparse.
+    history_ : list of dict
+        Of every trial: "trial", "family", "params", "value" (mean of the measure on held-out
+        queries, larger is better), "seconds", and "kept".
+    values_ : dict of str to float
+        That mean for the best model of every family, as "linear", "nodes" and "trees", for each
+        family as a whole ("linear all", ...) and for the "blend".
+    seconds_ : float
+        Time of ``fit`` by ``clock``.
+    score_name_ : str
+    n_features_in_ : int
+
+    Notes
+    -----
+    Trials, in this order: RidgeRanker; RankSVM with pairs, and with documents, of equal weight;
+    PairwiseELM likewise; five settings of LambdaMART with early stopping; then bags: other draws
+    of the best nodes, and of the best trees on 70 % of the queries and features each. Penalties and
+    numbers of trees are chosen on the held-out queries: X_val, or those that the folds leave out.
+    Every fold's model is kept, so that without validation rows all rows are trained on.
+
+    What is kept: first of the models of a family, then of the families. While the blend without
+    one is clearly better on the held-out queries than with it, that one goes; if the best alone is
+    clearly better than the blend, it stays alone. "Clearly": one-sided paired t test by query at
+    1 %. Nothing else is chosen among models and families: weights are equal.
+
+    Scales of scores are fixed in ``fit``, so that a row's score does not depend on other rows:
+    documents can be scored one at a time, and models go to ONNX.
+
+    Deterministic where ``time_budget`` is None or not reached: the same bits for any order of
+    queries but for rounding; a reached budget makes the trials depend on the machine.
+    ``sample_weight`` is not accepted: LambdaMART takes none. Missing values are the mean of the
+    column for linear rankers and nodes. Sparse rows become dense up to 1e8 values, zeros included;
+    larger ones stay sparse, are not centred and not tried with trees.
+
+    References
+    ----------
+    .. [1] Lee, "Analyses of multiple evidence combination", SIGIR 1997 (sums of normalised
+       scores).
+    .. [2] Caruana et al., "Ensemble selection from libraries of models", ICML 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import AutoRanker
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y, qid = (X[:, 0] + X[:, 1] ** 2 > 1).astype(int), np.arange(300) // 10
+    >>> ranker = AutoRanker(time_budget=None, n_trials=6, random_state=0).fit(X, y, qid=qid)
+    >>> ranker.report().splitlines()[0]
+    'trial                    held out   seconds'
+    >>> ranker.score(X, y, qid=qid) > 0.95
+    True
+    """
+
+    _structure: ClassVar[dict[str, Rule]] = {
+        "models_": Many(Fitted("n_features_in_"), "n_models"),
+        "weights_": floats("n_models", low=0),
+        "levels_": floats("n_models"),
+        "families_": Many(Word(FAMILIES)),
+        "center_": floats("n_features_in_"),
+        "scale_": floats("n_features_in_", low=0),
+        "is_sparse_": Number("b"),
+        "history_": Plain(),
+        "values_": Plain(),
+        "seconds_": Plain(),
+    }
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "time_budget": [Interval(Real, 0, None, closed="neither"), None],
+        "measure": [str, None],
+        "n_trials": [Interval(Integral, 1, None, closed="left"), None],
+        "cv": [Interval(Integral, 2, None, closed="left")],
+        "clock": [StrOptions(set(CLOCKS))],
+        "random_state": ["random_state"],
+        "n_jobs": [
+            Interval(Integral, None, -1, closed="right"),
+            Interval(Integral, 1, None, closed="left"),
+            None,
+        ],
+    }
+
+    def __init__(
+        self,
+        time_budget: float | None = 60.0,
+        *,
+        measure: str | None = None,
+        n_trials: int | None = None,
+        cv: int = 5,
+        clock: Literal["wall", "cpu"] = "wall",
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.time_budget = time_budget
+        self.measure = measure
+        self.n_trials = n_trials
+        self.cv = cv
+        self.clock = clock
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(
+        self,
+        X: FrameLike,
+        y: ArrayLike,
+        *,
+        qid: ArrayLike | QueryGroups | None = None,
+        X_val: FrameLike | None = None,
+        y_val: ArrayLike | None = None,
+        qid_val: ArrayLike | QueryGroups | None = None,
+    ) -> Self:
+        """Try rankers until the time is up, and keep those that the blend is not better without.
+
+        Parameters
+        ----------
+        X : array-like or CSR of shape (n_samples, n_features)
+            NaN means missing.
+        y : array-like of shape (n_samples,)
+            Any finite numbers, larger is better.
+        qid : array-like of shape (n_samples,), optional
+            Query of each row; None: one query, and the folds are folds of rows.
+        X_val, y_val, qid_val : array-like, optional
+            Rows to choose by, in place of folds.
+
+        Raises
+        ------
+        ValueError
+            For wrong input, naming it; where no ranker can be fitted.
+        """
+        self._validate_params()
+        start = self._now()
+        data = check_fit(self, X, y, qid, allow_nan=True)
+        validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
+        self._set_score_name(data.y)
+        self.is_sparse_ = is_sparse(data.X) and data.X.shape[0] * data.X.shape[1] > _MOST_DENSE
+        data = self._prepared(data)
+        self.center_, self.scale_ = _scaling(data.X)
+        held = HeldOut(self._parts(data, validation), parse(self._measure(data)))
+        members = self._tried(data, held, start)
+        self._blend(held, members)
+        self.seconds_ = self._now() - start
+        return self
+
+    def predict(self, X: FrameLike) -> Float64Array:
+        """Score of every row, shape (n_samples,), float64; a higher score ranks higher."""
+        check_is_fitted(self)
+        X = self._dense(check_rows(self, X, allow_nan=True))
+        scaled, scores = self._scaled(X), np.zeros(X.shape[0])
+        for model, weight, level in zip(self.models_, self.weights_, self.levels_, strict=True):
+            if weight > 0:
+                found = model.predict(X if isinstance(model, LambdaMART) else scaled)
+                scores += weight * (found - level)
+        return scores
+
+    def report(self) -> str:
+        """What was tried, what it reached on held-out queries, and what is kept: a table."""
+        check_is_fitted(self)
+        width = max(len("trial"), *(len(one["trial"]) for one in self.history_))
+        lines = [f"{'trial':<{width}}   held out   seconds"]
+        for one in self.history_:
+            mark = "kept" if one["kept"] else ""
+            lines.append(
+                f"{one['trial']:<{width}} {one['value']:>10.4f} {one['seconds']:>9.2f}   {mark}"
+            )
+        if "blend" in self.values_:
+            kept = ", ".join(self.families_)
+            lines.append(f"{'blend':<{width}} {self.values_['blend']:>10.4f}   of {kept}")
+        return "\n".join([line.rstrip() for line in lines])
+
+    def _check_structure(self) -> None:
+        require(self.models_, "models_", "have an item", "none")
+
+    def _now(self) -> float:
+        return CLOCKS[self.clock]()
+
+    def _measure(self, data: FitData) -> str:
+        return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
+
+    def _scaled(self, X: Matrix) -> Matrix:
+        if is_sparse(X):
+            scaled = X.multiply(self.scale_).tocsr().astype(np.float64)
+            scaled.data = np.nan_to_num(scaled.data)
+            return scaled
+        return np.nan_to_num((X - self.center_) * self.scale_)
+
+    def _dense(self, X: Matrix) -> Matrix:
+        if self.is_sparse_ or not is_sparse(X):
+            return X
+        return X.toarray()
+
+    def _prepared(self, data: FitData) -> FitData:
+        """The rows in an order of their content, query by query."""
+        X = self._dense(data.X)
+        order, sizes = canonical_order(X, data.y, data.groups)
+        return FitData(X[order], data.y[order], QueryGroups.from_sizes(sizes), None)
+
+    def _parts(self, data: FitData, validation: FitData | None) -> list[tuple[Rows, Rows]]:
+        if validation is not None:
+            return [(self._rows(data), self._rows(self._prepared(validation)))]
+        rows = self._rows(data)
+        n_queries = int(rows.qid.max()) + 1
+        is_large = n_queries >= _MANY_QUERIES or (n_queries > 1 and len(rows.y) >= _MANY_ROWS)
+        splits = parts(self.cv, _SHARE if is_large else None, data, rows.qid)
+        return [(rows.take(train), rows.take(test)) for train, test in splits]
+
+    def _rows(self, data: FitData) -> Rows:
+        return Rows(data.X, self._scaled(data.X), data.y, data.groups.codes())
+
+    def _trials(self, data: FitData, members: list[Member]) -> Iterator[Trial]:
+        """The settings, then bags of the best of them."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1000))
+        measure, graded = self._measure(data), is_graded(data.y)
+        for trial in settings(measure, graded, seed, self.n_jobs):
+            if trial.family != "trees" or not self.is_sparse_:
+                yield trial
+        best = [
+            max((member for member in members if member.trial.family == family), key=_value).trial
+            for family in FAMILIES
+            if any(member.trial.family == family for member in members)
+        ]
+        yield from bags(best, seed)
+
+    def _tried(self, data: FitData, held: HeldOut, start: float) -> list[Member]:
+        """Fitted trials, as many as the time and ``n_trials`` allow."""
+        members: list[Member] = []
+        error: ValueError | None = None
+        for number, trial in enumerate(self._trials(data, members)):
+            if number == self.n_trials:
+                break
+            fitting = self._within_time(trial, held, members, start)
+            if fitting is None:
+                continue
+            try:
+                members.append(held.fit(fitting, CLOCKS[self.clock]))
+            except ValueError as raised:  # of a fold without pairs to order, say
+                error = raised
+        if not members:
+            raise ValueError(
+                f"AutoRanker can fit no ranker on parts of n_samples={len(data.y)} rows, with "
+                f"cv={self.cv} where there are no validation rows. The last error: {error} Pass "
+                "more rows, or labels that differ in more queries."
+            )
+        return members
+
+    def _within_time(
+        self, trial: Trial, held: HeldOut, members: list[Member], start: float
+    ) -> Trial | None:
+        """The trial, with as many trees as the time allows; None where it is too short."""
+        if self.time_budget is None or not members:
+            return trial
+        left = self.time_budget - (self._now() - start)
+        known = [member for member in members if member.trial.family == trial.family]
+        if trial.family != "trees":
+            expected = max((member.seconds for member in known), default=0.0)
+            return trial if expected < left else None
+        if left <= 0:
+            return None
+        if known:
+            seconds, share = max(_seconds_a_tree(member) for member in known), 1.0
+        else:
+            seconds, share = self._probed(trial, held), _FIRST_SHARE
+        most = int(share * (self.time_budget - (self._now() - start)) / max(seconds, 1e-9))
+        if most < _FEWEST_TREES:
+            return None
+        return trial.again(trial.name, n_estimators=min(most, trial.estimator.n_estimators))
+
+    def _probed(self, trial: Trial, held: HeldOut) -> float:
+        """Seconds of a tree on every part."""
+        rows, _ = held.parts[0]
+        probe = trial.again(trial.name, n_estimators=_PROBED_TREES).estimator
+        probe.fit(rows.X[:1000], rows.y[:1000], qid=rows.qid[:1000])  # compiles
+        start = self._now()
+        probe.fit(rows.X, rows.y, qid=rows.qid)
+        return (self._now() - start) / _PROBED_TREES * len(held.parts)
+
+    def _blend(self, held: HeldOut, members: list[Member]) -> None:
+        """Keep members and families; set the models and their weights."""
+        self.values_: dict[str, float] = {}
+        kept: dict[str, list[Member]] = {}
+        scores: dict[str, Float64Array] = {}
+        spreads: dict[str, float] = {}
+        for family in FAMILIES:
+            of = [m for m in members if m.trial.family == family and m.scales.any()]
+            if not of:
+                continue
+            kept[family] = [of[k] for k in held.kept([member.scores for member in of])]
+            mean = np.mean([member.scores for member in kept[family]], axis=0)
+            spreads[family] = held.spread(mean) or 1.0
+            scores[family] = mean / spreads[family]
+            self.values_[family] = max(member.value for member in of)
+            self.values_[f"{family} all"] = held.value(scores[family])
+        names = list(kept)
+        chosen = [names[k] for k in held.kept(list(scores.values()))] if names else []
+        self.families_ = chosen
+        models: list[Any] = []
+        weights: list[float] = []
+        levels: list[float] = []
+        for family in chosen:
+            for member in kept[family]:
+                share = len(chosen) * len(kept[family]) * len(member.models) * spreads[family]
+                models += member.models
+                levels += member.levels.tolist()
+                weights += [1.0 / (share * s) if s > 0 else 0.0 for s in member.scales.tolist()]
+        if chosen:
+            blended = np.mean([scores[family] for family in chosen], axis=0)
+            self.values_["blend"] = held.value(blended)
+        self.models_ = models or members[0].models
+        self.weights_ = np.array(weights or [0.0] * len(self.models_))
+        self.levels_ = np.array(levels or [0.0] * len(self.models_))
+        stays = {id(member) for family in chosen for member in kept[family]}
+        self.history_ = [_told(member, id(member) in stays) for member in members]
+
+
+def _told(member: Member, kept: bool) -> dict[str, Any]:
+    params = member.trial.estimator.get_params(deep=False)
+    return {
+        "trial": member.trial.name,
+        "family": member.trial.family,
+        "params": {name: value for name, value in params.items() if _is_plain(value)},
+        "value": member.value,
+        "seconds": member.seconds,
+        "kept": kept,
+    }
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _value(member: Member) -> float:
+    return member.value
+
+
+def _seconds_a_tree(member: Member) -> float:
+    """Seconds of a tree on every part, stopped ones included."""
+    n_trees = np.mean([len(model.validation_scores_) for model in member.models])
+    return member.seconds / max(float(n_trees), 1.0)
+
+
+def _scaling(X: Matrix) -> tuple[Float64Array, Float64Array]:
+    """Center and scale of every column; 0 where a column does not vary.
+
+    Dense columns get mean 0 and the spread at which sums of d of them with weights in [-1, 1] have
+    variance 1, where nodes are neither linear nor saturated; sparse ones the largest value 1.
+    """
+    d = X.shape[1]
+    if is_sparse(X):
+        largest = np.zeros(d)
+        np.maximum.at(largest, X.indices, np.nan_to_num(np.abs(X.data)).astype(np.float64))
+        return np.zeros(d), np.divide(1.0, largest, out=np.zeros(d), where=largest > 0)
+    defined = np.isfinite(X)
+    count = np.maximum(defined.sum(axis=0), 1)
+    filled = np.where(defined, X, 0.0)
+    center = filled.sum(axis=0, dtype=np.float64) / count
+    squares = (np.where(defined, X - center, 0.0) ** 2).sum(axis=0) / count
+    sd = np.sqrt(squares)
+    varies = sd > 1e-12 * np.maximum(np.abs(center), 1e-300)
+    return center, np.divide(np.sqrt(3.0 / d), sd, out=np.zeros(d), where=varies)

@@ -1,0 +1,176 @@
+"""Held-out scores of the trials of :class:`AutoRanker`, and what is kept of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from rankwise.groups import QueryGroups
+from rankwise.metrics.measure import Measure
+from rankwise.metrics.statistics.paired import paired_test
+from rankwise.rankers.ensemble.auto_trials import Family, Trial
+from rankwise.typing import Float64Array, Int64Array, Matrix
+
+LEVEL = 0.01
+CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows as the families take them.
+
+    Attributes
+    ----------
+    X : matrix of shape (n_samples, n_features)
+        As they are: of the trees.
+    scaled : matrix of shape (n_samples, n_features)
+        Of the linear rankers and the nodes.
+    y : ndarray of shape (n_samples,)
+    qid : ndarray of shape (n_samples,), int64
+    """
+
+    X: Matrix
+    scaled: Matrix
+    y: Float64Array
+    qid: Int64Array
+
+    def take(self, rows: Int64Array) -> Rows:
+        """Some of the rows."""
+        return Rows(self.X[rows], self.scaled[rows], self.y[rows], self.qid[rows])
+
+    def of(self, family: Family) -> Matrix:
+        """What a family takes."""
+        return self.X if family == "trees" else self.scaled
+
+    @property
+    def groups(self) -> QueryGroups:
+        """The rows by ``qid``."""
+        return QueryGroups.from_qid(self.qid, len(self.y))
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A trial that was fitted on every part.
+
+    Attributes
+    ----------
+    trial : Trial
+    models : list of fitted rankers
+        One for each part.
+    scales : ndarray of shape (n_parts,)
+        Spread of a model's scores within the queries that it has not seen, :func:`spread`.
+    levels : ndarray of shape (n_parts,)
+        Mean of a model's scores for the rows that it has not seen.
+    scores : ndarray of shape (n_held_rows,)
+        Of the rows that the parts leave out, less the levels and divided by the scales.
+    value : float
+        Mean of the measure of the scores; larger is better.
+    seconds : float
+    """
+
+    trial: Trial
+    models: list[Any]
+    scales: Float64Array
+    levels: Float64Array
+    scores: Float64Array
+    value: float
+    seconds: float
+
+
+class HeldOut:
+    """Rows that the parts leave out, and the measure of scores of them.
+
+    Parameters
+    ----------
+    parts : list of (Rows, Rows)
+        Rows to fit and rows to score.
+    measure : Measure
+    """
+
+    def __init__(self, parts: list[tuple[Rows, Rows]], measure: Measure) -> None:
+        self.parts, self._measure = parts, measure
+        self._y = np.concatenate([held.y for _, held in parts])
+        counts = [len(held.y) for _, held in parts]
+        qid = np.concatenate([held.qid for _, held in parts])
+        # What two parts hold of a query is two queries: their scores are of different models.
+        part = np.repeat(np.arange(len(parts)), counts)
+        self._groups = QueryGroups.from_qid(part * (int(qid.max()) + 1) + qid, len(qid))
+
+    def fit(self, trial: Trial, clock: Callable[[], float]) -> Member:
+        """Fit a trial on every part."""
+        start = clock()
+        models, scores, scales, levels = [], [], [], []
+        for rows, held in self.parts:
+            model: Any = clone(trial.estimator)
+            model.fit(
+                rows.of(trial.family), rows.y, qid=rows.qid,
+                X_val=held.of(trial.family), y_val=held.y, qid_val=held.qid,
+            )  # fmt: skip
+            found = model.predict(held.of(trial.family))
+            models.append(model)
+            scales.append(spread(found, held.groups))
+            levels.append(float(found.mean()))
+            centred = found - levels[-1]
+            scores.append(centred / scales[-1] if scales[-1] > 0 else np.zeros(len(found)))
+        joined = np.concatenate(scores)
+        value = self.value(joined)
+        return Member(
+            trial, models, np.array(scales), np.array(levels), joined, value, clock() - start
+        )
+
+    def value(self, scores: Float64Array) -> float:
+        """Mean of the measure; larger is better."""
+        return float(np.nanmean(self.values(scores)))
+
+    def spread(self, scores: Float64Array) -> float:
+        """:func:`spread` within the held-out queries."""
+        return spread(scores, self._groups)
+
+    def values(self, scores: Float64Array) -> Float64Array:
+        """The measure of every query, larger is better; one value where none is defined."""
+        values = self._measure.per_query(self._y, scores, self._groups)
+        values = values if self._measure.greater_is_better else -values
+        return values if np.isfinite(values).any() else np.zeros(1)
+
+    def kept(self, scores: Sequence[Float64Array]) -> list[int]:
+        """Places of the scores whose equal-weight mean is kept.
+
+        While the mean without one of them is clearly better than with it (one-sided paired t test
+        by query at :data:`LEVEL`), the one whose loss helps most goes. Where the mean that is left
+        is clearly worse than the best alone, the best is.
+        """
+        places = list(range(len(scores)))
+        mean = self.values(np.mean(scores, axis=0))
+        while len(places) > 1:
+            without = [
+                self.values(np.mean([scores[k] for k in places if k != place], axis=0))
+                for place in places
+            ]
+            best = int(np.argmax([np.nanmean(values) for values in without]))
+            if not is_clearly_better(without[best], mean):
+                break
+            mean = without[best]
+            del places[best]
+        alone = [self.values(one) for one in scores]
+        best = int(np.argmax([np.nanmean(values) for values in alone]))
+        return [best] if is_clearly_better(alone[best], mean) else places
+
+
+def is_clearly_better(a: Float64Array, b: Float64Array) -> bool:
+    """Whether the values per query ``a`` are above ``b`` by a one-sided paired t test."""
+    return paired_test(a, b, alternative="greater").p_value < LEVEL
+
+
+def spread(scores: Float64Array, groups: QueryGroups) -> float:
+    """Root mean square of the standard deviations of scores within the queries."""
+    codes = groups.codes()
+    sizes = np.maximum(np.bincount(codes, minlength=groups.n_queries), 1)
+    lowest = scores - scores.min()
+    means = np.bincount(codes, lowest, groups.n_queries) / sizes
+    squares = np.bincount(codes, (lowest - means[codes]) ** 2, groups.n_queries) / sizes
+    return float(np.sqrt(squares.mean()))

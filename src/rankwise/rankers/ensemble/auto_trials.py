@@ -1,0 +1,109 @@
+"""The rankers that :class:`AutoRanker` tries, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rankwise.losses.measure_changes import OPTIMISED, check_objective
+from rankwise.metrics import parse
+from rankwise.rankers.boosting.lambdamart import LambdaMART
+from rankwise.rankers.elm.pairwise_elm import PairwiseELM
+from rankwise.rankers.linear.ridge import RidgeRanker
+from rankwise.rankers.svm.rank_svm import RankSVM
+
+Family = Literal["linear", "nodes", "trees"]
+FAMILIES: tuple[Family, ...] = ("linear", "nodes", "trees")
+
+N_NODE_BAGS, N_TREE_BAGS = 4, 8
+# Settings of the trees, from the one that suits most data on.
+_TREE_SETTINGS: tuple[dict[str, Any], ...] = (
+    {"max_leaf_nodes": 15, "min_samples_leaf": 20},
+    {"max_leaf_nodes": 31, "min_samples_leaf": 100, "colsample_bytree": 0.5},
+    {"max_leaf_nodes": 7, "min_samples_leaf": 20},
+    {"max_leaf_nodes": 31, "min_samples_leaf": 20, "subsample": 0.7, "colsample_bytree": 0.7},
+    {"max_leaf_nodes": 63, "min_samples_leaf": 200, "colsample_bytree": 0.5},
+)
+_BAGGED = {"subsample": 0.7, "colsample_bytree": 0.7}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting of one family.
+
+    Attributes
+    ----------
+    name : str
+    family : {"linear", "nodes", "trees"}
+    estimator : unfitted ranker
+        Whose ``fit`` takes validation rows.
+    """
+
+    name: str
+    family: Family
+    estimator: Any
+
+    def again(self, name: str, **params: Any) -> Trial:
+        """The trial with other parameters."""
+        changed = self.estimator.get_params(deep=False) | params
+        return Trial(name, self.family, type(self.estimator)(**changed))
+
+
+def settings(measure: str, is_graded: bool, seed: int, n_jobs: int | None) -> Iterator[Trial]:
+    """Every family's settings, the cheap ones first.
+
+    Parameters
+    ----------
+    measure : str
+        What penalties are chosen by, and the trees optimise where they can.
+    is_graded : bool
+    seed : int
+    n_jobs : int, optional
+        Threads of the trees.
+    """
+    yield Trial("ridge", "linear", RidgeRanker("val", measure=measure))
+    for weight in ("pair", "document"):
+        svm = RankSVM("val", query_weight=weight, measure=measure)
+        yield Trial(f"rank_svm {weight}", "linear", svm)
+    for weight in ("pair", "document"):
+        nodes = PairwiseELM(C="val", query_weight=weight, measure=measure, random_state=seed)
+        yield Trial(f"pairwise_elm {weight}", "nodes", nodes)
+    objective = objective_of(measure, is_graded)
+    for number, setting in enumerate(_TREE_SETTINGS, 1):
+        trees = LambdaMART(
+            500,
+            learning_rate=0.05,
+            measure=objective,
+            early_stopping_rounds=50,
+            random_state=seed,
+            n_jobs=n_jobs,
+            **setting,
+        )
+        yield Trial(f"lambdamart {number}", "trees", trees)
+
+
+def bags(best: Sequence[Trial], seed: int) -> Iterator[Trial]:
+    """More draws of the best setting of each family that draws, one of each in turn.
+
+    Parameters
+    ----------
+    best : sequence of Trial
+    seed : int
+        Of the settings; bags have those that follow.
+    """
+    for number in range(1, max(N_NODE_BAGS, N_TREE_BAGS) + 1):
+        for trial in best:
+            if trial.family == "nodes" and number <= N_NODE_BAGS:
+                yield trial.again(f"{trial.name} bag {number}", random_state=seed + number)
+            if trial.family == "trees" and number <= N_TREE_BAGS:
+                again = trial.again(f"{trial.name} bag {number}", random_state=seed + number)
+                yield again.again(again.name, **_BAGGED)
+
+
+def objective_of(measure: str, is_graded: bool) -> str:
+    """The measure where trees can optimise it, else nDCG: of all rows where labels are real."""
+    if isinstance(parse(measure), OPTIMISED):
+        check_objective(parse(measure), "AutoRanker")
+        return measure
+    return "nDCG@10" if is_graded else "nDCG"

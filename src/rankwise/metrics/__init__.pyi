@@ -4,6 +4,8 @@ from .labels.label_evaluation import evaluate_labels as evaluate_labels
 from .labels.label_scorer import make_label_scorer as make_label_scorer
 from .labels.propensity import label_propensities as label_propensities
 from .measure import Measure as Measure
+from .ordinal.calibration import Calibration as Calibration
+from .ordinal.calibration import calibration as calibration
 from .ordinal.confusion_matrix import Confusion as Confusion
 from .ordinal.confusion_matrix import confusion as confusion
 from .ordinal.cost import make_cost_scorer as make_cost_scorer

@@ -146,6 +146,27 @@ def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> 
     return class_positions(named, last.classes_, len(scores))
 
 
+def probabilities_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array | None:
+    """Probability of every class by an ordinal estimator, None of any other.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        The ordinal estimator may be the last step of a pipeline or the best of a search.
+    X : matrix of shape (n_samples, n_features)
+    qid : array-like of shape (n_samples,), optional
+        As of :func:`scores_of`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_classes), or None
+        None also where the estimator has no ``predict_proba``, or not with its parameters.
+    """
+    if not hasattr(innermost(estimator), "rank_score") or not hasattr(estimator, "predict_proba"):
+        return None
+    return np.asarray(_call(estimator, "predict_proba", X, qid), dtype=np.float64)
+
+
 def grades_of(estimator: Any, y: ArrayLike) -> ArrayLike:
     """Labels as numbers: those of an ordinal estimator whose classes have names by their rank.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from rankwise import fusion
 from rankwise.report import plots, rank_plots
+from rankwise.report.calibration_plot import calibrations, plot_calibration
 from rankwise.report.feature_effect_plot import plot_feature_effect
 from rankwise.report.learning_curve_plot import draw_growth, growth
 from rankwise.report.lines import Look, looks
@@ -92,6 +93,7 @@ def figures(board: Leaderboard, further: Further) -> list[PageFigure]:
         _paths(board),
         _confusion(board),
         _scores(board),
+        _calibration(board),
     ]
     return [figure for figure in made if figure is not None]
 
@@ -267,6 +269,22 @@ def _scores(board: Leaderboard) -> PageFigure | None:
         f"Scores of the test rows of {board.folds[0]}, class by class, and the thresholds of the "
         "ordinal estimators between ranks. What lies between a class's own thresholds has the "
         "colour of the right predictions.",
+    )
+
+
+def _calibration(board: Leaderboard) -> PageFigure | None:
+    found = calibrations(board)
+    if not found:
+        return None
+    said = "; ".join(f"{name}: mean error {number(one.error, 3)}" for name, one in found.items())
+    return _figure(
+        "calibration",
+        "Calibration",
+        plot_calibration(found),
+        f"{said}.",
+        "Share of the test rows of all folds whose label lies above a class, against the "
+        "predicted probability of that, in bins of about equally many rows with Wilson’s "
+        f"95\u00a0% intervals. Calibrated probabilities lie on the diagonal. {said}.",
     )
 
 

@@ -11,13 +11,16 @@ from rankwise.metrics.predicting import Predicted, innermost
 from rankwise.typing import Float64Array
 
 N_BINS = 60
+N_NARROW = 200
 MOST_CLASSES = 50
 # Scores outside of this share of the rows do not stretch the axis.
 _OUTER = 0.005
 
 
-def predicted_ranks(estimator: Any, y: Float64Array, told: Predicted) -> dict[str, Any]:
-    """Which ranks are predicted for which, and how the scores lie about the thresholds.
+def predicted_ranks(
+    estimator: Any, y: Float64Array, told: Predicted, shares: Float64Array | None = None
+) -> dict[str, Any]:
+    """Which ranks are predicted for which, how the scores lie about the thresholds, probabilities.
 
     Parameters
     ----------
@@ -26,14 +29,17 @@ def predicted_ranks(estimator: Any, y: Float64Array, told: Predicted) -> dict[st
         Labels.
     told : Predicted
         Of the same rows.
+    shares : ndarray of shape (n_samples, n_classes), optional
+        Probabilities of the estimator's classes.
 
     Returns
     -------
     dict
         ``classes``: all that appear or were fitted, ascending; ``counts[i][j]``: rows of class i
         predicted as class j. With ``thresholds_`` on the estimator also ``thresholds``, ``edges``
-        of a histogram of the scores, and ``heights[i][b]``: rows of class i in bin b. Empty where
-        no classes are predicted, or more than 50.
+        of a histogram of the scores, and ``heights[i][b]``: rows of class i in bin b. With
+        probabilities also ``calibration``, see :func:`cumulative_counts`. Empty where no classes
+        are predicted, or more than 50.
     """
     if told.labels is None:
         return {}
@@ -45,6 +51,8 @@ def predicted_ranks(estimator: Any, y: Float64Array, told: Predicted) -> dict[st
         "classes": classes.tolist(),
         "counts": confusion(y, told.labels, classes).counts.tolist(),
     }
+    if shares is not None and len(y):
+        found["calibration"] = cumulative_counts(y, shares, last.classes_.astype(np.float64))
     thresholds = getattr(last, "thresholds_", None)
     if thresholds is None or not len(y):
         return found
@@ -55,6 +63,36 @@ def predicted_ranks(estimator: Any, y: Float64Array, told: Predicted) -> dict[st
         "edges": edges.tolist(),
         "heights": heights,
     }
+
+
+def cumulative_counts(
+    y: Float64Array, shares: Float64Array, classes: Float64Array
+) -> list[dict[str, Any]]:
+    """Rows by their probability to lie above a class, in narrow bins that can be added up.
+
+    Returns
+    -------
+    list of dict
+        For each class but the highest: ``label``, and by bin ``sums`` of the probabilities,
+        ``counts`` of the rows, and rows ``above`` the class. Bins have equal widths of the arc sine
+        of the root; ``bins`` has the numbers of those that are not empty.
+    """
+    above = np.clip(np.cumsum(shares[:, ::-1], axis=1)[:, -2::-1], 0.0, 1.0)
+    found = []
+    for k, label in enumerate(classes[:-1].tolist()):
+        angle = np.arcsin(np.sqrt(above[:, k])) / (np.pi / 2)  # closer bins near 0 and 1
+        place = np.minimum((angle * N_NARROW).astype(np.int64), N_NARROW - 1)
+        bins, atom, counts = np.unique(place, return_inverse=True, return_counts=True)
+        found.append(
+            {
+                "label": label,
+                "bins": bins.tolist(),
+                "sums": np.bincount(atom, above[:, k]).tolist(),
+                "counts": counts.tolist(),
+                "above": np.bincount(atom, y > label).tolist(),
+            }
+        )
+    return found
 
 
 def bin_edges(scores: Float64Array, thresholds: Float64Array) -> Float64Array:

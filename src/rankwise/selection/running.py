@@ -12,7 +12,7 @@ import numpy as np
 from rankwise.checks.rows import columns_named
 from rankwise.datasets.data import Fold, RankingData
 from rankwise.metrics import Measure
-from rankwise.metrics.predicting import Predicted, labels_of, scores_of
+from rankwise.metrics.predicting import Predicted, labels_of, probabilities_of, scores_of
 from rankwise.selection.candidates import Candidate
 from rankwise.selection.fold_result import DONE, FAILED, SKIPPED, FoldResult, plain
 from rankwise.selection.given_scores import GivenScores, RowScores, model_rows, unfrozen
@@ -111,6 +111,7 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
             scores = scores_of(tuned.estimator, X, test.qid)
             predicted = time.perf_counter()
             labels = labels_of(tuned.estimator, X, scores, test.qid)
+            shares = probabilities_of(tuned.estimator, X, test.qid)
     told = Predicted(scores, labels)
     values = values_by_query(test, told, task.measures)
     unread = unread_labels(task.measures) if told.labels is None else []
@@ -126,7 +127,7 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
         notes=[*tuned.notes, *unread],
         values=values,
         scores=scores,
-        ranks=predicted_ranks(tuned.estimator, test.y, told),
+        ranks=predicted_ranks(tuned.estimator, test.y, told, shares),
     )
 
 

@@ -1,0 +1,190 @@
+"""Are probabilities of ordered classes what they say: predicted against observed shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
+from rankwise.checks.classes import class_positions, order_labels
+from rankwise.typing import Float64Array
+
+_SUM = 1e-6  # by which probabilities of a row may miss 1
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationLine:
+    """Rows in bins of the probability to lie above one class.
+
+    Attributes
+    ----------
+    predicted : ndarray of shape (n_bins,)
+        Mean probability of each bin, ascending.
+    observed : ndarray of shape (n_bins,)
+        Share of the rows of each bin that lie above the class.
+    low, high : ndarray of shape (n_bins,)
+        Wilson's interval of ``observed``.
+    counts : ndarray of shape (n_bins,)
+        Rows of each bin.
+    """
+
+    predicted: Float64Array
+    observed: Float64Array
+    low: Float64Array
+    high: Float64Array
+    counts: Float64Array
+
+    @property
+    def error(self) -> float:
+        """Mean distance of ``observed`` from ``predicted``, weighted by rows."""
+        distance = np.abs(self.observed - self.predicted)
+        return float(np.average(distance, weights=self.counts))
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Calibration of ``P(y > c)`` for every class c but the highest.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Ascending.
+    lines : list of CalibrationLine
+        One for each class but the highest.
+    level : float
+        Of the intervals.
+    """
+
+    classes: NDArray[Any]
+    lines: list[CalibrationLine]
+    level: float
+
+    @property
+    def error(self) -> float:
+        """Mean error of the lines."""
+        return float(np.mean([line.error for line in self.lines]))
+
+    def __repr__(self) -> str:
+        parts = [
+            f"  P(y > {label}): error {line.error:.4f} in {len(line.counts)} bins"
+            for label, line in zip(self.classes[:-1].tolist(), self.lines, strict=True)
+        ]
+        rows = int(self.lines[0].counts.sum())
+        return "\n".join([f"Calibration of {rows} rows: mean error {self.error:.4f}", *parts])
+
+
+def calibration(
+    y: ArrayLike,
+    probabilities: ArrayLike,
+    classes: ArrayLike | None = None,
+    *,
+    n_bins: int = 10,
+    level: float = 0.95,
+) -> Calibration:
+    """Compare predicted probabilities of ordered classes with observed shares.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Labels.
+    probabilities : array-like of shape (n_samples, n_classes)
+        As of ``predict_proba``; rows sum to 1.
+    classes : array-like of shape (n_classes,), optional
+        Classes of the columns in rank order, an estimator's ``classes_``. None: those of an ordered
+        dtype of ``y``, else the labels as they sort.
+    n_bins : int >= 1, default=10
+        Bins of about equally many rows. Rows with equal probabilities share a bin, so that there
+        may be fewer.
+    level : float in (0, 1), default=0.95
+        Of the intervals.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, probabilities are negative or do not sum to 1, a label of text is none
+        of the classes, or a number is out of range.
+
+    Notes
+    -----
+    Bins hold quantiles of ``P(y > c)``, the sum of the probabilities of all classes above c. The
+    interval of a share of n rows is that of Wilson [1]_, which stays within 0 and 1 and holds for
+    few rows. ``error`` is the expected calibration error. O(n_samples log n_samples) for a class.
+
+    References
+    ----------
+    .. [1] Wilson, "Probable inference, the law of succession, and statistical inference",
+       JASA 22 (1927).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> p = np.repeat([[0.5, 0.25, 0.25], [0.0, 0.25, 0.75]], 4, axis=0)
+    >>> found = calibration([0, 0, 1, 2, 1, 2, 2, 2], p)
+    >>> found.lines[1].predicted.tolist(), found.lines[1].observed.tolist()
+    ([0.25, 0.75], [0.25, 0.75])
+    >>> found.error
+    0.0
+    """
+    if n_bins < 1:
+        raise ValueError(f"n_bins must be at least 1, got {n_bins}.")
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level}.")
+    p = np.asarray(probabilities, dtype=np.float64)
+    known = order_labels(y).classes if classes is None else np.asarray(classes)
+    n = len(np.asarray(y))
+    if p.shape != (n, len(known)) or len(known) < 2 or n == 0:
+        raise ValueError(
+            f"probabilities must have shape (n_samples, n_classes) = ({n}, {len(known)}), with at "
+            f"least one row and two classes, got {p.shape}. Pass classes= where y lacks some."
+        )
+    if not (p >= -_SUM).all() or not np.allclose(p.sum(axis=1), 1.0, atol=_SUM):
+        raise ValueError("probabilities must be at least 0 and sum to 1 in every row.")
+    codes = class_positions(np.asarray(y), known, n)
+    above = np.cumsum(p[:, ::-1], axis=1)[:, -2::-1]  # column k: P(y > classes[k])
+    lines = []
+    for k in range(len(known) - 1):
+        values, atom, counts = np.unique(above[:, k], return_inverse=True, return_counts=True)
+        is_above = np.bincount(atom, codes > k)
+        lines.append(calibration_line(values, counts, is_above, n_bins, level))
+    return Calibration(known, lines, level)
+
+
+def calibration_line(
+    values: ArrayLike, counts: ArrayLike, above: ArrayLike, n_bins: int, level: float
+) -> CalibrationLine:
+    """Quantile bins of rows that come in atoms of equal, or nearly equal, probability.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_atoms,)
+        Probability of each atom, ascending.
+    counts, above : array-like of shape (n_atoms,)
+        Rows of each atom, and those of them that lie above the class.
+    n_bins : int >= 1
+    level : float in (0, 1)
+    """
+    rows = np.asarray(counts, dtype=np.float64)
+    middle = (np.cumsum(rows) - rows / 2) / rows.sum()
+    bins = np.unique(np.floor(middle * n_bins).astype(np.int64), return_inverse=True)[1]
+    n = np.bincount(bins, rows)
+    predicted = np.bincount(bins, rows * np.asarray(values, dtype=np.float64)) / n
+    share = np.bincount(bins, np.asarray(above, dtype=np.float64)) / n
+    low, high = wilson_interval(share, n, level)
+    return CalibrationLine(predicted, share, low, high, n)
+
+
+def wilson_interval(
+    share: Float64Array, n: Float64Array, level: float
+) -> tuple[Float64Array, Float64Array]:
+    """Ends of Wilson's interval of shares of ``n`` rows."""
+    z = float(ndtri(0.5 + level / 2))
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)

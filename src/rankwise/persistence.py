@@ -64,6 +64,7 @@ RESULT_TYPES = (
     "rankwise.features.random_fourier.FourierMap",
     "rankwise.features.random_nodes.NodeMap",
     "rankwise.fusion.learned_fusion.LearnedFusion",
+    "rankwise.fusion.probabilistic_fusion.ProbabilisticFusion",
     "rankwise.fusion.non_negative_ranker.NonNegativeRanker",
     "rankwise.groups.QueryGroups",
     "rankwise.metrics.ordinal.cost.CostScorer",

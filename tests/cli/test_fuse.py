@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rankwise.datasets import Qrels, read_run, write_qrels, write_run
-from rankwise.fusion import LearnedFusion, as_run, fuse, pool_runs
+from rankwise.fusion import LearnedFusion, ProbabilisticFusion, as_run, fuse, pool_runs
 from tests.fusion.lists import as_mapping, random_lists
 
 
@@ -55,6 +55,20 @@ def test_learnt_weights(rankwise, files, tmp_path):
     assert as_mapping(read_run(out)) == as_mapping(fusion.fuse_held_out(lists, qrels))
 
 
+def test_probabilities_by_position(rankwise, files, tmp_path):
+    paths, judged, systems, qrels = files
+    fusion = ProbabilisticFusion("pos")
+    expected = {
+        (): fusion.fit(systems, qrels).fuse(systems),
+        ("--held-out",): fusion.fuse_held_out(systems, qrels),
+    }
+    for options, run in expected.items():
+        out = tmp_path / "fused.run"
+        rankwise("fuse", *paths, "--rule", "pos", "--qrels", judged, *options, "--out", out)
+        found = as_mapping(read_run(out))
+        assert found == {q: pytest.approx(of, rel=1e-6) for q, of in as_mapping(run).items()}
+
+
 def test_wrong_command_lines(rankwise, files, tmp_path):
     paths, judged, _, _ = files
     out = ("--out", tmp_path / "fused.run")
@@ -64,7 +78,12 @@ def test_wrong_command_lines(rankwise, files, tmp_path):
         ((paths[0], paths[0], *out), "runs must have different file names, got s0, s0"),
         ((*paths, "--held-out", *out), "--held-out needs --qrels"),
         ((*paths, "--query", "q.json", *out), "--query needs --qrels"),
-        ((*paths, "--qrels", judged, "--rule", "sum", *out), "Leave out --rule and --weights"),
+        ((*paths, "--qrels", judged, "--rule", "sum", *out), "Leave out --weights and other rules"),
+        ((*paths, "--rule", "pos", *out), "--rule pos learns from judgements. Pass --qrels"),
+        (
+            (*paths, "--rule", "pos", "--qrels", judged, "--query", "q.json", *out),
+            "--query writes weights",
+        ),
         ((*paths, "--weights", "a,b", *out), "--weights must be numbers separated by commas"),
     ):
         run = rankwise("fuse", *arguments)

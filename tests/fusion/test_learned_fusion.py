@@ -15,6 +15,7 @@ from rankwise.datasets import Qrels, judge
 from rankwise.fusion import (
     LearnedFusion,
     NonNegativeRanker,
+    ProbabilisticFusion,
     fuse,
     fusion_table,
     hybrid_query,
@@ -159,6 +160,25 @@ def test_queries_for_elasticsearch(judged):
     assert {part["normalizer"] for part in linear} == {"minmax"}
     with pytest.raises(ValueError, match="retrievers must have an entry for 'good'"):
         hybrid_query(fusion, retrievers={})
+    assert "size" not in body
+    assert hybrid_query(fusion, window=5)["size"] == 5
+    with pytest.raises(ValueError, match="window must be a whole number >= 1, got 0"):
+        hybrid_query(fusion, window=0)
+
+
+def test_rank_fusion_of_elasticsearch_has_two_retrievers(judged):
+    # Its documentation demands two; systems of weight 0 are left out beyond that.
+    systems, qrels = judged
+    fusion = LearnedFusion(nonnegative=True).fit(systems, qrels)
+    fusion.estimator_.coef_ = np.array([0.0, 2.0, 0.0])
+    parts = hybrid_query(fusion)["retriever"]["rrf"]["retrievers"]
+    assert [part["weight"] for part in parts] == [0.0, 1.0]
+    fusion.set_params(features="min-max")
+    (part,) = hybrid_query(fusion)["retriever"]["linear"]["retrievers"]
+    assert part["weight"] == 1.0
+    one = LearnedFusion(nonnegative=True).fit({"good": systems["good"]}, qrels)
+    with pytest.raises(ValueError, match="weights must be of two or more systems, got 1"):
+        hybrid_query(one)
 
 
 def test_pipelines_for_opensearch(judged):
@@ -185,6 +205,8 @@ def test_weights_that_no_engine_takes(judged):
         hybrid_query(LearnedFusion(features="z", nonnegative=True).fit(systems, qrels))
     with pytest.raises(ValueError, match="k must be a whole number >= 1"):
         hybrid_query(LearnedFusion(k=0.5, nonnegative=True).fit(systems, qrels))
+    with pytest.raises(ValueError, match="k must be <= 10000 for OpenSearch, got 20000"):
+        hybrid_query(LearnedFusion(k=2e4, nonnegative=True).fit(systems, qrels), "opensearch")
     with pytest.raises(ValueError, match="engine must be 'elasticsearch' or 'opensearch'"):
         hybrid_query(LearnedFusion(nonnegative=True).fit(systems, qrels), "solr")
 
@@ -207,6 +229,20 @@ def test_learning_curve(judged):
     assert curve.baseline[0, 0] == pytest.approx(ap(fuse(systems, "rrf"), left))
     with pytest.raises(ValueError, match=r"n_judged must lie in \[1, 29\]"):
         learning_curve(fusion, systems, qrels, n_judged=[30])
+
+
+@pytest.mark.parametrize("fusion", [LearnedFusion(), ProbabilisticFusion()])
+def test_ids_that_nobody_knows(judged, fusion):
+    systems, qrels = judged
+    other = {q: {f"x{d}": s for d, s in of.items()} for q, of in systems["good"].items()}
+    with pytest.raises(ValueError, match="qrels judge no document of system 'other'"):
+        fusion.fit({**systems, "other": other}, qrels)
+    with pytest.raises(ValueError, match="qrels judge no document of system 'empty'"):
+        fusion.fit({**systems, "empty": {}}, qrels)
+    with pytest.raises(ValueError, match="qrels judge no document of the runs"):
+        fusion.fit({"other": other}, qrels)
+    with pytest.raises(ValueError, match="runs hold no document"):
+        fusion.fit({"a": {}, "b": {}}, qrels)
 
 
 def test_bad_arguments(judged):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from rankwise.fusion import fuse
+from rankwise.datasets import Qrels
+from rankwise.fusion import ProbabilisticFusion, fuse
 from tests.fusion.lists import as_mapping, random_lists
 
 # Numba's, while it compiles ranx.
@@ -86,3 +88,37 @@ def test_condorcet_equals_ranx_where_the_majority_has_an_order(ranx, weights):
     params = {} if weights is None else {"weights": weights}
     run = fuse(systems, "condorcet", weights=weights)
     assert_same(run, ranx_fuse(ranx, systems, method=method, params=params))
+
+
+# Options of ours and what ranx calls the rule, its training parameters, and those of fusing.
+PROBABILISTIC = {
+    "bayes": ({}, "bayesfuse", {}, {}),
+    "map": ({}, "mapfuse", {}, {}),
+    "pos": ({}, "posfuse", {}, {}),
+    "prob": ({"n_segments": 7}, "probfuse", {"n_segments": 7}, {}),
+    "seg": ({"cuts": [10 * 2**k - 5 for k in range(10)]}, "segfuse", {}, {}),
+    "slide": ({"window": 4}, "slidefuse", {}, {"w": 4}),
+}
+PARAMETER = {"bayes": "log_odds", "map": "map_scores"}
+
+
+@pytest.mark.parametrize("rule", PROBABILISTIC)
+def test_probabilistic_rules_equal_ranx(ranx, rule):
+    options, name, training, fusing = PROBABILISTIC[rule]
+    systems = random_lists(13, n_queries=9, n_documents=150, n_systems=3)
+    rng = np.random.default_rng(2)
+    queries = [f"q{i}" for i in range(7)]
+    documents = [f"d{i}" for i in range(150)]
+    judged = {q: {d: int(rng.random() < 0.2) for d in documents} for q in queries}
+    for query in queries:
+        judged[query]["d0"] = 1
+    qid = np.repeat(queries, 150)
+    relevance = np.array([judged[q][d] for q in queries for d in documents])
+    qrels = Qrels(qid, np.array(documents * 7), relevance)
+    run = ProbabilisticFusion(rule, **options).fit(systems, qrels).fuse(systems)
+
+    seen = [ranx.Run({q: lists[q] for q in queries}) for lists in systems.values()]
+    train = getattr(ranx.fusion, f"{name}_train")
+    learnt = train(ranx.Qrels(judged), seen, **training)
+    params = {PARAMETER.get(rule, "probs"): learnt, **fusing}
+    assert_same(run, ranx_fuse(ranx, systems, method=name, params=params))

@@ -99,8 +99,39 @@ def test_bad_result_lists():
         as_run({"q": {"d": float("nan")}})
     with pytest.raises(ValueError, match="scores must be numbers"):
         as_run({"q": {"d": "high"}})
+    with pytest.raises(ValueError, match="scores must be numbers, got bool for 'timed_out'"):
+        as_run({"q": {"timed_out": True}})
+    with pytest.raises(ValueError, match="scores must be numbers, got dict for 'grouped'"):
+        as_run({"q": {"grouped": {}}})
+    with pytest.raises(ValueError, match=r"answered with an error: .*no such index"):
+        as_run({"q": {"error": {"reason": "no such index"}, "status": 404}})
+    with pytest.raises(ValueError, match="scores must be finite, got inf for document 'd'"):
+        as_run(Run(np.array(["q"]), np.array(["d"]), np.array([np.inf]), ""))
     with pytest.raises(ValueError, match="a second time"):
         as_run(pd.DataFrame({"qid": ["q", "q"], "doc_id": ["d", "d"], "score": [1.0, 2.0]}))
+
+
+def test_errors_name_the_system():
+    good, twice = {"q": {"d": 1.0}}, Run(np.array(["q"] * 2), np.array(["d"] * 2), np.ones(2), "")
+    with pytest.raises(ValueError, match="system 'b': scores must be finite, got nan"):
+        pool_runs({"a": good, "b": {"q": {"d": float("nan")}}})
+    with pytest.raises(ValueError, match="system 'b', row 1: query 'q' has document 'd' a second"):
+        pool_runs({"a": good, "b": twice})
+
+
+def test_systems_need_a_query_in_common():
+    first, second = {"1": {"d": 1.0}}, {"q1": {"d": 1.0}}
+    with pytest.raises(ValueError, match="no query in common: 'a' has '1', 'b' has 'q1'"):
+        pool_runs({"a": first, "b": second, "c": {}})
+    # One that returned nothing is no other id.
+    assert len(pool_runs({"a": first, "b": {"1": {}}})) == 1
+    assert len(pool_runs({"a": first, "b": second, "c": {**first, **second}})) == 2
+
+
+def test_empty_files(tmp_path):
+    (tmp_path / "empty.run").write_text("")
+    pool = pool_runs({"a": tmp_path / "empty.run", "b": {}})
+    assert (len(pool), pool.groups.n_queries) == (0, 0)
 
 
 def test_repr():

@@ -16,6 +16,8 @@ from rankwise.cli._progress import waiting
 if TYPE_CHECKING:
     from rankwise.datasets import Run
 
+LEARNING_RULES = ("bayes", "map", "pos", "prob", "seg", "slide")
+
 
 def fuse(
     runs: Annotated[
@@ -27,7 +29,10 @@ def fuse(
     ],
     rule: Annotated[
         str,
-        typer.Option(help="Rule of fusion: rrf, sum, mnz, borda, condorcet, isr, rbc and others."),
+        typer.Option(
+            help="Rule of fusion: rrf, sum, mnz, borda, condorcet, isr, rbc and others; with "
+            "--qrels also map, pos, slide, prob, seg and bayes."
+        ),
     ] = "rrf",
     weights: Annotated[
         str | None,
@@ -39,7 +44,7 @@ def fuse(
     qrels: Annotated[
         Path | None,
         typer.Option(
-            help="Judgements to learn the weights of reciprocal ranks from, in place of --rule."
+            help="Judgements to learn from: weights of reciprocal ranks, or the rule named above."
         ),
     ] = None,
     held_out: Annotated[
@@ -67,8 +72,16 @@ def fuse(
     names = _names(runs)
     if qrels is None and (held_out or query is not None):
         raise UsageError(f"{'--held-out' if held_out else '--query'} needs --qrels.")
-    if qrels is not None and (weights is not None or rule != "rrf"):
-        raise UsageError("--qrels learns the weights of rrf. Leave out --rule and --weights.")
+    learns = rule in LEARNING_RULES
+    if learns and qrels is None:
+        raise UsageError(f"--rule {rule} learns from judgements. Pass --qrels.")
+    if qrels is not None and (weights is not None or not (learns or rule == "rrf")):
+        raise UsageError(
+            f"--qrels learns the weights of rrf, or one of {', '.join(LEARNING_RULES)}. Leave out "
+            "--weights and other rules."
+        )
+    if learns and query is not None:
+        raise UsageError("--query writes weights, which only --rule rrf learns.")
     for path, option in ((out, "--out"), (query, "--query")):
         if path is not None:
             check_target(path, option)
@@ -81,7 +94,9 @@ def fuse(
         systems = {name: read_run(path) for name, path in zip(names, runs, strict=True)}
         pool = pool_runs(systems, depth=depth)
         found: dict[str, float] | None = None
-        if qrels is not None:
+        if qrels is not None and learns:
+            fused = _by_position(pool, rule, qrels, held_out)
+        elif qrels is not None:
             fused, found = _learnt(pool, qrels, held_out, query)
         else:
             fused = by_rule(pool, rule, weights=_numbers(weights))
@@ -95,6 +110,16 @@ def fuse(
         print_table(
             ["system", "weight"], [[name, number(w)] for name, w in found.items()], right=["weight"]
         )
+
+
+def _by_position(pool: Any, rule: Any, qrels: Path, held_out: bool) -> Run:
+    from rankwise.datasets import read_qrels
+    from rankwise.fusion import ProbabilisticFusion
+
+    judged, fusion = read_qrels(qrels), ProbabilisticFusion(rule)
+    if held_out:
+        return fusion.fuse_held_out(pool, judged)
+    return fusion.fit(pool, judged).fuse(pool)
 
 
 def _learnt(

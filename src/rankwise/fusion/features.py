@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.normalization import normalize
-from rankwise.fusion.run_pool import RunPool, as_pool
+from rankwise.fusion.run_pool import RunPool, as_pool, check_judged
 from rankwise.typing import Float64Array
 
 ALL_FEATURES = ("score", "rank", "reciprocal_rank", "min-max", "z", "missing")
@@ -107,13 +107,8 @@ def check_features(features: Sequence[str]) -> tuple[str, ...]:
 
 def _judged(pool: RunPool, qrels: Qrels, unjudged: str) -> tuple[Float64Array, NDArray[np.bool_]]:
     """Grade of every row, and whether it is kept."""
-    grades, judged = pool.grades(qrels)
+    grades, judged = check_judged(pool, qrels)
     kept = judged if unjudged == "ignore" else np.isin(pool.qid, np.unique(qrels.qid))
-    if not judged.any():
-        raise ValueError(
-            "qrels judge no document of the runs. Check that queries and documents have the same "
-            "ids in both."
-        )
     return grades, kept
 
 

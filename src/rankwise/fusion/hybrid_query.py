@@ -2,9 +2,10 @@
 
 References
 ----------
-.. [1] Elasticsearch, "RRF retriever" and "Linear retriever": ``retrievers`` with ``weight``.
-.. [2] OpenSearch, "Score ranker processor" and "Normalization processor": ``combination`` with
-   ``weights``.
+.. [1] Elasticsearch reference, "RRF retriever" and "Linear retriever": ``retrievers`` with
+   ``weight``.
+.. [2] OpenSearch documentation, "Score ranker processor" and "Normalization processor":
+   ``combination`` with ``weights``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from rankwise.fusion.learned_fusion import LearnedFusion
+
+# Documents that Elasticsearch returns by default; largest constant that OpenSearch takes.
+_DEFAULT_SIZE, _LARGEST_K = 10, 10_000
 
 
 def hybrid_query(
@@ -41,22 +45,27 @@ def hybrid_query(
         Elasticsearch retrievers of the systems. None: a ``match_all`` query for each, to be
         replaced.
     window : int >= 1, default=100
-        Length of each list in Elasticsearch (``rank_window_size``).
+        Length of each list in Elasticsearch (``rank_window_size``). Below 10, the query also asks
+        for no more documents than that (``size``), as Elasticsearch demands.
 
     Returns
     -------
     dict
-        JSON values. Systems of weight 0 are left out for Elasticsearch.
+        JSON values. Systems of weight 0 are left out for Elasticsearch, but for one of them if an
+        ``rrf`` retriever, which needs two, would have only one.
 
     Raises
     ------
     ValueError
         If a weight is negative or all are 0, the feature has no counterpart, ``k`` is not a whole
-        number >= 1, or ``retrievers`` lack a system.
+        number >= 1 (for OpenSearch also <= 10,000), ``window`` is below 1, there is one system
+        only, or ``retrievers`` lack a system.
 
     Notes
     -----
-    OpenSearch's min-max gives the last document of a list 0.001 instead of 0.
+    The min-max scores of engines differ from ours in two cases. OpenSearch gives the last document
+    of a list 0.001 instead of 0. In a list of equal scores every document has 0 here, its score in
+    Elasticsearch, and 1 in OpenSearch.
 
     Examples
     --------
@@ -77,6 +86,10 @@ def hybrid_query(
                 f"weights must be >= 0 for a search engine, got {weight:.4g} for {system!r}. Fit "
                 "with nonnegative=True."
             )
+    if len(weights) < 2:
+        raise ValueError(f"weights must be of two or more systems, got {len(weights)}.")
+    if window < 1 or window != int(window):
+        raise ValueError(f"window must be a whole number >= 1, got {window}.")
     if not any(weights.values()):
         raise ValueError("weights are all 0: no system says anything of relevance.")
     (feature,) = fusion._features
@@ -90,6 +103,8 @@ def hybrid_query(
     if engine == "elasticsearch":
         return _elasticsearch(weights, by_rank, int(fusion.k), retrievers, window)
     if engine == "opensearch":
+        if by_rank and fusion.k > _LARGEST_K:
+            raise ValueError(f"k must be <= {_LARGEST_K} for OpenSearch, got {fusion.k:g}.")
         return _opensearch(weights, by_rank, int(fusion.k))
     raise ValueError(f"engine must be 'elasticsearch' or 'opensearch', got {engine!r}.")
 
@@ -103,19 +118,19 @@ def _elasticsearch(
 ) -> dict[str, Any]:
     if retrievers is None:
         retrievers = {name: {"standard": {"query": {"match_all": {}}}} for name in weights}
-    lacking = [name for name, weight in weights.items() if weight > 0 and name not in retrievers]
+    n_kept = max(sum(weight > 0 for weight in weights.values()), 2 if by_rank else 1)
+    heaviest = sorted(weights, key=lambda name: -weights[name])[:n_kept]
+    kept = [name for name in weights if name in heaviest]
+    lacking = [name for name in kept if name not in retrievers]
     if lacking:
         raise ValueError(f"retrievers must have an entry for {', '.join(map(repr, lacking))}.")
-    parts = [
-        {"retriever": retrievers[name], "weight": weight}
-        for name, weight in weights.items()
-        if weight > 0
-    ]
+    parts = [{"retriever": retrievers[name], "weight": weights[name]} for name in kept]
+    size = {"size": window} if window < _DEFAULT_SIZE else {}
     if by_rank:
         body = {"retrievers": parts, "rank_constant": k, "rank_window_size": window}
-        return {"retriever": {"rrf": body}}
+        return {"retriever": {"rrf": body}, **size}
     parts = [{**part, "normalizer": "minmax"} for part in parts]
-    return {"retriever": {"linear": {"retrievers": parts, "rank_window_size": window}}}
+    return {"retriever": {"linear": {"retrievers": parts, "rank_window_size": window}}, **size}
 
 
 def _opensearch(weights: Mapping[str, float], by_rank: bool, k: int) -> dict[str, Any]:

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.fusion.features import check_features, feature_matrix, fusion_table
+from rankwise.fusion.held_out import fuse_by_folds
 from rankwise.fusion.non_negative_ranker import NonNegativeRanker
-from rankwise.fusion.run_pool import RunPool, as_pool
+from rankwise.fusion.run_pool import RunPool, as_pool, same_systems
 from rankwise.persistence import Save
 from rankwise.rankers.kernel.lsrrank import LSRRank
 from rankwise.structure.rules import Fitted, Names, Rule
@@ -148,7 +149,7 @@ class LearnedFusion(Save, BaseEstimator):
             If the systems are not those of ``fit``.
         """
         check_is_fitted(self)
-        pool = self._same_systems(as_pool(runs))
+        pool = same_systems(as_pool(runs), self.systems_)
         return pool.run(self._scores(feature_matrix(pool, self._features, self.k)), tag)
 
     def fuse_held_out(
@@ -186,21 +187,12 @@ class LearnedFusion(Save, BaseEstimator):
         pool, table = self._table(runs, qrels)
         kept = np.flatnonzero(np.isin(pool.qid, np.unique(table.qid)))
         X = feature_matrix(pool, self._features, self.k)[kept]
-        judged, groups = pool.take(kept), table.groups
-        n_folds = groups.n_queries if folds is None else folds
-        if not 2 <= n_folds <= groups.n_queries:
-            raise ValueError(
-                f"folds must lie in [2, {groups.n_queries}], the number of judged queries, got "
-                f"{n_folds}."
-            )
-        scores = np.empty(len(judged))
-        for fold in groups.split(n_folds, random_state=random_state):
-            rest = np.setdiff1d(np.arange(groups.n_queries), fold)
+
+        def scores(rest: Any, test: Any) -> Float64Array:
             model: Any = clone(self)
-            model._fit(pool.systems, table.queries(rest))
-            rows = np.isin(judged.qid, groups.ids[fold])
-            scores[rows] = model._scores(X[rows])
-        return judged.run(scores, tag)
+            return model._fit(pool.systems, table.queries(rest))._scores(X[test])
+
+        return fuse_by_folds(pool.take(kept), folds, random_state, tag, scores)
 
     @property
     def weights_(self) -> dict[str, float]:
@@ -256,13 +248,3 @@ class LearnedFusion(Save, BaseEstimator):
 
     def _scores(self, X: Float64Array) -> Float64Array:
         return np.asarray(self.estimator_.predict(X), dtype=np.float64)
-
-    def _same_systems(self, pool: RunPool) -> RunPool:
-        wanted = tuple(self.systems_.tolist())
-        if set(pool.systems) != set(wanted) or len(pool.systems) != len(wanted):
-            raise ValueError(
-                f"runs must be of the systems of fit, {', '.join(wanted)}, got "
-                f"{', '.join(pool.systems)}."
-            )
-        order = [pool.systems.index(system) for system in wanted]
-        return RunPool(wanted, pool.qid, pool.doc_ids, pool.scores[:, order], pool.ranks[:, order])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from rankwise.datasets.readers.letor_text import text_array
 from rankwise.datasets.readers.trec import Run, read_run
 from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.typing import Float64Array
 
 # Names of columns in frames: ours, those of ir-measures and ranx, those of PyTerrier.
 QUERY_COLUMNS = ("qid", "query_id", "q_id")
@@ -50,7 +52,8 @@ def as_run(results: Any, tag: str | None = None) -> Run:
     TypeError
         If ``results`` is none of these.
     ValueError
-        If a column is missing, a score is not a finite number, or a query has a document twice.
+        If a column is missing, a score is not a finite number, a query has a document twice, or a
+        search engine answered with an error.
 
     Examples
     --------
@@ -62,6 +65,7 @@ def as_run(results: Any, tag: str | None = None) -> Run:
     """
     if isinstance(results, Run):
         run = results
+        _check_finite(run.qid, run.doc_ids, run.scores)
     elif isinstance(results, str | Path):
         run = read_run(results)
     elif isinstance(results, Mapping):
@@ -93,11 +97,22 @@ def _of_mapping(results: Mapping[Any, Any]) -> Run:
 
 
 def _pairs(query: str, answer: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+    if "error" in answer and not isinstance(answer["error"], Real):
+        raise ValueError(
+            f"query {query!r}: the search engine answered with an error: {answer['error']}."
+        )
     if isinstance(answer.get("hits"), Mapping):
         found, document, score = answer["hits"].get("hits", []), "_id", "_score"
     elif isinstance(answer.get("response"), Mapping):
         found, document, score = answer["response"].get("docs", []), "id", "score"
     else:
+        for name, value in answer.items():
+            if not isinstance(value, Real | str) or isinstance(value, bool):
+                raise ValueError(
+                    f"scores must be numbers, got {type(value).__name__} for {str(name)!r} of "
+                    f"query {query!r}. Pass {{document id: score}} or the JSON response of "
+                    "Elasticsearch, OpenSearch or Solr."
+                )
         return list(answer.items())
     for hit in found:
         for field in (document, score):
@@ -130,11 +145,15 @@ def _checked(qid: NDArray[Any], doc_ids: NDArray[Any], scores: list[Any]) -> Run
         values = np.array(scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"scores must be numbers: {error}.") from None
-    if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        raise ValueError(
-            f"scores must be finite, got {values[row]} for document {str(doc_ids[row])!r} of query "
-            f"{str(qid[row])!r}."
-        )
+    _check_finite(qid, doc_ids, values)
     check_distinct(qid, doc_ids)
     return Run(qid, doc_ids, values, "")
+
+
+def _check_finite(qid: NDArray[Any], doc_ids: NDArray[Any], scores: Float64Array) -> None:
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores)))
+        raise ValueError(
+            f"scores must be finite, got {scores[row]} for document {str(doc_ids[row])!r} of query "
+            f"{str(qid[row])!r}."
+        )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankwise.datasets.readers.judged_run import grades_of
 from rankwise.datasets.readers.trec import Qrels, Run
-from rankwise.datasets.readers.trec_ids import string_codes
+from rankwise.datasets.readers.trec_ids import check_distinct, string_codes
 from rankwise.fusion.result_lists import as_run
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Int64Array
@@ -104,7 +104,9 @@ def pool_runs(
     Raises
     ------
     ValueError
-        If there is no run, two systems have one name, or ``depth`` is below 1.
+        If there is no run, two systems have one name, ``depth`` is below 1, a query of a run has a
+        document twice, or two or more systems returned documents but no two of them for the same
+        query.
 
     Notes
     -----
@@ -128,9 +130,10 @@ def pool_runs(
         raise ValueError(f"runs must hold the result lists of at least one system, got {runs!r}.")
     if depth is not None and depth < 1:
         raise ValueError(f"depth must be >= 1, got {depth}. Pass None for whole lists.")
-    lists = [as_run(run) for run in runs]
+    lists = [_of_system(run, place, systems) for place, run in enumerate(runs)]
     names = _names(lists, systems)
-    queries, _ = string_codes(*(run.qid for run in lists))
+    queries, n_queries = string_codes(*(run.qid for run in lists))
+    _check_common_query(names, lists, queries, n_queries)
     documents, n_documents = string_codes(*(run.doc_ids for run in lists))
     place = _alphabetical(documents, lists, n_documents)
     documents = [place[code] for code in documents]
@@ -139,6 +142,9 @@ def pool_runs(
         np.arange(len(rank)) if depth is None else np.flatnonzero(rank <= depth) for rank in ranks
     ]
     keys = [q[k] * n_documents + d[k] for q, d, k in zip(queries, documents, kept, strict=True)]
+    for name, run, key in zip(names, lists, keys, strict=True):
+        if len(np.unique(key)) < len(key):
+            check_distinct(run.qid, run.doc_ids, f"system {name!r}, row {{}}".format)
     rows, first = np.unique(np.concatenate(keys), return_index=True)
 
     def of_rows(columns: list[NDArray[Any]]) -> NDArray[Any]:
@@ -156,6 +162,62 @@ def pool_runs(
 def as_pool(runs: RunPool | Sequence[Any] | Mapping[str, Any]) -> RunPool:
     """A pool as it is; else the pool of the runs."""
     return runs if isinstance(runs, RunPool) else pool_runs(runs)
+
+
+def _of_system(results: Any, place: int, systems: Sequence[str] | None) -> Run:
+    """The run of a system; errors name the system where it has a name."""
+    try:
+        return as_run(results)
+    except ValueError as error:
+        if systems is None or place >= len(systems):
+            raise
+        raise ValueError(f"system {str(systems[place])!r}: {error}") from None
+
+
+def _check_common_query(
+    names: Sequence[str], runs: Sequence[Run], queries: Sequence[Int64Array], n_queries: int
+) -> None:
+    """Raise where systems with documents share no query: their ids cannot be the same ids."""
+    n_systems = sum(np.bincount(codes, minlength=n_queries) > 0 for codes in queries)
+    filled = [place for place, run in enumerate(runs) if len(run)]
+    if len(filled) > 1 and np.max(n_systems) < 2:
+        shown = (f"{names[place]!r} has {str(runs[place].qid[0])!r}" for place in filled[:3])
+        raise ValueError(
+            f"runs have no query in common: {', '.join(shown)}. Check that all systems use the "
+            "same query ids."
+        )
+
+
+def check_judged(pool: RunPool, qrels: Qrels) -> tuple[Float64Array, NDArray[np.bool_]]:
+    """Grade of every row, and whether it was judged; at least one of every system was."""
+    if not len(pool):
+        raise ValueError("runs hold no document. Pass runs of at least one judged query.")
+    grades, judged = pool.grades(qrels)
+    if not judged.any():
+        raise ValueError(
+            "qrels judge no document of the runs. Check that queries and documents have the same "
+            "ids in both."
+        )
+    n_judged = (pool.ranks[judged] > 0).sum(axis=0)
+    for name, n in zip(pool.systems, n_judged.tolist(), strict=True):
+        if n == 0:
+            raise ValueError(
+                f"qrels judge no document of system {name!r}. Check its ids, or leave the system "
+                "out."
+            )
+    return grades, judged
+
+
+def same_systems(pool: RunPool, systems: NDArray[np.str_]) -> RunPool:
+    """The pool with its columns in the order of the systems of a fit."""
+    wanted = tuple(systems.tolist())
+    if set(pool.systems) != set(wanted) or len(pool.systems) != len(wanted):
+        raise ValueError(
+            f"runs must be of the systems of fit, {', '.join(wanted)}, got "
+            f"{', '.join(pool.systems)}."
+        )
+    order = [pool.systems.index(system) for system in wanted]
+    return RunPool(wanted, pool.qid, pool.doc_ids, pool.scores[:, order], pool.ranks[:, order])
 
 
 def _names(runs: Sequence[Run], systems: Sequence[str] | None) -> tuple[str, ...]:

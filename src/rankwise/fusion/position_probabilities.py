@@ -1,0 +1,177 @@
+"""Relevance by position in the lists of one system, and the scores that follow from it.
+
+A rule estimates numbers from judged lists and turns ranks into scores with them. Ranks count from
+1. Equality with ranx 0.3.21 is tested for each rule; :class:`rankwise.fusion.ProbabilisticFusion`
+names the differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.typing import Float64Array, Int64Array
+
+# Precision at these ranks is what trec_eval reports.
+TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
+# Segments of 10 * 2^(k - 1) - 5 documents, k = 1, 2, ….
+EXPONENTIAL_CUTS = tuple(10 * (2**k - 1) - 5 * k for k in range(1, 11))
+# What stands for a probability of 0, and for the complement of one of 1.
+_LEAST = 1e-3
+LEAST_LOG_ODDS = float(np.log(_LEAST / (1 - _LEAST)))
+
+
+@dataclass(frozen=True, eq=False)
+class SystemLists:
+    """The documents that one system returned.
+
+    Attributes
+    ----------
+    query : ndarray of shape (n_documents,), int64
+        Number of the query.
+    rank, length : ndarray of shape (n_documents,), int64
+        Rank from 1 in a list of so many documents.
+    score : ndarray of shape (n_documents,), float64
+        Normalised score.
+    relevant : ndarray of shape (n_documents,), bool
+        All False where nothing is judged.
+    n_relevant : ndarray of shape (n_queries,), float64
+        Judged relevant documents of each query, returned or not.
+    """
+
+    query: Int64Array
+    rank: Int64Array
+    length: Int64Array
+    score: Float64Array
+    relevant: NDArray[np.bool_]
+    n_relevant: Float64Array
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries, also those for which the system returned nothing."""
+        return len(self.n_relevant)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Numbers of segments, halves of windows, last ranks of segments."""
+
+    n_segments: int
+    window: int
+    cuts: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class PositionRule:
+    """What is estimated of a system, and the score of a returned document.
+
+    Attributes
+    ----------
+    estimate : callable
+        From the judged lists of a system and settings to an array of numbers.
+    score : callable
+        From these numbers, lists and settings to a score per document.
+    missing : float
+        Score of a document that the system did not return.
+    cuts : tuple of int
+        Default last ranks of the segments; empty: the rule has none.
+    """
+
+    estimate: Callable[[SystemLists, Settings], Float64Array]
+    score: Callable[[Float64Array, SystemLists, Settings], Float64Array]
+    missing: float = 0.0
+    cuts: tuple[int, ...] = field(default=())
+
+
+def _average_precision(lists: SystemLists, settings: Settings) -> Float64Array:
+    order = np.lexsort((lists.rank, lists.query))
+    hits = order[lists.relevant[order]]
+    query = lists.query[hits]
+    first = np.searchsorted(query, query)  # of the hits of the same query
+    precision = (np.arange(len(hits)) - first + 1) / lists.rank[hits]
+    sums = np.bincount(query, weights=precision, minlength=lists.n_queries)
+    return np.array([(sums / np.maximum(lists.n_relevant, 1.0)).mean()])
+
+
+def _by_reciprocal_rank(
+    estimates: Float64Array, lists: SystemLists, settings: Settings
+) -> Float64Array:
+    return estimates[0] / lists.rank
+
+
+def _precision_at_positions(lists: SystemLists, settings: Settings) -> Float64Array:
+    seen = np.bincount(lists.rank - 1)
+    hits = np.bincount(lists.rank - 1, weights=lists.relevant, minlength=len(seen))
+    return hits / np.maximum(seen, 1)
+
+
+def _at_position(estimates: Float64Array, lists: SystemLists, settings: Settings) -> Float64Array:
+    return _looked_up(estimates, lists.rank - 1, 0.0)
+
+
+def _window_mean(estimates: Float64Array, lists: SystemLists, settings: Settings) -> Float64Array:
+    start = np.maximum(lists.rank - 1 - settings.window, 0)
+    stop = np.minimum(lists.rank + settings.window, lists.length)
+    sums = np.concatenate([[0.0], np.cumsum(estimates)])
+    last = len(estimates)
+    return (sums[np.minimum(stop, last)] - sums[np.minimum(start, last)]) / (stop - start)
+
+
+def _precision_in_equal_segments(lists: SystemLists, settings: Settings) -> Float64Array:
+    size = -(-lists.length // settings.n_segments)
+    segment = (lists.rank - 1) // size
+    share = lists.relevant / np.minimum(size, lists.length - segment * size)
+    sums = np.bincount(segment, weights=share, minlength=settings.n_segments)
+    return sums / lists.n_queries
+
+
+def _by_segment_number(
+    estimates: Float64Array, lists: SystemLists, settings: Settings
+) -> Float64Array:
+    segment = (lists.rank - 1) // -(-lists.length // settings.n_segments)
+    return estimates[segment] / (segment + 1)
+
+
+def _precision_between_cuts(lists: SystemLists, settings: Settings) -> Float64Array:
+    segment = _segment(lists.rank, settings.cuts)
+    hits = np.bincount(segment, weights=lists.relevant, minlength=len(settings.cuts) + 1)[:-1]
+    return hits / (np.diff(settings.cuts, prepend=0) * lists.n_queries)
+
+
+def _times_score(estimates: Float64Array, lists: SystemLists, settings: Settings) -> Float64Array:
+    found = _looked_up(estimates, _segment(lists.rank, settings.cuts), 0.0)
+    return found * (lists.score + 1.0)
+
+
+def _log_odds(lists: SystemLists, settings: Settings) -> Float64Array:
+    probability = _precision_between_cuts(lists, settings)
+    probability = np.where(probability == 0.0, _LEAST, probability)
+    return np.log(probability / np.where(probability == 1.0, _LEAST, 1.0 - probability))
+
+
+def _odds_of_segment(
+    estimates: Float64Array, lists: SystemLists, settings: Settings
+) -> Float64Array:
+    return _looked_up(estimates, _segment(lists.rank, settings.cuts), LEAST_LOG_ODDS)
+
+
+def _segment(rank: Int64Array, cuts: Sequence[int]) -> Int64Array:
+    """Number of the segment of each rank; as many as there are cuts where it is beyond them."""
+    return np.searchsorted(np.asarray(cuts), rank)
+
+
+def _looked_up(estimates: Float64Array, place: Int64Array, beyond: float) -> Float64Array:
+    return np.append(estimates, beyond)[np.minimum(place, len(estimates))]
+
+
+POSITION_RULES: dict[str, PositionRule] = {
+    "bayes": PositionRule(_log_odds, _odds_of_segment, LEAST_LOG_ODDS, TREC_CUTS),
+    "map": PositionRule(_average_precision, _by_reciprocal_rank),
+    "pos": PositionRule(_precision_at_positions, _at_position),
+    "prob": PositionRule(_precision_in_equal_segments, _by_segment_number),
+    "seg": PositionRule(_precision_between_cuts, _times_score, cuts=EXPONENTIAL_CUTS),
+    "slide": PositionRule(_precision_at_positions, _window_mean),
+}

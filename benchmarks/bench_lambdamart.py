@@ -1,68 +1,152 @@
-"""LambdaMART beside LightGBM: training, binning, scoring, and nDCG with equal parameters.
+"""LambdaMART beside LightGBM, XGBoost and CatBoost: time, memory, and nDCG with equal parameters.
 
-    python -m benchmarks.bench_lambdamart [n_queries]
+    RANKWISE_DATA=... python -m benchmarks.bench_lambdamart [part ...] [--trees N]
+        [--repeats N] [--threads N ...] [--others NAME ...]
 
-Both train 31 leaves from 255 bins. LightGBM is timed in its faster mode of two, each with one and
-two threads. Quality is the mean of nDCG@10 over the five folds of MQ2008 and OHSUMED.
+Parts: continuous, mslr, million, narrow (whole fits from float32 rows), binning, memory, scoring,
+shapley, quality; all without a name. All grow 31 leaves (CatBoost symmetric trees of depth 5) from
+255 bins at a rate of 0.1. LightGBM counts in its faster mode of two. Sides take turns; ratios are
+of medians, first of wall time, then of CPU time, which other programs disturb less.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-import lightgbm
 import numpy as np
 
-from benchmarks._timing import interleave, report, synthetic_ranking
+from benchmarks._boosters import (
+    LIGHTGBM_MODES,
+    binner,
+    peak_memory,
+    rows_of,
+    trainer,
+)
+from benchmarks._timing import interleave, report
 from rankwise import LambdaMART, LightGBMRanker, evaluate
 from rankwise.datasets import load_dataset
-from rankwise.trees.boosted.binned_rows import BinnedRows
+from rankwise.explain import explain_scores
 
-TREES = 20
+# Name: kind and number of rows, and at most what share of LightGBM's and of the others' time.
+TRAINING = {
+    "continuous": ("continuous", 240_000, 0.5),
+    "mslr": ("mslr", 240_000, 0.65),
+    "million": ("continuous", 1_000_000, 0.5),
+    "narrow": ("narrow", 5_000_000, 0.5),
+}
+OTHERS = {"XGBoost": 0.45, "CatBoost": 0.45}
 
 
-def training(n_queries: int) -> None:
-    """Binning, and trees from rows that are binned; the rest of a fit is checks and gradients."""
-    X, y, qid = synthetic_ranking(n_queries=n_queries)
-    sizes = np.full(n_queries, 120)
-    for threads in (1, 2):
-        for mode in ("force_col_wise", "force_row_wise"):
-            params = {
-                "objective": "lambdarank",
-                "num_threads": threads,
-                "verbosity": -1,
-                mode: True,
-            }
+def both_times(sides: dict[str, Callable[[], Any]], repeats: int) -> dict[str, list[float]]:
+    """Median wall and CPU seconds of each side; the sides take turns."""
+    seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in sides}
+    for _ in range(repeats):
+        for name, side in sides.items():
+            wall, cpu = time.perf_counter(), time.process_time()
+            side()
+            seconds[name].append((time.perf_counter() - wall, time.process_time() - cpu))
+    return {
+        name: [statistics.median(clock) for clock in zip(*of, strict=True)]
+        for name, of in seconds.items()
+    }
 
-            def dataset(params: dict = params) -> lightgbm.Dataset:
-                return lightgbm.Dataset(X, y, group=sizes, params=params).construct()
 
-            def light(params: dict = params, dataset=dataset) -> None:
-                lightgbm.train(params, dataset(), TREES)
-
-            def ours(threads: int = threads) -> None:
-                LambdaMART(TREES, n_jobs=threads).fit(X, y, qid=qid)
-
-            times = interleave({"ours": ours, mode: light}, 3)
-            what = f"{TREES} trees, {len(y):,} x 136, {threads} threads, whole fits"
-            report(what, times["ours"], times[mode], within=0.5)
-        times = interleave(
-            {"ours": lambda n=threads: BinnedRows.of(X, 255, n), "LightGBM": dataset}, 3
+def compare(what: str, times: dict[str, list[float]], targets: dict[str, float]) -> None:
+    """Print a line for each peer."""
+    ours = times["LambdaMART"]
+    for name, target in targets.items():
+        wall, cpu = (mine / theirs for mine, theirs in zip(ours, times[name], strict=True))
+        print(
+            f"{'met ' if wall <= target else 'MISS'}  {what}: {wall:.2f} x {name} (CPU {cpu:.2f}), "
+            f"target <= {target:g}; {ours[0]:.2f} s, {name} {times[name][0]:.2f} s, load "
+            f"{os.getloadavg()[0]:.1f}",
+            flush=True,
         )
-        report(f"binning, {threads} threads", times["ours"], times["LightGBM"], within=0.3)
 
 
-def scoring(n_queries: int) -> None:
+def with_faster_mode(times: dict[str, list[float]]) -> dict[str, list[float]]:
+    """LightGBM's faster mode under its name."""
+    faster = min(LIGHTGBM_MODES, key=lambda name: times[name][1])
+    return {**times, "LightGBM": times[faster]}
+
+
+def training(name: str, given: argparse.Namespace) -> None:
+    """Whole fits."""
+    n_trees, repeats = given.trees, given.repeats
+    others = {side: OTHERS[side] for side in given.others}
+    kind, n_rows, target = TRAINING[name]
+    rows = rows_of(kind, n_rows)
+    trainer("LambdaMART", rows_of(kind, 12_000), 2, 2)()  # compile
+    for threads in given.threads:
+        sides = ("LambdaMART", *LIGHTGBM_MODES, *others)
+        timed = both_times({side: trainer(side, rows, n_trees, threads) for side in sides}, repeats)
+        what = f"{n_trees} trees, {n_rows:,} x {rows.X.shape[1]} {kind}, {threads} threads"
+        compare(what, with_faster_mode(timed), {"LightGBM": target, **others})
+
+
+def binning(repeats: int) -> None:
+    """Bins of continuous and of MSLR-like features."""
+    for kind in ("continuous", "mslr"):
+        rows = rows_of(kind, 240_000)
+        for threads in (1, 2):
+            sides = {side: binner(side, rows, threads) for side in ("LambdaMART", "LightGBM")}
+            both_times(sides, 1)
+            what = f"binning, 240,000 x 136 {kind}, {threads} threads"
+            compare(what, both_times(sides, repeats), {"LightGBM": 0.3})
+
+
+def memory() -> None:
+    """What fits raise the peak of a process by; LightGBM in its leaner mode."""
+    for kind, n_rows in (("continuous", 240_000), ("mslr", 240_000), ("narrow", 2_000_000)):
+        peaks = {
+            side: peak_memory(side, kind, n_rows, 5)
+            for side in ("LambdaMART", *LIGHTGBM_MODES, *OTHERS)
+        }
+        least = min(peaks[side] for side in LIGHTGBM_MODES)
+        ratio = peaks["LambdaMART"] / least
+        named = ", ".join(f"{side} {peak:.0f} MiB" for side, peak in peaks.items())
+        met = "met " if ratio <= 1.2 else "MISS"
+        print(f"{met}  memory, {n_rows:,} {kind}: {ratio:.2f} x LightGBM, target <= 1.2; {named}",
+              flush=True)  # fmt: skip
+
+
+def scoring(repeats: int) -> None:
     """A thousand trees."""
-    X, y, qid = synthetic_ranking(n_queries=200)
-    ours = LambdaMART(1000, n_jobs=1).fit(X, y, qid=qid)
-    theirs = LightGBMRanker(1000, n_jobs=1).fit(X, y, qid=qid)
-    for rows in (synthetic_ranking(n_queries=n_queries, seed=1)[0], X[:100]):
-        sides = {"ours": lambda r=rows: ours.predict(r)}
-        sides["LightGBM"] = lambda r=rows: theirs.predict(r)
-        times = interleave(sides, 3)
-        what = f"1,000 trees, {len(rows):,} rows, one thread"
-        report(what, times["ours"], times["LightGBM"], within=1)
+    rows = rows_of("continuous", 24_000)
+    ours = LambdaMART(1000, n_jobs=1).fit(rows.X, rows.y, qid=rows.qid)
+    theirs = LightGBMRanker(1000, n_jobs=1).fit(rows.X, rows.y, qid=rows.qid)
+    for X in (rows_of("continuous", 1_000_000).X, rows.X[:100]):
+        for threads in (1, 2):
+            ours.n_jobs = threads
+            booster = theirs.booster_
+            sides = {
+                "LambdaMART": partial(ours.predict, X),
+                "LightGBM": partial(booster.predict, X, num_threads=threads),
+            }
+            both_times(sides, 1)
+            what = f"scoring, 1,000 trees, {len(X):,} rows, {threads} threads"
+            timed = both_times(sides, repeats if len(X) > 100 else 30 * repeats)
+            compare(what, timed, {"LightGBM": 1.0})
+
+
+def shapley(repeats: int) -> None:
+    """Exact values of 1,000 rows under 100 trees."""
+    rows = rows_of("continuous", 24_000)
+    X = rows.X[:1000]
+    ours = LambdaMART().fit(rows.X, rows.y, qid=rows.qid)
+    theirs = LightGBMRanker().fit(rows.X, rows.y, qid=rows.qid)
+    sides = {
+        "ours": partial(explain_scores, ours, X),
+        "LightGBM": partial(theirs.booster_.predict, X, pred_contrib=True),
+    }
+    timed = interleave(sides, repeats)
+    report("Shapley values, 1,000 rows x 100 trees", timed["ours"], timed["LightGBM"], within=1)
 
 
 def quality() -> None:
@@ -80,10 +164,23 @@ def quality() -> None:
 
 
 def main() -> None:
-    n_queries = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
-    training(n_queries)
-    scoring(n_queries)
-    quality()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*")
+    parser.add_argument("--trees", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, nargs="*", default=[1, 2])
+    parser.add_argument("--others", nargs="*", choices=list(OTHERS), default=list(OTHERS))
+    given = parser.parse_args()
+    parts: dict[str, Callable[[], None]] = {
+        **{name: partial(training, name, given) for name in TRAINING},
+        "binning": partial(binning, given.repeats),
+        "memory": memory,
+        "scoring": partial(scoring, given.repeats),
+        "shapley": partial(shapley, given.repeats),
+        "quality": quality,
+    }
+    for name in given.parts or parts:
+        parts[name]()
 
 
 if __name__ == "__main__":

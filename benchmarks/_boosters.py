@@ -1,0 +1,133 @@
+"""LambdaMART and the libraries on equal terms: rows, fits, binning, peak memory of a process."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import catboost
+import lightgbm
+import numpy as np
+import xgboost
+
+from benchmarks._timing import synthetic_ranking
+from rankwise import LambdaMART
+from rankwise.datasets import load_dataset
+from rankwise.trees.boosted.binned_rows import BinnedRows
+
+DOCS = 120
+LEAVES, BINS = 31, 255
+LIGHTGBM_MODES = ("LightGBM col-wise", "LightGBM row-wise")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of queries of ``DOCS`` rows each, float32."""
+
+    X: np.ndarray
+    y: np.ndarray
+    qid: np.ndarray
+
+    @property
+    def sizes(self) -> np.ndarray:
+        return np.unique(self.qid, return_counts=True)[1]
+
+
+@cache
+def rows_of(kind: str, n_rows: int) -> Rows:
+    """Rows of a kind: "continuous" (136 features), "narrow" (40), or "mslr": the slices, tiled."""
+    if kind == "mslr":
+        data = load_dataset("mslr-slices", fold=1)
+        parts = (data.train, data.vali, data.test)
+        X, y, given = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "qid")
+        )
+        order = np.argsort(given, kind="stable")
+        X, y, qid = X[order], y[order], np.unique(given[order], return_inverse=True)[1]
+        times = -(-n_rows // len(y))
+        tiled = (np.arange(times)[:, None] * (qid.max() + 1) + qid).ravel()[:n_rows]
+        return Rows(np.tile(X, (times, 1))[:n_rows], np.tile(y, times)[:n_rows], tiled)
+    width = 136 if kind == "continuous" else 40
+    return Rows(*synthetic_ranking(n_queries=n_rows // DOCS, docs=DOCS, n_features=width))
+
+
+def trainer(side: str, rows: Rows, n_trees: int, n_threads: int) -> Callable[[], Any]:
+    """A whole fit from float32 rows: 31 leaves, 255 bins, learning rate 0.1."""
+    X, y, qid = rows.X, rows.y, rows.qid
+    if side == "LambdaMART":
+        return lambda: LambdaMART(n_trees, n_jobs=n_threads).fit(X, y, qid=qid)
+    if side in LIGHTGBM_MODES:
+        params = light_params(side, n_threads)
+        return lambda: lightgbm.train(params, light_set(rows, params), n_trees)
+    if side == "XGBoost":
+        params = {
+            "objective": "rank:ndcg", "tree_method": "hist", "grow_policy": "lossguide",
+            "max_leaves": LEAVES, "max_depth": 0, "max_bin": BINS, "eta": 0.1,
+            "lambdarank_pair_method": "topk", "lambdarank_num_pair_per_sample": 30,
+            "min_child_weight": 1e-3, "nthread": n_threads,
+        }  # fmt: skip
+
+        def extreme() -> Any:
+            data = xgboost.QuantileDMatrix(X, y, qid=qid, max_bin=BINS, nthread=n_threads)
+            return xgboost.train(params, data, n_trees)
+
+        return extreme
+    assert side == "CatBoost"
+    params = {
+        "loss_function": "YetiRank", "iterations": n_trees, "depth": 5, "border_count": BINS - 1,
+        "learning_rate": 0.1, "thread_count": n_threads, "verbose": False,
+        "allow_writing_files": False,
+    }  # fmt: skip
+    return lambda: catboost.train(catboost.Pool(X, y, group_id=qid), params)
+
+
+def light_params(side: str, n_threads: int) -> dict[str, Any]:
+    """LightGBM's parameters in one of its two modes."""
+    mode = "force_col_wise" if side == LIGHTGBM_MODES[0] else "force_row_wise"
+    return {
+        "objective": "lambdarank", "num_threads": n_threads, "verbosity": -1, mode: True,
+        "max_bin": BINS, "num_leaves": LEAVES,
+    }  # fmt: skip
+
+
+def light_set(rows: Rows, params: dict[str, Any]) -> lightgbm.Dataset:
+    """LightGBM's bins."""
+    return lightgbm.Dataset(rows.X, rows.y, group=rows.sizes, params=params).construct()
+
+
+def binner(side: str, rows: Rows, n_threads: int) -> Callable[[], Any]:
+    """Bins of LambdaMART or of LightGBM."""
+    if side == "LambdaMART":
+        return lambda: BinnedRows.of(rows.X, BINS, n_threads)
+    return lambda: light_set(rows, light_params(LIGHTGBM_MODES[1], n_threads))
+
+
+def peak_memory(side: str, kind: str, n_rows: int, n_trees: int) -> float:
+    """MiB by which a fit with two threads raises the peak of a process of its own."""
+    command = [sys.executable, "-m", "benchmarks._boosters", side, kind, str(n_rows), str(n_trees)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _main() -> None:
+    side, kind, n_rows, n_trees = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    small = rows_of("narrow", 12_000)
+    trainer(side, small, 2, 2)()  # compiled code and pools of threads are there
+    fit = trainer(side, rows_of(kind, n_rows), n_trees, 2)
+    before = _peak()
+    fit()
+    print(json.dumps(_peak() - before))
+
+
+if __name__ == "__main__":
+    _main()

@@ -11,8 +11,6 @@ References
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from rankwise.kernels.boosted_objectives import cross_entropy
@@ -35,7 +33,7 @@ class CrossEntropyGradients(GradientLoss):
     n_threads : int
     """
 
-    draws: ClassVar[bool] = True
+    draws: bool = True
 
     def __init__(self, rows: JudgedRows, measure: NDCG | DCG, seed: int, n_threads: int) -> None:
         super().__init__(rows, n_threads)

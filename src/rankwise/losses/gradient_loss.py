@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Protocol
 
 import numpy as np
 
@@ -45,6 +45,26 @@ class JudgedRows:
         return np.repeat(np.arange(self.n_queries), np.diff(self.indptr))
 
 
+class BoostedLoss(Protocol):
+    """What gradient boosting asks of a loss."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether the loss differs from tree to tree."""
+        ...
+
+    @property
+    def indptr(self) -> Int64Array:
+        """First row of every query, and the number of rows."""
+        ...
+
+    def write(
+        self, scores: Float64Array, gradients: Float64Array, hessians: Float64Array, tree: int = 0
+    ) -> None:
+        """Write first and second derivatives at the scores, see :class:`GradientLoss`."""
+        ...
+
+
 class GradientLoss:
     """Derivatives of a loss at the scores of all rows, for one tree after the other.
 
@@ -57,7 +77,7 @@ class GradientLoss:
         The same derivatives for any number.
     """
 
-    draws: ClassVar[bool] = False  # whether the loss differs from tree to tree
+    draws: bool = False  # whether the loss differs from tree to tree
 
     def __init__(self, rows: JudgedRows, n_threads: int) -> None:
         self.rows, self._n_threads = rows, n_threads

@@ -18,8 +18,6 @@ References
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from rankwise.kernels.lambda_gradients import measure_gradients, neighbour_gradients
@@ -100,7 +98,7 @@ class NeighbourGradients(GradientLoss):
     O(T m log m) for a query of m rows.
     """
 
-    draws: ClassVar[bool] = True
+    draws: bool = True
 
     def __init__(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> None:
         super().__init__(rows, n_threads)

@@ -20,6 +20,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
+from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation, collected
 from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
@@ -27,7 +28,6 @@ from rankwise.metrics.measure import Measure
 from rankwise.rankers.adapters._params import constraint_list
 from rankwise.rankers.adapters._rows import (
     TrainingRows,
-    check_positions,
     check_query_weights,
     check_weight_range,
     library_matrix,
@@ -205,8 +205,7 @@ class BoostedRanker(Ranker):
         self._check_data(data)
         places = None
         if position is not None:
-            n_samples = len(data.y) if data.kept is None else len(data.kept)
-            places = check_positions(position, data, n_samples)
+            places = check_positions(position, data)
         X_val, y_val, qid_val = validation
         if X_val is not None:
             X_val = encode_rows(self, self.columns_, collected(X_val))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
 from rankwise.checks.row_hash import canonical_order
@@ -118,29 +117,6 @@ def check_query_weights(data: FitData, owner: str) -> None:
             f"got {first[row]:g} and {weight[row]:g} in query {query}. Pass one weight per query, "
             "repeated for its rows, or use LightGBMRanker, which weighs rows."
         )
-
-
-def check_positions(position: ArrayLike, data: FitData, n_samples: int) -> Int64Array:
-    """Places at which the rows were shown, without those of zero weight.
-
-    Raises
-    ------
-    ValueError
-        Where they are not one integer >= 0 per row.
-    """
-    places = np.asarray(position)
-    if places.shape != (n_samples,):
-        raise ValueError(
-            f"position must have n_samples={n_samples} entries, got shape {places.shape}. Pass the "
-            "place at which each row was shown."
-        )
-    if places.dtype.kind not in "iuf" or not (places >= 0).all() or (places % 1).any():
-        raise ValueError(
-            "position must hold integers >= 0, the place at which each row was shown, got "
-            f"{places.dtype} such as {places[0]!r}."
-        )
-    kept = slice(None) if data.kept is None else data.kept
-    return places[kept].astype(np.int64)
 
 
 def library_matrix(X: Matrix) -> Any:

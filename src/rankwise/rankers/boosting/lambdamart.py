@@ -15,26 +15,39 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.base import Ranker
-from rankwise.checks.rows import FitData, check_fit, check_rows, check_validation
+from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
 from rankwise.losses.boosted_objectives import Objective, check_measure, objective_of
-from rankwise.losses.gradient_loss import JudgedRows
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.metrics import parse
-from rankwise.metrics.measure import Measure
 from rankwise.rankers.boosting.lambdamart_parameters import PARAMETERS
+from rankwise.rankers.boosting.lambdamart_parts import (
+    biased,
+    dense,
+    growth_rules,
+    training_rows,
+    tree_boosting,
+    watched,
+)
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.rounds import check_room
-from rankwise.solvers.boosting.staged_measure import StagedMeasure
-from rankwise.solvers.boosting.tree_boosting import Start, TreeBoosting, Validation
-from rankwise.solvers.newton.merged_rows import merge_rows
-from rankwise.structure.rules import Number, Part, Plain, Rule, Sometimes, booleans, floats, require
+from rankwise.solvers.boosting.tree_boosting import Start
+from rankwise.structure.rules import (
+    Number,
+    Part,
+    Plain,
+    Rule,
+    Sometimes,
+    booleans,
+    floats,
+    integers,
+    require,
+)
 from rankwise.trees.boosted.binned_rows import BinnedRows
-from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
 from rankwise.trees.boosted.growth import TreeGrower
-from rankwise.trees.boosted.rules import Growth, GrowthRules
+from rankwise.trees.boosted.rules import Growth
 from rankwise.trees.ensemble import TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Matrix, is_sparse
+from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
 class LambdaMART(Ranker):
@@ -94,8 +107,22 @@ class LambdaMART(Ranker):
     query_weight : {"pair", "document", "query"}, default="pair"
         Weight c_q of a query: 1, 1 / W or 1 / W^2, for the sum W of its weights. Measures and
         "xendcg" weigh queries alike with "pair".
+    position_bias_regularization : float >= 0, default=0.0
+        Shrinks the biases of positions towards 0, where ``fit`` receives positions.
+    sampling : {"queries", "goss"}, default="queries"
+        Rows that a tree follows: those of drawn queries; or, from tree ``1 / learning_rate`` on,
+        the rows of the largest gradients and some others, scaled up (GOSS) [4]_.
     subsample : float in (0, 1], default=1.0
-        Share of the queries drawn for every tree.
+        Share of the queries drawn for every tree (``sampling="queries"``).
+    top_rate, other_rate : float in (0, 1], default=0.2 and 0.1
+        Share of the rows that are followed for their gradients, and that are drawn from the rest
+        (``sampling="goss"``).
+    drop_rate : float in [0, 1], default=0.0
+        Above 0: dropout of trees (DART) [5]_. Each tree so far is dropped with this probability
+        while the next one is grown, at most 50 are; with k of them the new tree is shrunk by
+        ``learning_rate / (k + 1)``, and they are multiplied by ``k / (k + 1)`` for good.
+    skip_drop : float in [0, 1], default=0.5
+        Probability that no tree is dropped for the next one.
     colsample_bytree : float in (0, 1], default=1.0
         Share of the features drawn for every tree; saves time in proportion.
     colsample_bylevel, colsample_bynode : float in (0, 1], default=1.0
@@ -111,7 +138,7 @@ class LambdaMART(Ranker):
         root to a leaf. Features in no group are a group together.
     early_stopping_rounds : int >= 1, optional
         Used only where ``fit`` receives X_val: stop after this many trees without improvement
-        and keep the trees up to the best.
+        and keep the trees up to the best, with dropout as they were then.
     validation_measure : str, optional
         Any measure of :mod:`rankwise.metrics`, taken on X_val after every tree; None: ``measure``.
     importance_type : {"gain", "split"}, default="gain"
@@ -119,7 +146,7 @@ class LambdaMART(Ranker):
     warm_start : bool, default=False
         ``fit`` goes on from the trees of the last call and grows more, up to ``n_estimators`` in
         all. On the same rows the trees are those of a single call; early stopping keeps those
-        that were there.
+        that were there. With dropout they are equal but for rounding.
     random_state : int, RandomState or None, default=None
         Draws queries, features and thresholds, and the noise of "yetirank" and "xendcg"; else not
         used.
@@ -140,6 +167,13 @@ class LambdaMART(Ranker):
         X_val was given.
     validation_scores_ : ndarray of shape (n_trees,)
         ``validation_measure`` on X_val after every tree, where X_val was given.
+    positions_ : ndarray of shape (n_positions,), int64
+        Distinct positions, where ``fit`` received them.
+    position_bias_ : ndarray of shape (n_positions,)
+        What each position added to the scores in training: after every tree
+        ``b_p += learning_rate G_p / (H_p + 0.001)``, as in LightGBM, with
+        ``G_p = -sum g_i - n_p r b_p`` and ``H_p = sum h_i + n_p r`` over the n_p rows at p, r the
+        ``position_bias_regularization``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the total gain or number of splits, see ``importance_type`` (all 0
         without splits).
@@ -185,6 +219,9 @@ class LambdaMART(Ranker):
        to rank challenge with YetiRank", JMLR W&CP 14, 2011; for measures as in Lyzhin et al.,
        "Which tricks are important for learning to rank?", ICML 2023.
     .. [3] S. Bruch, "An alternative cross entropy loss for learning-to-rank", WWW 2021.
+    .. [4] Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NeurIPS 2017.
+    .. [5] Rashmi and Gilad-Bachrach, "DART: dropouts meet multiple additive regression trees",
+       AISTATS 2015.
 
     Examples
     --------
@@ -204,9 +241,13 @@ class LambdaMART(Ranker):
         "n_estimators_": Number("i", low=0),
         "best_iteration_": Number("i", low=0),
         "validation_scores_": Sometimes(Plain()),
+        "positions_": Sometimes(integers("n_positions", dtype="i8", low=0, ascending=True)),
+        "position_bias_": Sometimes(floats("n_positions", dtype="f8")),
     }
 
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": True}
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {
+        "qid": True, "sample_weight": True, "position": True,
+    }  # fmt: skip
     _parameter_constraints: ClassVar[dict[str, Any]] = PARAMETERS
 
     growth: Growth
@@ -230,7 +271,13 @@ class LambdaMART(Ranker):
         max_bins: int = 255,
         normalize: bool = True,
         query_weight: QueryWeight = "pair",
+        position_bias_regularization: float = 0.0,
+        sampling: Literal["queries", "goss"] = "queries",
         subsample: float = 1.0,
+        top_rate: float = 0.2,
+        other_rate: float = 0.1,
+        drop_rate: float = 0.0,
+        skip_drop: float = 0.5,
         colsample_bytree: float = 1.0,
         colsample_bylevel: float = 1.0,
         colsample_bynode: float = 1.0,
@@ -259,7 +306,13 @@ class LambdaMART(Ranker):
         self.max_bins = max_bins
         self.normalize = normalize
         self.query_weight: QueryWeight = query_weight
+        self.position_bias_regularization = position_bias_regularization
+        self.sampling: Literal["queries", "goss"] = sampling
         self.subsample = subsample
+        self.top_rate = top_rate
+        self.other_rate = other_rate
+        self.drop_rate = drop_rate
+        self.skip_drop = skip_drop
         self.colsample_bytree = colsample_bytree
         self.colsample_bylevel = colsample_bylevel
         self.colsample_bynode = colsample_bynode
@@ -285,6 +338,7 @@ class LambdaMART(Ranker):
         *,
         qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
+        position: ArrayLike | None = None,
         X_val: FrameLike | None = None,
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
@@ -301,6 +355,10 @@ class LambdaMART(Ranker):
             Query of every row, any dtype and order; None: all rows are one query.
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0: a row of weight w counts as w equal rows, see Notes of the class.
+        position : array-like of shape (n_samples,), optional
+            Place at which a row was shown when its label was clicked, integers >= 0. Scores of the
+            training rows are those of the trees plus a bias of each place that is learned beside
+            them: see ``position_bias_``. ``predict`` has no bias.
         X_val, y_val, qid_val : optional
             Validation rows: ``validation_measure`` is taken on them after every tree, and training
             stops when it has not improved for ``early_stopping_rounds`` trees.
@@ -322,34 +380,34 @@ class LambdaMART(Ranker):
         n_before = self.n_features_in_ if self.warm_start and hasattr(self, "trees_") else None
         data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
         before = self._trees_before(n_before)
-        validation = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
+        held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(data.y)
-        watched = None if validation is None else _watched(watched_measure, validation, before)
-        n_threads = threads_asked(self.n_jobs)
-        rows, judged = _merged(data, self.query_weight)
-        weight = None if (judged.weight == 1).all() else judged.weight
+        validation = None if held_out is None else watched(watched_measure, held_out, before)
+        n_threads, rules = threads_asked(self.n_jobs), growth_rules(self)
+        rows = training_rows(self, data, position)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        loss = objective_of(self.objective, judged, measure, self.normalize, seed, n_threads)
+        loss = objective_of(self.objective, rows.judged, measure, self.normalize, seed, n_threads)
+        boosting = tree_boosting(self, seed)
+        debiased = biased(self, loss, rows.place, self._biases(before))
         if before.n_trees == 0:
             self._split_gains = np.zeros(self.n_features_in_)
             self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
         self.trees_ = before
         if loss.has_pairs:
-            binned = BinnedRows.of(rows, self.max_bins, n_threads, weight)
-            boosted = self._boosting(seed).fit(
-                loss,
-                TreeGrower(binned, self._rules(), n_threads, weight),
-                self.n_features_in_,
-                Start(before.score_trees(), before.score(rows, n_threads)),
-                watched,
+            binned = BinnedRows.of(rows.X, self.max_bins, n_threads, rows.weight)
+            grower = TreeGrower(binned, rules, n_threads, rows.weight)
+            boosted = boosting.fit(
+                debiased or loss, grower, Start(rows.X, before), n_threads, validation
             )
             self.trees_ = boosted.trees
             self._split_gains = self._split_gains + boosted.gains
             self.has_missing_ = self.has_missing_ | binned.has_missing
         self.n_estimators_ = self.best_iteration_ = self.trees_.n_trees
-        if watched is not None:
-            self.validation_scores_ = np.array(watched.staged.values)
-            self.best_iteration_ = watched.staged.best
+        if validation is not None:
+            self.validation_scores_ = np.array(validation.staged.values)
+            self.best_iteration_ = validation.staged.best
+        if debiased is not None:
+            self.positions_, self.position_bias_ = debiased.places, debiased.bias
         return self
 
     @property
@@ -371,7 +429,7 @@ class LambdaMART(Ranker):
         return self.trees_.score(self.encoded_rows(X), threads_asked(self.n_jobs))
 
     def staged_predict(self, X: FrameLike) -> Iterator[Float64Array]:
-        """Scores of every row after each of the trees.
+        """Scores of every row after each of the trees, as they are at the end.
 
         Parameters
         ----------
@@ -396,7 +454,7 @@ class LambdaMART(Ranker):
             NaN where missing.
         """
         check_is_fitted(self)
-        return _dense(check_rows(self, X, allow_nan=True))
+        return dense(check_rows(self, X, allow_nan=True))
 
     def tree_ensemble(self) -> TreeEnsemble:
         """The trees as flat arrays."""
@@ -410,32 +468,11 @@ class LambdaMART(Ranker):
         for name in ("nominal", "zero_missing"):
             require(not vars(self.trees_)[name].any(), f"trees_.{name}", "be False", "True")
 
-    def _rules(self) -> GrowthRules:
-        return GrowthRules(
-            self.max_leaf_nodes,
-            self.max_depth,
-            self.min_samples_leaf,
-            self.min_hessian_leaf,
-            self.reg_lambda,
-            self.reg_alpha,
-            self.min_split_gain,
-            self.growth,
-            self.colsample_bylevel,
-            self.colsample_bynode,
-            self.extra_trees,
-            monotone_signs(self, self.monotonic_cst),
-            interaction_groups(self, self.interaction_cst),
-        )
-
-    def _boosting(self, seed: int) -> TreeBoosting:
-        return TreeBoosting(
-            self.n_estimators,
-            self.learning_rate,
-            self.early_stopping_rounds,
-            self.subsample,
-            self.colsample_bytree,
-            seed,
-        )
+    def _biases(self, before: TreeEnsemble) -> dict[int, float]:
+        """Bias of every position of the fit to go on from."""
+        if before.n_trees == 0 or not hasattr(self, "positions_"):
+            return {}
+        return dict(zip(self.positions_.tolist(), self.position_bias_.tolist(), strict=True))
 
     def _trees_before(self, n_features: int | None) -> TreeEnsemble:
         """Trees to go on from, which were grown on so many features; None: no trees."""
@@ -448,23 +485,3 @@ class LambdaMART(Ranker):
             )
         check_room(self.trees_.n_trees, self.n_estimators)
         return self.trees_
-
-
-def _watched(measure: Measure, rows: FitData, before: TreeEnsemble) -> Validation:
-    """Validation rows; the trees to go on from are measured first."""
-    X, staged = _dense(rows.X), StagedMeasure(measure, rows.y, rows.groups)
-    for tree in before.score_trees():
-        staged.add(TreeEnsemble.of([tree]).score(X))
-    return Validation(X, staged)
-
-
-def _merged(data: FitData, query_weight: QueryWeight) -> tuple[FloatArray, JudgedRows]:
-    """The distinct rows of each query, in the order of their content."""
-    X = _dense(data.X)
-    merged = merge_rows(X, data.y, data.groups, data.sample_weight)
-    judged = JudgedRows(data.y[merged.rows], merged.indptr, merged.weight, query_weight)
-    return X[merged.rows], judged
-
-
-def _dense(X: Matrix) -> Any:
-    return X.toarray() if is_sparse(X) else X

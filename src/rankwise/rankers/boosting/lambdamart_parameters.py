@@ -13,6 +13,7 @@ from rankwise.losses.laplacian import QUERY_WEIGHTS
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 SHARE = Interval(Real, 0, 1, closed="right")
+PROBABILITY = Interval(Real, 0, 1, closed="both")
 
 PARAMETERS: dict[str, Any] = {
     "n_estimators": [AT_LEAST_ONE],
@@ -30,7 +31,13 @@ PARAMETERS: dict[str, Any] = {
     "max_bins": [Interval(Integral, 2, 255, closed="both")],
     "normalize": ["boolean"],
     "query_weight": [StrOptions(set(QUERY_WEIGHTS))],
+    "position_bias_regularization": [NOT_NEGATIVE],
+    "sampling": [StrOptions({"queries", "goss"})],
     "subsample": [SHARE],
+    "top_rate": [SHARE],
+    "other_rate": [SHARE],
+    "drop_rate": [PROBABILITY],
+    "skip_drop": [PROBABILITY],
     "colsample_bytree": [SHARE],
     "colsample_bylevel": [SHARE],
     "colsample_bynode": [SHARE],

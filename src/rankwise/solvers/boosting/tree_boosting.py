@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankwise.losses.gradient_loss import GradientLoss
+from rankwise.losses.gradient_loss import BoostedLoss
+from rankwise.solvers.boosting.dropout import Dropout, part_of, shrink, without
+from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling, Rows, drawn
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.nodes import GradientTree
 from rankwise.trees.ensemble import TreeEnsemble
-from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 
@@ -41,10 +41,16 @@ class Boosted:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Trees to go on from, and the scores that they give the training rows."""
+    """Training rows, and trees to go on from.
 
-    trees: tuple[ScoreTree, ...]
-    scores: Float64Array
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    trees : TreeEnsemble
+    """
+
+    X: FloatArray
+    trees: TreeEnsemble
 
 
 @dataclass(frozen=True)
@@ -57,83 +63,97 @@ class TreeBoosting:
         Those to go on from among them.
     learning_rate : float > 0
     early_stopping_rounds : int >= 1 or None
-        Stop after so many trees without a better measure, and keep the trees up to the best.
-    subsample : float in (0, 1]
-        Share of the queries whose rows a tree follows.
+        Stop after so many trees without a better measure, and keep the model of the best.
+    sampling : QuerySampling or GradientSampling
+        Rows that a tree follows.
     colsample : float in (0, 1]
         Share of the columns that a tree may split.
+    dropout : Dropout
+        Trees that are left out while the next one is grown.
     seed : int
         Each tree draws by it and by its number.
     """
 
     n_estimators: int
     learning_rate: float
-    early_stopping_rounds: int | None = None
-    subsample: float = 1.0
-    colsample: float = 1.0
-    seed: int = 0
+    early_stopping_rounds: int | None
+    sampling: QuerySampling | GradientSampling
+    colsample: float
+    dropout: Dropout
+    seed: int
 
     def fit(
         self,
-        loss: GradientLoss,
+        loss: BoostedLoss,
         grower: TreeGrower,
-        n_features: int,
         start: Start,
+        n_threads: int,
         validation: Validation | None = None,
     ) -> Boosted:
         """Grow trees until none has a split, or the measure on the validation rows stops them."""
-        scores = start.scores.copy()
+        n_features = start.X.shape[1]
+        scores = start.trees.score(start.X, n_threads)
         gradients, hessians = np.empty(len(scores)), np.empty(len(scores))
-        grown, importances = list(start.trees), []
-        for number in range(len(grown), self.n_estimators):
-            loss.write(scores, gradients, hessians, number)
+        grown, importances = list(start.trees.score_trees()), []
+        n_start, best = len(grown), list(grown)
+        for number in range(n_start, self.n_estimators):
             rng = np.random.default_rng([self.seed, number])
-            inside, others, columns = self._draw(rng, loss.indptr, n_features)
-            tree = grower.grow(gradients, hessians, self.learning_rate, inside, columns, rng)
+            dropped = self.dropout.drop(rng, len(grown))
+            left = without(grown, dropped, start.X, scores)
+            loss.write(left, gradients, hessians, number)
+            inside, others = self._rows(rng, number, loss.indptr, gradients, hessians)
+            columns = drawn(rng, self.colsample, n_features) if self.colsample < 1 else None
+            shrinkage = self.learning_rate / (len(dropped) + 1)
+            tree = grower.grow(gradients, hessians, shrinkage, inside, columns, rng)
             if len(tree.leaf_values) < 2:
-                chance = loss.draws or grower.draws
-                if inside is None and columns is None and not chance:
-                    break
-                continue
+                if self._may_find_one(loss, grower):
+                    continue
+                break
+            scores -= (scores - left) / (len(dropped) + 1)
             tree.add_to(scores)
             if others is not None:
                 grower.add_to_others(tree, scores, others)
-            grown.append(tree.tree)
             importances.append(_gains(tree, n_features))
             if validation is not None:
-                validation.staged.add(TreeEnsemble.of([tree.tree]).score(validation.X))
-                if self._stops(validation):
-                    break
-        n_new = len(importances)
-        if validation is not None and self.early_stopping_rounds is not None:
-            n_new = max(0, validation.staged.best - len(start.trees))
-        gains = np.sum(importances[:n_new], axis=0) if n_new else np.zeros(n_features)
-        return Boosted(TreeEnsemble.of(grown[: len(start.trees) + n_new]), gains)
+                change = TreeEnsemble.of([tree.tree]).score(validation.X)
+                if dropped:
+                    change -= part_of(grown, dropped, validation.X) / (len(dropped) + 1)
+                validation.staged.add(change)
+            shrink(grown, dropped)
+            grown.append(tree.tree)
+            if validation is None:
+                continue
+            if validation.staged.stages_since_best == 0:
+                best = list(grown)
+            elif self._stops(validation):
+                break
+        if validation is None or self.early_stopping_rounds is None:
+            best = grown
+        gains = np.sum([np.zeros(n_features), *importances[: len(best) - n_start]], axis=0)
+        return Boosted(TreeEnsemble.of(best), gains)
 
-    def _draw(
-        self, rng: np.random.Generator, indptr: Int64Array, n_features: int
-    ) -> tuple[NDArray[np.int32] | None, NDArray[np.int32] | None, NDArray[np.bool_] | None]:
-        """Rows that a tree follows, the others, and columns that it may split; None: all."""
-        inside = others = columns = None
-        if self.subsample < 1:
-            drawn = _drawn(rng, self.subsample, len(indptr) - 1)
-            follows = np.repeat(drawn, np.diff(indptr))
-            inside = np.flatnonzero(follows).astype(np.int32)
-            others = np.flatnonzero(~follows).astype(np.int32)
-        if self.colsample < 1:
-            columns = _drawn(rng, self.colsample, n_features)
-        return inside, others, columns
+    def _rows(
+        self,
+        rng: np.random.Generator,
+        number: int,
+        indptr: Int64Array,
+        gradients: Float64Array,
+        hessians: Float64Array,
+    ) -> tuple[Rows | None, Rows | None]:
+        """Rows that a tree follows, and the others; None: all, and none."""
+        if not self.sampling.draws(number):
+            return None, None
+        follows = self.sampling.follow(rng, indptr, gradients, hessians)
+        return np.flatnonzero(follows).astype(np.int32), np.flatnonzero(~follows).astype(np.int32)
+
+    def _may_find_one(self, loss: BoostedLoss, grower: TreeGrower) -> bool:
+        """Whether chance may give the next tree a split where this one has none."""
+        draws = self.sampling.draws(self.n_estimators) or self.colsample < 1
+        return draws or loss.draws or grower.draws or self.dropout.rate > 0
 
     def _stops(self, validation: Validation) -> bool:
         rounds = self.early_stopping_rounds
         return rounds is not None and validation.staged.stages_since_best >= rounds
-
-
-def _drawn(rng: np.random.Generator, share: float, n: int) -> NDArray[np.bool_]:
-    """A share of n things, at least one."""
-    drawn = np.zeros(n, dtype=bool)
-    drawn[rng.choice(n, max(1, round(share * n)), replace=False)] = True
-    return drawn
 
 
 def _gains(tree: GradientTree, n_features: int) -> Float64Array:

@@ -47,11 +47,20 @@ def sort_rows(groups: QueryGroups, sample_weight: Float64Array | None) -> Merged
 
 
 def merge_rows(
-    X: Matrix, y: Float64Array, groups: QueryGroups, sample_weight: Float64Array | None
+    X: Matrix,
+    y: Float64Array,
+    groups: QueryGroups,
+    sample_weight: Float64Array | None,
+    place: Int64Array | None = None,
 ) -> MergedRows:
-    """Merge the equal rows (features and label) of each query; O(N d + N log N)."""
+    """Merge the equal rows (features, label and place) of each query; O(N d + N log N).
+
+    Rows of a query are in the order of their places, if given, and of their content.
+    """
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     codes, hashes = groups.codes(), row_hashes(X, y)
+    if place is not None:
+        hashes ^= scrambled(place.astype(np.uint64) + np.uint64(1))
     order = np.lexsort((hashes, codes))
     new = np.ones(len(y), dtype=bool)
     new[1:] = (np.diff(codes[order]) != 0) | (hashes[order][1:] != hashes[order][:-1])
@@ -62,10 +71,11 @@ def merge_rows(
     np.add.at(query_key, codes[first], scrambled(hashes[first]))
     rank = np.empty(groups.n_queries, dtype=np.int64)
     rank[np.argsort(query_key, kind="stable")] = np.arange(groups.n_queries)
-    by_content = np.lexsort((hashes[first], rank[codes[first]]))
-    place = np.empty(len(first), dtype=np.int64)
-    place[by_content] = np.arange(len(first))
-    position = place[label]
+    shown = np.zeros(len(first)) if place is None else place[first]
+    by_content = np.lexsort((hashes[first], shown, rank[codes[first]]))
+    merged = np.empty(len(first), dtype=np.int64)
+    merged[by_content] = np.arange(len(first))
+    position = merged[label]
     total = np.bincount(position, weights=weight, minlength=len(first))
     sizes = np.bincount(rank[codes[first]], minlength=groups.n_queries)
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -1,0 +1,38 @@
+"""Places at which rows were shown when their labels were clicked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.checks.rows import FitData
+from rankwise.typing import ArrayLike, Int64Array
+
+
+def check_positions(position: ArrayLike, data: FitData) -> Int64Array:
+    """Places at which the checked rows were shown.
+
+    Parameters
+    ----------
+    position : array-like of shape (n_samples,)
+        Of all rows that ``fit`` received; those of zero weight go.
+    data : FitData
+
+    Raises
+    ------
+    ValueError
+        Where they are not one integer >= 0 per row.
+    """
+    n_samples = len(data.y) if data.kept is None else len(data.kept)
+    places = np.asarray(position)
+    if places.shape != (n_samples,):
+        raise ValueError(
+            f"position must have n_samples={n_samples} entries, got shape {places.shape}. Pass the "
+            "place at which each row was shown."
+        )
+    if places.dtype.kind not in "iuf" or not (places >= 0).all() or (places % 1).any():
+        raise ValueError(
+            "position must hold integers >= 0, the place at which each row was shown, got "
+            f"{places.dtype} such as {places[0]!r}."
+        )
+    kept = slice(None) if data.kept is None else data.kept
+    return places[kept].astype(np.int64)

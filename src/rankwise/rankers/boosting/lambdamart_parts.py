@@ -1,0 +1,119 @@
+"""Rows and algorithms of LambdaMART, from what its user passed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rankwise.checks.positions import check_positions
+from rankwise.checks.rows import FitData
+from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
+from rankwise.losses.position_bias import PositionBias
+from rankwise.metrics.measure import Measure
+from rankwise.solvers.boosting.dropout import Dropout
+from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
+from rankwise.solvers.boosting.staged_measure import StagedMeasure
+from rankwise.solvers.boosting.tree_boosting import TreeBoosting, Validation
+from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
+from rankwise.trees.boosted.rules import GrowthRules
+from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.typing import ArrayLike, Float64Array, FloatArray, Int64Array, Matrix, is_sparse
+
+if TYPE_CHECKING:
+    from rankwise.rankers.boosting.lambdamart import LambdaMART
+
+
+class TrainingRows(NamedTuple):
+    """The distinct rows of each query, in the order of their content.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_distinct, n_features)
+    judged : JudgedRows
+    weight : ndarray of shape (n_distinct,) or None
+        None: all 1.
+    place : ndarray of shape (n_distinct,), int64, or None
+        Where each row was shown.
+    """
+
+    X: FloatArray
+    judged: JudgedRows
+    weight: Float64Array | None
+    place: Int64Array | None
+
+
+def training_rows(estimator: LambdaMART, data: FitData, position: ArrayLike | None) -> TrainingRows:
+    """Merge the equal rows of each query."""
+    X = dense(data.X)
+    places = None if position is None else check_positions(position, data)
+    merged = merge_rows(X, data.y, data.groups, data.sample_weight, places)
+    judged = JudgedRows(data.y[merged.rows], merged.indptr, merged.weight, estimator.query_weight)
+    weight = None if (merged.weight == 1).all() else merged.weight
+    place = None if places is None else places[merged.rows]
+    return TrainingRows(X[merged.rows], judged, weight, place)
+
+
+def watched(measure: Measure, rows: FitData, before: TreeEnsemble) -> Validation:
+    """Validation rows; the trees to go on from are measured first."""
+    X, staged = dense(rows.X), StagedMeasure(measure, rows.y, rows.groups)
+    for tree in before.score_trees():
+        staged.add(TreeEnsemble.of([tree]).score(X))
+    return Validation(X, staged)
+
+
+def biased(
+    estimator: LambdaMART,
+    loss: GradientLoss,
+    place: Int64Array | None,
+    before: dict[int, float],
+) -> PositionBias | None:
+    """The loss at scores plus the biases of places; None where these are not known."""
+    if place is None:
+        return None
+    rate, penalty = estimator.learning_rate, estimator.position_bias_regularization
+    return PositionBias(loss, place, before, rate, penalty)
+
+
+def growth_rules(estimator: LambdaMART) -> GrowthRules:
+    """What bounds a tree."""
+    return GrowthRules(
+        estimator.max_leaf_nodes,
+        estimator.max_depth,
+        estimator.min_samples_leaf,
+        estimator.min_hessian_leaf,
+        estimator.reg_lambda,
+        estimator.reg_alpha,
+        estimator.min_split_gain,
+        estimator.growth,
+        estimator.colsample_bylevel,
+        estimator.colsample_bynode,
+        estimator.extra_trees,
+        monotone_signs(estimator, estimator.monotonic_cst),
+        interaction_groups(estimator, estimator.interaction_cst),
+    )
+
+
+def tree_boosting(estimator: LambdaMART, seed: int) -> TreeBoosting:
+    """The algorithm."""
+    sampling: QuerySampling | GradientSampling = QuerySampling(estimator.subsample)
+    if estimator.sampling == "goss":
+        top, other = estimator.top_rate, estimator.other_rate
+        if top + other > 1:
+            raise ValueError(
+                f"top_rate + other_rate must be at most 1, got {top} + {other}. Lower one of them."
+            )
+        sampling = GradientSampling(top, other, int(1 / estimator.learning_rate))
+    return TreeBoosting(
+        estimator.n_estimators,
+        estimator.learning_rate,
+        estimator.early_stopping_rounds,
+        sampling,
+        estimator.colsample_bytree,
+        Dropout(estimator.drop_rate, estimator.skip_drop),
+        seed,
+    )
+
+
+def dense(X: Matrix) -> Any:
+    """X as an array."""
+    return X.toarray() if is_sparse(X) else X

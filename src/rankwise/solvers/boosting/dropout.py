@@ -1,0 +1,70 @@
+"""Trees that are left out while the next one is grown (DART) [1]_.
+
+References
+----------
+.. [1] Rashmi and Gilad-Bachrach, "DART: dropouts meet multiple additive regression trees", AISTATS
+   2015.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.score_tree import ScoreTree
+from rankwise.typing import Float64Array, FloatArray
+
+MOST_DROPPED = 50
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Drops earlier trees, and shares their part of the scores with the new tree.
+
+    Of k dropped trees and a new one, the new one is shrunk by ``learning_rate / (k + 1)`` and each
+    dropped one multiplied by ``k / (k + 1)`` for good.
+
+    Attributes
+    ----------
+    rate : float in [0, 1]
+        Probability of each tree to be dropped; at most 50 are.
+    skip : float in [0, 1]
+        Probability to drop none.
+    """
+
+    rate: float = 0.0
+    skip: float = 0.5
+
+    def drop(self, rng: np.random.Generator, n_trees: int) -> list[int]:
+        """Numbers of the trees that are left out, ascending."""
+        if self.rate == 0 or rng.random() < self.skip:
+            return []
+        dropped = np.flatnonzero(rng.random(n_trees) < self.rate)
+        if len(dropped) > MOST_DROPPED:
+            dropped = np.sort(rng.choice(dropped, MOST_DROPPED, replace=False))
+        return dropped.tolist()
+
+
+def part_of(trees: list[ScoreTree], numbers: list[int], X: FloatArray) -> Float64Array:
+    """What some trees add to the scores of rows, shape (n_samples,)."""
+    return TreeEnsemble.of([trees[number] for number in numbers]).score(X)
+
+
+def without(
+    trees: list[ScoreTree], dropped: list[int], X: FloatArray, scores: Float64Array
+) -> Float64Array:
+    """Scores of rows by the trees that are not dropped: nothing but 0 where all are."""
+    if not dropped:
+        return scores
+    if 2 * len(dropped) <= len(trees):
+        return scores - part_of(trees, dropped, X)
+    return part_of(trees, sorted(set(range(len(trees))) - set(dropped)), X)
+
+
+def shrink(trees: list[ScoreTree], dropped: list[int]) -> None:
+    """Multiply the dropped trees by k / (k + 1)."""
+    factor = len(dropped) / (len(dropped) + 1)
+    for number in dropped:
+        trees[number] = replace(trees[number], values=trees[number].values * factor)

@@ -1,0 +1,105 @@
+"""Rows that a tree follows: those of drawn queries, or rows of large gradients and a few others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.typing import Float64Array, Int64Array
+
+Rows: TypeAlias = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class QuerySampling:
+    """A share of the queries, drawn for every tree.
+
+    Attributes
+    ----------
+    share : float in (0, 1]
+    """
+
+    share: float = 1.0
+
+    def draws(self, number: int) -> bool:
+        """Whether the tree of a number leaves rows out."""
+        return self.share < 1
+
+    def follow(
+        self,
+        rng: np.random.Generator,
+        indptr: Int64Array,
+        gradients: Float64Array,
+        hessians: Float64Array,
+    ) -> NDArray[np.bool_]:
+        """Rows that a tree follows, as a mask."""
+        return np.repeat(drawn(rng, self.share, len(indptr) - 1), np.diff(indptr))
+
+
+@dataclass(frozen=True)
+class GradientSampling:
+    """The rows of the largest gradients, and a random share of all from the others (GOSS) [1]_.
+
+    The derivatives of the others are scaled up to stand for those that are left out. Of equal
+    gradients the first rows are taken.
+
+    Attributes
+    ----------
+    top : float in (0, 1)
+        Share of rows that are taken for their gradients.
+    other : float in (0, 1)
+        Share of rows drawn from the rest; ``top + other <= 1``.
+    first : int
+        Number of the first tree that leaves rows out.
+
+    References
+    ----------
+    .. [1] Ke et al., "LightGBM: a highly efficient gradient boosting decision tree", NeurIPS 2017.
+    """
+
+    top: float
+    other: float
+    first: int = 0
+
+    def draws(self, number: int) -> bool:
+        """Whether the tree of a number leaves rows out."""
+        return number >= self.first
+
+    def follow(
+        self,
+        rng: np.random.Generator,
+        indptr: Int64Array,
+        gradients: Float64Array,
+        hessians: Float64Array,
+    ) -> NDArray[np.bool_]:
+        """Rows that a tree follows, as a mask; scales the derivatives of those drawn."""
+        n = len(gradients)
+        follows = _largest(np.abs(gradients), max(1, round(self.top * n)))
+        rest = np.flatnonzero(~follows)
+        taken = min(len(rest), max(1, round(self.other * n)))
+        if taken:
+            rest_drawn = rest[rng.choice(len(rest), taken, replace=False)]
+            gradients[rest_drawn] *= len(rest) / taken
+            hessians[rest_drawn] *= len(rest) / taken
+            follows[rest_drawn] = True
+        return follows
+
+
+def drawn(rng: np.random.Generator, share: float, n: int) -> NDArray[np.bool_]:
+    """A share of n things, at least one."""
+    mask = np.zeros(n, dtype=bool)
+    mask[rng.choice(n, max(1, round(share * n)), replace=False)] = True
+    return mask
+
+
+def _largest(values: Float64Array, n: int) -> NDArray[np.bool_]:
+    """The n largest, the first of equal ones; O(len(values))."""
+    if n >= len(values):
+        return np.ones(len(values), dtype=bool)
+    least = np.partition(values, len(values) - n)[len(values) - n]
+    mask = values > least
+    mask[np.flatnonzero(values == least)[: n - int(mask.sum())]] = True
+    return mask

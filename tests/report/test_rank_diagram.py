@@ -77,7 +77,7 @@ def test_the_drawing_has_a_bar_for_every_clique_and_a_line_for_every_name(boards
     shown = [text.get_text() for text in axes.texts]
     assert f"critical difference {ranks.critical_difference:.2f}" in shown
     for name, rank in zip(ranks.names, ranks.ranks, strict=True):
-        assert {f"{name}  {rank:.2f}", f"{rank:.2f}  {name}"} & set(shown)
+        assert {f"{name}\u2002{rank:.2f}", f"{rank:.2f}\u2002{name}"} & set(shown)
 
 
 def test_few_blocks_give_a_critical_difference_beyond_the_axis(rng, tmp_path):

@@ -123,16 +123,17 @@ def test_the_leaderboard_shows_what_the_object_says(board, html):
         line = re.search(rf"{start}.*?</tr>", body, re.DOTALL)[0]
         assert f">{row['mean']:.4f}</td>" in line
         assert f"{row['low']:.4f} – {row['high']:.4f}" in line
-        assert f">{row['measures']['AP']['mean']:.4f}</td>" in line
+        other = re.search(rf'<tr><th scope="row" class="text">{row["ranker"]}<.*?</tr>', body, re.S)
+        assert f">{row['measures']['AP']['mean']:.4f}</td>" in other[0]
         if row["rank"] > 1:
             assert f"{row['diff']:+.4f}".replace("-", "−") in line
             assert ("behind" in line) == (row["p_corrected"] < 0.05)
-            if row["p_corrected"] >= 0.05:
-                numbers = [f"{row[what]:+.4f}" for what in ("diff", "diff_low", "diff_high")]
-                shown = "{} ({}, {} to {})".format("not separable from the best", *numbers)
-                assert shown.replace("-", "−") in line
+            assert ("not separable" in line) == (row["p_corrected"] >= 0.05)
+            shown = f"{row['diff_low']:+.4f} to {row['diff_high']:+.4f}"
+            assert shown.replace("-", "−") in line
     assert "early stopping at 12" in body
-    assert "means p ≥ 0.05 and gives the difference with its joint 95 % interval over" in body
+    assert "from the best p ≥ 0.05" in body
+    assert "on the same queries, with its joint 95 % interval over all pairs of rankers" in body
 
 
 def test_what_a_ranker_says_is_text_and_no_code(html):
@@ -264,3 +265,23 @@ def test_a_full_disk_is_named(board):
     for write in (lambda: write_report(board, "/dev/full"), lambda: board.to_json("/dev/full")):
         with pytest.raises(OSError, match=r"No space left on device\. Free some space .*/dev/full"):
             write()
+
+
+def test_what_does_not_apply_is_left_out(tmp_path):
+    alone = make_board(measures=("AP",), rankers={"plain": 0.0}, folds=("fold1",))
+    page = Page(write_report(alone, tmp_path / "alone.html").read_text("utf-8"))
+    assert not {"folds", "section-ranks", "baseline"} & set(page.ids)
+    assert "standing" not in page.text
+    assert "Other measures" not in page.text
+    chosen = make_board(measures=("AP",), rankers={"ridge": 0.0}, folds=("fold1",))
+    page = Page(write_report(chosen, tmp_path / "chosen.html").read_text("utf-8"))
+    assert "folds" in page.ids  # the penalty was chosen
+
+
+def test_further_measures_have_a_table_of_their_own(tmp_path):
+    board = make_board(measures=("nDCG@10", "AP", "RR", "P@5", "MSD"))
+    text = write_report(board, tmp_path / "r.html").read_text("utf-8")
+    main, other = re.findall(r"<thead>.*?</thead>", text, re.DOTALL)[:2]
+    names = {"AP", "RR", "P@5", "MSD"}
+    assert not any(f">{name}<" in main for name in names)
+    assert all(f">{name}<" in other for name in names)

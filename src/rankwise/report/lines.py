@@ -114,7 +114,8 @@ def name_ends(
     for (name, end), place in zip(ends.items(), places, strict=True):
         look = found[name]
         arrow: dict[str, Any] = {
-            "arrowstyle": "-", "color": look.colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 4,
+            "arrowstyle": "-", "color": look.colour, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 3,
+            "relpos": (0.0, 0.5),
         }  # fmt: skip
         axes.annotate(
             name,

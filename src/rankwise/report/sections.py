@@ -34,6 +34,9 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
         "joint_interval": joint_interval(board.settings),
         "behind_below": f"{1 - board.settings.confidence:g}",
         "larger_is_better": parse(board.specs[board.measures[0]]).greater_is_better,
+        "larger_is_better_in": {
+            name: parse(spec).greater_is_better for name, spec in board.specs.items()
+        },
         "rows": [
             {
                 **row,
@@ -69,9 +72,14 @@ def baseline_section(board: Leaderboard) -> dict[str, Any] | None:
     }
 
 
-def folds_section(board: Leaderboard) -> dict[str, Any]:
-    """Mean of every ranker on every fold, the best of each fold marked."""
+def folds_section(board: Leaderboard) -> dict[str, Any] | None:
+    """Mean of every ranker on every fold, the best of each fold marked.
+
+    None for a single fold on which nothing was chosen: the leaderboard says it all.
+    """
     rows = [row for row in board.rows() if any(v is not None for v in row["folds"])]
+    if len(board.folds) == 1 and not any(any(row["chosen"].values()) for row in rows):
+        return None
     turn = 1 if parse(board.specs[board.measures[0]]).greater_is_better else -1
     best = [
         max((turn * row["folds"][i] for row in rows if row["folds"][i] is not None), default=None)
@@ -176,7 +184,7 @@ def _standing(row: dict[str, Any]) -> str:
         return "best"
     if row["separable"] is None:
         return "not tested"
-    return "behind" if row["separable"] else f"not separable from the best{_difference(row)}"
+    return "behind" if row["separable"] else "not separable"
 
 
 def _difference(row: dict[str, Any]) -> str:

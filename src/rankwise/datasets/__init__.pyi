@@ -31,6 +31,10 @@ from .linting.linter import lint as lint
 from .linting.report import Finding as Finding
 from .linting.report import LintReport as LintReport
 from .ordered_classes import cut_into_classes as cut_into_classes
+from .ratings_task.context import SideTables as SideTables
+from .ratings_task.task import load_movielens_task as load_movielens_task
+from .ratings_task.task import movielens_tables as movielens_tables
+from .ratings_task.task import ratings_task as ratings_task
 from .readers.cache import clear_cache as clear_cache
 from .readers.cache import verify_cache as verify_cache
 from .readers.columns import IgnoredColumnsWarning as IgnoredColumnsWarning

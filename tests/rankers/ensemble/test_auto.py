@@ -53,7 +53,8 @@ def test_families_have_equal_shares_of_the_score(rng):
     for model, weight in zip(ranker.models_, ranker.weights_, strict=True):
         trees = isinstance(model, LambdaMART)
         parts["trees" if trees else "others"] += weight * model.predict(new if trees else scaled)
-    assert spread(parts["trees"], groups) == pytest.approx(1 / 3, rel=0.25)
+    ratio = spread(parts["trees"], groups) / spread(parts["others"], groups)
+    assert ratio == pytest.approx(1.0, rel=0.2)
 
 
 def test_no_model_scores_rows_that_it_was_fitted_on(rng, monkeypatch):

@@ -23,7 +23,7 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics import parse
 from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 from rankwise.rankers.boosting.lambdamart import LambdaMART
-from rankwise.rankers.ensemble.auto_search import CLOCKS, HeldOut, Member, Rows
+from rankwise.rankers.ensemble.auto_search import CLOCKS, Blend, HeldOut, Member, Rows
 from rankwise.rankers.ensemble.auto_trials import FAMILIES, Trial, bags, settings
 from rankwise.rankers.ensemble.held_out_scores import parts
 from rankwise.structure.rules import Fitted, Many, Number, Plain, Rule, Word, floats, require
@@ -39,9 +39,9 @@ _FEWEST_TREES, _PROBED_TREES, _FIRST_SHARE = 50, 10, 0.4
 class AutoRanker(Ranker):
     """Linear rankers, random nodes and boosted trees within a time budget, blended.
 
-    ``f(x) = sum_k w_k (f_k(x) - m_k)``: the mean over families that are kept of the mean of each
-    family's models, every one divided by the spread of its scores within the queries that it has
-    not seen.
+    ``f(x) = sum_k w_k (f_k(x) - m_k)``: half the trees, a quarter each the linear rankers and the
+    nodes, as far as they are kept. A family's score is the mean of its models; models, families and
+    the sum of the smooth ones are divided by their spread within queries that they have not seen.
 
     Parameters
     ----------
@@ -95,7 +95,8 @@ class AutoRanker(Ranker):
     numbers of trees are chosen on the held-out queries: X_val, or those that the folds leave out.
     Every fold's model is kept, so that without validation rows all rows are trained on.
 
-    What is kept: first of the models of a family, then of the families. While the blend without
+    What is kept: first of the models of a family, then of the two smooth families, then of these
+    and the trees. While the blend without
     one is clearly better on the held-out queries than with it, that one goes; if the best alone is
     clearly better than the blend, it stays alone. "Clearly": one-sided paired t test by query at
     1 %. Nothing else is chosen among models and families: weights are equal.
@@ -243,9 +244,8 @@ class AutoRanker(Ranker):
             lines.append(
                 f"{one['trial']:<{width}} {one['value']:>10.4f} {one['seconds']:>9.2f}   {mark}"
             )
-        if "blend" in self.values_:
-            kept = ", ".join(self.families_)
-            lines.append(f"{'blend':<{width}} {self.values_['blend']:>10.4f}   of {kept}")
+        kept = ", ".join(self.families_)
+        lines.append(f"{'blend':<{width}} {self.values_['blend']:>10.4f}   of {kept}")
         return "\n".join([line.rstrip() for line in lines])
 
     def _check_structure(self) -> None:
@@ -356,40 +356,31 @@ class AutoRanker(Ranker):
 
     def _blend(self, held: HeldOut, members: list[Member]) -> None:
         """Keep members and families; set the models and their weights."""
+        blends: dict[str, Blend] = {}
         self.values_: dict[str, float] = {}
-        kept: dict[str, list[Member]] = {}
-        scores: dict[str, Float64Array] = {}
-        spreads: dict[str, float] = {}
         for family in FAMILIES:
-            of = [m for m in members if m.trial.family == family and m.scales.any()]
-            if not of:
-                continue
-            kept[family] = [of[k] for k in held.kept([member.scores for member in of])]
-            mean = np.mean([member.scores for member in kept[family]], axis=0)
-            spreads[family] = held.spread(mean) or 1.0
-            scores[family] = mean / spreads[family]
-            self.values_[family] = max(member.value for member in of)
-            self.values_[f"{family} all"] = held.value(scores[family])
-        names = list(kept)
-        chosen = [names[k] for k in held.kept(list(scores.values()))] if names else []
-        self.families_ = chosen
-        models: list[Any] = []
-        weights: list[float] = []
-        levels: list[float] = []
-        for family in chosen:
-            for member in kept[family]:
-                share = len(chosen) * len(kept[family]) * len(member.models) * spreads[family]
-                models += member.models
-                levels += member.levels.tolist()
-                weights += [1.0 / (share * s) if s > 0 else 0.0 for s in member.scales.tolist()]
-        if chosen:
-            blended = np.mean([scores[family] for family in chosen], axis=0)
-            self.values_["blend"] = held.value(blended)
-        self.models_ = models or members[0].models
-        self.weights_ = np.array(weights or [0.0] * len(self.models_))
-        self.levels_ = np.array(levels or [0.0] * len(self.models_))
-        stays = {id(member) for family in chosen for member in kept[family]}
-        self.history_ = [_told(member, id(member) in stays) for member in members]
+            of = {k: m for k, m in enumerate(members) if m.trial.family == family}
+            alone = [Blend(m.scores, {k: 1.0}) for k, m in of.items() if m.scales.any()]
+            if alone:
+                blends[family] = held.blend(alone)
+                self.values_[family] = max(member.value for member in of.values())
+                self.values_[f"{family} all"] = held.value(blends[family].scores)
+        smooth = [blends[family] for family in ("linear", "nodes") if family in blends]
+        halves = [held.blend(smooth)] if smooth else []
+        halves += [blends["trees"]] if "trees" in blends else []
+        blend = held.blend(halves) if halves else Blend(members[0].scores, {0: 0.0})
+        self.values_["blend"] = held.value(blend.scores)
+        self.models_, weights, levels = [], [], []
+        for number, weight in blend.weights.items():
+            member = members[number]
+            share = weight / len(member.models)
+            self.models_ += member.models
+            weights += [share / scale if scale > 0 else 0.0 for scale in member.scales.tolist()]
+            levels += member.levels.tolist()
+        self.weights_, self.levels_ = np.array(weights), np.array(levels)
+        kept = {members[number].trial.family for number in blend.weights}
+        self.families_ = [family for family in FAMILIES if family in kept]
+        self.history_ = [_told(member, k in blend.weights) for k, member in enumerate(members)]
 
 
 def _told(member: Member, kept: bool) -> dict[str, Any]:

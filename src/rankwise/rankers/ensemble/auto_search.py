@@ -82,6 +82,22 @@ class Member:
     seconds: float
 
 
+@dataclass(frozen=True, eq=False)
+class Blend:
+    """A weighted sum of members.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_held_rows,)
+        Of spread 1 within the held-out queries, but for rounding.
+    weights : dict of int to float
+        Of the members by their number.
+    """
+
+    scores: Float64Array
+    weights: dict[int, float]
+
+
 class HeldOut:
     """Rows that the parts leave out, and the measure of scores of them.
 
@@ -127,9 +143,16 @@ class HeldOut:
         """Mean of the measure; larger is better."""
         return float(np.nanmean(self.values(scores)))
 
-    def spread(self, scores: Float64Array) -> float:
-        """:func:`spread` within the held-out queries."""
-        return spread(scores, self._groups)
+    def blend(self, blends: Sequence[Blend]) -> Blend:
+        """The equal-weight mean of those that are :meth:`kept`."""
+        kept = [blends[place] for place in self.kept([one.scores for one in blends])]
+        mean = np.mean([one.scores for one in kept], axis=0)
+        scale = spread(mean, self._groups) or 1.0
+        weights: dict[int, float] = {}
+        for one in kept:
+            for number, weight in one.weights.items():
+                weights[number] = weights.get(number, 0.0) + weight / (len(kept) * scale)
+        return Blend(mean / scale, weights)
 
     def values(self, scores: Float64Array) -> Float64Array:
         """The measure of every query, larger is better; one value where none is defined."""

@@ -1,0 +1,1 @@
+"""From ratings of items by users to a ranking task: every user is a query."""

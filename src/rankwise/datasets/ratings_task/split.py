@@ -1,0 +1,56 @@
+"""Which ratings describe, which are ranked, and which users train: by hashes of ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.checks.row_hash import scrambled
+from rankwise.datasets.catalog.ratings import Ratings
+from rankwise.typing import Int64Array
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_ITEMS, _OTHER_STREAM = np.uint64(65536), np.uint64(10**6)
+_PARTS = np.uint64(1000)
+_TRAIN, _VALIDATION = 600, 800
+
+
+def splitmix64(numbers: NDArray[Any]) -> NDArray[np.uint64]:
+    """First output of the generator splitmix64 for each seed."""
+    return scrambled(numbers.astype(np.uint64) + _GOLDEN)
+
+
+def context_mask(ratings: Ratings) -> NDArray[np.bool_]:
+    """Ratings that features are made of: the first half of each user's, rounded up, by a hash.
+
+    Parameters
+    ----------
+    ratings : Ratings
+        Ids that are no whole numbers count by their place.
+
+    Returns
+    -------
+    ndarray of shape (n_ratings,), bool
+        The others are to be ranked.
+    """
+    users = np.repeat(np.arange(ratings.n_users), ratings.counts)
+    keys = splitmix64(_numbers(ratings.user_ids)[users] * _ITEMS
+                      + _numbers(ratings.item_ids)[ratings.items])  # fmt: skip
+    order = np.lexsort((keys, users))
+    place = np.empty(len(keys), dtype=np.int64)
+    place[order] = np.arange(len(keys)) - np.repeat(ratings.indptr[:-1], ratings.counts)
+    return place < ((ratings.counts + 1) // 2)[users]
+
+
+def part_of_users(ratings: Ratings) -> Int64Array:
+    """0 for training, 1 for validation, 2 for test, of every user: 60, 20 and 20 %."""
+    drawn = splitmix64(_numbers(ratings.user_ids) + _OTHER_STREAM) % _PARTS
+    return np.searchsorted([_TRAIN, _VALIDATION], drawn.astype(np.int64), side="right")
+
+
+def _numbers(ids: NDArray[Any]) -> NDArray[np.uint64]:
+    if ids.dtype.kind in "iu" and (ids >= 0).all():
+        return ids.astype(np.uint64)
+    return np.arange(len(ids), dtype=np.uint64)

@@ -175,7 +175,7 @@ def test_queries_without_weight_and_stale_orders(rng):
     indptr, weights = np.array([0, 4, 9]), np.array([0.0, 1.0])
     results = []
     for order in (np.array([0, 1, 2, 3, 0, 1, 2, 3, 4]), np.array([3, 0, 2, 1, 4, 3, 0, 2, 1])):
-        order = order.astype(np.int32)
+        order = order.astype(np.int64)
         gradients, hessians = np.full((2, 9), np.nan)
         measure_gradients(
             scores, gains, np.ones(9), indptr, weights, np.ones(2), DISCOUNTED, True, order,

@@ -199,11 +199,21 @@ def _scan_together(
 
 
 @njit
+def _build(words, rows, packed, builds, first, last, histograms):
+    for i in range(len(builds)):
+        line = builds[i]
+        add_rows(
+            words, rows[line[START] : line[END]], packed, first, last, histograms, line[SMALL],
+            line[LARGE],
+        )  # fmt: skip
+
+
+@njit
 def find_splits(
     words, rows, packed, builds, n_bins, signs, allowed, seeds, first, last, histograms, nodes,
-    limits, unit, min_gain, common, found,
+    limits, unit, min_gain, found,
 ):  # fmt: skip
-    """Build the histograms of some nodes, and find the best split of each, or a common one.
+    """Build the histograms of some nodes, and find the best split of each.
 
     Only the columns of the words from ``first`` to before ``last`` are looked at. The rows of each
     line of ``builds`` are added up in the slot ``SMALL``; the slot ``LARGE`` holds the parent's
@@ -211,24 +221,31 @@ def find_splits(
     tries one threshold of each column.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
-    for i in range(len(builds)):
-        line = builds[i]
-        add_rows(
-            words, rows[line[START] : line[END]], packed, first, last, histograms, line[SMALL],
-            line[LARGE],
-        )  # fmt: skip
+    _build(words, rows, packed, builds, first, last, histograms)
     found[:, GAIN] = 0.0
-    if common:
-        _scan_together(
-            histograms, first, last, n_bins, signs, allowed[0], seeds[0], nodes, limits, unit,
-            min_gain, sums, gains, found[0],
-        )  # fmt: skip
-        return
     for k in range(len(nodes)):
         _scan(
             histograms, first, last, n_bins, signs, allowed[k], seeds[k], nodes[k], unit, limits[k],
             min_gain, sums, gains, found[k],
         )  # fmt: skip
+
+
+@njit
+def find_common_split(
+    words, rows, packed, builds, n_bins, signs, allowed, seeds, first, last, histograms, nodes,
+    limits, unit, min_gain, found,
+):  # fmt: skip
+    """Build the histograms of some nodes, and find the split of the largest sum of gains.
+
+    A kernel of its own: most trees do without, and it takes a second to compile.
+    """
+    sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
+    _build(words, rows, packed, builds, first, last, histograms)
+    found[:, GAIN] = 0.0
+    _scan_together(
+        histograms, first, last, n_bins, signs, allowed[0], seeds[0], nodes, limits, unit, min_gain,
+        sums, gains, found[0],
+    )  # fmt: skip
 
 
 @njit

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.kernels.sorting import sort_rows
 from rankwise.runtime.jit import REASSOCIATE, njit
 
 # Arrays at constant distances in one buffer: so the compiler knows that they do not overlap.
@@ -35,7 +36,7 @@ MOVES_PER_ROW = 8
 
 
 @njit
-def _sort(scores, order):
+def _sort(scores, order, keys, spare):
     """Sort row numbers by descending score, ties by number, from the order they are in."""
     n = len(order)
     moves = 0
@@ -52,8 +53,17 @@ def _sort(scores, order):
         order[k] = row
         moves += i - k
         if moves > MOVES_PER_ROW * n + 256:
-            order[:] = np.argsort(-scores, kind="mergesort")
+            _sort_anew(scores, order, keys, spare)
             return
+
+
+@njit
+def _sort_anew(scores, order, keys, spare):
+    """The same order from any other."""
+    for i in range(len(order)):
+        order[i] = i
+        keys[i] = -scores[i]
+    sort_rows(keys, order, spare)
 
 
 @njit
@@ -200,7 +210,7 @@ def measure_gradients(
     normalised : bool
         Divide the change of a pair by 0.01 plus the distance of its scores, where not all scores
         are equal, and all gradients of a query by S / log2(1 + S) for the sum S of their sizes.
-    order : ndarray of shape (n_rows,), int32
+    order : ndarray of shape (n_rows,), int64
         Row numbers within their query by descending score; read and brought up to date.
     gradients, hessians : ndarray of shape (n_rows,), float64
     """
@@ -210,6 +220,7 @@ def measure_gradients(
         longest = max(longest, indptr[q + 1] - indptr[q])
     slopes, curvatures = np.empty(longest), np.empty(longest)
     above, below, factors = np.empty(longest), np.empty(longest), np.empty(longest)
+    keys, spare = np.empty(longest), np.empty(longest, np.int64)
     for q in range(len(indptr) - 1):
         start, end = indptr[q], indptr[q + 1]
         n = end - start
@@ -218,7 +229,7 @@ def measure_gradients(
         if query_weight[q] == 0.0:
             continue
         mine, rows = scores[start:end], order[start:end]
-        _sort(mine, rows)
+        _sort(mine, rows, keys, spare)
         heavy = weights[start:end]
         depth = _terms(kind, gains[start:end], heavy, rows, discounts, above, below, factors)
         slopes[:n] = 0.0
@@ -281,14 +292,17 @@ def neighbour_gradients(
     for q in range(len(indptr) - 1):
         longest = max(longest, indptr[q + 1] - indptr[q])
     above, below, factors = np.empty(longest), np.empty(longest), np.empty(longest)
+    drawn, keys = np.empty(longest), np.empty(longest)
+    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for q in range(len(indptr) - 1):
         start, end = indptr[q], indptr[q + 1]
         if query_weight[q] == 0.0:
             continue
-        mine, heavy = gains[start:end], weights[start:end]
+        mine, heavy, rows = gains[start:end], weights[start:end], order[: end - start]
         for draw in range(n_draws):
-            drawn = scores[start:end] + noise[draw, start:end]
-            rows = np.argsort(-drawn, kind="mergesort")
+            for i in range(end - start):
+                drawn[i] = scores[start + i] + noise[draw, start + i]
+            _sort_anew(drawn, rows, keys, spare)
             depth = _terms(kind, mine, heavy, rows, discounts, above, below, factors)
             for r in range(min(depth, end - start - 1)):
                 i, j = rows[r], rows[r + 1]

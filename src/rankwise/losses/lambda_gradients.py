@@ -54,7 +54,7 @@ class LambdaGradients(GradientLoss):
         self._normalised = normalised
         self._changes = changes_of(measure, rows.y, rows.indptr, rows.weight)
         starts = np.repeat(rows.indptr[:-1], np.diff(rows.indptr))
-        self._order = (np.arange(len(rows.y)) - starts).astype(np.int32)
+        self._order = np.arange(len(rows.y)) - starts
 
     def _targets(self) -> Float64Array:
         return self._changes.gains

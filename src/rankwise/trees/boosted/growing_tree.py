@@ -19,6 +19,7 @@ from rankwise.kernels.boosted_splits import (
     MISSING_LEFT,
     N_FIELDS,
     PLACE,
+    find_common_split,
     find_splits,
     leaf_value,
     part_codes,
@@ -219,11 +220,13 @@ class GrowingTree:
         edges = np.linspace(0, n_words, min(n_parts, n_words) + 1).astype(np.int64)
         found = np.zeros((len(edges) - 1, len(asking), N_FIELDS))
 
+        kernel = find_common_split if common else find_splits
+
         def find(number: int) -> None:
-            find_splits(
+            kernel(
                 columns.words, self._rows, memory.packed, builds, columns.n_bins, columns.signs,
                 allowed, seeds, edges[number], edges[number + 1], memory.histograms, lines, limits,
-                self._unit, self._rules.min_split_gain, common, found[number],
+                self._unit, self._rules.min_split_gain, found[number],
             )  # fmt: skip
 
         thread_map(find, range(len(edges) - 1), n_parts)

@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 
 from rankwise import ELMRank
 from rankwise.datasets import load_qsar
+from rankwise.report.colours import light
 
 ROWS = {"DHFR": 237, "COX2": 188}  # training rows of the paper's QSAR experiment
 N_NODES = 100
@@ -120,8 +121,14 @@ for lam in (1e-3, 1e-5):
     curve = np.array([np.mean([excess(m, lam, seed) for seed in range(10)]) for m in sizes])
     steps = np.diff(np.log(curve)) / np.diff(np.log(sizes))
     print(f"lambda = {lam:g}: exponent of m from size to size {np.round(steps, 2)}")
-    axes.loglog(sizes, curve, "o-", label=f"excess risk, λ = {lam:g}")
-axes.loglog(sizes, 2 * rate(sizes), "--", color="0.5", label="2 √(log m / m)")
+    axes.loglog(
+        sizes,
+        curve,
+        "o-",
+        color=light("accent" if lam == 1e-3 else "worse"),
+        label=f"excess risk, λ = {lam:g}",
+    )
+axes.loglog(sizes, 2 * rate(sizes), "--", color=light("muted"), label="2 √(log m / m)")
 axes.set(xlabel="training rows m", ylabel="excess MSD", title="A known function of five features")
 axes.legend()
 print(f"√(log m / m): {np.round(np.diff(np.log(rate(sizes))) / np.diff(np.log(sizes)), 2)}")
@@ -146,16 +153,19 @@ else:
             error = dhfr.y[dhfr.test] - ranker.predict(X[dhfr.test])
             curve[i] += 2 * np.var(error) / 10
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot(sizes, curve, "o", label="test MSD, λ = 0.01")
-    for label, shape in {"√(log m / m)": rate(sizes), "1/m": 1 / sizes}.items():
+    axes.plot(sizes, curve, "o", color=light("ink"), label="test MSD, λ = 0.01")
+    shapes = {"√(log m / m)": rate(sizes), "1/m": 1 / sizes}
+    for colour, (label, shape) in zip(("accent", "worse"), shapes.items(), strict=True):
         design = np.column_stack([np.ones(len(sizes)), shape])
         a, b = np.linalg.lstsq(design, curve, rcond=None)[0]
         off = np.sqrt(np.mean((design @ [a, b] - curve) ** 2))
         print(f"DHFR: MSD = {a:.2f} + {b:.1f} {label}, off by {off:.2f}")
-        axes.plot(sizes, design @ [a, b], "--", label=f"{a:.2f} + {b:.1f} {label}")
+        axes.plot(
+            sizes, design @ [a, b], "--", color=light(colour), label=f"{a:.2f} + {b:.1f} {label}"
+        )
     constant = 2 * np.var(dhfr.y[dhfr.test])
     print(f"DHFR: MSD of a constant {constant:.2f}, of the last fit {curve[-1]:.2f}")
-    axes.axhline(constant, color="0.7", linewidth=1, label="a constant")
+    axes.axhline(constant, color=light("muted"), linewidth=1, label="a constant")
     axes.set(xlabel="training compounds m", ylabel="MSD", title="DHFR")
     axes.legend()
 plt.show()

@@ -11,6 +11,8 @@ import matplotlib.pyplot as plt
 
 from rankwise import compare
 from rankwise.datasets import load_dataset
+from rankwise.report.axes import style
+from rankwise.report.colours import light
 
 # %%
 # The comparison
@@ -30,9 +32,10 @@ print(leaderboard)
 rows = leaderboard.rows()[::-1]
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
 for position, row in enumerate(rows):
-    axes.plot([row["low"], row["high"]], [position, position], color="0.6", linewidth=3)
-    axes.plot(row["mean"], position, "o", color="C0")
+    axes.plot([row["low"], row["high"]], [position, position], color=light("muted"), linewidth=3)
+    axes.plot(row["mean"], position, "o", color=light("accent"))
 axes.set_yticks(range(len(rows)), [row["ranker"] for row in rows])
+style(axes)
 axes.set(xlabel="nDCG@10 with 95% interval", title="Test queries of the bundled data")
 
 # %%
@@ -44,6 +47,11 @@ best, other = (row["ranker"] for row in leaderboard.rows()[:2])
 difference = values[other] - values[best]
 difference = sorted(difference[difference == difference])
 figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-axes.bar(range(len(difference)), difference, color=["C3" if d < 0 else "C2" for d in difference])
+axes.bar(
+    range(len(difference)),
+    difference,
+    color=[light("worse" if d < 0 else "better") for d in difference],
+)
+style(axes)
 axes.set(xlabel="query", ylabel="difference in nDCG@10", title=f"{other} against {best}")
 plt.show()

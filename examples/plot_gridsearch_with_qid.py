@@ -14,6 +14,8 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import PairwiseELM
 from rankwise.datasets import load_dataset
+from rankwise.report.axes import style
+from rankwise.report.colours import MARKERS, series
 
 sklearn.set_config(enable_metadata_routing=True)
 train = load_dataset("lambdarank", fold=1).train
@@ -38,14 +40,16 @@ print(search.best_params_, f"nDCG@10 = {search.best_score_:.4f}")
 # ------------
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 table = search.cv_results_
-for n_nodes in (10, 100, 300):
+for number, n_nodes in enumerate((10, 100, 300)):
     rows = table["param_pairwiseelm__n_nodes"] == n_nodes
     axes.semilogx(
         table["param_pairwiseelm__C"][rows].astype(float),
         table["mean_test_score"][rows],
-        marker="o",
+        color=series(number),
+        marker=MARKERS[number],
         label=f"{n_nodes} nodes",
     )
+style(axes)
 axes.set(xlabel="C", ylabel="nDCG@10", title="Mean of four folds of queries")
 axes.legend()
 plt.show()

@@ -11,6 +11,8 @@ import matplotlib.pyplot as plt
 
 from rankwise import PairwiseELM, evaluate
 from rankwise.datasets import load_dataset
+from rankwise.report.axes import style
+from rankwise.report.colours import light
 
 fold = load_dataset("lambdarank", fold=1)
 train, test = fold.train, fold.test
@@ -31,11 +33,16 @@ print(f"C = {ranker.C_:g}, nDCG@10 = {results['mean_test_score'].max():.4f} over
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 folds = results["fold_test_scores"]
 folds = folds if folds.shape[-1] == len(results["C"]) else folds.T
-axes.semilogx(results["C"], folds.T, color="0.75", linewidth=1)
+axes.semilogx(results["C"], folds.T, color=light("muted"), linewidth=0.7)
 axes.semilogx(
-    results["C"], results["mean_test_score"], color="C0", linewidth=2, label="mean of folds"
+    results["C"],
+    results["mean_test_score"],
+    color=light("accent"),
+    linewidth=2,
+    label="mean of folds",
 )
-axes.axvline(ranker.C_, color="C3", linestyle="--", label=f"chosen: {ranker.C_:g}")
+axes.axvline(ranker.C_, color=light("worse"), linestyle="--", label=f"chosen: {ranker.C_:g}")
+style(axes)
 axes.set(xlabel="C", ylabel="nDCG@10", title="Cross-validation over queries")
 axes.legend()
 

@@ -175,6 +175,18 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Beyond Cormack, Clarke & Büttcher, SIGIR 2009",
         data=("trec-robust03-runs",),
     ),
+    "fusion-trec-covid": Entry(
+        "rankwise_papers.fusion_trec_covid.experiment:FusionTrecCovid",
+        title="NIST's scores of TREC-COVID runs, and rules and learnt weights that fuse the runs",
+        paper="Voorhees et al., TREC-COVID, SIGIR Forum 54 (2020)",
+        data=("trec-covid-runs",),
+    ),
+    "fusion-cross-encoder": Entry(
+        "rankwise_papers.fusion_cross_encoder.experiment:FusionCrossEncoder",
+        title="BM25 fused with a cross-encoder on SciFact and NFCorpus",
+        paper="Beyond Thakur et al., BEIR, NeurIPS 2021",
+        data=("scifact", "nfcorpus", "beir-cross-encoder-scores"),
+    ),
     "text-collections": Entry(
         "rankwise_papers.text_collections.experiment:TextCollections",
         title="BM25 and learnt reranking from raw text on five collections",

@@ -1,4 +1,4 @@
-"""Fusion of the nine runs of TREC 2003 Robust: rules, learnt weights, a learning curve."""
+"""Fusion of the nine runs of TREC 2003 Robust: rules, learnt weights, learning curves."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from rankwise import evaluate
-from rankwise.datasets import Qrels, Run, fetch, judge, read_qrels, read_run
+import numpy as np
+
+from rankwise.datasets import Qrels, Run, fetch, read_qrels, read_run
 from rankwise.experiments import Cell, Experiment, Figure, FindFiles, Results, Table
 from rankwise.fusion import LearnedFusion, RunPool, fuse, learning_curve, pool_runs
+from rankwise_papers.fusion_choice import fuse_after, fuse_nested
+from rankwise_papers.fusion_measures import measured
 from rankwise_papers.fusion_robust03 import tables
 from rankwise_papers.sources import fetched
 
@@ -25,7 +28,7 @@ class FusionRobust03(Experiment):
         return fetched([DATA])
 
     def cells(self, quick: bool) -> Sequence[Cell]:
-        draws = QUICK_DRAWS if quick else N_DRAWS
+        draws, sizes = QUICK_DRAWS if quick else N_DRAWS, list(tables.N_JUDGED)
         return [
             Cell("runs", {}, DATA),
             *(Cell(f"rule/{rule}", {"rule": rule}, DATA) for rule in tables.RULES),
@@ -33,22 +36,37 @@ class FusionRobust03(Experiment):
                 Cell(f"learnt/{name}", {"options": options, "folds": 5, "seed": 0}, DATA)
                 for name, options in tables.LEARNT.items()
             ),
-            Cell(f"curve/{draws}", {"n_judged": list(tables.N_JUDGED), "draws": draws}, DATA),
+            Cell(f"curve/{draws}", {"n_judged": sizes, "draws": draws}, DATA),
+            *(
+                Cell(f"nested/{seed}", {"folds": 5, "seed": seed}, DATA)
+                for seed in ([] if quick else tables.SEEDS)
+            ),
+            *(
+                Cell(
+                    f"nested curve/{draw}", {"n_judged": list(tables.N_JUDGED), "draw": draw}, DATA
+                )
+                for draw in ([] if quick else range(tables.N_NESTED_DRAWS))
+            ),
         ]
 
     def run(self, cell: Cell) -> Any:
         runs, pool, qrels = load()
         kind, _, _ = cell.name.partition("/")
         if kind == "runs":
-            return {system: measured(run, qrels) for system, run in runs.items()}
+            return {system: _of_run(run, qrels) for system, run in runs.items()}
         if kind == "rule":
-            return measured(fuse(pool, cell.params["rule"]), qrels)
+            return _of_run(fuse(pool, cell.params["rule"]), qrels)
         if kind == "learnt":
             fusion = LearnedFusion(**cell.params["options"])
             options = {"folds": cell.params["folds"], "random_state": cell.params["seed"]}
             held_out = fusion.fuse_held_out(pool, qrels, **options)
             weights = fusion.fit(pool, qrels).weights_
-            return {**measured(held_out, qrels), "weights": weights}
+            return {**_of_run(held_out, qrels), "weights": weights}
+        if kind == "nested":
+            run, chosen = fuse_nested(pool, qrels, cell.params["folds"], cell.params["seed"])
+            return {**_of_run(run, qrels), "chosen": chosen}
+        if kind == "nested curve":
+            return nested_curve(pool, qrels, cell.params["n_judged"], cell.params["draw"])
         curve = learning_curve(
             LearnedFusion(nonnegative=True),
             pool,
@@ -78,15 +96,20 @@ def load() -> tuple[dict[str, Run], RunPool, Qrels]:
     return runs, pool_runs(runs), read_qrels(qrels)
 
 
-def measured(run: Run, qrels: Qrels) -> dict[str, Any]:
-    """The measures of every topic, in the order of the judgements."""
-    rows = judge(run, qrels)
-    result = evaluate(
-        rows.y,
-        rows.scores,
-        rows.qid,
-        list(MEASURES.values()),
-        preset="trec_eval",
-        retrieved=rows.retrieved,
-    )
-    return {name: result.per_query[spec].tolist() for name, spec in MEASURES.items()}
+def nested_curve(
+    pool: RunPool, qrels: Qrels, n_judged: Sequence[int], draw: int
+) -> list[dict[str, Any]]:
+    """AP on the other topics after judging some, for one of the draws of ``learning_curve``."""
+    rng = np.random.RandomState(0)
+    orders = [rng.permutation(pool.groups.n_queries) for _ in range(draw + 1)]
+    found = []
+    for size in n_judged:
+        run, chosen = fuse_after(pool, qrels, pool.groups.ids[orders[draw][:size]], draw)
+        rest = pool.take(np.flatnonzero(np.isin(pool.qid, run.qid)))
+        learnt, rule = (np.mean(_of_run(r, qrels)["AP"]) for r in (run, fuse(rest, "rrf")))
+        found.append({"learnt": float(learnt), "rule": float(rule), "chosen": chosen})
+    return found
+
+
+def _of_run(run: Run, qrels: Qrels) -> dict[str, Any]:
+    return {**measured(run, qrels, MEASURES)}

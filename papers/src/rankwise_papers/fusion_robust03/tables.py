@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rankwise.experiments import Figure, Results, Series, Table, Value
-from rankwise.metrics.significance import holm, paired_test
-from rankwise.typing import Float64Array
+from rankwise_papers.fusion_tables import best, effectiveness
 from rankwise_papers.shared_tables import ABSENT
 
 RULES = (
@@ -22,62 +22,84 @@ LEARNT: dict[str, dict[str, Any]] = {
     "min-max scores, weights >= 0": {"features": ["min-max"], "nonnegative": True},
 }
 N_JUDGED = (5, 10, 20, 40, 80)
-BASELINE = "rule/rrf"
+SEEDS = (0, 1, 2)
+N_NESTED_DRAWS = 20
 
 
 def make(results: Results, n_draws: int) -> list[Table]:
-    """The effectiveness of every run, rule and learnt fusion; weights; the learning curve."""
+    """The effectiveness of every run, rule and learnt fusion; weights; the learning curves."""
     runs = results.get("runs")
     singles = {f"run {name}": of for name, of in (runs or {}).items()}
     rules = {f"rule {rule}": results.get(f"rule/{rule}") for rule in RULES}
     learnt = {f"learnt, {name}": results.get(f"learnt/{name}") for name in LEARNT}
+    learnt["learnt, setting chosen inside the folds"] = results.get(f"nested/{SEEDS[0]}")
+    against = {"p against rrf": "rule rrf", "p against the best run": best(singles, "AP")}
     return [
-        _effectiveness({**singles, **rules, **learnt}, results.get(BASELINE), singles),
+        Table(
+            "effectiveness",
+            "AP and nDCG@10 over 100 topics",
+            effectiveness({**singles, **rules, **learnt}, ("AP", "nDCG@10"), against),
+            caption=(
+                "p: two-sided paired t test of AP, corrected by Holm's method within the column. "
+                "The best run is chosen on the same topics."
+            ),
+            error_is="standard error over topics",
+        ),
+        _nested(results),
         _weights(results),
         _curve(results.get(f"curve/{n_draws}"), n_draws),
+        _nested_curve(results),
     ]
 
 
-def _effectiveness(rows: Mapping[str, Any], baseline: Any, singles: Mapping[str, Any]) -> Table:
-    found = {name: np.array(of["AP"], float) for name, of in rows.items() if of is not None}
-    against: dict[str, Float64Array] = {}
-    if baseline is not None:
-        against["p against rrf"] = np.array(baseline["AP"], float)
-    if singles:
-        best = max(singles, key=lambda name: found[name].mean())
-        against["p against the best run"] = found[best]
-    adjusted = {column: _holm(found, other) for column, other in against.items()}
+def _nested(results: Results) -> Table:
     values = []
-    for name, of in rows.items():
+    for seed in SEEDS:
+        of = results.get(f"nested/{seed}")
         if of is None:
-            values.append(Value(name, "AP", note=ABSENT))
+            values.append(Value(f"folds {seed}", "AP", note=ABSENT))
             continue
-        values += [_mean(name, "AP", of["AP"]), _mean(name, "nDCG@10", of["nDCG@10"])]
-        values += [Value(name, column, p[name]) for column, p in adjusted.items() if name in p]
+        values.append(Value(f"folds {seed}", "AP", float(np.mean(of["AP"]))))
+        counts = Counter(of["chosen"]).most_common()
+        note = "; ".join(f"{name}: {n} of 5 folds" for name, n in counts)
+        values[-1] = replace(values[-1], note=f"{note}.")
     return Table(
-        "effectiveness",
-        "AP and nDCG@10 over 100 topics",
+        "nested",
+        "AP with the setting chosen inside the folds, for three ways to deal the folds",
         values,
-        caption=(
-            "p: two-sided paired t test of AP, corrected by Holm's method within the column. "
-            "The best run is chosen on the same topics."
-        ),
-        error_is="standard error over topics",
+        caption="The notes name the settings that the training topics of the folds chose.",
     )
 
 
-def _holm(found: Mapping[str, Float64Array], other: Float64Array) -> dict[str, float]:
-    tested = {
-        name: paired_test(values, other).p_value
-        for name, values in found.items()
-        if not np.array_equal(values, other)
-    }
-    return dict(zip(tested, holm(list(tested.values())).tolist(), strict=True))
-
-
-def _mean(row: str, column: str, values: Sequence[float]) -> Value:
-    array = np.array(values, float)
-    return Value(row, column, array.mean(), array.std(ddof=1) / np.sqrt(len(array)))
+def _nested_curve(results: Results) -> Table:
+    draws = [results.get(f"nested curve/{draw}") for draw in range(N_NESTED_DRAWS)]
+    found = [draw for draw in draws if draw is not None]
+    values = []
+    for place, size in enumerate(N_JUDGED):
+        row = f"{size} topics judged"
+        if not found:
+            values.append(Value(row, "AP, learnt", note=ABSENT))
+            continue
+        learnt, rule = (
+            np.array([draw[place][name] for draw in found]) for name in ("learnt", "rule")
+        )
+        low, high = np.quantile(learnt - rule, [0.025, 0.975])
+        values += [
+            Value(row, "AP, learnt", float(learnt.mean())),
+            Value(row, "AP, rrf", float(rule.mean())),
+            Value(row, "gain", float((learnt - rule).mean())),
+            Value(row, "2.5 % of draws", float(low)),
+            Value(row, "97.5 % of draws", float(high)),
+        ]
+    return Table(
+        "nested curve",
+        "Learning curve: the setting chosen among the judged topics",
+        values,
+        caption=(
+            f"Means over the first {len(found) or N_NESTED_DRAWS} of the draws above. Nothing is "
+            "known of the other topics when the setting is chosen."
+        ),
+    )
 
 
 def _weights(results: Results) -> Table:

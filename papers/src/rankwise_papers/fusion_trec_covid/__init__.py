@@ -1,0 +1,1 @@
+"""NIST's scores of TREC-COVID runs, and fusion of the runs."""

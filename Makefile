@@ -13,6 +13,8 @@ BOUNDSCHECK_CASES ?= 100
 # pinned: constraints.txt; newest: whatever the index has; oldest: the lower bounds.
 DEPENDENCIES ?= pinned
 WORK = build/wheel-demo
+BUILT = whl
+PYTHONS ?= python3.11 python3.14
 
 PIP = $(BIN)/python -m pip --disable-pip-version-check -qq
 INSTALL_pinned = $(PIP) install -c constraints.txt
@@ -20,7 +22,7 @@ INSTALL_newest = $(PIP) install
 INSTALL_oldest = $(PIP) install -q uv && $(BIN)/uv pip install -q --python $(BIN)/python --resolution lowest-direct
 export PYTHONUTF8 = 1
 
-.PHONY: help demo run-demo test fuzz boundscheck lint bench docs dist wheel-demo version notes clean
+.PHONY: help demo run-demo test fuzz boundscheck lint bench docs dist wheel-demo run-built-demo release-check version notes clean
 
 help:
 	@echo "make demo    train and compare rankers on bundled data, write an HTML report"
@@ -32,6 +34,7 @@ help:
 	@echo "make docs    build the documentation into docs/_build/html"
 	@echo "make dist    build the wheels and source archives of rankwise and rankwise-papers into dist"
 	@echo "make wheel-demo  run the demo and an experiment from the built wheels in an empty environment"
+	@echo "make release-check  the same from wheels and source archives, on PYTHONS='python3.11 python3.14'"
 	@echo "make version, make notes  print the version, and its section of the changelog"
 	@echo "make clean   remove what the targets above made"
 	@echo "PYTHON=python3.12 chooses the interpreter (3.11 or later) on the first call,"
@@ -87,14 +90,24 @@ dist: $(VENV)/.test
 	@ls dist/*
 
 wheel-demo: dist
+	@$(MAKE) --no-print-directory run-built-demo
+
+run-built-demo:
 	@rm -rf $(WORK)
 	@$(PYTHON) -m venv $(WORK)/venv
 	@$(WORK)/venv/bin/python -m pip --disable-pip-version-check -qq \
-		install -c constraints.txt "$$(echo dist/rankwise-*.whl)[gbdt]" dist/rankwise_papers-*.whl
+		install -c constraints.txt "$$(echo dist/rankwise-*.$(BUILT))[gbdt]" dist/rankwise_papers-*.$(BUILT)
 	@$(WORK)/venv/bin/rankwise --help >/dev/null
 	@$(WORK)/venv/bin/rankwise reproduce ranking-tree-synthetic --quick --store $(WORK) >/dev/null
 	@$(MAKE) --no-print-directory run-demo BIN=$(WORK)/venv/bin OUT=$(WORK)
 	@test -s $(WORK)/lambdarank.html
+
+release-check: dist
+	@$(BIN)/python -m pytest -q tests/repository
+	@for python in $(PYTHONS); do for built in whl tar.gz; do \
+		echo "$$built on $$python"; \
+		$(MAKE) --no-print-directory run-built-demo PYTHON=$$python BUILT=$$built || exit 1; \
+	done; done
 
 version:
 	@sed -n 's/^__version__ = "\(.*\)"$$/\1/p' src/rankwise/_version.py

@@ -94,7 +94,7 @@ def functions() -> str:
             if callable(value) and id(value) not in seen:
                 seen.add(id(value))
                 names.append(f"{module}.{name}")
-        parts += [_title(title, "-"), _autosummary(names)]
+        parts += [_title(title, "-"), _module(module), _autosummary(names)]
     return "\n".join(parts)
 
 
@@ -149,6 +149,11 @@ def _table(entries: dict[str, Entry]) -> str:
             f"     - {', '.join(source)}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _module(name: str) -> str:
+    """A target for links to a module; names below it are written in full."""
+    return f".. py:module:: {name}\n\n.. py:currentmodule:: None\n"
 
 
 def _autosummary(names: list[str]) -> str:

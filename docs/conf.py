@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
+import chooser  # noqa: E402
 import figures_of_examples  # noqa: E402
 import rooms  # noqa: E402
 
@@ -26,16 +27,19 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "numpydoc",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "links",
     "stored_figures",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 default_role = "any"
 add_module_names = False
-nitpicky = False
+nitpicky = True
 
 api_pages.write(HERE / "generated")
+chooser.write(HERE / "generated")
 rooms.write(HERE / "generated")
 autosummary_generate = True
 autodoc_typehints = "none"
@@ -81,6 +85,15 @@ html_title = "rankwise"
 html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 4,
+    "header_links_before_dropdown": 7,
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo-dark.svg",
+        "alt_text": "rankwise",
+    },
 }
+html_static_path = ["_static"]
+html_sidebars = {"choose": []}
+html_css_files = ["rankwise.css"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False

@@ -33,7 +33,7 @@ def reproduce(
         ),
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Only as many cells as half a minute allows.")
+        bool, typer.Option("--quick", help="Run only a few cells, in about a minute.")
     ] = False,
     out: Annotated[
         Path | None,

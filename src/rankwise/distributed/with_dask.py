@@ -49,7 +49,7 @@ def fit(
           ``sample_weight``; what is not named so is a feature.
         - An array of shape (n_samples, n_features), with arrays of shape (n_samples,).
         - A list of partitions: ``dask.delayed`` objects, futures or
-          :class:`~rankwise.streams.RowStream` that can be read again. Each gives one chunk or
+          ``RowStream`` that can be read again. Each gives one chunk or
           an iterable of chunks, as :func:`rankwise.stream` takes them, with labels and queries.
     y, qid, sample_weight : as for ``X``, optional
         None: no queries, no weights; the chunks of a list hold them.

@@ -65,7 +65,7 @@ class Value:
     ours : float or None
         None where it was not computed; ``note`` says why.
     error : float or None
-        Standard error or spread of ``ours``, as :attr:`Table.error_is` says.
+        Standard error or spread of ``ours``, as ``Table.error_is`` says.
     paper, paper_error : float or None
         Published value and its published ±.
     source : str
@@ -208,7 +208,7 @@ class Experiment(ABC):
 
     Examples
     --------
-    A complete experiment is :class:`tests.experiments.toy.Toy`.
+    A complete experiment is ``tests.experiments.toy.Toy``.
     """
 
     def data(self) -> Mapping[str, FindFiles]:
@@ -222,7 +222,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def cells(self, quick: bool) -> Sequence[Cell]:
-        """All cells; with ``quick`` so few that one core needs half a minute."""
+        """All cells; with ``quick`` so few that one core needs about a minute."""
 
     @abstractmethod
     def run(self, cell: Cell) -> Any:

@@ -92,7 +92,7 @@ class Reproduction:
         return sum(outcome.seconds or 0.0 for outcome in self.outcomes)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A flat row per value, with the columns of :data:`CSV_COLUMNS`."""
+        """A flat row per value, with the columns of ``CSV_COLUMNS``."""
         return [
             {
                 "experiment": self.key,

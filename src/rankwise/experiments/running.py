@@ -54,7 +54,7 @@ def reproduce(
     key : str
         One of ``rankwise reproduce list``.
     quick : bool
-        Only the cells of a quick run, half a minute or so.
+        Only the cells of a quick run, about a minute.
     store : path-like, optional
         Folder in which every finished cell is kept at once, in ``<key>.jsonl``. The same call
         with the same store computes only what is missing, after a kill at any moment too. A cell

@@ -87,7 +87,7 @@ def to_solr(
     of trees they are taken into the thresholds.
 
     Every float32 value takes its way through the trees, see
-    :func:`rankwise.export.float32.before_slack` for thresholds within 1e-6 of 0.
+    ``rankwise.export.float32.before_slack`` for thresholds within 1e-6 of 0.
 
     Composition: chain of maps x Solr's JSON.
 

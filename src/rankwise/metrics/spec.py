@@ -47,7 +47,7 @@ def parse(
         ``"nDCG@10"``, ``"AP"``, ``"P(rel=2)@5"``, ``"nDCG(gain='exp2',empty='skip')@10"``;
         aliases such as ``"ndcg@10"``, ``"map"`` and ``"mrr"`` are understood.
     preset : str, optional
-        Convention of what the string leaves open: a key of :data:`rankwise.metrics.PRESETS`.
+        Convention of what the string leaves open: a key of ``rankwise.metrics.PRESETS``.
     also : mapping from name to class path, optional
         Measures beside those of the table.
 

@@ -151,7 +151,7 @@ def compare(
     include its whole search; a class's first fit in a process may compile or load kernels, so
     tables show medians over folds. BLAS runs on one thread in every cell, since another number
     of threads gives other last bits. Memory: see
-    :class:`rankwise.selection.resources.PeakMemory`.
+    ``rankwise.selection.resources.PeakMemory``.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class FoldResult:
     notes : list of str
         Warnings of the fit and what could not be honoured.
     ranks : dict
-        Of an estimator that predicts classes, see :mod:`rankwise.selection.ranks`; else empty.
+        Of an estimator that predicts classes, see ``rankwise.selection.ranks``; else empty.
     key : str
         Fingerprint of everything the numbers depend on.
     origin : dict of str to str

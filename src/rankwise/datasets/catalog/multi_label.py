@@ -162,7 +162,7 @@ def read_mulan(
         When there is no such file.
     ValueError
         When the labels are not among the attributes, or not 0/1, or the file does not read as
-        ARFF; see :func:`rankwise.datasets.readers.arff.read_arff`.
+        ARFF; see ``rankwise.datasets.readers.arff.read_arff``.
 
     Examples
     --------

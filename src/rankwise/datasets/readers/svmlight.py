@@ -67,7 +67,7 @@ def read_letor(
     verify : bool
         Check a cache by full checksums of source and arrays. Without it, an edit of the source
         goes unseen only where it keeps size, modification time and 18 sampled blocks of 64 kB;
-        see :mod:`rankwise.datasets.readers.cache`.
+        see ``rankwise.datasets.readers.cache``.
     max_decompressed_bytes : int >= 1
         Longest text that a compressed file may hold, in bytes; by default 16 GiB. A small file
         can be made to decompress to any size.

@@ -88,7 +88,7 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         grid is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv"
         and "val" search 10^-3, 10^-2, ..., 10^2.
     costs : {"absolute", "squared", "zero_one", "err"} or array, default="absolute"
-        What an error costs, see :func:`rankwise.losses.ordinal_costs.row_costs`: by ranks off,
+        What an error costs, see ``rankwise.losses.ordinal_costs.row_costs``: by ranks off,
         by their square, the same for any error, by what the row's query would lose in expected
         reciprocal rank, or an array (n_classes, n_classes) by true and predicted class or
         (n_samples, n_classes) by row and predicted class. Costs must not be negative, and must not

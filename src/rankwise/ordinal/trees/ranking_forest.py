@@ -82,7 +82,7 @@ class RankingForest(TreeRanker):
     ----------
     classes_ : ndarray of shape (n_classes,)
     trees_ : list of Tree
-        See :class:`rankwise.trees.tree.Tree`.
+        See ``rankwise.trees.tree.Tree``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Mean over the trees of each column's share in the gains, summing to 1 (0 without splits).
     oob_score_ : float

@@ -94,7 +94,7 @@ class RankingTree(TreeRanker):
     ----------
     classes_ : ndarray of shape (n_classes,)
     tree_ : Tree
-        Arrays over the nodes, see :class:`rankwise.trees.tree.Tree`.
+        Arrays over the nodes, see ``rankwise.trees.tree.Tree``.
     node_classes_ : ndarray of shape (n_nodes,), int64
         Class number that the leaf rule gives each node.
     feature_importances_ : ndarray of shape (n_features_in_,)

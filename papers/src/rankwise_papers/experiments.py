@@ -193,4 +193,18 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Beyond Thakur et al., BEIR, NeurIPS 2021",
         data=("vaswani", "cranfield", "cystic-fibrosis-text", "scifact", "nfcorpus"),
     ),
+    "auto-six-sets": Entry(
+        "rankwise_papers.auto_ranker.experiment:AutoSixSets",
+        title="AutoRanker against three tuned boosting libraries on six sets",
+        paper="No paper: a comparison of our own",
+        data=(
+            "ohsumed",
+            "mq2008",
+            "lambdarank",
+            "mslr-slices",
+            "expedia-slice",
+            "movielens-1m",
+            "movielens-1m-tables",
+        ),
+    ),
 }

@@ -7,7 +7,9 @@ import pytest
 from scipy import sparse
 
 import rankwise
-from rankwise import AutoRanker, LambdaMART, QueryGroups, evaluate
+from rankwise import AutoRanker, LambdaMART, QueryGroups, RidgeRanker, compare, evaluate
+from rankwise.datasets import load_lambdarank
+from rankwise.explain import explain_pair
 from rankwise.metrics import parse
 from rankwise.rankers.ensemble import auto
 from rankwise.rankers.ensemble.auto_search import HeldOut, Rows, is_clearly_better, spread
@@ -260,6 +262,39 @@ def test_saves_and_loads(rng, tmp_path):
     again = rankwise.load(ranker.save(tmp_path / "model.rankwise"))
     assert (again.predict(X) == ranker.predict(X)).all()
     assert again.report() == ranker.report()
+
+
+def test_measures_that_do_not_take_the_labels_say_so(rng):
+    X, y, qid = made(rng)
+    with pytest.raises(ValueError, match=r"^y must be >= 0 for ERR"):
+        AutoRanker(**SMALL, measure="ERR").fit(X, y - 2.5, qid=qid)
+    with pytest.raises(ValueError, match="needs a cut-off"):
+        AutoRanker(**SMALL, measure="P").fit(X, y, qid=qid)
+
+
+def test_differences_of_scores_are_shared_out_among_the_features(rng):
+    X, y, qid = made(rng)
+    ranker = AutoRanker(**SMALL).fit(X, y, qid=qid)
+    found = explain_pair(ranker, X[0], X[1])
+    assert found.values.sum() == pytest.approx(np.diff(ranker.predict(X[1::-1]))[0], abs=1e-9)
+    assert found.error is None
+
+
+def test_takes_part_in_compare():
+    fold = load_lambdarank()[0]
+    contestants = {"auto": AutoRanker(**SMALL | {"n_trials": 2}), "ridge": RidgeRanker()}
+    board = compare(contestants, fold, measures="nDCG@10", isolate=False)
+    cell = board.cell("auto", board.folds[0])
+    ranker = AutoRanker(**SMALL | {"n_trials": 2, "measure": str(parse("nDCG@10"))})
+    vali = fold.vali
+    ranker.fit(
+        fold.train.X, fold.train.y, qid=fold.train.qid,
+        X_val=vali.X, y_val=vali.y, qid_val=vali.qid,
+    )  # fmt: skip
+    expected = parse("nDCG@10").per_query(
+        fold.test.y, ranker.predict(fold.test.X), fold.test.groups
+    )
+    np.testing.assert_allclose(cell.values[str(parse("nDCG@10"))], expected)
 
 
 def test_no_ranker_can_be_fitted():

@@ -106,8 +106,8 @@ class AutoRanker(Ranker):
 
     Deterministic where ``time_budget`` is None or not reached: the same bits for any order of
     queries but for rounding; a reached budget makes the trials depend on the machine.
-    ``sample_weight`` is not accepted: LambdaMART takes none. Missing values are the mean of the
-    column for linear rankers and nodes. Sparse rows become dense up to 1e8 values, zeros included;
+    ``sample_weight`` is not accepted. Missing values are the mean of the column for linear rankers
+    and nodes. Sparse rows become dense up to 1e8 values, zeros included;
     larger ones stay sparse, are not centred and not tried with trees.
 
     References
@@ -218,6 +218,7 @@ class AutoRanker(Ranker):
         data = self._prepared(data)
         self.center_, self.scale_ = _scaling(data.X)
         held = HeldOut(self._parts(data, validation), parse(self._measure(data)))
+        held.check()
         members = self._tried(data, held, start)
         self._blend(held, members)
         self.seconds_ = self._now() - start

@@ -117,6 +117,10 @@ class HeldOut:
         part = np.repeat(np.arange(len(parts)), counts)
         self._groups = QueryGroups.from_qid(part * (int(qid.max()) + 1) + qid, len(qid))
 
+    def check(self) -> None:
+        """Raise ValueError where the measure does not take the labels."""
+        self._measure.per_query(self._y, np.zeros(len(self._y)), self._groups)
+
     def fit(self, trial: Trial, clock: Callable[[], float]) -> Member:
         """Fit a trial on every part."""
         start = clock()

@@ -1,0 +1,1 @@
+"""AutoRanker against three boosting libraries, each tuned in the same CPU time."""

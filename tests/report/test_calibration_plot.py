@@ -42,6 +42,8 @@ def test_points_and_intervals_are_those_of_the_calibration(data):
     assert told == ["label > 0", "label > 1"]
     figure = plot_calibration({"model": model, "given": expected}, X, y)
     assert [one.get_title(loc="left") for one in figure.axes] == ["model", "given"]
+    (of_shares,) = plot_calibration(model.predict_proba(X), y=y, n_bins=5).axes
+    np.testing.assert_array_equal(of_shares.lines[2].get_ydata(), expected.lines[1].observed)
 
 
 def test_a_leaderboard_adds_up_the_rows_of_its_folds(board, data):

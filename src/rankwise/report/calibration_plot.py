@@ -33,14 +33,14 @@ def plot_calibration(
 
     Parameters
     ----------
-    found : fitted ordinal estimator, Calibration, or mapping from name to either
-        Estimators need ``predict_proba``. A Calibration comes from
-        :func:`rankwise.metrics.calibration`, for probabilities from anywhere. Each of a mapping has
-        a panel, twelve at most.
+    found : estimator, ndarray of shape (n_samples, n_classes), Calibration, or mapping to these
+        A fitted ordinal estimator with ``predict_proba``; probabilities from elsewhere, of the
+        classes of ``y`` as they sort; or what :func:`rankwise.metrics.calibration` returned. Each
+        of a mapping from names has a panel, twelve at most.
     X : array-like of shape (n_samples, n_features), optional
-        Rows that the estimators have not seen; not with a Calibration.
+        Rows that the estimators have not seen; for estimators only.
     y : array-like of shape (n_samples,), optional
-        Classes of the rows.
+        Classes of the rows; not with a Calibration.
     n_bins : int >= 1, default=10
         Bins of about equally many rows; not with a Calibration.
 
@@ -109,6 +109,8 @@ def _pooled(folds: list[list[dict[str, Any]]]) -> Calibration:
 def _calibration(one: Any, X: FrameLike | None, y: ArrayLike | None, n_bins: int) -> Calibration:
     if isinstance(one, Calibration):
         return one
+    if isinstance(one, np.ndarray) and y is not None:
+        return calibration(y, one, n_bins=n_bins, level=_LEVEL)
     if X is None or y is None:
         raise TypeError(
             f"plot_calibration needs X and y beside a {type(one).__name__}. Pass rows that it has "

@@ -21,7 +21,8 @@ def fold():
     X, qid = rng.normal(size=(600, 3)), np.arange(600) // 20
     y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=600), [0.5, 1.5]).astype(float)
     rows = RankingData(X, y, qid)
-    return Fold(*(rows.queries(range(start, start + 10)) for start in (0, 10, 20)))
+    train, vali, test = (rows.queries(range(start, start + 10)) for start in (0, 10, 20))
+    return Fold(train, vali, test)
 
 
 def test_a_search_stops_before_the_setting_that_would_end_later(fold, monkeypatch):
@@ -48,10 +49,13 @@ def test_auto_has_the_validation_part(fold):
 
 def test_searches_are_dealt_whole(data_root):
     fold = load("expedia", 1)
+    assert fold.vali is not None
     ids = [set(part.qid) for part in (fold.train, fold.vali, fold.test)]
     assert sum(map(len, ids)) == len(set.union(*ids)) == 411
     assert set(fold.train.y) == {0.0, 1.0, 5.0}
-    assert not {"position", "booking_bool", "click_bool"} & set(fold.train.feature_names)
+    names = fold.train.feature_names or []
+    assert len(names) == 46
+    assert not {"position", "booking_bool", "click_bool"} & set(names)
 
 
 def made(rng):

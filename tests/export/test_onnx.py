@@ -17,7 +17,7 @@ from sklearn.preprocessing import MinMaxScaler, RobustScaler, SplineTransformer,
 import rankwise as rw
 from rankwise._registry import REGISTRY
 from rankwise.datasets import load_lambdarank
-from rankwise.export import ExportError, register_onnx_converters, to_onnx
+from rankwise.export import ExportError, register_onnx_converters, to_onnx, to_ranklib
 from rankwise.export.chains import EXPORTABLE, is_exportable
 from rankwise.export.labels import cuts_scores
 from rankwise.metrics.predicting import scores_of
@@ -342,3 +342,22 @@ def test_what_to_install(fitted, monkeypatch):
 def test_a_missing_folder_is_named(fitted, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no' does not exist\. Create it"):
         to_onnx(fitted("ridge"), tmp_path / "no" / "ridge.onnx")
+
+
+@pytest.mark.parametrize("only_trees", [False, True])
+def test_a_blend_fills_what_is_missing_and_goes_to_other_engines_as_trees(only_trees, rng):
+    X = rng.normal(size=(1000, 4)).astype(np.float32)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    qid = np.arange(1000) % 50
+    known = np.nan_to_num(X)
+    y = np.floor(3 * known[:, 0]) % 2 if only_trees else np.round(known[:, 0] ** 2 + known[:, 1])
+    ranker = rw.AutoRanker(None, n_trials=7, cv=2, random_state=0, n_jobs=1).fit(X, y, qid=qid)
+    assert (ranker.families_ == ["trees"]) == only_trees
+    # Fits in float32: nodes and linear scores agree to their digits.
+    np.testing.assert_allclose(run(to_onnx(ranker), X), ranker.predict(X), rtol=1e-4, atol=1e-5)
+    if only_trees:
+        with pytest.warns(UserWarning, match="missing"):
+            assert to_ranklib(ranker).startswith("## LambdaMART")
+    else:
+        with pytest.raises(ExportError, match="a blend of models.*Use to_onnx"):
+            to_ranklib(ranker)

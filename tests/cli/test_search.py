@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from rankwise.datasets import read_run
-from rankwise.text import TextIndex
+from rankwise.text import TextIndex, TextRanker
 from tests.text.corpus import QUERIES, as_lists, random_corpus
 
 
@@ -32,6 +32,52 @@ def test_index_and_search(rankwise, tmp_path):
     run = rankwise("search", folder, "w0 w1", "-k", 2)
     assert run.code == 0 and len(run.out.splitlines()) == 2
     assert rankwise("search", folder, "w0", "--json").json["hits"][0]["qid"] == "1"
+
+
+def test_from_a_beir_folder_to_a_ranker(rankwise, tmp_path):
+    documents = random_corpus(2)
+    beir = tmp_path / "beir"
+    (beir / "qrels").mkdir(parents=True)
+    rows = [{"_id": name, "title": "", "text": text} for name, text in documents.items()]
+    (beir / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = {f"q{number}": f"w{number} w{number + 1}" for number in range(8)}
+    rows = [{"_id": name, "text": text} for name, text in asked.items()]
+    (beir / "queries.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    lines = ["query-id\tcorpus-id\tscore"]
+    for number, name in enumerate(asked):
+        for document, text in documents.items():
+            if f"w{number} " in f"{text} ":
+                lines.append(f"{name}\t{document}\t{text.split().count(f'w{number}')}")
+    qrels = beir / "qrels" / "test.tsv"
+    qrels.write_text("\n".join(lines))
+    index, out = tmp_path / "index", tmp_path / "ranker"
+    assert rankwise("index", beir, "--out", index, "--stemmer", "none").code == 0
+    assert TextIndex.load(index).fields == ("title", "text")
+    words = ("--text", beir / "queries.jsonl", "--qrels", qrels, "--ranker", "rank_svm")
+    run = rankwise("fit", index, *words, "--n-candidates", 30, "--out", out, "--json")
+    assert run.code == 0, run.err
+    assert run.json["candidates"] == 30 and 0 < run.json["recall"] <= 1
+    assert run.json["chosen"]
+    lists = tmp_path / "ranked.run"
+    run = rankwise("search", out, beir / "queries.jsonl", "--out", lists)
+    assert run.code == 0, run.err
+    wanted = TextRanker.load(out).rank(asked, 30)
+    assert as_lists(read_run(lists)) == as_lists(wanted)
+    by_model = rankwise("search", out, "w1 w2", "--model", "bm25", "-k", 3, "--json").json["hits"]
+    assert [hit["doc_id"] for hit in by_model] == (
+        TextIndex.load(index).search("w1 w2", 3).doc_ids.tolist()
+    )
+    for arguments, said in (
+        (("predict", out, qrels), "is a ranker of text"),
+        (("search", out, "w1", "--set", "k1=1"), "--set is for a retrieval model"),
+        (("fit", index, *words[:2], "--ranker", "ridge", "--out", out), "belong together"),
+        (("fit", beir, *words, "--out", out), "DATA must be the folder of an index"),
+        (("fit", index, *words, "--vali-data", qrels, "--out", out), "--text takes no --vali-data"),
+        (("fit", qrels, "--ranker", "ridge", "--unjudged", "zero", "--out", out), "are for --text"),
+        (("index", tmp_path / "index", "--out", out), "has no corpus.jsonl"),
+    ):
+        run = rankwise(*arguments)
+        assert run.code == 2 and said in run.err, (arguments, run.err)
 
 
 def test_wrong_command_lines(rankwise, tmp_path):

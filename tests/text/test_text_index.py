@@ -129,6 +129,8 @@ def test_saved_with_an_analyzer_of_ones_own(tmp_path):
     with pytest.raises(ValueError, match="was made with an analyzer of your own"):
         TextIndex.load(folder)
     assert len(TextIndex.load(folder, analyzer=str.split).search("The")) == 1
+    with pytest.raises(ValueError, match="was made with another analyzer"):
+        TextIndex.load(folder, analyzer=lambda text: text.lower().split())
     folder = TextIndex(analyzer=PLAIN).add({"d": "The cat"}).save(tmp_path / "plain")
     with pytest.raises(ValueError, match="was made with Analyzer"):
         TextIndex.load(folder, analyzer=Analyzer(stemmer=None))

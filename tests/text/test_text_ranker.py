@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from rankwise import RidgeRanker, compare, evaluate
 from rankwise.datasets import Qrels, judge
+from rankwise.selection import evaluate_systems
 from rankwise.text import Analyzer, QueryDocumentFeatures, TextIndex, TextRanker
 from tests.text.corpus import random_corpus
 
@@ -112,6 +117,93 @@ def test_save_and_load(corpus, tmp_path):
         TextRanker.load(folder)
     again = TextRanker.load(folder, features=lambda own: QueryDocumentFeatures(own, **vectors))
     assert again.rank("w0 w1").doc_ids.tolist() == other.rank("w0 w1").doc_ids.tolist()
+
+
+def test_parameters_of_features_are_saved(corpus, tmp_path):
+    documents, queries, qrels = corpus
+    index = TextIndex(analyzer=PLAIN).add(documents)
+    features = QueryDocumentFeatures(index, k1=0.4, near=3)
+    ranker = TextRanker(index, RidgeRanker(), features=features).fit(queries, qrels)
+    folder = ranker.save(tmp_path / "ranker")
+    assert TextRanker.load(folder).rank(queries).scores.tolist() == (
+        ranker.rank(queries).scores.tolist()
+    )
+    with pytest.raises(ValueError, match=r"features with k1=0\.4, got 1\.2"):
+        TextRanker.load(folder, features=QueryDocumentFeatures)
+
+
+def test_cross_rank_learns_from_other_folds_only(corpus):
+    documents, queries, qrels = corpus
+    index = TextIndex(analyzer=PLAIN).add(documents)
+    ranker = TextRanker(index, RidgeRanker(), n_candidates=40)
+    run = ranker.cross_rank(queries, qrels, cv=4, random_state=1, tag="ridge")
+    assert run.tag == "ridge" and set(run.qid.tolist()) == set(queries)
+    names = np.array(list(queries))
+    fold = np.random.RandomState(1).permutation(len(names)) % 4
+    own = names[fold == 2].tolist()
+    ranker.fit(*part(queries, qrels, names[fold != 2].tolist()))
+    wanted, mine = ranker.rank(part(queries, qrels, own)[0], 40), np.isin(run.qid, own)
+    assert run.doc_ids[mine].tolist() == wanted.doc_ids.tolist()
+    with pytest.raises(ValueError, match="cv must lie between 2 and the number of judged queries"):
+        ranker.cross_rank(queries, qrels, cv=25)
+
+
+def test_missed_documents_count_in_a_comparison(corpus):
+    """AP over two candidates is divided by all relevant documents."""
+    documents, queries, qrels = corpus
+    index = TextIndex(analyzer=PLAIN).add(documents)
+    few, many = (TextRanker(index, RidgeRanker(), n_candidates=n) for n in (2, 150))
+    systems = {
+        "bm25": index.search(queries, 150),
+        "two": few.cross_rank(queries, qrels),
+        "all": many.cross_rank(queries, qrels),
+    }
+    board = evaluate_systems(systems, qrels, measures=["AP", "R@150"], all_queries=True)
+    rows = {
+        row["ranker"]: {name: of["mean"] for name, of in row["measures"].items()}
+        for row in board.rows()
+    }
+    assert rows["all"]["AP"] > rows["bm25"]["AP"] > rows["two"]["AP"]
+    judged = [name for name in queries if (qrels.relevance[qrels.qid == name] > 0).any()]
+    assert rows["two"]["R@150"] == pytest.approx(few.recall(*part(queries, qrels, judged)))
+
+
+def test_unknown_documents_in_the_judgements(corpus):
+    documents, queries, qrels = corpus
+    index = TextIndex(analyzer=PLAIN).add(documents)
+    more = Qrels(
+        np.append(qrels.qid, "q1"), np.append(qrels.doc_ids, "x7"), np.append(qrels.relevance, 1)
+    )
+    with pytest.warns(UserWarning, match="1 of .* documents that the index does not have.*'x7'"):
+        TextRanker(index, RidgeRanker()).fit(queries, more)
+
+
+def test_queries_without_terms_and_empty_documents():
+    index = TextIndex(analyzer=PLAIN).add({"a": "cat", "b": "", "c": "cat dog"})
+    qrels = Qrels(np.array(["1", "2"]), np.array(["a", "b"]), np.array([1, 1]))
+    ranker = TextRanker(index, RidgeRanker()).fit({"1": "cat", "2": "..."}, qrels)
+    assert set(ranker.rank({"1": "cat", "2": "...", "3": ""}).qid.tolist()) == {"1"}
+    assert ranker.recall({"1": "cat", "2": "..."}, qrels) == 0.5
+    X = QueryDocumentFeatures(index).transform([["...", "b"], ["", "a"], ["cat", "b"]])
+    assert np.isfinite(X).all()
+
+
+def test_features_are_a_transformer(corpus):
+    index = TextIndex(analyzer=PLAIN).add(corpus[0])
+    features = QueryDocumentFeatures(index, k1=0.9)
+    frame = pd.DataFrame({"query": ["w0 w1", "w2", "w0 w1"], "document": ["d1", "d2", "d3"]})
+    X = features.fit_transform(frame)
+    wanted = features.compute({"a": "w0 w1", "b": "w2"}, ["a", "b", "a"], ["d1", "d2", "d3"])
+    assert X.tolist() == wanted.tolist()
+    assert features.get_feature_names_out().tolist() == features.feature_names
+    copy = clone(features)
+    assert copy.index is index and copy.get_params() == features.get_params()
+    pipeline = make_pipeline(features, StandardScaler(), Ridge())
+    assert pipeline.fit(frame, [1, 0, 1]).predict(frame).shape == (3,)
+    with pytest.raises(ValueError, match="X must have two columns"):
+        features.transform([["w0"]])
+    with pytest.raises(ValueError, match="k1 must lie in"):
+        features.set_params(k1=-1.0).fit()
 
 
 def test_streams_are_fields_and_the_whole():

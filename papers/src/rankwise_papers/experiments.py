@@ -187,6 +187,12 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Beyond Thakur et al., BEIR, NeurIPS 2021",
         data=("scifact", "nfcorpus", "beir-cross-encoder-scores"),
     ),
+    "text-vaswani": Entry(
+        "rankwise_papers.text_vaswani.experiment:TextVaswani",
+        title="Rerankers on Vaswani, chosen by validation topics: 19 test topics and five folds",
+        paper="Beyond PyTerrier's notebook on learning to rank (ltr.ipynb)",
+        data=("vaswani",),
+    ),
     "text-collections": Entry(
         "rankwise_papers.text_collections.experiment:TextCollections",
         title="BM25 and learnt reranking from raw text on five collections",

@@ -11,6 +11,7 @@ import typer
 
 from rankwise.cli._arguments import make_ranker, ranker_entry, read_measures
 from rankwise.cli._columns import NO_COLUMNS, ColumnOptions, reads_tables
+from rankwise.cli._errors import UsageError
 from rankwise.cli._options import (
     MISSING_FOLDERS,
     Data,
@@ -24,6 +25,7 @@ from rankwise.cli._options import (
 )
 from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
+from rankwise.cli._text import Candidates, Text, TextQrels, Unjudged, fit_text
 
 _MEASURE = "nDCG@10"
 
@@ -32,7 +34,10 @@ _MEASURE = "nDCG@10"
 def fit(
     data: Data,
     out: Annotated[
-        Path, typer.Option("--out", "-o", help=f"Model file to write. {MISSING_FOLDERS}")
+        Path,
+        typer.Option(
+            "--out", "-o", help=f"Model file to write; with --text a folder. {MISSING_FOLDERS}"
+        ),
     ],
     ranker: Ranker = "auto",
     set_: Set = None,
@@ -40,6 +45,10 @@ def fit(
     select_by: SelectBy = None,
     preset: Preset = None,
     random_state: RandomState = 0,
+    text: Text = None,
+    qrels: TextQrels = None,
+    n_candidates: Candidates = None,
+    unjudged: Unjudged = None,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
@@ -48,7 +57,22 @@ def fit(
     What its parameters leave open (C=val, early stopping) is chosen on the validation data: of
     --vali-data or of the fold that DATA names. Without any, C=val means cross-validation. The
     ranker "auto" tries several for a minute (--set time_budget=SECONDS) and blends them.
+
+    With --text, DATA is the folder of an index ('rankwise index'), and --out a folder that
+    'rankwise search' takes: documents are retrieved, and reordered by the ranker.
     """
+    if text is not None or qrels is not None:
+        if vali_data is not None or columns != NO_COLUMNS:
+            raise UsageError("--text takes no --vali-data and no columns. Drop these options.")
+        estimator = make_ranker(ranker, set_, random_state)
+        by = select_by or getattr(estimator, "measure", None) or _MEASURE
+        measure = read_measures(by, preset)[by]
+        fit_text(
+            data, text, qrels, estimator, measure, random_state, out, n_candidates, unjudged, json
+        )
+        return
+    if n_candidates is not None or unjudged is not None:
+        raise UsageError("--n-candidates and --unjudged are for --text. Drop them, or add --text.")
     from rankwise.cli._data import load_training, refuse_one_query
     from rankwise.persistence import save
     from rankwise.selection import tune

@@ -71,6 +71,10 @@ def predict(
     from rankwise.persistence import load
 
     form = _format(format, out, top, classes)
+    if (model / "ranker.json").is_file():
+        raise UsageError(
+            f"{str(model)!r} is a ranker of text. Give it queries: rankwise search {model} QUERIES."
+        )
     if not model.is_file():
         raise UsageError(f"{str(model)!r} is no model file.")
     if out is not None:

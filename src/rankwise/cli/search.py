@@ -18,15 +18,20 @@ def index(
         list[Path],
         typer.Argument(
             metavar="DOCUMENTS",
-            help="JSON lines (.jsonl) or TREC files of documents, compressed too.",
+            help="JSON lines (.jsonl) or TREC files of documents, compressed too, or a folder in "
+            "BEIR's layout.",
         ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help=f"Folder of the index. {MISSING_FOLDERS}")
     ],
     fields: Annotated[
-        str, typer.Option(metavar="A,B,…", help="Fields of the documents, in their order.")
-    ] = "text",
+        str | None,
+        typer.Option(
+            metavar="A,B,…",
+            help="Fields of the documents, in their order; else text, of BEIR's title,text.",
+        ),
+    ] = None,
     stemmer: Annotated[
         str, typer.Option(help="Language of a Snowball stemmer, or 'none'.")
     ] = "english",
@@ -36,9 +41,12 @@ def index(
     json: Json = False,
 ) -> None:
     """Index documents for 'rankwise search'."""
-    for path in documents:
+    files = [_corpus(path) if path.is_dir() else path for path in documents]
+    for path in files:
         if not path.is_file():
             raise UsageError(f"{str(path)!r} is no file.")
+    if fields is None:
+        fields = "title,text" if any(path.is_dir() for path in documents) else "text"
     if out.exists() and not out.is_dir():
         raise UsageError(f"--out must name a folder, {out} is a file.")
     from rankwise.text import Analyzer, TextIndex
@@ -49,7 +57,7 @@ def index(
     )
     built = TextIndex([name for name in fields.split(",") if name], analyzer=analyzer)
     with waiting("Indexing"):
-        for path in documents:
+        for path in files:
             built.add(path)
         built.save(out)
     facts = {"out": str(out), "documents": len(built), "terms": len(built.vocabulary)}
@@ -61,7 +69,10 @@ def index(
 
 def search(
     folder: Annotated[
-        Path, typer.Argument(metavar="INDEX", help="Folder that 'rankwise index' wrote.")
+        Path,
+        typer.Argument(
+            metavar="INDEX", help="Folder that 'rankwise index' or 'rankwise fit --text' wrote."
+        ),
     ],
     queries: Annotated[
         str,
@@ -74,35 +85,50 @@ def search(
         ),
     ] = None,
     k: Annotated[
-        int | None, typer.Option("-k", help="Documents per query; 1000 with --out, else 10.")
+        int | None,
+        typer.Option(
+            "-k",
+            help="Documents per query; 1000 (of a ranker: its candidates) with --out, else 10.",
+        ),
     ] = None,
     model: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="bm25, bm25-robertson, bm25-atire, bm25-okapi, bm25f, dirichlet, "
-            "jelinek-mercer, pl2, dph or tf-idf."
+            "jelinek-mercer, pl2, dph or tf-idf. Else the ranker in the folder, or bm25."
         ),
-    ] = "bm25",
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the model, such as k1=0.9."),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Search an index: a TREC run of the best documents of every query."""
+    """Search an index: a TREC run of the best documents of every query.
+
+    A folder of 'rankwise fit --text' is searched by its ranker, unless --model names a model.
+    """
     if not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is no folder.")
     parameters: dict[str, Any] = dict(_parameters(settings or []))
     if out is not None:
         check_target(out, "--out")
     from rankwise.datasets import write_run
-    from rankwise.text import TextIndex
+    from rankwise.text import TextIndex, TextRanker
+
+    by_ranker = model is None and (folder / "ranker.json").is_file()
+    if by_ranker and parameters:
+        raise UsageError("--set is for a retrieval model. Name it: --model bm25.")
 
     path = Path(queries)
     with waiting("Searching"):
         given = path if path.is_file() else queries
-        depth = k or (10 if out is None else 1000)
-        run = TextIndex.load(folder).search(given, depth, model=model, **parameters)
+        if by_ranker:
+            ranker = TextRanker.load(folder)
+            run = ranker.rank(given, k or (10 if out is None else ranker.n_candidates))
+        else:
+            depth = k or (10 if out is None else 1000)
+            run = TextIndex.load(folder).search(given, depth, model=model or "bm25", **parameters)
         if out is not None:
             make_folder(out)
             write_run(run, out)
@@ -116,6 +142,14 @@ def search(
             run.qid.tolist(), run.doc_ids.tolist(), run.scores.tolist(), strict=True
         ):
             typer.echo(f"{q}\t{d}\t{s:.4f}")
+
+
+def _corpus(folder: Path) -> Path:
+    """The documents of a folder in BEIR's layout."""
+    for suffix in ("", ".gz"):
+        if (path := folder / f"corpus.jsonl{suffix}").is_file():
+            return path
+    raise UsageError(f"{str(folder)!r} is no folder in BEIR's layout: it has no corpus.jsonl.")
 
 
 def _parameters(settings: list[str]) -> dict[str, float]:

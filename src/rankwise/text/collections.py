@@ -78,6 +78,23 @@ def read_beir(folder: str | Path) -> TextCollection:
     return TextCollection(documents, queries, qrels, fields, folder.name)
 
 
+def read_judgements(path: str | Path) -> Qrels:
+    """Read judgements in TREC's format, or with tabs and a header line as in BEIR (``.tsv``).
+
+    Parameters
+    ----------
+    path : path
+        May be compressed.
+
+    Raises
+    ------
+    ValueError
+        If a line cannot be read; names the file and the line.
+    """
+    path = Path(path)
+    return _tabular_qrels(path, "\t") if ".tsv" in path.suffixes else read_qrels(path)
+
+
 def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> TextCollection:
     """Take the documents, queries and judgements of an ir_datasets object.
 

@@ -17,10 +17,11 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.judged_run import grades_of
@@ -38,7 +39,7 @@ _PAIRS = 4096
 VECTOR_FEATURES = ("dot", "vector_cosine", "distance")
 
 
-class QueryDocumentFeatures:
+class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
     """Features of pairs of a query and a document of an index.
 
     Parameters
@@ -99,6 +100,11 @@ class QueryDocumentFeatures:
     >>> table = features.table({"q": "black cat"}, index.search({"q": "black cat"}))
     >>> table.doc_ids.tolist(), table.X[:, features.feature_names.index("phrase(text)")].tolist()
     (['d1', 'd2'], [1.0, 0.0])
+
+    As a transformer, of query texts and document ids:
+
+    >>> features.fit_transform([["black cat", "d1"], ["dog", "d2"]]).shape
+    (2, 35)
     """
 
     def __init__(
@@ -114,20 +120,61 @@ class QueryDocumentFeatures:
         delta: float = 0.7,
         near: int = 8,
     ) -> None:
-        if (vectors is None) != (embed is None):
-            raise ValueError("vectors and embed belong together: pass both, or none of them.")
-        for name, value, low, high in (
-            ("k1", k1, 0.0, np.inf), ("b", b, 0.0, 1.0), ("mu", mu, 0.0, np.inf),
-            ("lam", lam, 0.0, 1.0), ("delta", delta, 0.0, 1.0), ("near", near, 1, np.inf),
-        ):  # fmt: skip
-            if not low <= value <= high or (value == 0 and name in ("mu", "lam", "delta")):
-                raise ValueError(f"{name} must lie in [{low:g}, {high:g}], got {value}.")
         self.index = index
+        self.vectors = vectors
         self.embed = embed
-        self.vectors = None if vectors is None else self._checked(vectors)
-        self._settings = np.array([k1, b, mu, lam, delta], dtype=np.float64)
-        self._near = int(near)
-        self._streams: tuple[int, list[tuple[Any, ...]]] | None = None
+        self.k1 = k1
+        self.b = b
+        self.mu = mu
+        self.lam = lam
+        self.delta = delta
+        self.near = near
+        self._check()
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Check the parameters; nothing is learnt.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or the vectors do not fit the documents.
+        """
+        self._check()
+        return self
+
+    def transform(self, X: Any) -> Float64Array:
+        """Features of pairs of a query's text and a document's id.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_pairs, 2)
+            Texts of queries in the first column, ids of documents in the second.
+
+        Returns
+        -------
+        ndarray of shape (n_pairs, len(feature_names)), float64
+
+        Raises
+        ------
+        ValueError
+            If X has another shape, or a document is not in the index.
+        """
+        pairs = np.asarray(X, dtype=object)
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise ValueError(
+                f"X must have two columns, texts of queries and ids of documents, got shape "
+                f"{pairs.shape}."
+            )
+        texts = {text: str(number) for number, text in enumerate(dict.fromkeys(pairs[:, 0]))}
+        qid = [texts[text] for text in pairs[:, 0]]
+        return self.compute({number: text for text, number in texts.items()}, qid, pairs[:, 1])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of :meth:`transform`; ``input_features`` is not read."""
+        return np.array(self.feature_names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -172,12 +219,13 @@ class QueryDocumentFeatures:
                 f"qid and doc_ids must have one entry per pair, got {len(query_of)} and "
                 f"{len(document_of)}."
             )
+        vectors = self._check()
         asked = self._asked(list(texts.values()))
         parts = [
             self._of_stream(stream, asked, query_of, document_of) for stream in self._prepared()
         ]
-        if self.vectors is not None:
-            parts.append(self._of_vectors(list(texts.values()), query_of, document_of))
+        if vectors is not None:
+            parts.append(self._of_vectors(vectors, list(texts.values()), query_of, document_of))
         return np.concatenate(parts, axis=1)
 
     def table(self, queries: Any, run: Run, qrels: Qrels | None = None) -> RankingData:
@@ -208,7 +256,8 @@ class QueryDocumentFeatures:
     def _prepared(self) -> list[tuple[Any, ...]]:
         """What the kernel needs of every stream."""
         index = self.index
-        if self._streams is None or self._streams[0] != len(index):
+        prepared = self.__dict__.get("_streams")
+        if prepared is None or prepared[0] is not index or prepared[1] != len(index):
             n_terms, made = len(index.vocabulary), []
             for stream in self.streams:
                 is_whole = stream not in index.fields or len(index.fields) == 1
@@ -223,18 +272,19 @@ class QueryDocumentFeatures:
                         float(p.n_tokens), max(p.mean_length, 1e-300),
                     )
                 )  # fmt: skip
-            self._streams = len(index), made
-        return self._streams[1]
+            prepared = self.__dict__["_streams"] = index, len(index), made
+        return prepared[2]
 
     def _of_stream(
         self, stream: Any, asked: Any, query_of: Int64Array, document_of: Int64Array
     ) -> Float64Array:
         out = np.empty((len(query_of), len(NAMES)))
+        settings = np.array([self.k1, self.b, self.mu, self.lam, self.delta], dtype=np.float64)
 
         def work(lo: int) -> None:
             part = slice(lo, lo + _PAIRS)
             pairs = query_of[part], document_of[part]
-            found = self._settings, self._near, out[part]
+            found = settings, int(self.near), out[part]
             arguments: Any = (*stream, *asked, *pairs, *found)
             pair_features(*arguments)
 
@@ -243,28 +293,44 @@ class QueryDocumentFeatures:
         return out
 
     def _of_vectors(
-        self, texts: list[str], query_of: Int64Array, document_of: Int64Array
+        self,
+        vectors: Float64Array,
+        texts: list[str],
+        query_of: Int64Array,
+        document_of: Int64Array,
     ) -> Float64Array:
-        assert self.embed is not None and self.vectors is not None
+        assert self.embed is not None
         queries = np.asarray(self.embed(texts), dtype=np.float64)
-        if queries.shape != (len(texts), self.vectors.shape[1]):
+        if queries.shape != (len(texts), vectors.shape[1]):
             raise ValueError(
-                f"embed must give an array of shape ({len(texts)}, {self.vectors.shape[1]}), got "
+                f"embed must give an array of shape ({len(texts)}, {vectors.shape[1]}), got "
                 f"{queries.shape}."
             )
         out = np.empty((len(query_of), 3))
-        norms = np.linalg.norm(queries, axis=1), np.linalg.norm(self.vectors, axis=1)
+        norms = np.linalg.norm(queries, axis=1), np.linalg.norm(vectors, axis=1)
         for lo in range(0, len(query_of), _PAIRS):
             q, d = query_of[lo : lo + _PAIRS], document_of[lo : lo + _PAIRS]
-            dot = np.einsum("ij,ij->i", queries[q], self.vectors[d])
+            dot = np.einsum("ij,ij->i", queries[q], vectors[d])
             both = norms[0][q] * norms[1][d]
             cosine = np.divide(dot, both, out=np.zeros(len(dot)), where=both > 0)
-            distance = np.linalg.norm(queries[q] - self.vectors[d], axis=1)
+            distance = np.linalg.norm(queries[q] - vectors[d], axis=1)
             out[lo : lo + _PAIRS] = np.stack([dot, cosine, distance], axis=1)
         return out
 
-    def _checked(self, vectors: Any) -> Float64Array:
-        values = np.asarray(vectors, dtype=np.float64)
+    def _check(self) -> Float64Array | None:
+        """The vectors as an array; all parameters are in their ranges."""
+        if (self.vectors is None) != (self.embed is None):
+            raise ValueError("vectors and embed belong together: pass both, or none of them.")
+        for name, low, high in (
+            ("k1", 0.0, np.inf), ("b", 0.0, 1.0), ("mu", 0.0, np.inf), ("lam", 0.0, 1.0),
+            ("delta", 0.0, 1.0), ("near", 1, np.inf),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not low <= value <= high or (value == 0 and name in ("mu", "lam", "delta")):
+                raise ValueError(f"{name} must lie in [{low:g}, {high:g}], got {value}.")
+        if self.vectors is None:
+            return None
+        values = np.asarray(self.vectors, dtype=np.float64)
         if values.ndim != 2 or len(values) != len(self.index) or not np.isfinite(values).all():
             raise ValueError(
                 f"vectors must hold a row of finite numbers for each of the {len(self.index)} "

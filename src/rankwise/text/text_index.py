@@ -23,6 +23,8 @@ from rankwise.text.postings import Postings
 from rankwise.typing import Float64Array, Int64Array
 
 FORMAT = 1
+# Its terms are saved, to tell the analyzer from another one that is passed to load.
+_SAMPLE = "The Quick-Brown foxes, running at 3.5 km/h in Zürich's woods: naïve ÉTUDES"
 # Queries that one thread scores at a time.
 _QUERIES = 32
 
@@ -81,6 +83,10 @@ class TextIndex:
 
     def __len__(self) -> int:
         return len(self.doc_ids)
+
+    def __sklearn_clone__(self) -> TextIndex:
+        """Itself: clones of what searches it share the index."""
+        return self
 
     def __repr__(self) -> str:
         return (
@@ -255,6 +261,11 @@ class TextIndex:
             found[place] = position
         return found
 
+    def has(self, doc_ids: Sequence[str] | NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of the documents the index has."""
+        known = self._positions
+        return np.array([str(identifier) in known for identifier in doc_ids], dtype=bool)
+
     def tokens(self, field: str) -> tuple[NDArray[np.int32], Int64Array]:
         """Terms of a field in their order, and the bounds of the documents."""
         place = self.fields.index(field)
@@ -298,6 +309,7 @@ class TextIndex:
             np.save(folder / f"{name}.npy", getattr(self.postings, name))
         settings = self.analyzer.settings() if isinstance(self.analyzer, Analyzer) else None
         facts = {"format": FORMAT, "fields": self.fields, "analyzer": settings}
+        facts["sample"] = [str(term) for term in self.analyzer(_SAMPLE)]
         texts = {"doc_ids": self.doc_ids, "terms": list(self.vocabulary)}
         (folder / "texts.json").write_text(json.dumps(texts, ensure_ascii=False), "utf-8")
         (folder / "index.json").write_text(json.dumps(facts, indent=1), "utf-8")
@@ -340,6 +352,12 @@ class TextIndex:
         elif stored and isinstance(analyzer, Analyzer) and analyzer.settings() != stored:
             raise ValueError(
                 f"{folder} was made with {Analyzer(**stored)}, got {analyzer}. Leave out analyzer."
+            )
+        sample = [str(term) for term in analyzer(_SAMPLE)]
+        if sample != facts.get("sample", sample):
+            raise ValueError(
+                f"{folder} was made with another analyzer: of {_SAMPLE!r} it made "
+                f"{facts['sample']}, the one that was passed makes {sample}."
             )
         index = cls(facts["fields"], analyzer=analyzer)
         texts = json.loads((folder / "texts.json").read_text("utf-8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -23,6 +24,7 @@ from rankwise.text.query_document_features import QueryDocumentFeatures
 from rankwise.text.text_index import TextIndex
 from rankwise.typing import Float64Array
 
+_FEATURE_PARAMETERS = ("k1", "b", "mu", "lam", "delta", "near")
 UNJUDGED = ("zero", "ignore", "sample")
 
 
@@ -57,6 +59,9 @@ class TextRanker(BaseEstimator):
     Notes
     -----
     Relevant documents that are not retrieved cannot be ranked: :meth:`recall` says how many are.
+    Measures of the runs of :meth:`rank` and :meth:`cross_rank` against the judgements
+    (:func:`rankwise.selection.evaluate_systems`) count them as missed; measures of the rows of
+    :meth:`table` do not know of them.
 
     Examples
     --------
@@ -105,10 +110,74 @@ class TextRanker(BaseEstimator):
             If no candidate is judged, or a parameter is out of range.
         """
         table = self.table(queries, qrels)
+        known = self.index.has(qrels.doc_ids)
+        if not known.all():
+            name = qrels.doc_ids[int(np.argmin(known))]
+            warnings.warn(
+                f"{int((~known).sum())} of {len(known)} judgements are of documents that the index "
+                f"does not have, such as {str(name)!r}. They cannot be learnt from.",
+                stacklevel=2,
+            )
         ranker: Any = RankSVM() if self.estimator is None else clone(self.estimator)
         self.estimator_ = ranker.fit(table.X, table.y, qid=table.qid)
         self.feature_names_ = table.feature_names
         return self
+
+    def cross_rank(
+        self,
+        queries: Any,
+        qrels: Qrels,
+        k: int | None = None,
+        *,
+        cv: int = 5,
+        random_state: Any = 0,
+        tag: str = "rankwise",
+    ) -> Run:
+        """Lists of all judged queries, each by a ranker that learnt from the other folds only.
+
+        Parameters
+        ----------
+        queries, qrels
+            As in :meth:`fit`.
+        k : int >= 1, optional
+            Documents per query. None: ``n_candidates``.
+        cv : int >= 2, default=5
+            Folds of shuffled queries.
+        random_state : int, RandomState or None, default=0
+            Shuffles the queries.
+        tag : str, default="rankwise"
+
+        Returns
+        -------
+        Run
+            For :func:`rankwise.selection.evaluate_systems` with ``qrels``.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer judged queries than folds, or as in :meth:`fit`.
+        """
+        wanted = set(qrels.qid.tolist())
+        texts = {name: text for name, text in as_queries(queries).items() if name in wanted}
+        if not 2 <= cv <= len(texts):
+            raise ValueError(
+                f"cv must lie between 2 and the number of judged queries, {len(texts)}, got {cv}."
+            )
+        names = np.array(list(texts))
+        fold = check_random_state(random_state).permutation(len(names)) % cv
+        runs = []
+        for number in range(cv):
+            kept = np.isin(qrels.qid, names[fold != number])
+            seen = Qrels(qrels.qid[kept], qrels.doc_ids[kept], qrels.relevance[kept])
+            asked = {name: texts[name] for name in names[fold == number].tolist()}
+            ranker: Any = clone(self)
+            runs.append(ranker.fit(texts, seen).rank(asked, k or self.n_candidates))
+        return Run(
+            np.concatenate([run.qid for run in runs]),
+            np.concatenate([run.doc_ids for run in runs]),
+            np.concatenate([run.scores for run in runs]),
+            tag,
+        )
 
     def rank(self, queries: Any, k: int = 10, *, tag: str = "rankwise") -> Run:
         """The best documents of each query.
@@ -191,13 +260,14 @@ class TextRanker(BaseEstimator):
     def save(self, folder: str | Path) -> Path:
         """Write the fitted ranker and its index into a folder, see :meth:`load`.
 
-        Features with vectors are not written: pass them to :meth:`load` again.
+        Parameters of the features are written, vectors are not: pass such features to :meth:`load`.
         """
         check_is_fitted(self, "estimator_")
         folder = self.index.save(folder)
         save(self.estimator_, folder / "ranker.skops")
         facts = {name: getattr(self, name) for name in ("n_candidates", "model", "unjudged")}
         facts["feature_names"] = self.feature_names_
+        facts["features"] = {name: getattr(self._pairs, name) for name in _FEATURE_PARAMETERS}
         (folder / "ranker.json").write_text(json.dumps(facts, indent=1), "utf-8")
         return folder
 
@@ -217,7 +287,7 @@ class TextRanker(BaseEstimator):
         analyzer : callable, optional
             See :meth:`TextIndex.load`.
         features : callable, optional
-            From the index to the features of ``fit``, if they had parameters of their own.
+            From the index to the features of ``fit``, if they had vectors.
 
         Raises
         ------
@@ -231,11 +301,18 @@ class TextRanker(BaseEstimator):
         if not (folder / "ranker.json").is_file():
             raise FileNotFoundError(f"{folder} has no ranker: ranker.json is missing.")
         facts = json.loads((folder / "ranker.json").read_text("utf-8"))
-        names = facts.pop("feature_names")
-        ranker = cls(index, features=None if features is None else features(index), **facts)
+        names, parameters = facts.pop("feature_names"), facts.pop("features", {})
+        made = QueryDocumentFeatures(index, **parameters) if features is None else features(index)
+        ranker = cls(index, features=made, **facts)
         if [*ranker._pairs.feature_names, "retrieval_score"] != names:
             raise ValueError(
                 f"{folder} was fitted on other features. Pass features=…, a function of the index."
+            )
+        other = [name for name, value in parameters.items() if getattr(made, name) != value]
+        if other:
+            raise ValueError(
+                f"{folder} was fitted on features with {other[0]}={parameters[other[0]]}, got "
+                f"{getattr(made, other[0])}. Use the same parameters."
             )
         ranker.estimator_ = load(folder / "ranker.skops")
         ranker.feature_names_ = names

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rankwise import LSRRank, evaluate
+from rankwise import LSRRank, RankSVM, evaluate
 from rankwise.datasets import Qrels, Run, judge
 from rankwise.experiments import Cell, Experiment, FindFiles, Results, Table
 from rankwise.text import TextCollection, TextIndex, TextRanker, load_text
 from rankwise_papers.sources import fetched
 from rankwise_papers.text_collections import tables
+from rankwise_papers.text_collections.tables import RERANKERS
 
 N_FOLDS, SEED, MOST_TRAINING = 5, 0, 800
 MEASURES = {"AP": "AP(ties=stable)", "nDCG@10": "nDCG(ties=stable)@10"}
@@ -36,8 +37,9 @@ class TextCollections(Experiment):
 
     def cells(self, quick: bool) -> Sequence[Cell]:
         methods = {name: {"bm25": of} for name, of in BM25.items()}
-        if not quick:
-            methods["reranked"] = {"n_candidates": 300, "folds": N_FOLDS, "seed": SEED}
+        for ranker in () if quick else RERANKERS:
+            of = {"ranker": ranker, "n_candidates": 300, "folds": N_FOLDS, "seed": SEED}
+            methods[ranker] = of
         return [
             Cell(f"{name}/{method}", of, name) for name in SETS for method, of in methods.items()
         ]
@@ -48,7 +50,7 @@ class TextCollections(Experiment):
         queries, qrels = collection.judged_queries(test), collection.qrels[test]
         if "bm25" in cell.params:
             return measured(index.search(queries, **cell.params["bm25"]), qrels)
-        ranker = LSRRank("linear", lam="cv", query_weight="document", measure="AP")
+        ranker = _ranker(cell.params["ranker"])
         text_ranker = TextRanker(index, ranker, n_candidates=cell.params["n_candidates"])
         if train != test:
             asked = dict(list(collection.judged_queries(train).items())[:MOST_TRAINING])
@@ -58,6 +60,13 @@ class TextCollections(Experiment):
 
     def tables(self, results: Results, quick: bool) -> Sequence[Table]:
         return tables.make(results, list(SETS))
+
+
+def _ranker(name: str) -> Any:
+    """A linear ranker that chooses its penalty by folds of the training queries."""
+    if name == "RankSVM":
+        return RankSVM(C=[1e-4, 1e-3], cv=3, measure="AP")
+    return LSRRank("linear", lam="cv", query_weight="document", measure="AP")
 
 
 @cache

@@ -1,0 +1,109 @@
+"""``rankwise fit --text``: an index, queries and judgements into a folder with a ranker."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankwise.cli._errors import UsageError
+from rankwise.cli._output import print_json
+from rankwise.cli._progress import waiting
+
+Text = Annotated[
+    Path | None,
+    typer.Option(
+        "--text",
+        metavar="QUERIES",
+        help="Queries to learn from: JSON lines (.jsonl) or TREC topics.",
+    ),
+]
+TextQrels = Annotated[
+    Path | None,
+    typer.Option(
+        "--qrels", metavar="FILE", help="Judgements for --text: TREC, or BEIR's .tsv with a header."
+    ),
+]
+Candidates = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Documents that --text retrieves and reorders; else 100."
+    ),
+]
+Unjudged = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RULE",
+        help="Candidates of --text without a judgement: zero (not relevant), ignore or sample.",
+    ),
+]
+
+
+def fit_text(
+    data: list[str],
+    queries: Path | None,
+    judgements: Path | None,
+    estimator: Any,
+    measure: Any,
+    random_state: int,
+    out: Path,
+    n_candidates: int | None,
+    unjudged: str | None,
+    json: bool,
+) -> None:
+    """Fit a TextRanker and save it into a folder."""
+    if queries is None or judgements is None:
+        raise UsageError("--text QUERIES and --qrels FILE belong together. Give both.")
+    for path in (queries, judgements):
+        if not path.is_file():
+            raise UsageError(f"{str(path)!r} is no file.")
+    if len(data) != 1 or not (Path(data[0]) / "index.json").is_file():
+        raise UsageError(
+            f"with --text, DATA must be the folder of an index, got {' '.join(data)}. "
+            "Make one: rankwise index DOCUMENTS --out FOLDER."
+        )
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"--out must name a folder, {out} is a file.")
+    from rankwise.selection import tune
+    from rankwise.text import TextIndex, TextRanker, read_judgements
+
+    start = time.perf_counter()
+    with waiting("Fitting"):
+        ranker = TextRanker(
+            TextIndex.load(data[0]),
+            estimator,
+            n_candidates=n_candidates or 100,
+            unjudged=unjudged or "zero",  # type: ignore[arg-type]
+        )
+        qrels = read_judgements(judgements)
+        table = ranker.table(queries, qrels)
+        rows = replace(table, feature_names=None)  # TextRanker predicts arrays
+        tuned = tune(estimator, rows, None, measure, random_state=random_state)
+        ranker.estimator_, ranker.feature_names_ = tuned.estimator, table.feature_names
+        recall = ranker.recall(queries, qrels)
+        ranker.save(out)
+    facts = {
+        "ranker": type(estimator).__name__,
+        "model": str(out),
+        "queries": len(set(qrels.qid.tolist())),
+        "candidates": ranker.n_candidates,
+        "recall": recall,
+        "features": table.n_features,
+        "chosen": tuned.chosen,
+        "notes": tuned.notes,
+        "fit_seconds": time.perf_counter() - start,
+    }
+    if json:
+        print_json(facts)
+        return
+    typer.echo(
+        f"{facts['ranker']} on {table.n_queries} queries, {table.n_samples} candidates, "
+        f"{table.n_features} features"
+    )
+    for name, value in tuned.chosen.items():
+        typer.echo(f"{name} = {value} chosen on cross-validation")
+    typer.echo(f"{recall:.4f} of the relevant documents are among {ranker.n_candidates} candidates")
+    typer.echo(str(out))

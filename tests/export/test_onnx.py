@@ -359,5 +359,5 @@ def test_a_blend_fills_what_is_missing_and_goes_to_other_engines_as_trees(only_t
         with pytest.warns(UserWarning, match="missing"):
             assert to_ranklib(ranker).startswith("## LambdaMART")
     else:
-        with pytest.raises(ExportError, match="a blend of models.*Use to_onnx"):
+        with pytest.raises(ExportError, match=r"a blend of models.*Use to_onnx"):
             to_ranklib(ranker)

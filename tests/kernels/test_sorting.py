@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankwise.kernels.sorting import sort_rows
+from rankwise.kernels.sorting import sort_keys, sort_rows, write_keys
 
 
 def keys_of(kind, n, rng):
@@ -35,3 +35,19 @@ def test_some_rows_keep_the_order_they_came_in(rng):
     expected = rows[np.argsort(keys[rows], kind="stable")]
     sort_rows(keys, rows, np.empty(200, np.int64))
     np.testing.assert_array_equal(rows, expected)
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "nearly sorted", "falling", "infinite"])
+@pytest.mark.parametrize("n", [0, 1, 2, 23, 24, 25, 26, 257, 1000])
+def test_keys_of_floats_sort_stably(kind, n, rng):
+    before = 3  # of another query
+    values = np.concatenate([np.full(before, -7.5), keys_of(kind, n, rng)])
+    values[before : before + n // 4] *= 0.0 if kind != "infinite" else 1.0  # zeros of both signs
+    keys, rows = np.empty(n, np.uint64), np.arange(n).astype(np.uint64)
+    write_keys(values, before, keys)
+    given = keys.copy()
+    spare = np.empty(n, np.uint64), np.empty(n, np.uint64)
+    found, order, *_ = sort_keys(keys, rows, *spare, np.empty((8, 256), np.int64))
+    expected = np.argsort(values[before:], kind="stable")
+    np.testing.assert_array_equal(order, expected)
+    np.testing.assert_array_equal(found, given[expected])

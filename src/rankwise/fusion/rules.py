@@ -31,7 +31,7 @@ from rankwise.typing import ArrayLike, Float64Array
 
 
 @dataclass(frozen=True)
-class Rule:
+class FusionRule:
     """A rule of fusion.
 
     ``score`` takes the pool, the normalised scores (NaN: not returned), one weight per system and
@@ -140,7 +140,7 @@ def _weights(rule: str, weights: ArrayLike | None, n_systems: int) -> Float64Arr
     return found
 
 
-def _settings(name: str, rule: Rule, given: Mapping[str, float]) -> dict[str, float]:
+def _settings(name: str, rule: FusionRule, given: Mapping[str, float]) -> dict[str, float]:
     for parameter, value in given.items():
         if parameter not in rule.parameters:
             takes = ", ".join(map(repr, rule.parameters)) or "none"
@@ -253,22 +253,22 @@ def _of(x: Float64Array) -> Float64Array:
 
 
 _ANY = (0.0, np.inf)
-RULES: dict[str, Rule] = {
-    "sum": Rule(_sum),
-    "mnz": Rule(_mnz),
-    "gmnz": Rule(_gmnz, {"gamma": (1.0, *_ANY)}),
-    "anz": Rule(_anz),
-    "min": Rule(_min),
-    "max": Rule(_max),
-    "med": Rule(_med),
-    "wmnz": Rule(_wmnz),
-    "mixed": Rule(_mixed),
-    "rrf": Rule(_rrf, {"k": (60.0, *_ANY)}),
-    "isr": Rule(_isr),
-    "log_isr": Rule(_log_isr),
-    "logn_isr": Rule(_logn_isr, {"sigma": (0.01, 0.0, 1.0)}),
-    "rbc": Rule(_rbc, {"phi": (0.8, 0.0, 1.0)}),
-    "borda": Rule(_borda),
-    "condorcet": Rule(_condorcet),
+RULES: dict[str, FusionRule] = {
+    "sum": FusionRule(_sum),
+    "mnz": FusionRule(_mnz),
+    "gmnz": FusionRule(_gmnz, {"gamma": (1.0, *_ANY)}),
+    "anz": FusionRule(_anz),
+    "min": FusionRule(_min),
+    "max": FusionRule(_max),
+    "med": FusionRule(_med),
+    "wmnz": FusionRule(_wmnz),
+    "mixed": FusionRule(_mixed),
+    "rrf": FusionRule(_rrf, {"k": (60.0, *_ANY)}),
+    "isr": FusionRule(_isr),
+    "log_isr": FusionRule(_log_isr),
+    "logn_isr": FusionRule(_logn_isr, {"sigma": (0.01, 0.0, 1.0)}),
+    "rbc": FusionRule(_rbc, {"phi": (0.8, 0.0, 1.0)}),
+    "borda": FusionRule(_borda),
+    "condorcet": FusionRule(_condorcet),
 }
 WEIGHTED = ("sum", "wmnz", "mixed", "rrf", "rbc", "borda", "condorcet")

@@ -1,10 +1,9 @@
 """Rows of a query compared by sorting: ties, inversions, ranks and gaps, never a list of pairs.
 
-Sorting is by stable radix sort of the bits, two to three times as fast as merging. Rows in
-lexicographic order of (score, label) have one strict inversion of labels for every misordered
-pair (Knight 1966, JASA 61:436-439); a Fenwick tree over the distinct labels counts them and sums
-their label differences. A query of m rows with K distinct labels costs O(m log K) time and O(m)
-memory.
+Rows in lexicographic order of (score, label) have one strict inversion of labels for every
+misordered pair (Knight 1966, JASA 61:436-439); a Fenwick tree over the distinct labels counts them
+and sums their label differences. A query of m rows with K distinct labels costs O(m log K) time
+and O(m) memory.
 
 Rows are in group order, query ``q`` holding ``indptr[q]:indptr[q + 1]``; labels and scores are
 float64 without NaN. Counts are exact, and so are the sums where labels are integers.
@@ -14,11 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.kernels.sorting import SIGN, sort_keys, write_keys
 from rankwise.runtime.jit import njit
-
-SIGN = np.uint64(1 << 63)
-BYTE = np.uint64(255)
-INSERTION = 24  # up to so many rows insertion beats eight histograms
 
 
 @njit
@@ -27,58 +23,6 @@ def _longest(indptr):
     for q in range(len(indptr) - 1):
         longest = max(longest, indptr[q + 1] - indptr[q])
     return longest
-
-
-@njit
-def _write_keys(x, start, key):
-    """Unsigned integers that order like the floats ``x[start:]``; -0.0 equals 0.0."""
-    bits = x.view(np.uint64)
-    for i in range(len(key)):
-        b = bits[start + i]
-        if b == SIGN:
-            b = np.uint64(0)
-        key[i] = ~b if b & SIGN else b | SIGN
-
-
-@njit
-def _sort(key, value, other_key, other_value, histogram):
-    """Stable sort of ``value`` by ``key``; first the sorted pair, then the free pair of arrays."""
-    m = len(key)
-    if m <= INSERTION:
-        for i in range(1, m):
-            k, v = key[i], value[i]
-            j = i
-            while j > 0 and key[j - 1] > k:
-                key[j], value[j] = key[j - 1], value[j - 1]
-                j -= 1
-            key[j], value[j] = k, v
-        return key, value, other_key, other_value
-    for digit in range(8):
-        for b in range(256):
-            histogram[digit, b] = 0
-    for i in range(m):
-        k = key[i]
-        for digit in range(8):
-            histogram[digit, k & BYTE] += 1
-            k >>= np.uint64(8)
-    for digit in range(8):
-        shift = np.uint64(8 * digit)
-        if histogram[digit, (key[0] >> shift) & BYTE] == m:
-            continue
-        total = 0
-        for b in range(256):
-            count = histogram[digit, b]
-            histogram[digit, b] = total
-            total += count
-        for i in range(m):
-            k = key[i]
-            b = (k >> shift) & BYTE
-            place = histogram[digit, b]
-            histogram[digit, b] = place + 1
-            other_key[place], other_value[place] = k, value[i]
-        key, other_key = other_key, key
-        value, other_value = other_value, value
-    return key, value, other_key, other_value
 
 
 @njit
@@ -100,9 +44,9 @@ def compare_pairs(y, f, indptr, counts, sums):
         start, m = indptr[q], indptr[q + 1] - indptr[q]
         tied_y, tied_f, tied_both, misordered = 0, 0, 0, 0
         sum_misordered, sum_tied = 0.0, 0.0
-        _write_keys(y, start, key_0[:m])
-        _write_keys(f, start, value_0[:m])
-        y_key, f_key, free_0, free_1 = _sort(
+        write_keys(y, start, key_0[:m])
+        write_keys(f, start, value_0[:m])
+        y_key, f_key, free_0, free_1 = sort_keys(
             key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram
         )
 
@@ -121,7 +65,7 @@ def compare_pairs(y, f, indptr, counts, sums):
             y_key[i] = n_distinct - 1
         # Differences to a middle label are summed: a common offset costs no digits.
         base = label[y_key[m // 2]] if m > 0 else 0.0
-        f_key, rank, free_0, free_1 = _sort(f_key, y_key, free_1, free_0, histogram)
+        f_key, rank, free_0, free_1 = sort_keys(f_key, y_key, free_1, free_0, histogram)
 
         # Walk up the scores; the tree holds the labels seen, the highest in its first place.
         for k in range(n_distinct + 1):
@@ -166,9 +110,9 @@ def multiply_ranks(y, f, indptr, products):
     histogram = np.empty((8, 256), np.int64)
     for q in range(len(indptr) - 1):
         start, m = indptr[q], indptr[q + 1] - indptr[q]
-        _write_keys(y, start, key_0[:m])
-        _write_keys(f, start, value_0[:m])
-        key, other, free_0, free_1 = _sort(
+        write_keys(y, start, key_0[:m])
+        write_keys(f, start, value_0[:m])
+        key, other, free_0, free_1 = sort_keys(
             key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram
         )
         yy, yf, ff = 0.0, 0.0, 0.0
@@ -182,7 +126,7 @@ def multiply_ranks(y, f, indptr, products):
             for i in range(begin, end):
                 key[i] = begin + end  # not negative, so it survives as an unsigned payload
             begin = end
-        key, other, free_0, free_1 = _sort(other, key, free_1, free_0, histogram)
+        key, other, free_0, free_1 = sort_keys(other, key, free_1, free_0, histogram)
         begin = 0
         while begin < m:
             total = 0.0
@@ -206,10 +150,10 @@ def mean_absolute_gaps(x, indptr, out):
     histogram = np.empty((8, 256), np.int64)
     for q in range(len(indptr) - 1):
         start, m = indptr[q], indptr[q + 1] - indptr[q]
-        _write_keys(x, start, key_0[:m])
+        write_keys(x, start, key_0[:m])
         for i in range(m):
             value_0[i] = i
-        row = _sort(key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram)[1]
+        row = sort_keys(key_0[:m], value_0[:m], key_1[:m], value_1[:m], histogram)[1]
         # Each gap between neighbours lies inside (i + 1)(m - i - 1) pairs: no cancellation.
         total = 0.0
         for i in range(m - 1):

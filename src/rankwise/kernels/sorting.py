@@ -1,13 +1,20 @@
-"""Stable sorting of rows by key.
+"""Stable sorts: of row numbers by keys in another array, and of keys with a value each.
 
-NumPy's sorts inside a kernel take two to three seconds to compile; this one a tenth.
+NumPy's sorts inside a kernel take two to three seconds to compile; these a tenth.
+:func:`sort_rows` starts from any order and is quick where little has changed, as between the steps
+of a solver. :func:`sort_keys` always starts anew; it is two to three times as fast then.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from rankwise.runtime.jit import njit
 
+SIGN = np.uint64(1 << 63)
+BYTE = np.uint64(255)
 _RUN = 16  # rows that an insertion sort puts in order, before runs are merged
+_INSERTION = 24  # up to so many keys insertion beats eight histograms
 
 
 @njit
@@ -68,3 +75,79 @@ def sort_rows(keys, rows, spare):
                 out += 1
                 left += 1
         width *= 2
+
+
+@njit
+def write_keys(x, start, key):
+    """Write whole numbers that order like the floats ``x[start:]``; -0.0 equals 0.0.
+
+    Parameters
+    ----------
+    x : float64 (n,)
+        Without NaN.
+    start : int
+    key : uint64 (m,), written
+    """
+    bits = x.view(np.uint64)
+    for i in range(len(key)):
+        b = bits[start + i]
+        if b == SIGN:
+            b = np.uint64(0)
+        key[i] = ~b if b & SIGN else b | SIGN
+
+
+@njit
+def sort_keys(key, value, other_key, other_value, histogram):
+    """Sort values by their keys, both uint64; values of equal keys keep their order.
+
+    Parameters
+    ----------
+    key, value, other_key, other_value : uint64 (m,), changed
+    histogram : int64 (8, 256), written
+
+    Returns
+    -------
+    key, value, other_key, other_value
+        The sorted pair, then the other one.
+
+    Notes
+    -----
+    Radix sort by bytes, two to three times as fast as merging; bytes that all keys share cost a
+    look. Up to 24 keys are sorted by insertion. O(m).
+    """
+    m = len(key)
+    if m <= _INSERTION:
+        for i in range(1, m):
+            k, v = key[i], value[i]
+            j = i
+            while j > 0 and key[j - 1] > k:
+                key[j], value[j] = key[j - 1], value[j - 1]
+                j -= 1
+            key[j], value[j] = k, v
+        return key, value, other_key, other_value
+    for digit in range(8):
+        for b in range(256):
+            histogram[digit, b] = 0
+    for i in range(m):
+        k = key[i]
+        for digit in range(8):
+            histogram[digit, k & BYTE] += 1
+            k >>= np.uint64(8)
+    for digit in range(8):
+        shift = np.uint64(8 * digit)
+        if histogram[digit, (key[0] >> shift) & BYTE] == m:
+            continue
+        total = 0
+        for b in range(256):
+            count = histogram[digit, b]
+            histogram[digit, b] = total
+            total += count
+        for i in range(m):
+            k = key[i]
+            b = (k >> shift) & BYTE
+            place = histogram[digit, b]
+            histogram[digit, b] = place + 1
+            other_key[place], other_value[place] = k, value[i]
+        key, other_key = other_key, key
+        value, other_value = other_value, value
+    return key, value, other_key, other_value

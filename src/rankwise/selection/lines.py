@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rankwise.datasets.writers.output import sync_folder
+
 _ATTEMPTS = 2
 # All that NumPy's ``tofile`` says of a full disk; it gives no error number.
 _SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
@@ -95,13 +97,3 @@ def writing(path: Path) -> Iterator[None]:
             raise OSError(None, str(error), name) from error
         hint = _FULL if code in (errno.ENOSPC, errno.EDQUOT) else ""
         raise OSError(code, os.strerror(code) + hint, name) from error
-
-
-def sync_folder(path: Path) -> None:
-    """Make a rename durable; a folder cannot be opened for that on Windows."""
-    if os.name == "posix":
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

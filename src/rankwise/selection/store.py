@@ -16,7 +16,7 @@ import numpy as np
 
 from rankwise.datasets.writers.output import replace_files
 from rankwise.selection.fold_result import DONE, FoldResult
-from rankwise.selection.lines import JsonLines, sync_folder, writing
+from rankwise.selection.lines import JsonLines, writing
 
 
 class ResultStore:
@@ -83,12 +83,10 @@ class ResultStore:
         return self._arrays / f"{key}.npz"
 
     def _write_arrays(self, key: str, cell: FoldResult) -> None:
-        with writing(self._npz(key)):
-            with replace_files([self._npz(key)]) as (file,):
-                np.savez(
-                    file,
-                    measures=np.array(list(cell.values)),
-                    values=np.array(list(cell.values.values())),
-                    scores=np.asarray(cell.scores),
-                )
-            sync_folder(self._arrays)
+        with writing(self._npz(key)), replace_files([self._npz(key)]) as (file,):
+            np.savez(
+                file,
+                measures=np.array(list(cell.values)),
+                values=np.array(list(cell.values.values())),
+                scores=np.asarray(cell.scores),
+            )

@@ -228,6 +228,45 @@ def test_a_killed_conversion_leaves_the_old_file(tmp_path, step, name):
     assert out.read_bytes() == b"old"
 
 
+def test_the_folder_is_flushed_after_the_renames(tmp_path, monkeypatch):
+    """Else a power failure may undo a rename that the caller has seen."""
+    steps, replace, fsync = [], os.replace, os.fsync
+
+    def seen_replace(source, target):
+        steps.append(f"rename {Path(target).name}")
+        replace(source, target)
+
+    def seen_fsync(descriptor):
+        is_folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        steps.append("flush folder" if is_folder else "flush file")
+        fsync(descriptor)
+
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "b").symlink_to(real / "b")
+    monkeypatch.setattr(os, "replace", seen_replace)
+    monkeypatch.setattr(os, "fsync", seen_fsync)
+    with _output.replace_files([tmp_path / "a", tmp_path / "b", tmp_path / "c"]) as files:
+        for file in files:
+            file.write(b"new")
+    assert steps == ["flush file"] * 3 + ["rename a", "rename b", "rename c"] + ["flush folder"] * 2
+    assert (real / "b").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("code", [errno.EINVAL, errno.ENOTSUP])
+def test_folders_that_cannot_be_flushed_are_no_error(tmp_path, monkeypatch, code):
+    fsync = os.fsync
+
+    def refused(descriptor):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(code, os.strerror(code))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refused)
+    _output.write_file(tmp_path / "a", b"new")
+    assert (tmp_path / "a").read_bytes() == b"new"
+
+
 def test_the_cli_converts_and_keeps_links_and_modes(tmp_path):
     source, real, link = tmp_path / "source.txt", tmp_path / "real.txt", tmp_path / "link.txt"
     write_letor(DATA, source)

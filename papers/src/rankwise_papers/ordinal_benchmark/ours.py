@@ -13,6 +13,7 @@ from rankwise import (
     OrdinalSVM,
     PolyOrdinalSVM,
     PRank,
+    ProportionalOdds,
     RankingForest,
     RankingTree,
     VotedPRank,
@@ -33,6 +34,7 @@ SVM_C = (0.03, 0.3, 3.0, 30.0)
 WIDTHS = (0.02, 0.1, 0.5, 2.0)  # gamma times the number of columns
 POLY_C = (0.1, 1.0, 10.0, 100.0)
 POWERS = (1, 2, 3, 4)
+ODDS_C = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 
 Rows = Callable[[Task, Int64Array], Float64Array]
 
@@ -151,6 +153,9 @@ OURS: dict[str, Method] = {
     "PolyOrdinalSVM": Method(
         fit_each(lambda task, degree, C: PolyOrdinalSVM(degree=degree, C=C), in_unit_interval),
         _grid(POWERS, POLY_C),
+    ),
+    "ProportionalOdds": Method(
+        fit_each(lambda task, C: ProportionalOdds(C), standardised), _grid(ODDS_C)
     ),
     "PRank": Method(fit_each(_online(PRank), in_unit_ball), _ONLINE),
     "VotedPRank": Method(fit_each(_online(VotedPRank), in_unit_ball), _ONLINE),

@@ -1,12 +1,14 @@
 """Files to write: complete or not at all, compressed as their suffix says.
 
-A file is written under a temporary name beside its own, flushed to the disk and renamed. After an
-error, a full disk or a kill, the old file is there as it was, or none.
+A file is written under a temporary name beside its own, flushed to the disk and renamed; then its
+folder is flushed. After an error, a full disk or a kill, the old file is there as it was, or none.
+A file whose writing has returned survives a power failure.
 """
 
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import lzma
 import os
@@ -88,11 +90,34 @@ def replace_files(
                 path.unlink(missing_ok=True)
             for current in places:
                 current.replace()
+            for folder in dict.fromkeys(place.folder for place in places if place.is_replaced):
+                sync_folder(folder)
         except OSError as error:
             is_other = error.filename is not None and not current.is_part(error.filename)
             if is_other or error.errno is None:
                 raise
             raise OSError(error.errno, error.strerror, str(current.path)) from error
+
+
+def sync_folder(path: Path) -> None:
+    """Make names of a folder durable: new files, renamed ones.
+
+    Nothing where the system has no such thing: Windows, folders that may be written but not read,
+    some network file systems.
+    """
+    if os.name != "posix":
+        return
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 class _Place:
@@ -102,6 +127,7 @@ class _Place:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.is_replaced = False
         self._target = Path(os.path.realpath(path))
         self._part: Path | None = None
 
@@ -125,6 +151,11 @@ class _Place:
                     os.chown(part, known.st_uid, known.st_gid)
             os.chmod(part, stat.S_IMODE(known.st_mode))
 
+    @property
+    def folder(self) -> Path:
+        """Folder of the file, links followed."""
+        return self._target.parent
+
     def is_part(self, name: str | bytes | int) -> bool:
         """Whether this names the temporary file."""
         return self._part is not None and name == str(self._part)
@@ -139,7 +170,7 @@ class _Place:
     def replace(self) -> None:
         if self._part is not None:
             os.replace(self._part, self._target)
-            self._part = None
+            self._part, self.is_replaced = None, True
 
     def discard(self) -> None:
         """Delete the temporary file; nothing after :meth:`replace`."""

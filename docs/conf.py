@@ -13,7 +13,6 @@ sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
 import chooser  # noqa: E402
-import figures_of_examples  # noqa: E402
 import rooms  # noqa: E402
 
 import rankwise  # noqa: E402
@@ -50,7 +49,7 @@ sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
     "filename_pattern": "plot_",
-    "image_scrapers": ("matplotlib", figures_of_examples.scrape),
+    "image_scrapers": ("matplotlib", "figures_of_examples.scrape"),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,

@@ -25,6 +25,6 @@ def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any])
         if isinstance(value, Figure) and not any(value is other for other in [*seen, *known]):
             seen.append(value)
             path = next(block_vars["image_path_iterator"])
-            value.savefig(path, dpi=DPI)
+            value.savefig(path, dpi=DPI, bbox_inches="tight", pad_inches=0.15)
             paths.append(path)
     return figure_rst(paths, gallery_conf["src_dir"])

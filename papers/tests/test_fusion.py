@@ -114,7 +114,7 @@ def test_effectiveness_tests_the_first_measure():
     values = {
         (v.row, v.column): v for v in fusion_tables.effectiveness(rows, ("AP", "P"), {"p": "a"})
     }
-    assert values["b", "p"].ours < 1e-6
+    assert values["b", "p"].ours == pytest.approx(0, abs=1e-6)
     assert ("a", "p") not in values
     assert values["c", "AP"].ours is None
     assert fusion_tables.best(rows, "AP") == "b"

@@ -72,7 +72,11 @@ def test_probabilities_by_position(rankwise, files, tmp_path):
 def test_wrong_command_lines(rankwise, files, tmp_path):
     paths, judged, _, _ = files
     out = ("--out", tmp_path / "fused.run")
+    empty, other = tmp_path / "empty.run", tmp_path / "other.run"
+    empty.write_text("")
+    other.write_text("1 Q0 d1 1 3.0 t\n")
     for arguments, said in (
+        ((paths[0], empty, *out), "empty.run' holds no document. Leave it out"),
         ((paths[0], *out), "needs two or more runs, got 1"),
         ((paths[0], tmp_path / "no.run", *out), "is no file"),
         ((paths[0], paths[0], *out), "runs must have different file names, got s0, s0"),
@@ -91,3 +95,5 @@ def test_wrong_command_lines(rankwise, files, tmp_path):
     run = rankwise("fuse", *paths, "--rule", "best", *out)
     assert run.code == 1 and "rule must be one of 'sum'" in run.err
     assert not (tmp_path / "fused.run").exists()
+    run = rankwise("fuse", paths[0], other, *out)
+    assert run.code == 1 and "runs have no query in common: 's0' has 'q0', 'other' has" in run.err

@@ -92,6 +92,9 @@ def fuse(
 
     with waiting("Fusing"):
         systems = {name: read_run(path) for name, path in zip(names, runs, strict=True)}
+        for path, run in zip(runs, systems.values(), strict=True):
+            if not len(run):
+                raise UsageError(f"{str(path)!r} holds no document. Leave it out.")
         pool = pool_runs(systems, depth=depth)
         found: dict[str, float] | None = None
         if qrels is not None and learns:

@@ -27,7 +27,7 @@ from docutils.parsers.rst import Directive
 FOLDER = Path(__file__).parent / "reproduce"
 COUNTS = re.compile(r"\d+ (met|better|missed|not evidence|no published value|not run)\b")
 VALUE = re.compile(r"(?<!\S)(-?[\d,]*\.?\d+|–)(?:±([\d,]*\.?\d+))?(?: *([=+~-])(?=[\s\[]|$))?")
-FIGURE = re.compile(r":figure:`([^<`]+?)\s+<([^>`]+)>`")
+FIGURE = re.compile(r":figure:`([^<`]+?)\s+<([^`]+)>`")
 VERDICTS = re.compile(r":verdicts:`([^`]+)`")
 CURRENT = re.compile(r"^\.\. figures-of:: (\S+)$", re.M)
 

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from rankwise.datasets import Qrels, read_run, write_qrels, write_run
-from rankwise.fusion import LearnedFusion, ProbabilisticFusion, as_run, fuse, pool_runs
+from rankwise.fusion import (
+    LearnedFusion,
+    ProbabilisticFusion,
+    as_run,
+    fuse,
+    hybrid_query,
+    pool_runs,
+)
 from tests.fusion.lists import as_mapping, random_lists
 
 
@@ -50,6 +57,9 @@ def test_learnt_weights(rankwise, files, tmp_path):
     assert run.json["weights"] == pytest.approx(fusion.weights_)
     assert "rrf" in json.loads(query.read_text())["retriever"]
     assert as_mapping(read_run(out)) == as_mapping(fusion.fuse(lists))
+    options = ("--query", query, "--engine", "opensearch", "--out", out)
+    assert rankwise("fuse", *paths, "--qrels", judged, *options).code == 0
+    assert json.loads(query.read_text()) == hybrid_query(fusion, "opensearch")
     run = rankwise("fuse", *paths, "--qrels", judged, "--held-out", "--out", out)
     assert run.code == 0 and run.out.split()[:2] == ["system", "weight"]
     assert as_mapping(read_run(out)) == as_mapping(fusion.fuse_held_out(lists, qrels))
@@ -80,6 +90,7 @@ def test_wrong_command_lines(rankwise, files, tmp_path):
         ((paths[0], *out), "needs two or more runs, got 1"),
         ((paths[0], tmp_path / "no.run", *out), "is no file"),
         ((paths[0], paths[0], *out), "runs must have different file names, got s0, s0"),
+        ((*paths, "--engine", "solr", *out), "--engine must be elasticsearch or opensearch"),
         ((*paths, "--held-out", *out), "--held-out needs --qrels"),
         ((*paths, "--query", "q.json", *out), "--query needs --qrels"),
         ((*paths, "--qrels", judged, "--rule", "sum", *out), "Leave out --weights and other rules"),

@@ -241,6 +241,7 @@ def test_figures_that_agree(folder, figure):
         ("0.5 ± 0.1 <Table 1 | second | x>", "has no ±"),
         ("0.1 <Table | first | x>", "more than one table"),
         ("0.1 <Table 1 | third | x>", "no row 'third'. It has: first; second"),
+        ("0.1 <Table 1 | third, w >= 0 | x>", "no row 'third, w >= 0'"),
         ("0.1 <Table 1 | first | z>", "no column 'z'"),
         ("0.1 <Table 1 | second | long>", "is empty"),
         ("0.1 <Table 2 | b | y>", "no row 'b'"),

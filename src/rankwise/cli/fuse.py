@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankwise.datasets import Run
 
 LEARNING_RULES = ("bayes", "map", "pos", "prob", "seg", "slide")
+ENGINES = ("elasticsearch", "opensearch")
 
 
 def fuse(
@@ -56,8 +57,14 @@ def fuse(
     ] = False,
     query: Annotated[
         Path | None,
-        typer.Option(help="With --qrels: write the weights as a hybrid query of Elasticsearch."),
+        typer.Option(help="With --qrels: write the weights as JSON for a search engine."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="What --query writes: elasticsearch (a hybrid query) or opensearch (a pipeline)."
+        ),
+    ] = "elasticsearch",
     json: Json = False,
 ) -> None:
     """Fuse the TREC runs of several systems into one.
@@ -75,6 +82,8 @@ def fuse(
     learns = rule in LEARNING_RULES
     if learns and qrels is None:
         raise UsageError(f"--rule {rule} learns from judgements. Pass --qrels.")
+    if engine not in ENGINES:
+        raise UsageError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}.")
     if qrels is not None and (weights is not None or not (learns or rule == "rrf")):
         raise UsageError(
             f"--qrels learns the weights of rrf, or one of {', '.join(LEARNING_RULES)}. Leave out "
@@ -100,7 +109,7 @@ def fuse(
         if qrels is not None and learns:
             fused = _by_position(pool, rule, qrels, held_out)
         elif qrels is not None:
-            fused, found = _learnt(pool, qrels, held_out, query)
+            fused, found = _learnt(pool, qrels, held_out, query, engine)
         else:
             fused = by_rule(pool, rule, weights=_numbers(weights))
         make_folder(out)
@@ -126,7 +135,7 @@ def _by_position(pool: Any, rule: Any, qrels: Path, held_out: bool) -> Run:
 
 
 def _learnt(
-    pool: Any, qrels: Path, held_out: bool, query: Path | None
+    pool: Any, qrels: Path, held_out: bool, query: Path | None, engine: Any
 ) -> tuple[Run, dict[str, float]]:
     from json import dumps
 
@@ -137,7 +146,7 @@ def _learnt(
     fusion = LearnedFusion(nonnegative=True).fit(pool, judged)
     if query is not None:
         make_folder(query)
-        query.write_text(dumps(hybrid_query(fusion), indent=2) + "\n", encoding="utf-8")
+        query.write_text(dumps(hybrid_query(fusion, engine), indent=2) + "\n", encoding="utf-8")
     fused = fusion.fuse_held_out(pool, judged) if held_out else fusion.fuse(pool)
     return fused, fusion.weights_
 

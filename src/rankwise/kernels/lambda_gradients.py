@@ -70,6 +70,10 @@ def _sort_anew(scores, order, keys, spare):
 def _mean_discount(discounts, first, weight):
     """Mean discount of the ranks from ``first`` to ``first + weight``; 0 after those that count."""
     total, rank = 0.0, int(first)
+    if rank >= len(discounts):
+        return 0.0
+    if weight == 1.0 and first == rank:
+        return discounts[rank]
     while rank < first + weight and rank < len(discounts):
         total += (min(first + weight, rank + 1.0) - max(first, rank)) * discounts[rank]
         rank += 1
@@ -163,13 +167,13 @@ def _stop_terms(gains, weights, rows, discounts, above, below, factors):
 
 
 @njit(fastmath=REASSOCIATE)
-def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, damped):
+def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, damped, weighted):
     """Add the pairs of one row with the rows of a tile; returns slope, curvature and size."""
     slope = curvature = size = 0.0
     for number in range(max(first, 0), last):
         t = np.uint64(number)  # no index is negative: nothing to test in the loop
         difference = r_gain - buffer[np.uint64(GAIN) + t]
-        weight = factor * buffer[np.uint64(WEIGHT) + t]
+        weight = factor * (buffer[np.uint64(WEIGHT) + t] if weighted else 1.0)
         weight *= abs(difference) * abs(r_above - buffer[np.uint64(BELOW) + t])
         power = buffer[np.uint64(POWER) + t]
         both = r_power + power
@@ -231,6 +235,7 @@ def measure_gradients(
         mine, rows = scores[start:end], order[start:end]
         _sort(mine, rows, keys, spare)
         heavy = weights[start:end]
+        weighted = heavy.min() != 1.0 or heavy.max() != 1.0
         depth = _terms(kind, gains[start:end], heavy, rows, discounts, above, below, factors)
         slopes[:n] = 0.0
         curvatures[:n] = 0.0
@@ -253,7 +258,7 @@ def measure_gradients(
                 slope, curvature, size = _pair_row(
                     buffer, mine[row], max(np.exp(mine[row] - highest), SMALLEST_POWER),
                     gains[start + row], above[r], factors[r] * heavy[row], max(0, r + 1 - tile),
-                    width, damped,
+                    width, damped, weighted,
                 )  # fmt: skip
                 slopes[r] += slope
                 curvatures[r] += curvature

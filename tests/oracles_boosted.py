@@ -24,7 +24,8 @@ class Node:
 class TreeByHand:
     """Grows a tree as :class:`rankwise.trees.boosted.growth.TreeGrower` should."""
 
-    def __init__(self, X, g, h, rules):
+    def __init__(self, X, g, h, rules, nominal=()):
+        self.nominal = nominal
         self.X, self.g, self.h, self.rules = X, g, h, rules
         self.root = Node(np.arange(len(X)), 0)
         if rules.growth == "symmetric":
@@ -46,13 +47,33 @@ class TreeByHand:
     def left(self, question, rows):
         column, cut, missing_left = question
         values = self.X[rows, column]
+        if column in self.nominal:
+            return np.where(np.isnan(values), missing_left, np.isin(values, list(cut)))
         return np.where(np.isnan(values), missing_left, values <= cut)
 
     def questions(self, rows):
         for column in range(self.X.shape[1]):
             values = self.X[rows, column]
+            if column in self.nominal:
+                for subset in self.subsets(rows, values):
+                    yield from ((column, subset, side) for side in (False, True))
+                continue
             for cut in [*np.unique(values[~np.isnan(values)]), np.inf]:
                 yield from ((column, cut, side) for side in (False, True))
+
+    def subsets(self, rows, values):
+        """All subsets of categories; with penalties those in the order of mean gradients."""
+        present = np.unique(values[~np.isnan(values)])
+        if self.rules.reg_lambda == 0 and self.rules.growth != "symmetric":
+            for number in range(1, 2 ** len(present)):
+                yield frozenset(present[[number >> i & 1 == 1 for i in range(len(present))]])
+            return
+        mean = [
+            self.g[mine].sum() / (self.h[mine].sum() + self.rules.reg_lambda)
+            for mine in (rows[values == category] for category in present)
+        ]
+        order = present[np.argsort(mean)]
+        yield from (frozenset(order[:n]) for n in range(1, len(order) + 1))
 
     def gain(self, question, node):
         """What a split gains; None where a child would be too small."""

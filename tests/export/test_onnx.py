@@ -248,6 +248,22 @@ def test_categories():
         assert_near(run(model, X), estimator.rank_score(unknown))
 
 
+def test_categories_of_lambdamart():
+    rng = np.random.default_rng(0)
+    colours = rng.choice(["blue", "green", "red", "white"], size=300)
+    numbers = rng.choice([2.0, 3.5, 7.0, 8.0, 11.0], size=300)
+    y = (numbers == 3.5) | (numbers == 8.0) | np.isin(colours, ["blue", "red"])
+    table = pd.DataFrame({"kind": numbers, "colour": colours, "size": rng.normal(size=300)})
+    ranker = rw.LambdaMART(5, categorical_features=["kind"], min_samples_leaf=5)
+    ranker.fit(table, y.astype(int), qid=np.arange(300) % 10)
+    model = to_onnx(ranker)
+    codes = table["colour"].map({"blue": 0, "green": 1, "red": 2, "white": 3})
+    X = table.assign(colour=codes).to_numpy(dtype=np.float32)
+    assert_near(run(model, X), ranker.predict(table))
+    X[:, 0] = 100.0
+    assert_near(run(model, X), ranker.predict(table.assign(kind=100.0)))
+
+
 @pytest.mark.parametrize(
     "estimator",
     [

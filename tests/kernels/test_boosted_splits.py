@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from rankwise.kernels.boosted_splits import leaf_value, part_codes, split_gain
+from rankwise.kernels.boosted_splits import leaf_value, order_categories, part_codes, split_gain
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import GrowthRules
@@ -84,18 +84,33 @@ def test_gain_of_a_split_is_twice_what_the_objective_falls_by():
 
 def test_codes_are_parted(rng):
     histograms = (rng.integers(-9, 9, (3, 2, 2048)) << 32) + rng.integers(1, 9, (3, 2, 2048))
-    slots, lefts = np.array([2, 0]), np.zeros(2, dtype=np.int64)
-    cells = histograms[slots, 1, 3 * 256 : 4 * 256]
-    for missing_left in (True, False):
-        goes_left = np.zeros(256, dtype=bool)
-        assert part_codes(histograms, slots, 11, 30, 12, missing_left, goes_left, lefts) == (
-            missing_left
-        )
-        expected = (np.arange(256) <= 12) | ((np.arange(256) == 30) & missing_left)
-        np.testing.assert_array_equal(goes_left, expected)
-        np.testing.assert_array_equal(lefts, cells[:, expected].sum(axis=1))
+    nodes, lefts = np.array([[2, 0, 1], [0, 0, 1]]), np.zeros(2, dtype=np.int64)
+    cells = histograms[[2, 0], 1, 3 * 256 : 4 * 256]
+    order, goes_left = rng.permutation(30), np.zeros(256, dtype=bool)
+    codes = np.arange(256)
+    for n_ordered, first in ((-1, codes[:13]), (30, order[:13])):
+        for missing_left in (True, False):
+            found = part_codes(
+                histograms, nodes, 11, 30, 12, missing_left, order, n_ordered, goes_left, lefts
+            )
+            expected = np.isin(codes, first) | ((codes == 30) & missing_left)
+            assert found == missing_left
+            np.testing.assert_array_equal(goes_left, expected)
+            np.testing.assert_array_equal(lefts, cells[:, expected].sum(axis=1))
     histograms[:, 1, 3 * 256 + 30] = 0  # without missing values, the heavier side takes them
     for place, heavier in ((25, True), (4, False)):
-        goes_left = np.zeros(256, dtype=bool)
-        assert part_codes(histograms, slots, 11, 30, place, False, goes_left, lefts) == heavier
+        given = histograms, nodes, 11, 30, place, False, order, -1, goes_left, lefts
+        assert part_codes(*given) == heavier
         assert goes_left[30] == heavier
+
+
+def test_categories_are_in_the_order_of_their_mean_gradient(rng):
+    g, h = rng.integers(-50, 50, (2, 20)), rng.integers(1, 9, (2, 20))
+    g[:, 4] = h[:, 4] = 0  # no rows
+    histograms = np.zeros((2, 1, 2048), dtype=np.int64)
+    histograms[:, 0, 512:532] = (g << 32) + h
+    order, unit = np.zeros(256, dtype=np.int64), np.array([0.5, 0.25])
+    n = order_categories(histograms, np.array([[1, 0, 1], [0, 0, 1]]), 2, 20, unit, 1.5, order)
+    expected = np.argsort(0.5 * g.sum(axis=0) / (0.25 * h.sum(axis=0) + 1.5), kind="stable")
+    assert n == 19
+    np.testing.assert_array_equal(order[:n], expected[expected != 4])

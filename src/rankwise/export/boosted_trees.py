@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rankwise.export.maps import Chain, ExportError, Trees
+from rankwise.trees.columns import ColumnTable
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.typing import Float64Array
 
 
 def lambdamart(estimator: Any) -> Chain:
     """Trees of our own."""
-    trees = estimator.trees_
-    return (Trees(trees.score_trees(), trees.constant, bool(estimator.has_missing_.any())),)
+    trees, table = estimator.trees_, estimator.columns_
+    grown = trees.score_trees(table.n_categories(estimator.n_features_in_))
+    return _chain(grown, trees.constant, bool(estimator.has_missing_.any()), table)
 
 
 def lightgbm(estimator: Any) -> Chain:
@@ -30,7 +33,14 @@ def lightgbm(estimator: Any) -> Chain:
 
 def boosted(estimator: Any) -> Chain:
     """Trees of the library's model, CatBoost's written out as ordinary ones."""
-    stored, table = estimator.stored_trees(), estimator.columns_
+    stored = estimator.stored_trees()
+    return _chain(stored.trees, stored.constant, stored.has_missing, estimator.columns_)
+
+
+def _chain(
+    trees: Sequence[ScoreTree], constant: float, has_missing: bool, table: ColumnTable
+) -> Chain:
+    """Trees on codes of categories, as trees on the categories themselves."""
     numbers = {
         column: categories.astype(np.float64)
         for column, categories in table.nominal.items()
@@ -38,8 +48,8 @@ def boosted(estimator: Any) -> Chain:
     }
     named = {**table.nominal, **table.ordered}
     categories = {column: named[column] for column in named if column not in numbers}
-    trees = tuple(_of_numbers(tree, numbers) for tree in stored.trees)
-    return (Trees(trees, stored.constant, stored.has_missing, categories),)
+    of_numbers = tuple(_of_numbers(tree, numbers) for tree in trees)
+    return (Trees(of_numbers, constant, has_missing, categories),)
 
 
 def _of_numbers(tree: ScoreTree, numbers: dict[int, Float64Array]) -> ScoreTree:

@@ -148,7 +148,7 @@ def find_bins(
         j = int(np.argmax(nominal))
         raise ValueError(
             f"Histograms take at most {MAX_BINS} categories a column, got {nominal[j]} in column "
-            f"{j}. Merge rare categories, or grow with exact splits."
+            f"{j}. Merge rare categories; a RankingTree also takes them with method='exact'."
         )
     kept = slice(None) if weight is None or weight.all() else np.flatnonzero(weight)
     weight = None if weight is None else weight[kept]

@@ -12,7 +12,8 @@ import numpy as np
 from rankwise.kernels.boosted_trees import BINS, LOWER, WORD, add_rows
 from rankwise.runtime.jit import njit
 
-# Of a split: gain, feature, last bin on the left, whether missing values go left.
+# Of a split: gain, feature, last bin on the left (of a nominal column: the last one in the order of
+# its bins), whether missing values go left.
 GAIN, FEATURE, PLACE, MISSING_LEFT, N_FIELDS = 0, 1, 2, 3, 4
 SLOT, TOTAL, LEAST = 0, 1, 2
 L1, L2, LOW, HIGH = 0, 1, 2, 3
@@ -118,6 +119,40 @@ def _column(histograms, slot, feature):
 
 
 @njit
+def order_categories(histograms, nodes, feature, n, unit, penalty, order):
+    """Order the categories of some nodes by their mean gradient; returns how many have rows.
+
+    Without penalties the best of all subsets of one node takes the first ones in this order
+    (Fisher, 1958). Those of equal means are in the order of their codes.
+    """
+    keys = np.empty(BINS)
+    m = 0
+    for code in range(n):
+        cell = np.int64(0)
+        for k in range(len(nodes)):
+            cell += _column(histograms, nodes[k, SLOT], feature)[code]
+        if cell == 0:
+            continue
+        g, h = np.int32(cell >> 32) * unit[0], np.int32(cell & LOWER) * unit[1] + penalty
+        key = g / h if h > 0 else (np.inf if g > 0 else -np.inf)
+        place = m
+        while place > 0 and keys[place - 1] > key:
+            keys[place], order[place] = keys[place - 1], order[place - 1]
+            place -= 1
+        keys[place], order[place] = key, code
+        m += 1
+    return m
+
+
+@njit
+def _gather(cells, n, order, m, out):
+    """Write the cells of ordered categories, then that of missing values, which has code ``n``."""
+    for place in range(m):
+        out[place] = cells[order[place]]
+    out[m] = cells[n]
+
+
+@njit
 def _least_worth(alone, min_gain):
     """What a split must be worth more than."""
     noise = alone * (1 + 1e-12) if alone > 0 else alone * (1 - 1e-12)
@@ -126,10 +161,12 @@ def _least_worth(alone, min_gain):
 
 @njit
 def _scan(
-    histograms, first, last, n_bins, signs, allowed, seed, node, unit, limits, min_gain, sums,
-    gains, out,
+    histograms, first, last, n_bins, nominal, signs, allowed, seed, nodes, unit, limits, min_gain,
+    sums, gains, out,
 ):  # fmt: skip
-    """Write the best split of a node by the columns of some words."""
+    """Write the best split of the node ``nodes[0]`` by the columns of some words."""
+    node = nodes[0]
+    order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
     alone = _alone(node[TOTAL], unit, limits)
     best = _least_worth(alone, min_gain)
     for feature in range(first * WORD, min(last * WORD, len(n_bins))):
@@ -137,6 +174,12 @@ def _scan(
             continue
         n = n_bins[feature]
         cells = _column(histograms, node[SLOT], feature)
+        if nominal[feature]:
+            m = order_categories(histograms, nodes, feature, n, unit, limits[L2], order)
+            if m == 0:
+                continue
+            _gather(cells, n, order, m, gathered[0])
+            cells, n = gathered[0, :], m
         missing = cells[n]
         for side in range(2 if missing != 0 else 1):
             before = missing if side == 1 else np.int64(0)
@@ -155,14 +198,15 @@ def _scan(
 
 @njit
 def _scan_together(
-    histograms, first, last, n_bins, signs, allowed, seed, nodes, limits, unit, min_gain, sums,
-    gains, out,
+    histograms, first, last, n_bins, nominal, signs, allowed, seed, nodes, limits, unit, min_gain,
+    sums, gains, out,
 ):  # fmt: skip
     """Write the split of the largest sum of gains over all nodes.
 
     A node in which it leaves too little on a side adds nothing.
     """
     together = np.empty(BINS)
+    order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
     noise = 0.0
     for k in range(len(nodes)):
         noise += abs(_alone(nodes[k, TOTAL], unit, limits[k]))
@@ -175,11 +219,19 @@ def _scan_together(
         for k in range(len(nodes)):
             if _column(histograms, nodes[k, SLOT], feature)[n] != 0:
                 has_missing = True
+        codes = n
+        if nominal[feature]:
+            n = order_categories(histograms, nodes, feature, n, unit, limits[0, L2], order)
+            if n == 0:
+                continue
         for side in range(2 if has_missing else 1):
             together[:n] = 0.0
             lowest, highest = n, 0
             for k in range(len(nodes)):
                 cells = _column(histograms, nodes[k, SLOT], feature)
+                if nominal[feature]:
+                    _gather(cells, codes, order, n, gathered[0])
+                    cells = gathered[0, :]
                 before = cells[n] if side == 1 else np.int64(0)
                 alone = _alone(nodes[k, TOTAL], unit, limits[k])
                 start, end = _side_gains(
@@ -210,8 +262,8 @@ def _build(words, rows, packed, builds, first, last, histograms):
 
 @njit
 def find_splits(
-    words, rows, packed, builds, n_bins, signs, allowed, seeds, first, last, histograms, nodes,
-    limits, unit, min_gain, found,
+    words, rows, packed, builds, n_bins, nominal, signs, allowed, seeds, first, last, histograms,
+    nodes, limits, unit, min_gain, found,
 ):  # fmt: skip
     """Build the histograms of some nodes, and find the best split of each.
 
@@ -225,15 +277,15 @@ def find_splits(
     found[:, GAIN] = 0.0
     for k in range(len(nodes)):
         _scan(
-            histograms, first, last, n_bins, signs, allowed[k], seeds[k], nodes[k], unit, limits[k],
-            min_gain, sums, gains, found[k],
+            histograms, first, last, n_bins, nominal, signs, allowed[k], seeds[k], nodes[k : k + 1],
+            unit, limits[k], min_gain, sums, gains, found[k],
         )  # fmt: skip
 
 
 @njit
 def find_common_split(
-    words, rows, packed, builds, n_bins, signs, allowed, seeds, first, last, histograms, nodes,
-    limits, unit, min_gain, found,
+    words, rows, packed, builds, n_bins, nominal, signs, allowed, seeds, first, last, histograms,
+    nodes, limits, unit, min_gain, found,
 ):  # fmt: skip
     """Build the histograms of some nodes, and find the split of the largest sum of gains.
 
@@ -243,34 +295,44 @@ def find_common_split(
     _build(words, rows, packed, builds, first, last, histograms)
     found[:, GAIN] = 0.0
     _scan_together(
-        histograms, first, last, n_bins, signs, allowed[0], seeds[0], nodes, limits, unit, min_gain,
-        sums, gains, found[0],
+        histograms, first, last, n_bins, nominal, signs, allowed[0], seeds[0], nodes, limits, unit,
+        min_gain, sums, gains, found[0],
     )  # fmt: skip
 
 
 @njit
-def part_codes(histograms, slots, feature, n, place, missing_left, goes_left, lefts):
+def part_codes(
+    histograms, nodes, feature, n, place, missing_left, order, n_ordered, goes_left, lefts
+):
     """Write which codes of a column go left, and the packed sum of the left side of each node.
 
-    Returns whether missing values do: where no node has any, the side with more of the second
-    derivatives takes them.
+    Of a nominal column the codes are those of the ``n_ordered`` categories in ``order``, up to
+    ``place``; -1: the column has numbers. Returns whether missing values go left: where no node has
+    any, the side with more of the second derivatives takes them, and categories without rows.
     """
-    has_missing = False
     goes_left[:] = False
-    goes_left[: place + 1] = True
+    if n_ordered < 0:
+        goes_left[: place + 1] = True
+    for i in range(n_ordered):
+        goes_left[order[i]] = i <= place
+    goes_left[n] = missing_left
+    has_missing = False
     left = all_rows = np.int64(0)
-    for k in range(len(slots)):
-        cells = _column(histograms, slots[k], feature)
+    for k in range(len(nodes)):
+        cells = _column(histograms, nodes[k, SLOT], feature)
         if cells[n] != 0:
             has_missing = True
-        lefts[k] = cells[n] if missing_left else 0
-        all_rows += cells[n] & LOWER
-        for code in range(n):
+        lefts[k] = 0
+        for code in range(n + 1):
             all_rows += cells[code] & LOWER
-            if code <= place:
+            if goes_left[code]:
                 lefts[k] += cells[code]
         left += lefts[k] & LOWER
+    heavier = 2 * left >= all_rows
     if not has_missing:
-        missing_left = 2 * left >= all_rows
-    goes_left[n] = missing_left
-    return missing_left
+        goes_left[n] = heavier
+    if n_ordered >= 0:
+        goes_left[:n] = heavier
+        for i in range(n_ordered):
+            goes_left[order[i]] = i <= place
+    return goes_left[n]

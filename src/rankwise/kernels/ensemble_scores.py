@@ -20,3 +20,37 @@ def add_trees(X, indptr, feature, threshold, left, right, missing_left, values, 
                     go_left = value <= threshold[node]
                 node = root + (left[node] if go_left else right[node])
             out[i] += values[node]
+
+
+@njit
+def add_nominal_trees(
+    X, indptr, feature, threshold, left, right, missing_left, values, nominal, category_indptr,
+    categories, out,
+):  # fmt: skip
+    """:func:`add_trees` where some nodes send a set of categories left.
+
+    Those of node i of all nodes are ``categories[category_indptr[i]:category_indptr[i + 1]]``,
+    ascending; all others go right.
+    """
+    for t in range(len(indptr) - 1):
+        root = indptr[t]
+        for i in range(X.shape[0]):
+            node = root
+            while feature[node] >= 0:
+                value = X[i, feature[node]]
+                if value != value:
+                    go_left = missing_left[node]
+                elif nominal[node]:
+                    low, end = category_indptr[node], category_indptr[node + 1]
+                    high = end
+                    while low < high:
+                        middle = (low + high) // 2
+                        if categories[middle] < value:
+                            low = middle + 1
+                        else:
+                            high = middle
+                    go_left = low < end and categories[low] == value
+                else:
+                    go_left = value <= threshold[node]
+                node = root + (left[node] if go_left else right[node])
+            out[i] += values[node]

@@ -134,7 +134,7 @@ class ColumnTable:
             out[:, column] = _codes(array[:, column], categories, column)
         return out
 
-    def continuing(self, earlier: ColumnTable) -> ColumnTable:
+    def continuing(self, earlier: ColumnTable, what: str = "init_model") -> ColumnTable:
         """This table with the codes of an earlier one; categories new since then come last.
 
         Raises
@@ -147,7 +147,7 @@ class ColumnTable:
             same = same and self.ordered[column].tolist() == earlier.ordered[column].tolist()
         if not same:
             raise ValueError(
-                "init_model must be fitted on the same columns of categories as X has, got columns "
+                f"{what} needs the same columns of categories as in the earlier fit, got columns "
                 f"{sorted([*earlier.nominal, *earlier.ordered])} of categories before and "
                 f"{sorted([*self.nominal, *self.ordered])} now. Pass columns of the same dtypes."
             )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.kernels.ensemble_scores import add_trees
+from rankwise.kernels.ensemble_scores import add_nominal_trees, add_trees
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.structure.rules import (
     Array,
@@ -186,9 +186,15 @@ class TreeEnsemble:
             )
         return cls.of(joined)
 
-    def score_trees(self) -> tuple[ScoreTree, ...]:
-        """The trees one by one; no node may be nominal."""
-        assert not self.nominal.any()
+    def score_trees(self, n_categories: NDArray[Any] | None = None) -> tuple[ScoreTree, ...]:
+        """The trees one by one.
+
+        Parameters
+        ----------
+        n_categories : ndarray of shape (n_features,), int, optional
+            Categories of each column are the numbers below it. None: those that go right at nominal
+            nodes are not told.
+        """
         return tuple(
             ScoreTree(
                 self.feature[tree].astype(np.int64),
@@ -197,11 +203,38 @@ class TreeEnsemble:
                 self.right[tree].astype(np.int64),
                 self.missing_left[tree],
                 self.values[tree],
+                self._members(tree, n_categories),
                 cover=None if self.cover is None else self.cover[tree],
                 zero_missing=self.zero_missing[tree] if self.zero_missing[tree].any() else None,
             )
             for tree in (slice(*ends) for ends in pairwise(self.indptr.tolist()))
         )
+
+    def _members(
+        self, tree: slice, n_categories: NDArray[Any] | None
+    ) -> dict[int, tuple[Float64Array, Float64Array]]:
+        """Categories that go left and right at the nominal nodes of a tree."""
+        members = {}
+        for node in np.flatnonzero(self.nominal[tree]).tolist():
+            ends = self.category_indptr[tree.start + node : tree.start + node + 2]
+            left = self.categories[slice(*ends)]
+            n = 0 if n_categories is None else n_categories[self.feature[tree.start + node]]
+            every = np.arange(float(n))
+            members[node] = (left, np.setdiff1d(every, left))
+        return members
+
+    def _add(self, X: FloatArray, trees: slice, out: Float64Array) -> None:
+        """Add the scores of rows under some trees, whose places in ``indptr`` are given."""
+        arrays = (
+            self.indptr[trees], self.feature, self.threshold, self.left, self.right,
+            self.missing_left, self.values,
+        )  # fmt: skip
+        X = np.ascontiguousarray(X)
+        if self.nominal.any():
+            sets = self.nominal, self.category_indptr, self.categories
+            add_nominal_trees(X, *arrays, *sets, out)
+        else:
+            add_trees(X, *arrays, out)
 
     def score(self, X: FloatArray, n_threads: int | None = None) -> Float64Array:
         """Score of every row.
@@ -209,7 +242,7 @@ class TreeEnsemble:
         Parameters
         ----------
         X : ndarray of shape (n_samples, n_features), float32 or float64
-            NaN where missing. No node may be nominal, or take 0 for a missing value.
+            NaN where missing. No node may take 0 for a missing value.
         n_threads : int, optional
             None: all; the result is the same for any number.
 
@@ -219,17 +252,14 @@ class TreeEnsemble:
 
         Notes
         -----
-        O(depth) a row and tree.
+        O(depth) a row and tree; a nominal node costs the logarithm of its categories.
         """
-        assert not self.nominal.any() and not self.zero_missing.any()
+        assert not self.zero_missing.any()
         out = np.full(X.shape[0], self.constant)
 
         def add(start: int) -> None:
             rows = slice(start, start + CHUNK_ROWS)
-            add_trees(
-                np.ascontiguousarray(X[rows]), self.indptr, self.feature, self.threshold,
-                self.left, self.right, self.missing_left, self.values, out[rows],
-            )  # fmt: skip
+            self._add(X[rows], slice(None), out[rows])
 
         n_threads = available_threads() if n_threads is None else n_threads
         small = X.shape[0] * self.n_trees <= SMALL
@@ -238,14 +268,33 @@ class TreeEnsemble:
 
     def staged_scores(self, X: FloatArray) -> Iterator[Float64Array]:
         """Scores of rows after every tree; see :meth:`score`."""
-        assert not self.nominal.any() and not self.zero_missing.any()
+        assert not self.zero_missing.any()
         X, out = np.ascontiguousarray(X), np.full(X.shape[0], self.constant)
         for tree in range(self.n_trees):
-            add_trees(
-                X, self.indptr[tree : tree + 2], self.feature, self.threshold, self.left,
-                self.right, self.missing_left, self.values, out,
-            )  # fmt: skip
+            self._add(X, slice(tree, tree + 2), out)
             yield out.copy()
+
+    def check_categories(self, n_categories: NDArray[Any]) -> None:
+        """Raise ValueError where nominal nodes are not those of columns with categories.
+
+        Parameters
+        ----------
+        n_categories : ndarray of shape (n_features,), int
+            0 for columns of numbers; else categories are the numbers below it.
+        """
+        inner = self.feature >= 0
+        fits = (n_categories[self.feature] > 0) & inner == self.nominal
+        require(bool(fits.all()), "trees_.nominal", "be True where a column of categories is split",
+                "other nodes")  # fmt: skip
+        most = np.repeat(n_categories[self.feature], np.diff(self.category_indptr))
+        known = (self.categories >= 0) & (self.categories < most)
+        known &= self.categories == np.floor(self.categories)
+        require(bool(known.all()), "trees_.categories", "be codes of the column's categories",
+                self.categories[~known][:1])  # fmt: skip
+        within = np.ones(len(self.categories), dtype=bool)
+        within[self.category_indptr[:-1][np.diff(self.category_indptr) > 0]] = False
+        rising = np.diff(self.categories, prepend=-np.inf) > 0
+        require(bool(rising[within].all()), "trees_.categories", "ascend at a node", "others")
 
     def _check_structure(self) -> None:
         ends, nodes = self.indptr, len(self.feature)

@@ -171,3 +171,57 @@ def test_trees_on_some_columns_are_those_without_the_others(rng):
         grower.grow(g, h, 1.0, columns=columns).tree.values for columns in (None, columns)
     )
     assert len(whole) != len(without) or (whole != without).any()
+
+
+def categories(rng, holes):
+    X, g, h = gradients(rng, holes)
+    X = X[:, 2:7]
+    X[:, :2] = rng.integers(0, [5, 6], (len(X), 2))
+    X[:, 1][rng.random(len(X)) < holes] = np.nan
+    effects = rng.normal(scale=2, size=(2, 6))
+    for column in (0, 1):
+        present = ~np.isnan(X[:, column])
+        g[present] += effects[column, X[present, column].astype(int)]
+    return X, g, h
+
+
+@pytest.mark.parametrize("growth", ["leaf", "depth", "symmetric"])
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+@pytest.mark.parametrize("given", [{}, {"reg_lambda": 3.0}, {"min_samples_leaf": 30}], ids=str)
+def test_subsets_of_categories_are_the_best(given, holes, growth, rng):
+    rules = GrowthRules(**{"max_leaf_nodes": 8, "min_samples_leaf": 4, "growth": growth, **given})
+    X, g, h = categories(rng, holes)
+    binned = BinnedRows.of(X, 255, n_categories=np.array([5, 6, 0, 0, 0]))
+    grown = TreeGrower(binned, rules, 1).grow(g, h, 1.0)
+    assert {0, 1} & set(grown.tree.feature.tolist())
+    scores = np.zeros(len(X))
+    grown.add_to(scores)
+    by_hand = TreeByHand(X, g, h, rules, {0, 1})
+    np.testing.assert_allclose(scores, by_hand.scores(), rtol=1e-6, atol=1e-7)
+    ensemble = TreeEnsemble.of([grown.tree])
+    np.testing.assert_allclose(ensemble.score(X), scores, rtol=1e-12)
+    others = np.zeros(len(X))
+    TreeGrower(binned, rules, 1).add_to_others(grown, others, np.arange(len(X), dtype=np.int32))
+    np.testing.assert_array_equal(others, ensemble.score(X))
+
+
+def test_categories_without_rows_go_the_heavier_way(rng):
+    X = np.repeat([[0.0], [1.0], [3.0]], [10, 10, 30], axis=0)
+    g = np.repeat([1.0, -1.0, 1.0], [10, 10, 30])
+    binned = BinnedRows.of(X, 255, n_categories=np.array([5]))
+    rules = GrowthRules(2, min_samples_leaf=1)
+    tree = TreeGrower(binned, rules, 1).grow(g, np.ones(50), 1.0).tree
+    assert [side.tolist() for side in tree.members[0]] == [[1.0], [0.0, 2.0, 3.0, 4.0]]
+    assert not tree.missing_left[0]
+
+
+@pytest.mark.parametrize("growth", ["leaf", "symmetric"])
+def test_nodes_where_all_categories_are_missing(growth, rng):
+    X = np.stack([np.repeat([np.nan, 1.0, 2.0], 40), rng.normal(size=120)], axis=1)
+    g = np.repeat([2.0, -1.0, 1.0], 40) + rng.normal(size=120)
+    rules = GrowthRules(12, min_samples_leaf=1, growth=growth)
+    binned = BinnedRows.of(X, 255, n_categories=np.array([3, 0]))
+    scores = np.zeros(120)
+    TreeGrower(binned, rules, 1).grow(g, np.ones(120), 1.0).add_to(scores)
+    by_hand = TreeByHand(X, g, np.ones(120), rules, {0})
+    np.testing.assert_allclose(scores, by_hand.scores(), rtol=1e-6, atol=1e-7)

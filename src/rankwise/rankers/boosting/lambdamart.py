@@ -23,14 +23,15 @@ from rankwise.metrics import parse
 from rankwise.rankers.boosting.lambdamart_parameters import PARAMETERS
 from rankwise.rankers.boosting.lambdamart_parts import (
     biased,
+    coded,
     dense,
     growth_rules,
     training_rows,
     tree_boosting,
+    trees_before,
     watched,
 )
 from rankwise.runtime.threads import threads_asked
-from rankwise.solvers.boosting.rounds import check_room
 from rankwise.solvers.boosting.tree_boosting import Start
 from rankwise.structure.rules import (
     Number,
@@ -46,6 +47,7 @@ from rankwise.structure.rules import (
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import Growth
+from rankwise.trees.columns import FROM_DTYPE, ColumnTable
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
@@ -136,6 +138,9 @@ class LambdaMART(Ranker):
     interaction_cst : {"no_interactions", "pairwise"}, sequence of sequences of int or str, or None
         Groups of features, by number or name: one group holds all features on the way from the
         root to a leaf. Features in no group are a group together.
+    categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
+        Features without order, of at most 255 categories: a mask, numbers or names. In frames text
+        and unordered categories besides; ordered categories are split by their order. None: none.
     early_stopping_rounds : int >= 1, optional
         Used only where ``fit`` receives X_val: stop after this many trees without improvement
         and keep the trees up to the best, with dropout as they were then.
@@ -157,6 +162,8 @@ class LambdaMART(Ranker):
     Attributes
     ----------
     trees_ : TreeEnsemble
+    columns_ : ColumnTable
+        Categories of the features that have any; the trees know them by their places in it.
     has_missing_ : ndarray of shape (n_features_in_,), bool
         Columns in which training rows miss values; all False where there was nothing to learn.
     n_estimators_ : int
@@ -193,7 +200,9 @@ class LambdaMART(Ranker):
     scale; measures of relevance tell labels from ``rel`` on from those below.
 
     A missing value goes to the side with the larger gain; at nodes without missing values in
-    training to the side with more of the second derivatives. Rows are taken in an order of their
+    training to the side with more of the second derivatives. A node sends a subset of categories
+    left, the best one without penalties [2]_; categories without training rows there go the
+    heavier way, unknown ones the way of missing values. Rows are taken in an order of their
     content: any order of the same rows gives the same model.
 
     Differs from LightGBM's LambdaRank: the gradients are those of the measure's own cut-off, so
@@ -236,6 +245,7 @@ class LambdaMART(Ranker):
 
     _structure: ClassVar[dict[str, Rule]] = {
         "trees_": Part((TreeEnsemble,)),
+        "columns_": Part((ColumnTable,)),
         "_split_gains": floats("n_features_in_", low=0),
         "has_missing_": booleans("n_features_in_"),
         "n_estimators_": Number("i", low=0),
@@ -284,6 +294,7 @@ class LambdaMART(Ranker):
         extra_trees: bool = False,
         monotonic_cst: Any = None,
         interaction_cst: Any = None,
+        categorical_features: Any = FROM_DTYPE,
         early_stopping_rounds: int | None = None,
         validation_measure: str | None = None,
         importance_type: Literal["gain", "split"] = "gain",
@@ -319,6 +330,7 @@ class LambdaMART(Ranker):
         self.extra_trees = extra_trees
         self.monotonic_cst = monotonic_cst
         self.interaction_cst = interaction_cst
+        self.categorical_features = categorical_features
         self.early_stopping_rounds = early_stopping_rounds
         self.validation_measure = validation_measure
         self.importance_type: Literal["gain", "split"] = importance_type
@@ -329,6 +341,7 @@ class LambdaMART(Ranker):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
         return tags
 
     def fit(
@@ -347,8 +360,8 @@ class LambdaMART(Ranker):
 
         Parameters
         ----------
-        X : array-like or CSR of shape (n_samples, n_features)
-            NaN means missing; an entry absent from a CSR matrix is 0.
+        X : array-like, CSR or frame of shape (n_samples, n_features)
+            Numbers and categories. NaN means missing; an entry absent from a CSR matrix is 0.
         y : array-like of shape (n_samples,)
             Any finite numbers, larger is better.
         qid : array-like of shape (n_samples,), optional
@@ -378,8 +391,13 @@ class LambdaMART(Ranker):
         check_measure(self.objective, measure, "LambdaMART")
         watched_measure = parse(self.validation_measure or self.measure)
         n_before = self.n_features_in_ if self.warm_start and hasattr(self, "trees_") else None
-        data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
-        before = self._trees_before(n_before)
+        columns = ColumnTable.of(X, self.categorical_features)
+        if n_before is not None:
+            columns = columns.continuing(self.columns_, "warm_start")
+        data = check_fit(self, columns.encode(X), y, qid, sample_weight, allow_nan=True)
+        before = trees_before(self, n_before)
+        self.columns_ = columns
+        X_val = None if X_val is None else coded(self, X_val)
         held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(data.y)
         validation = None if held_out is None else watched(watched_measure, held_out, before)
@@ -394,7 +412,8 @@ class LambdaMART(Ranker):
             self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
         self.trees_ = before
         if loss.has_pairs:
-            binned = BinnedRows.of(rows.X, self.max_bins, n_threads, rows.weight)
+            n_categories = columns.n_categories(self.n_features_in_)
+            binned = BinnedRows.of(rows.X, self.max_bins, n_threads, rows.weight, n_categories)
             grower = TreeGrower(binned, rules, n_threads, rows.weight)
             boosted = boosting.fit(
                 debiased or loss, grower, Start(rows.X, before), n_threads, validation
@@ -451,10 +470,10 @@ class LambdaMART(Ranker):
         Returns
         -------
         ndarray of shape (n_samples, n_features), float32 or float64
-            NaN where missing.
+            Codes for categories, NaN where missing or of a category not seen in ``fit``.
         """
         check_is_fitted(self)
-        return dense(check_rows(self, X, allow_nan=True))
+        return dense(check_rows(self, coded(self, X), allow_nan=True))
 
     def tree_ensemble(self) -> TreeEnsemble:
         """The trees as flat arrays."""
@@ -465,23 +484,12 @@ class LambdaMART(Ranker):
         n_trees = self.trees_.n_trees
         require(self.n_estimators_ == n_trees, "n_estimators_", f"be {n_trees}",
                 self.n_estimators_)  # fmt: skip
-        for name in ("nominal", "zero_missing"):
-            require(not vars(self.trees_)[name].any(), f"trees_.{name}", "be False", "True")
+        require(not self.trees_.zero_missing.any(), "trees_.zero_missing", "be False", "True")
+        self.columns_.check_width(self.n_features_in_)
+        self.trees_.check_categories(self.columns_.n_categories(self.n_features_in_))
 
     def _biases(self, before: TreeEnsemble) -> dict[int, float]:
         """Bias of every position of the fit to go on from."""
         if before.n_trees == 0 or not hasattr(self, "positions_"):
             return {}
         return dict(zip(self.positions_.tolist(), self.position_bias_.tolist(), strict=True))
-
-    def _trees_before(self, n_features: int | None) -> TreeEnsemble:
-        """Trees to go on from, which were grown on so many features; None: no trees."""
-        if n_features is None:
-            return TreeEnsemble.of([])
-        if self.n_features_in_ != n_features:
-            raise ValueError(
-                f"warm_start needs the {n_features} features of the earlier fit, got "
-                f"{self.n_features_in_}. Set warm_start=False to begin anew."
-            )
-        check_room(self.trees_.n_trees, self.n_estimators)
-        return self.trees_

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from rankwise.losses.boosted_objectives import OBJECTIVES
 from rankwise.losses.laplacian import QUERY_WEIGHTS
+from rankwise.trees.columns import FROM_DTYPE
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -44,6 +45,7 @@ PARAMETERS: dict[str, Any] = {
     "extra_trees": ["boolean"],
     "monotonic_cst": ["array-like", dict, None],
     "interaction_cst": [list, tuple, StrOptions({"no_interactions", "pairwise"}), None],
+    "categorical_features": [StrOptions({FROM_DTYPE}), "array-like", None],
     "early_stopping_rounds": [AT_LEAST_ONE, None],
     "validation_measure": [str, None],
     "importance_type": [StrOptions({"gain", "split"})],

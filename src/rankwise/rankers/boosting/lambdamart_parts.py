@@ -10,14 +10,24 @@ from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.position_bias import PositionBias
 from rankwise.metrics.measure import Measure
 from rankwise.solvers.boosting.dropout import Dropout
+from rankwise.solvers.boosting.rounds import check_room
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.solvers.boosting.tree_boosting import TreeBoosting, Validation
 from rankwise.solvers.newton.merged_rows import merge_rows
 from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
 from rankwise.trees.boosted.rules import GrowthRules
+from rankwise.trees.columns import encode_rows
 from rankwise.trees.ensemble import TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FloatArray, Int64Array, Matrix, is_sparse
+from rankwise.typing import (
+    ArrayLike,
+    Float64Array,
+    FloatArray,
+    FrameLike,
+    Int64Array,
+    Matrix,
+    is_sparse,
+)
 
 if TYPE_CHECKING:
     from rankwise.rankers.boosting.lambdamart import LambdaMART
@@ -88,7 +98,7 @@ def growth_rules(estimator: LambdaMART) -> GrowthRules:
         estimator.colsample_bylevel,
         estimator.colsample_bynode,
         estimator.extra_trees,
-        monotone_signs(estimator, estimator.monotonic_cst),
+        monotone_signs(estimator, estimator.monotonic_cst, estimator.columns_.nominal),
         interaction_groups(estimator, estimator.interaction_cst),
     )
 
@@ -112,6 +122,25 @@ def tree_boosting(estimator: LambdaMART, seed: int) -> TreeBoosting:
         Dropout(estimator.drop_rate, estimator.skip_drop),
         seed,
     )
+
+
+def trees_before(estimator: LambdaMART, n_features: int | None) -> TreeEnsemble:
+    """Trees to go on from, which were grown on so many features; None: no trees."""
+    if n_features is None:
+        return TreeEnsemble.of([])
+    if estimator.n_features_in_ != n_features:
+        raise ValueError(
+            f"warm_start needs the {n_features} features of the earlier fit, got "
+            f"{estimator.n_features_in_}. Set warm_start=False to begin anew."
+        )
+    check_room(estimator.trees_.n_trees, estimator.n_estimators)
+    return estimator.trees_
+
+
+def coded(estimator: LambdaMART, X: FrameLike) -> FrameLike:
+    """X with codes for categories; its columns are checked first where it has any."""
+    table = estimator.columns_
+    return encode_rows(estimator, table, X) if table.nominal or table.ordered else X
 
 
 def dense(X: Matrix) -> Any:

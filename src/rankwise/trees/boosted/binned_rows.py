@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,14 @@ class BinnedRows:
         Parts the rows of a node.
     words : ndarray of shape (n_samples, n_words), int64
         Eight codes each, filled up with zeros: builds histograms.
+    nominal : ndarray of shape (n_features,), bool
+        Columns whose codes are categories.
     """
 
     binning: Binning
     columns: NDArray[np.uint8]
     words: Int64Array
+    nominal: NDArray[np.bool_]
 
     @property
     def has_missing(self) -> NDArray[np.bool_]:
@@ -45,6 +49,7 @@ class BinnedRows:
         max_bins: int,
         n_threads: int | None = None,
         weight: Float64Array | None = None,
+        n_categories: NDArray[Any] | None = None,
     ) -> BinnedRows:
         """Cut the columns and code the rows, on threads.
 
@@ -58,6 +63,9 @@ class BinnedRows:
         n_threads : int, optional
         weight : ndarray of shape (n_samples,), float64, optional
             A weight counts as repetition; None: all 1.
+        n_categories : ndarray of shape (n_features,), int, optional
+            0 for columns of numbers; else the column holds codes ``0 ... n_categories - 1``, at
+            most 255.
 
         Notes
         -----
@@ -65,7 +73,7 @@ class BinnedRows:
         """
         sample = slice(None, None, -(-X.shape[0] // SAMPLE_ROWS))
         sampled = None if weight is None else weight[sample]
-        binning = find_bins(X[sample], max_bins, sampled, n_threads=n_threads)
+        binning = find_bins(X[sample], max_bins, sampled, n_categories, n_threads)
         columns = binning.codes(X, n_threads)
         n_features, n = columns.shape
         codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)
@@ -75,4 +83,5 @@ class BinnedRows:
             transpose_codes(columns[:, rows], codes[rows])
 
         thread_map(write, range(0, n, CHUNK_ROWS), n_threads)
-        return cls(binning, columns, codes.view(np.int64))
+        nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
+        return cls(binning, columns, codes.view(np.int64), nominal)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import combinations
 from typing import Any
 
@@ -12,7 +12,9 @@ from sklearn.utils.validation import _check_monotonic_cst
 Groups = tuple[frozenset[int], ...]
 
 
-def monotone_signs(estimator: Any, monotonic_cst: Any) -> tuple[int, ...]:
+def monotone_signs(
+    estimator: Any, monotonic_cst: Any, nominal: Collection[int] = ()
+) -> tuple[int, ...]:
     """1, -1 or 0 for every column.
 
     Parameters
@@ -21,12 +23,21 @@ def monotone_signs(estimator: Any, monotonic_cst: Any) -> tuple[int, ...]:
         Has ``n_features_in_`` and, of frames, ``feature_names_in_``.
     monotonic_cst : array-like of int of shape (n_features_in_,), dict of str to int, or None
 
+    nominal : collection of int
+        Columns of categories.
+
     Raises
     ------
     ValueError
-        For another shape, other numbers, or names that X does not have.
+        For another shape, other numbers, names that X does not have, or a column of categories.
     """
     signs = _check_monotonic_cst(estimator, monotonic_cst)
+    for column in nominal:
+        if signs[column] != 0:
+            raise ValueError(
+                f"monotonic_cst must be 0 for columns of categories, which have no order, got "
+                f"{signs[column]} for column {column}. Set it to 0."
+            )
     return tuple(int(sign) for sign in signs)
 
 

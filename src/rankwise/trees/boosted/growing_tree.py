@@ -22,6 +22,7 @@ from rankwise.kernels.boosted_splits import (
     find_common_split,
     find_splits,
     leaf_value,
+    order_categories,
     part_codes,
     split_gain,
 )
@@ -64,6 +65,8 @@ class TreeColumns:
     words : ndarray of shape (n_samples, n_words), int64
         Their codes, eight in each.
     n_bins : ndarray of shape (n_columns,), int64
+    nominal : ndarray of shape (n_columns,), bool
+        Whether bins are categories, which have no order.
     signs : ndarray of shape (n_columns,), int64
         1 or -1: values of leaves rise with the column, or fall.
     """
@@ -71,11 +74,18 @@ class TreeColumns:
     features: Int64Array
     words: Int64Array
     n_bins: Int64Array
+    nominal: NDArray[np.bool_]
     signs: Int64Array
 
     def take(self, features: Int64Array, words: Int64Array) -> TreeColumns:
         """Some of the columns, whose codes are ``words``."""
-        return TreeColumns(features, words, self.n_bins[features], self.signs[features])
+        return TreeColumns(
+            features,
+            words,
+            self.n_bins[features],
+            self.nominal[features],
+            self.signs[features],
+        )
 
 
 @dataclass(eq=False)
@@ -206,7 +216,7 @@ class GrowingTree:
             return
         builds = np.array([_build(*family) for family in families])
         leaves = [leaf for family in families for leaf in family if leaf.least >= 0]
-        lines = np.array([(leaf.slot, leaf.total, leaf.least) for leaf in leaves])
+        lines = _lines(leaves)
         limits = np.array([leaf.limits for leaf in leaves])
         common = self._rules.growth == "symmetric"
         asking = leaves[:1] if common else leaves
@@ -224,9 +234,9 @@ class GrowingTree:
 
         def find(number: int) -> None:
             kernel(
-                columns.words, self._rows, memory.packed, builds, columns.n_bins, columns.signs,
-                allowed, seeds, edges[number], edges[number + 1], memory.histograms, lines, limits,
-                self._unit, self._rules.min_split_gain, found[number],
+                columns.words, self._rows, memory.packed, builds, columns.n_bins, columns.nominal,
+                columns.signs, allowed, seeds, edges[number], edges[number + 1], memory.histograms,
+                lines, limits, self._unit, self._rules.min_split_gain, found[number],
             )  # fmt: skip
 
         thread_map(find, range(len(edges) - 1), n_parts)
@@ -257,15 +267,10 @@ class GrowingTree:
         """
         split = leaves[0].split
         assert split is not None
-        column, place = int(split[FEATURE]), int(split[PLACE])
-        goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
-        missing_left = part_codes(
-            self._memory.histograms, np.array([leaf.slot for leaf in leaves]), column,
-            int(self._columns.n_bins[column]), place, bool(split[MISSING_LEFT]), goes_left, lefts,
-        )  # fmt: skip
+        column = int(split[FEATURE])
         feature, sign = int(self._columns.features[column]), int(self._columns.signs[column])
-        cuts = self._binned.binning.of_column(feature)
-        threshold = float(cuts[place]) if place < len(cuts) else np.inf
+        goes_left, lefts, threshold, members = self._sides(leaves, split)
+        missing_left = bool(goes_left[self._columns.n_bins[column]])
         families: list[_Siblings] = []
         for leaf, left_sum in zip(leaves, lefts.tolist(), strict=True):
             right_sum = leaf.total - left_sum
@@ -280,6 +285,8 @@ class GrowingTree:
                 gain = split_gain(leaf.total, left_sum, self._unit, leaf.limits, sign)
             node, middle = leaf.node, leaf.start + n_left
             self._nodes.split(node, feature, threshold, missing_left, gain, goes_left)
+            if members is not None:
+                self._nodes.members[node] = members
             self._nodes.cover[node] = self._count(leaf)
             slots = [leaf.slot, self._n_slots]  # the larger child's takes the place of its parent's
             self._n_slots += 1
@@ -295,6 +302,29 @@ class GrowingTree:
                 )
             )
         return families
+
+    def _sides(
+        self, leaves: list[_Leaf], split: Float64Array
+    ) -> tuple[NDArray[np.bool_], Int64Array, float, tuple[Float64Array, Float64Array] | None]:
+        """Codes that go left, what of each leaf does, and the threshold or the categories."""
+        columns, histograms, lines = self._columns, self._memory.histograms, _lines(leaves)
+        column, place = int(split[FEATURE]), int(split[PLACE])
+        n = int(columns.n_bins[column])
+        order, n_ordered = np.empty(BINS, dtype=np.int64), -1
+        if columns.nominal[column]:
+            n_ordered = order_categories(
+                histograms, lines, column, n, self._unit, self._rules.reg_lambda, order
+            )
+        goes_left, lefts = np.empty(BINS, dtype=bool), np.empty(len(leaves), dtype=np.int64)
+        part_codes(
+            histograms, lines, column, n, place, bool(split[MISSING_LEFT]), order, n_ordered,
+            goes_left, lefts,
+        )  # fmt: skip
+        if n_ordered >= 0:
+            left, right = (np.flatnonzero(goes_left[:n] == side) for side in (True, False))
+            return goes_left, lefts, np.nan, (left.astype(np.float64), right.astype(np.float64))
+        cuts = self._binned.binning.of_column(int(columns.features[column]))
+        return goes_left, lefts, float(cuts[place]) if place < len(cuts) else np.inf, None
 
     def _limits(self, leaf: _Leaf, left_sum: int, sign: int) -> tuple[Float64Array, Float64Array]:
         """Limits of two children: of a monotone column, the mean of their values parts them."""
@@ -312,6 +342,10 @@ class GrowingTree:
     def _value(self, total: int, limits: Float64Array) -> float:
         """Newton step of a leaf."""
         return leaf_value((total >> 32) * self._unit[0], (total & LOWER) * self._unit[1], limits)
+
+
+def _lines(leaves: list[_Leaf]) -> Int64Array:
+    return np.array([(leaf.slot, leaf.total, leaf.least) for leaf in leaves])
 
 
 def _build(leaf: _Leaf, sibling: _Leaf | None = None) -> tuple[int, int, int, int]:

@@ -57,7 +57,9 @@ class TreeGrower:
         )
         n_bins = binned.binning.n_cuts + 1
         signs = np.array(rules.signs or [0] * n_features, dtype=np.int64)
-        self._columns = TreeColumns(np.arange(n_features), binned.words, n_bins, signs)
+        self._columns = TreeColumns(
+            np.arange(n_features), binned.words, n_bins, binned.nominal, signs
+        )
         self._drawn_codes = np.zeros((0, 0), dtype=np.uint8)
 
     @property

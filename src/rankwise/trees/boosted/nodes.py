@@ -54,6 +54,7 @@ class Nodes:
         self.cover: list[float] = []
         self.gain: list[float] = []
         self.goes_left: list[NDArray[np.bool_]] = []
+        self.members: dict[int, tuple[Float64Array, Float64Array]] = {}
 
     def add(self) -> int:
         """A new leaf's number."""
@@ -92,6 +93,7 @@ class Nodes:
             np.array(self.right, dtype=np.int64),
             np.array(self.missing_left),
             np.array(self.values),
+            self.members,
             cover=np.array(self.cover),
         )
 

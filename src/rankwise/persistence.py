@@ -85,11 +85,13 @@ RESULT_TYPES = (
     "rankwise.trees.tree.Tree",
 )
 # Not on skops' own list: kept by scikit-learn's imputer; sparse matrices, which it reads as plain
-# arrays; trees of histogram gradient boosting, which are checked once they are built.
+# arrays; what chooses columns of a frame by their types; trees of histogram gradient boosting, which
+# are checked once they are built.
 PLAIN_TYPES = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
     "scipy.sparse._csr.csr_matrix",
+    "sklearn.compose._column_transformer.make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
 )
 TRUSTED_TYPES = (

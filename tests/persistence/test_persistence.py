@@ -9,14 +9,20 @@ import zipfile
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import skops.io
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, QuantileTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    QuantileTransformer,
+    StandardScaler,
+)
 
 import rankwise
 from rankwise import PairwiseELM, RidgeRanker
@@ -164,6 +170,18 @@ def test_describe_reads_the_header(rows, tmp_path):
     assert header["score_name"] == model.score_name_
     assert header["versions"]["skops"] == skops.__version__
     json.dumps(header)
+
+
+def test_columns_chosen_by_their_type(rows, tmp_path):
+    X, y, qid = rows
+    frame = pd.DataFrame(X).rename(columns=str).assign(kind=np.where(y > y.mean(), "a", "b"))
+    preparation = ColumnTransformer([
+        ("numbers", StandardScaler(), make_column_selector(dtype_include="number")),
+        ("texts", OneHotEncoder(), make_column_selector(dtype_exclude="number")),
+    ])  # fmt: skip
+    model = make_pipeline(preparation, RidgeRanker()).fit(frame, y, ridgeranker__qid=qid)
+    path = rankwise.save(model, tmp_path / "model.rankwise")
+    np.testing.assert_array_equal(rankwise.load(path).predict(frame), model.predict(frame))
 
 
 def test_describe_looks_into_pipelines(rows, tmp_path):

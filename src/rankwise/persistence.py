@@ -85,8 +85,8 @@ RESULT_TYPES = (
     "rankwise.trees.tree.Tree",
 )
 # Not on skops' own list: kept by scikit-learn's imputer; sparse matrices, which it reads as plain
-# arrays; what chooses columns of a frame by their types; trees of histogram gradient boosting, which
-# are checked once they are built.
+# arrays; what chooses columns of a frame by type; trees of histogram gradient boosting, which are
+# checked once they are built.
 PLAIN_TYPES = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",

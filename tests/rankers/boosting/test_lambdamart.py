@@ -343,3 +343,34 @@ def test_wrong_rules_of_growth(wrong, message, judged):
     X, y, qid = judged
     with pytest.raises(ValueError, match=message):
         LambdaMART(2, **wrong).fit(X, y, qid=qid)
+
+
+def test_too_many_cells_of_histograms(monkeypatch, judged):
+    X, y, qid = judged
+    monkeypatch.setattr("rankwise.trees.boosted.growth.MOST_CELLS", 100_000)
+    with pytest.raises(ValueError, match=r"max_leaf_nodes must be such .* got 64 leaves of 8 col"):
+        LambdaMART(2, max_leaf_nodes=64).fit(X, y, qid=qid)
+    LambdaMART(2, max_leaf_nodes=64, max_depth=2).fit(X, y, qid=qid)
+
+
+def test_more_leaves_than_rows_take_no_memory(judged):
+    X, y, qid = judged
+    many = LambdaMART(2, max_leaf_nodes=2**40, min_samples_leaf=5).fit(X, y, qid=qid)
+    few = LambdaMART(2, max_leaf_nodes=len(y), min_samples_leaf=5).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(many.predict(X), few.predict(X))
+
+
+def test_columns_and_queries_that_tell_nothing(judged):
+    X, y, qid = judged
+    ranker = LambdaMART(5, min_samples_leaf=5).fit(X, y, qid=qid)
+    wider = np.hstack([X, np.full((len(y), 1), 7.0), np.full((len(y), 1), np.nan)])
+    again = LambdaMART(5, min_samples_leaf=5).fit(wider, y, qid=qid)
+    assert not again.feature_importances_[6:].any()
+    np.testing.assert_allclose(again.feature_importances_[:6].sum(), 1)
+    assert abs(again.score(wider, y, qid=qid) - ranker.score(X, y, qid=qid)) < 0.05
+    alone = LambdaMART(5).fit(np.ones((40, 2)), np.arange(40) % 2, qid=np.arange(40) // 4)
+    assert alone.n_estimators_ == 0 and not alone.predict(np.ones((3, 2))).any()
+    with pytest.raises(ValueError, match="y contains NaN at row"):
+        LambdaMART(2).fit(X, np.where(y == 1, np.nan, y), qid=qid)
+    with pytest.raises(ValueError, match="qid must give some query two rows or more"):
+        LambdaMART(2).fit(X, y, qid=np.arange(len(y)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,6 +26,7 @@ from rankwise.typing import Float64Array
 
 CHUNK_ROWS = 65_536
 LARGEST_SUM = 2.0**31
+MOST_CELLS = 2**31
 
 
 class TreeGrower:
@@ -50,10 +53,15 @@ class TreeGrower:
         self._weight = weight
         n_features, n = binned.columns.shape
         n_words = binned.words.shape[1]
+        shape = (_most_leaves(rules, n), n_words, WORD * BINS)
+        if math.prod(shape) > MOST_CELLS:
+            raise ValueError(
+                f"max_leaf_nodes must be such that histograms have at most {MOST_CELLS:,} cells "
+                f"(16 GiB), got {shape[0]:,} leaves of {n_words * WORD:,} columns of {BINS} cells. "
+                "Lower it, or set max_depth."
+            )
         self._memory = TreeMemory(
-            np.empty(n, dtype=np.int64),
-            np.empty(n, dtype=np.int32),
-            np.empty((rules.max_leaf_nodes, n_words, WORD * BINS), dtype=np.int64),
+            np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int32), np.empty(shape, np.int64)
         )
         n_bins = binned.binning.n_cuts + 1
         signs = np.array(rules.signs or [0] * n_features, dtype=np.int64)
@@ -167,6 +175,12 @@ class TreeGrower:
 
         thread_map(write, chunks, self._n_threads)
         return 1.0 / np.array([g_scale, h_scale])
+
+
+def _most_leaves(rules: GrowthRules, n_rows: int) -> int:
+    """Most leaves that a tree of so many rows can have."""
+    most = min(rules.max_leaf_nodes, max(2, n_rows))
+    return most if rules.max_depth is None else min(most, 2 ** min(rules.max_depth, 60))
 
 
 def _power_of_two(x: float) -> float:

@@ -26,7 +26,7 @@ class FeatureImportances:
     values : ndarray of shape (n_features,), float64
         Not negative.
     source : str
-        What the values are, such as "feature_importances_".
+        What the values are, such as ``feature_importances_``.
     """
 
     names: list[str]

@@ -84,8 +84,8 @@ class ProbabilisticFusion(Save, BaseEstimator):
     list of the judged queries. Documents without a judgement are not relevant.
 
     Scores equal those of ranx 0.3.21 with these differences: ranx ends the segments of "seg" at 5,
-    15, 35, 75, …, which [3]_ gives as their sizes (pass ``cuts`` for the same), and does not define
-    "bayes" beyond rank 1000.
+    15, 35, 75, …, which Shokouhi gives as their sizes (pass ``cuts`` for the same), and does not
+    define "bayes" beyond rank 1000.
 
     Examples
     --------

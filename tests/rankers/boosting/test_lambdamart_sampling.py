@@ -209,6 +209,15 @@ def test_positions_tell_rows_apart_and_survive(clicks, tmp_path, rng):
     np.testing.assert_allclose(grown.position_bias_, biases, atol=1e-9)
 
 
+def test_a_fit_forgets_what_only_the_last_one_had(judged):
+    X, y, qid = judged
+    ranker = LambdaMART(2).fit(X, y, qid=qid, position=qid % 3, X_val=X, y_val=y, qid_val=qid)
+    assert len(ranker.positions_) == 3 and len(ranker.validation_scores_) == 2
+    ranker.fit(X, y, qid=qid)
+    for name in ("positions_", "position_bias_", "validation_scores_"):
+        assert not hasattr(ranker, name)
+
+
 def test_wrong_positions_are_named(judged):
     X, y, qid = judged
     with pytest.raises(ValueError, match="position must have n_samples="):

@@ -422,6 +422,8 @@ class LambdaMART(Ranker):
             self._split_gains = self._split_gains + boosted.gains
             self.has_missing_ = self.has_missing_ | binned.has_missing
         self.n_estimators_ = self.best_iteration_ = self.trees_.n_trees
+        for name in ("validation_scores_", "positions_", "position_bias_"):  # of an earlier fit
+            vars(self).pop(name, None)
         if validation is not None:
             self.validation_scores_ = np.array(validation.staged.values)
             self.best_iteration_ = validation.staged.best

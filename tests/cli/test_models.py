@@ -61,6 +61,19 @@ def test_without_a_ranker_several_are_tried_and_blended(rankwise, letor_file, tm
     ]
 
 
+def test_real_labels_are_fitted_by_misranking(rankwise, tmp_path):
+    data = judged_data(0)
+    lines = [
+        f"{label - 2.5} qid:{query} " + " ".join(f"{j}:{x}" for j, x in enumerate(row, 1))
+        for label, query, row in zip(data.y, data.qid, data.X.tolist(), strict=True)
+    ]
+    (tmp_path / "real.txt").write_text("\n".join(lines) + "\n")
+    settings = ("--set", "time_budget=None", "--set", "n_trials=2", "--set", "cv=3")
+    told = rankwise("fit", tmp_path / "real.txt", *settings, "--out", tmp_path / "m", "--json")
+    assert told.code == 0, told.err
+    assert told.json["chosen_by"].startswith("Misranking")
+
+
 def test_the_validation_part_chooses(rankwise, part_files, tmp_path):
     train, vali = part_files[:2]
     run = rankwise(

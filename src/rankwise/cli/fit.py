@@ -27,8 +27,6 @@ from rankwise.cli._output import check_target, make_folder, print_json
 from rankwise.cli._progress import waiting
 from rankwise.cli._text import Candidates, Text, TextQrels, Unjudged, fit_text
 
-_MEASURE = "nDCG@10"
-
 
 @reads_tables
 def fit(
@@ -61,11 +59,13 @@ def fit(
     With --text, DATA is the folder of an index ('rankwise index'), and --out a folder that
     'rankwise search' takes: documents are retrieved, and reordered by the ranker.
     """
+    from rankwise.metrics.default import GRADED, MISRANKING, is_graded
+
     if text is not None or qrels is not None:
         if vali_data is not None or columns != NO_COLUMNS:
             raise UsageError("--text takes no --vali-data and no columns. Drop these options.")
         estimator = make_ranker(ranker, set_, random_state)
-        by = select_by or getattr(estimator, "measure", None) or _MEASURE
+        by = select_by or getattr(estimator, "measure", None) or GRADED
         measure = read_measures(by, preset)[by]
         fit_text(
             data, text, qrels, estimator, measure, random_state, out, n_candidates, unjudged, json
@@ -78,10 +78,14 @@ def fit(
     from rankwise.selection import tune
 
     estimator = make_ranker(ranker, set_, random_state)
-    by = select_by or getattr(estimator, "measure", None) or _MEASURE
-    measure = read_measures(by, preset)[by]
+    by = select_by or getattr(estimator, "measure", None)
+    measures = {} if by is None else read_measures(by, preset)
     check_target(out, "--out")
     train, validation = load_training(data, vali_data, columns)
+    if by is None:
+        by = GRADED if is_graded(train.y) else MISRANKING
+        measures = read_measures(by, preset)
+    measure = measures[by]
     if ranker_entry(ranker).kind != "ordinal":
         refuse_one_query(train, data, columns)
     start = time.perf_counter()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.trees.columns import ColumnTable
+from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.trees.tree import Tree
 from rankwise.typing import Int64Array
 
@@ -144,8 +146,9 @@ class TreeReader:
 
 
 def export_text(
-    estimator: FittedTree,
+    estimator: Any,
     *,
+    tree: int = 0,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
     max_depth: int | None = None,
@@ -156,18 +159,20 @@ def export_text(
 
     Parameters
     ----------
-    estimator : RankingTree
+    estimator : RankingTree or LambdaMART
         Fitted.
+    tree : int >= 0, default=0
+        Number of the tree, where there are many.
     feature_names : sequence of str, optional
         None: those of the fit, else ``x0``, ``x1``, ...
     class_names : sequence of str, optional
-        None: ``classes_``.
+        None: ``classes_``. Trees of LambdaMART have none.
     max_depth : int >= 0, optional
         Nodes below it are counted and not shown.
     digits : int >= 1, default=4
-        Significant digits of thresholds.
+        Significant digits of thresholds and scores.
     show_weights : bool, default=False
-        Add the weight of every class in the leaf.
+        Add the weight of every class in the leaf; of LambdaMART that of the leaf's rows.
 
     Returns
     -------
@@ -176,7 +181,7 @@ def export_text(
     Raises
     ------
     ValueError
-        Where a list has not one name for each column or class.
+        Where a list has not one name for each column or class, or there is no such tree.
     NotFittedError, TypeError
         Where the tree is not fitted, or the estimator is none.
 
@@ -199,31 +204,78 @@ def export_text(
     |   clicks > 5.5
     |   |   class good
     """
+    if isinstance(getattr(estimator, "trees_", None), TreeEnsemble):
+        reader = _ensemble_reader(estimator, tree, feature_names, digits)
+        boosted: Any = reader.estimator.tree_
+
+        def score(node: int) -> str:
+            weight = f" ({boosted.cover[node]:g})" if show_weights else ""
+            return f"score {boosted.values[node]:.{digits}g}{weight}"
+
+        return _rules(reader, boosted, max_depth, score)
     reader = TreeReader.of(estimator, feature_names, class_names, digits)
-    tree, names = estimator.tree_, reader.classes
+    grown, names = estimator.tree_, reader.classes
+    if tree != 0:
+        raise ValueError(f"tree must be 0 for a single tree, got {tree}.")
+
+    def leaf(node: int) -> str:
+        text = f"class {names[estimator.node_classes_[node]]}"
+        if show_weights:
+            weights = zip(names, grown.counts[node].tolist(), strict=True)
+            text += f" ({', '.join(f'{name} {weight:g}' for name, weight in weights)})"
+        return text
+
+    return _rules(reader, grown, max_depth, leaf)
+
+
+def _rules(reader: TreeReader, tree: Any, max_depth: int | None, leaf: Callable[[int], str]) -> str:
+    """The lines of a tree whose leaves read as ``leaf(node)``."""
     below = _leaves_below(tree)
     lines: list[str] = []
-    todo: list[tuple[int, str]] = [(0, "")]  # nodes to write, each with its condition
+    todo: list[tuple[int, int, str]] = [(0, 0, "")]  # nodes to write: depth, condition
     while todo:
-        node, condition = todo.pop()
-        depth = int(tree.depth[node])
+        node, depth, condition = todo.pop()
         if condition:
             lines.append("|   " * (depth - 1) + condition)
         if tree.feature[node] < 0:
-            leaf = f"class {names[estimator.node_classes_[node]]}"
-            if show_weights:
-                weights = zip(names, tree.counts[node].tolist(), strict=True)
-                leaf += f" ({', '.join(f'{name} {weight:g}' for name, weight in weights)})"
-            lines.append("|   " * depth + leaf)
+            lines.append("|   " * depth + leaf(node))
         elif max_depth is not None and depth >= max_depth:
             lines.append("|   " * depth + f"... {below[node]} leaves")
         else:
             left, right = reader.conditions(node)
-            todo += [(int(tree.right[node]), right), (int(tree.left[node]), left)]
+            todo.append((int(tree.right[node]), depth + 1, right))
+            todo.append((int(tree.left[node]), depth + 1, left))
     return "\n".join(lines)
 
 
-def _leaves_below(tree: Tree) -> list[int]:
+def _ensemble_reader(
+    estimator: Any, number: int, feature_names: Sequence[str] | None, digits: int
+) -> TreeReader:
+    """One tree of many, with names for its columns."""
+    trees: TreeEnsemble = estimator.trees_
+    if not 0 <= number < trees.n_trees:
+        raise ValueError(f"tree must be from 0 to {trees.n_trees - 1}, got {number}.")
+    nodes = slice(trees.indptr[number], trees.indptr[number + 1])
+    feature, left, right = trees.feature[nodes], trees.left[nodes], trees.right[nodes]
+    inner = np.flatnonzero(feature >= 0)
+    parent = np.full(len(feature), -1, dtype=np.int64)
+    parent[left[inner]] = parent[right[inner]] = inner
+    ends = trees.category_indptr[nodes.start : nodes.stop + 1]
+    tree = SimpleNamespace(
+        feature=feature, threshold=trees.threshold[nodes], left=left, right=right, parent=parent,
+        missing_left=trees.missing_left[nodes], values=trees.values[nodes], is_leaf=feature < 0,
+        cover=trees.cover[nodes] if trees.cover is not None else None, n_nodes=len(feature),
+        category_indptr=ends, categories=trees.categories,
+    )  # fmt: skip
+    columns, missing = estimator.columns_, estimator.has_missing_
+    view: Any = SimpleNamespace(tree_=tree, columns_=columns, has_missing_=missing)
+    features = getattr(estimator, "feature_names_in_", None)
+    if features is None:
+        features = [f"x{column}" for column in range(len(missing))]
+    return TreeReader(view, _checked("feature_names", feature_names, features), [], digits, parent)
+
+
+def _leaves_below(tree: Any) -> list[int]:
     leaves, parent = tree.is_leaf.astype(int).tolist(), tree.parent.tolist()
     for node in range(tree.n_nodes - 1, 0, -1):
         leaves[parent[node]] += leaves[node]

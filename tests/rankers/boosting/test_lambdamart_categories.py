@@ -11,6 +11,7 @@ from rankwise import LambdaMART, load
 from rankwise.explain import explain_scores
 from rankwise.export import to_ranklib, to_solr
 from rankwise.export.maps import ExportError
+from rankwise.trees import export_text
 
 COLOURS = np.array(["red", "green", "blue", "white", "black"])
 LIFT = np.array([0.0, 2.0, 0.0, 3.0, 0.5])
@@ -145,3 +146,46 @@ def test_wrong_categories(judged):
         LambdaMART(2, categorical_features=["shop"]).fit(many, y, qid=qid)
     with pytest.raises(ValueError, match="categorical_features must name columns of X"):
         LambdaMART(2, categorical_features=["size"]).fit(frame, y, qid=qid)
+
+
+def read(text, row):
+    """Score of a row by the lines of a tree."""
+    lines, depth = text.split("\n"), 0
+    for line in lines:
+        bars = line.count("|   ")
+        said = line[4 * bars :]
+        if bars != depth:
+            continue
+        if said.startswith("score"):
+            return float(said.split()[1])
+        name, asked = said.split(" ", 1)
+        value = row[name]
+        missing = pd.isna(value)
+        if asked.startswith("is "):
+            holds = missing == (asked == "is missing")
+        elif missing:
+            holds = asked.endswith("or missing")
+        elif "in {" in asked:
+            inside = asked[asked.index("{") + 1 : asked.index("}")].split(", ")
+            holds = (str(value) in inside) != asked.startswith("not")
+        else:
+            threshold = float(asked.split()[1])
+            holds = value <= threshold if asked.startswith("<=") else value > threshold
+        depth += holds
+    raise AssertionError("no leaf")
+
+
+def test_text_of_a_tree_tells_its_scores(judged, ranker):
+    frame = judged[0]
+    for number in (0, 7):
+        text = export_text(ranker, tree=number, digits=17)
+        before, after = (
+            list(ranker.staged_predict(frame[:60]))[number - 1 : number + 1] if number else
+            (np.zeros(60), next(ranker.staged_predict(frame[:60])))
+        )  # fmt: skip
+        scores = [read(text, frame.iloc[i]) for i in range(60)]
+        np.testing.assert_allclose(scores, after - before, atol=1e-9)
+    assert "score" in export_text(ranker, show_weights=True, max_depth=20)
+    assert "leaves" in export_text(ranker, max_depth=1)
+    with pytest.raises(ValueError, match="tree must be from 0 to 19, got 20"):
+        export_text(ranker, tree=20)

@@ -14,6 +14,7 @@ References
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -220,8 +221,8 @@ class ProbabilisticFusion(Save, BaseEstimator):
 
     def _learn(self, pool: RunPool, qrels: Qrels) -> Self:
         grades, _ = pool.grades(qrels)
-        positive = qrels.qid[qrels.relevance > 0]
-        n_relevant = np.array([(positive == q).sum() for q in pool.groups.ids], dtype=np.float64)
+        counts = Counter(qrels.qid[qrels.relevance > 0].tolist())
+        n_relevant = np.array([counts[query] for query in pool.groups.ids.tolist()], dtype=float)
         rule, settings = self._rule()
         lists = _lists(pool, pool.scores, grades > 0, n_relevant)
         found = [rule.estimate(one, settings) for one in lists]

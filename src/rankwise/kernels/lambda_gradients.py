@@ -30,8 +30,10 @@ SCORE, POWER, GAIN, WEIGHT, BELOW, SLOPE, CURVATURE = (i * (TILE + 8) for i in r
 BUFFER = 7 * (TILE + 8)
 SMALLEST_POWER = 1e-290
 LARGEST_STOP = 1 - 1e-6  # of the probability to stop at a row: c is finite
-# How a measure changes.
-DISCOUNTED, AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RANK = range(4)
+# How a measure changes. The usual one is None: Numba then leaves out the other branches,
+# which take a second to compile.
+DISCOUNTED = None
+AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RANK = 1, 2, 3
 MOVES_PER_ROW = 8
 
 
@@ -88,14 +90,16 @@ def _terms(kind, gains, weights, rows, discounts, above, below, factors):
     depth, taken = 0, 0.0
     for r in range(n):
         depth += taken < len(discounts)
-        if kind == DISCOUNTED:
+        if kind is None:
             above[r] = below[r] = _mean_discount(discounts, taken, weights[rows[r]])
         taken += weights[rows[r]]
+    if kind is None:
+        return depth
     if kind == AVERAGE_PRECISION:
         _precision_terms(gains, weights, rows, discounts, above, below)
-    if kind == RECIPROCAL_RANK:
+    elif kind == RECIPROCAL_RANK:
         return min(depth, _reciprocal_terms(gains, weights, rows, discounts, above, below))
-    if kind == EXPECTED_RANK:
+    else:
         _stop_terms(gains, weights, rows, discounts, above, below, factors)
     return depth
 
@@ -208,7 +212,7 @@ def measure_gradients(
         What the change is multiplied by, such as 1 / ideal DCG; 0 where there is nothing to gain.
     discounts : ndarray of shape (depth,), float64
         Of the ranks that count; 0 after them.
-    kind : int
+    kind : int or None
         ``DISCOUNTED``, ``AVERAGE_PRECISION``, ``RECIPROCAL_RANK`` (gains 0 and 1 in both) or
         ``EXPECTED_RANK`` (gains are probabilities to stop).
     normalised : bool
@@ -235,7 +239,10 @@ def measure_gradients(
         mine, rows = scores[start:end], order[start:end]
         _sort(mine, rows, keys, spare)
         heavy = weights[start:end]
-        weighted = heavy.min() != 1.0 or heavy.max() != 1.0
+        n_weighted = 0
+        for i in range(n):
+            n_weighted += heavy[i] != 1.0
+        weighted = n_weighted > 0
         depth = _terms(kind, gains[start:end], heavy, rows, discounts, above, below, factors)
         slopes[:n] = 0.0
         curvatures[:n] = 0.0

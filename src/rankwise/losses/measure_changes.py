@@ -48,7 +48,7 @@ class MeasureChanges:
 
     Attributes
     ----------
-    kind : int
+    kind : int or None
         See :func:`rankwise.kernels.lambda_gradients.measure_gradients`.
     gains : ndarray of shape (n_samples,), float64
     discounts : ndarray of shape (depth,), float64
@@ -57,7 +57,7 @@ class MeasureChanges:
         0 where there is nothing to gain.
     """
 
-    kind: int
+    kind: int | None
     gains: Float64Array
     discounts: Float64Array
     query_weight: Float64Array

@@ -61,7 +61,8 @@ def merge_rows(
     codes, hashes = groups.codes(), row_hashes(X, y)
     if place is not None:
         hashes ^= scrambled(place.astype(np.uint64) + np.uint64(1))
-    order = np.lexsort((hashes, codes))
+    keys = (hashes, codes) if sample_weight is None else (weight, hashes, codes)
+    order = np.lexsort(keys)  # equal rows by weight: their sum has the same bits in any order
     new = np.ones(len(y), dtype=bool)
     new[1:] = (np.diff(codes[order]) != 0) | (hashes[order][1:] != hashes[order][:-1])
     first = order[new]
@@ -76,7 +77,7 @@ def merge_rows(
     merged = np.empty(len(first), dtype=np.int64)
     merged[by_content] = np.arange(len(first))
     position = merged[label]
-    total = np.bincount(position, weights=weight, minlength=len(first))
+    total = np.bincount(position[order], weights=weight[order], minlength=len(first))
     sizes = np.bincount(rank[codes[first]], minlength=groups.n_queries)
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return MergedRows(first[by_content], indptr, total, position, weight / total[position])

@@ -193,6 +193,12 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Beyond PyTerrier's notebook on learning to rank (ltr.ipynb)",
         data=("vaswani",),
     ),
+    "text-products": Entry(
+        "rankwise_papers.text_products.experiment:TextProducts",
+        title="Rated products ranked by the text of their titles: Home Depot and CrowdFlower",
+        paper="No publication: training sets of two competitions, whose measures were others",
+        data=("home-depot", "crowdflower"),
+    ),
     "text-collections": Entry(
         "rankwise_papers.text_collections.experiment:TextCollections",
         title="BM25 and learnt reranking from raw text on five collections",

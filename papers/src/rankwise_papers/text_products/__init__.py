@@ -1,0 +1,1 @@
+"""Products rated for a query, ranked by features of their texts."""

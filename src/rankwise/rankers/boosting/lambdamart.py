@@ -126,7 +126,7 @@ class LambdaMART(Ranker):
     skip_drop : float in [0, 1], default=0.5
         Probability that no tree is dropped for the next one.
     colsample_bytree : float in (0, 1], default=1.0
-        Share of the features drawn for every tree; saves time in proportion.
+        Share of the features drawn for every tree; histograms are built of these alone.
     colsample_bylevel, colsample_bynode : float in (0, 1], default=1.0
         Share of the tree's features drawn for every depth, and of these for every node.
     extra_trees : bool, default=False

@@ -74,6 +74,17 @@ class BinnedRows:
         sample = slice(None, None, -(-X.shape[0] // SAMPLE_ROWS))
         sampled = None if weight is None else weight[sample]
         binning = find_bins(X[sample], max_bins, sampled, n_categories, n_threads)
+        return cls.coded(X, binning, n_threads, n_categories)
+
+    @classmethod
+    def coded(
+        cls,
+        X: FloatArray,
+        binning: Binning,
+        n_threads: int | None = None,
+        n_categories: NDArray[Any] | None = None,
+    ) -> BinnedRows:
+        """Code the rows by cuts that are known."""
         columns = binning.codes(X, n_threads)
         n_features, n = columns.shape
         codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)

@@ -6,6 +6,8 @@ is what is left of the parent's.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +17,7 @@ from rankwise.kernels.boosted_splits import (
     FEATURE,
     GAIN,
     HIGH,
+    LARGE,
     LOW,
     MISSING_LEFT,
     N_FIELDS,
@@ -26,12 +29,14 @@ from rankwise.kernels.boosted_splits import (
     part_codes,
     split_gain,
 )
+from rankwise.kernels.boosted_splits import SMALL as SMALLER
 from rankwise.kernels.boosted_trees import BINS, LOWER, packed_sum, part
 from rankwise.runtime.threads import thread_map
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.column_choice import ColumnChoice
 from rankwise.trees.boosted.nodes import GradientTree, Nodes
 from rankwise.trees.boosted.rules import GrowthRules
+from rankwise.trees.boosted.shares import Shares
 from rankwise.typing import Float64Array, Int64Array
 
 SMALL = 100_000  # rows times words, up to which one thread is quicker
@@ -98,12 +103,10 @@ class _Leaf:
     limits: Float64Array
     depth: int = 0
     path: frozenset[int] = frozenset()
+    size: float = 0.0  # rows of all shares
+    count: float = 0.0  # their weight
     least: int = -1
     split: Float64Array | None = None
-
-    @property
-    def size(self) -> int:
-        return self.end - self.start
 
     @property
     def gain(self) -> float:
@@ -130,6 +133,8 @@ class GrowingTree:
     n_threads : int
     weight : ndarray of shape (n_samples,), float64, or None
         Rows that a row counts as; None: one each.
+    shares : Shares or None
+        Joins machines that hold a share of the rows each.
     """
 
     def __init__(
@@ -143,10 +148,11 @@ class GrowingTree:
         unit: Float64Array,
         n_threads: int,
         weight: Float64Array | None,
+        shares: Shares | None = None,
     ) -> None:
         self._binned, self._rules, self._memory, self._columns = binned, rules, memory, columns
         self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
-        self._nodes, self._n_slots, self._weight = Nodes(), 1, weight
+        self._nodes, self._n_slots, self._weight, self._shares = Nodes(), 1, weight, shares
         self._thresholds: np.random.Generator | None = None
 
     def grow(self, shrinkage: float, thresholds: np.random.Generator | None) -> GradientTree:
@@ -162,14 +168,16 @@ class GrowingTree:
         self._thresholds = thresholds
         rules, rows, nodes = self._rules, self._rows, self._nodes
         limits = np.array([rules.reg_alpha, rules.reg_lambda, -np.inf, np.inf])
-        total = int(packed_sum(self._memory.packed, rows))
+        total = np.array([packed_sum(self._memory.packed, rows)])
+        total = int((total if self._shares is None else self._shares.sum(total))[0])
         root = _Leaf(nodes.add(), 0, len(rows), total, 0, limits)
+        (root.size,), (root.count,) = self._sizes([0, len(rows)])
         leaves = self._by_level(root) if rules.growth == "symmetric" else self._by_leaf(root)
-        leaves.sort(key=lambda leaf: leaf.start)
+        leaves.sort(key=lambda leaf: (leaf.start, leaf.end))
         values = shrinkage * np.array([self._value(leaf.total, leaf.limits) for leaf in leaves])
         starts = np.array([leaf.start for leaf in leaves] + [len(rows)], dtype=np.int64)
         for leaf, value in zip(leaves, values.tolist(), strict=True):
-            nodes.values[leaf.node], nodes.cover[leaf.node] = value, self._count(leaf)
+            nodes.values[leaf.node], nodes.cover[leaf.node] = value, leaf.count
         goes_left = np.stack(nodes.goes_left)
         return GradientTree(nodes.tree(), np.array(nodes.gain), goes_left, rows, starts, values)
 
@@ -231,6 +239,9 @@ class GrowingTree:
         found = np.zeros((len(edges) - 1, len(asking), N_FIELDS))
 
         kernel = find_common_split if common else find_splits
+        if self._shares is not None:
+            self._build_together(builds, edges)
+            builds = builds[:0]
 
         def find(number: int) -> None:
             kernel(
@@ -245,15 +256,46 @@ class GrowingTree:
             line = 0 if common else i
             leaf.split = found[winners[line], line]
 
-    def _count(self, leaf: _Leaf) -> float:
-        """Weight of the rows of a leaf."""
-        if self._weight is None:
-            return leaf.size
-        return float(self._weight[self._rows[leaf.start : leaf.end]].sum())
+    def _build_together(self, builds: Int64Array, edges: Int64Array) -> None:
+        """Build histograms of some nodes over the rows of all shares."""
+        assert self._shares is not None
+        columns, memory = self._columns, self._memory
+        alone = builds.copy()
+        alone[:, LARGE] = -1
+        nothing = np.zeros((0, N_FIELDS))
+
+        def build(number: int) -> None:
+            find_splits(
+                columns.words, self._rows, memory.packed, alone, columns.n_bins, columns.nominal,
+                columns.signs, np.zeros((0, len(columns.n_bins)), dtype=bool),
+                np.zeros(0, dtype=np.uint64),
+                edges[number], edges[number + 1], memory.histograms,
+                np.zeros((0, 3), dtype=np.int64), np.zeros((0, 4)), self._unit,
+                self._rules.min_split_gain, nothing,
+            )  # fmt: skip
+
+        thread_map(build, range(len(edges) - 1), len(edges) - 1)
+        small, large = builds[:, SMALLER], builds[:, LARGE]
+        built = memory.histograms[small, : columns.words.shape[1]]
+        memory.histograms[small, : columns.words.shape[1]] = self._shares.sum(built)
+        for child, parent in zip(small.tolist(), large.tolist(), strict=True):
+            if parent >= 0:
+                memory.histograms[parent] -= memory.histograms[child]
+
+    def _sizes(self, bounds: Sequence[int]) -> tuple[list[float], list[float]]:
+        """Number and weight of the rows between the bounds, in all shares."""
+        sizes = np.diff(np.asarray(bounds, dtype=np.float64))
+        counts = sizes
+        if self._weight is not None:
+            parts = [self._weight[self._rows[a:b]].sum() for a, b in itertools.pairwise(bounds)]
+            counts = np.array(parts)
+        both = np.stack([sizes, counts])
+        sizes, counts = both if self._shares is None else self._shares.sum(both)
+        return sizes.tolist(), counts.tolist()
 
     def _least(self, leaf: _Leaf) -> int:
         """Smallest sum of second derivatives in a child, in units; -1: the leaf stays one."""
-        rules, n, whole = self._rules, self._count(leaf), leaf.total & LOWER
+        rules, n, whole = self._rules, leaf.count, leaf.total & LOWER
         if rules.max_depth is not None and leaf.depth >= rules.max_depth:
             return -1
         by_rows = (rules.min_samples_leaf - 0.5) * whole / n
@@ -287,18 +329,41 @@ class GrowingTree:
             self._nodes.split(node, feature, threshold, missing_left, gain, goes_left)
             if members is not None:
                 self._nodes.members[node] = members
-            self._nodes.cover[node] = self._count(leaf)
+            self._nodes.cover[node] = leaf.count
+            sizes, counts = self._sizes([leaf.start, middle, leaf.end])
             slots = [leaf.slot, self._n_slots]  # the larger child's takes the place of its parent's
             self._n_slots += 1
-            if 2 * n_left <= leaf.size:
+            if 2 * sizes[0] <= leaf.size:
                 slots.reverse()
             limits = self._limits(leaf, left_sum, sign)
             depth, path = leaf.depth + 1, leaf.path | {feature}
             left, right = self._nodes.left[node], self._nodes.right[node]
             families.append(
                 (
-                    _Leaf(left, leaf.start, middle, left_sum, slots[0], limits[0], depth, path),
-                    _Leaf(right, middle, leaf.end, right_sum, slots[1], limits[1], depth, path),
+                    _Leaf(
+                        left,
+                        leaf.start,
+                        middle,
+                        left_sum,
+                        slots[0],
+                        limits[0],
+                        depth,
+                        path,
+                        sizes[0],
+                        counts[0],
+                    ),
+                    _Leaf(
+                        right,
+                        middle,
+                        leaf.end,
+                        right_sum,
+                        slots[1],
+                        limits[1],
+                        depth,
+                        path,
+                        sizes[1],
+                        counts[1],
+                    ),
                 )
             )
         return families

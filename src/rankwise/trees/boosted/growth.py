@@ -22,6 +22,7 @@ from rankwise.trees.boosted.column_choice import ColumnChoice
 from rankwise.trees.boosted.growing_tree import GrowingTree, TreeColumns, TreeMemory
 from rankwise.trees.boosted.nodes import GradientTree
 from rankwise.trees.boosted.rules import GrowthRules
+from rankwise.trees.boosted.shares import Shares
 from rankwise.typing import Float64Array
 
 CHUNK_ROWS = 65_536
@@ -40,6 +41,8 @@ class TreeGrower:
         The same trees for any number.
     weight : ndarray of shape (n_samples,), float64, optional
         Rows that a row counts as; None: one each.
+    shares : Shares, optional
+        Joins machines that hold a share of the rows each; None: all rows are here.
     """
 
     def __init__(
@@ -48,12 +51,14 @@ class TreeGrower:
         rules: GrowthRules,
         n_threads: int,
         weight: Float64Array | None = None,
+        shares: Shares | None = None,
     ) -> None:
         self._binned, self._rules, self._n_threads = binned, rules, n_threads
-        self._weight = weight
+        self._weight, self._shares = weight, shares
         n_features, n = binned.columns.shape
         n_words = binned.words.shape[1]
-        shape = (_most_leaves(rules, n), n_words, WORD * BINS)
+        n_in_all = n if shares is None else int(shares.sum(np.array([n]))[0])
+        shape = (_most_leaves(rules, n_in_all), n_words, WORD * BINS)
         if math.prod(shape) > MOST_CELLS:
             raise ValueError(
                 f"max_leaf_nodes must be such that histograms have at most {MOST_CELLS:,} cells "
@@ -120,6 +125,7 @@ class TreeGrower:
             unit,
             self._n_threads,
             self._weight,
+            self._shares,
         )
         return tree.grow(shrinkage, rng if rules.random_thresholds else None)
 
@@ -164,9 +170,12 @@ class TreeGrower:
             absolute_sums(gradients, hessians, rows[part_of], sums[number])
 
         thread_map(add, range(len(chunks)), self._n_threads)
-        room = LARGEST_SUM - len(rows) - 1
+        totals = np.array([*sums.sum(axis=0), len(rows)])
+        if self._shares is not None:
+            totals = self._shares.sum(totals)
+        room = LARGEST_SUM - totals[2] - 1
         g_scale, h_scale = (
-            _power_of_two(room / total) if total > 0 else 1.0 for total in sums.sum(axis=0).tolist()
+            _power_of_two(room / total) if total > 0 else 1.0 for total in totals[:2].tolist()
         )
 
         def write(start: int) -> None:

@@ -1,0 +1,132 @@
+"""LambdaMART on several machines: each holds whole queries, and all grow the same trees.
+
+Histograms of whole numbers add exactly, so that the trees are those of one machine. Rows move once,
+to agree on the bins; then only sums do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwise.checks.rows import check_fit, check_validation
+from rankwise.features.binning import Binning, find_bins
+from rankwise.losses.boosted_objectives import objective_of
+from rankwise.metrics import parse
+from rankwise.metrics.ranking.ndcg import DCG, NDCG
+from rankwise.rankers.boosting.lambdamart_parts import (
+    growth_rules,
+    training_rows,
+    tree_boosting,
+    watched,
+)
+from rankwise.runtime.threads import threads_asked
+from rankwise.solvers.boosting.tree_boosting import Start
+from rankwise.trees.boosted.binned_rows import SAMPLE_ROWS, BinnedRows
+from rankwise.trees.boosted.growth import TreeGrower
+from rankwise.trees.boosted.shares import Shares
+from rankwise.trees.columns import ColumnTable
+from rankwise.trees.ensemble import TreeEnsemble
+
+if TYPE_CHECKING:
+    from rankwise.rankers.boosting.lambdamart import LambdaMART
+
+# Parameters that may differ from their defaults.
+TAKEN = frozenset({
+    "n_estimators", "learning_rate", "max_leaf_nodes", "measure", "max_depth", "min_samples_leaf",
+    "min_hessian_leaf", "reg_lambda", "reg_alpha", "min_split_gain", "growth", "max_bins",
+    "normalize", "query_weight", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
+    "extra_trees", "monotonic_cst", "interaction_cst", "early_stopping_rounds",
+    "validation_measure", "importance_type", "random_state", "n_jobs", "skip_drop", "top_rate",
+    "other_rate", "position_bias_regularization",
+})  # fmt: skip
+
+
+def check_shareable(ranker: LambdaMART) -> None:
+    """Raise ValueError where a parameter needs all rows on one machine."""
+    ranker._validate_params()
+    defaults = type(ranker)().get_params()
+    for name, value in ranker.get_params().items():
+        if name not in TAKEN and value != defaults[name]:
+            raise ValueError(
+                f"{name} must be {defaults[name]!r} for LambdaMART on a cluster, got {value!r}. "
+                "Leave it out, or fit on one machine."
+            )
+    measure = parse(ranker.measure)
+    if isinstance(measure, NDCG | DCG) and measure.gain == "linear":
+        raise ValueError(
+            f"measure must have exponential gains or a table of gains for LambdaMART on a cluster, "
+            f"got {ranker.measure!r}. Use 'nDCG@10', or fit on one machine."
+        )
+
+
+def fit_share(
+    ranker: LambdaMART,
+    rows: tuple[Any, Any, Any],
+    names: list[str] | None,
+    validation: tuple[Any, Any, Any],
+    seed: int,
+    shares: Shares,
+) -> LambdaMART:
+    """Train on a share of the rows, together with those that hold the others.
+
+    Parameters
+    ----------
+    ranker : LambdaMART
+        See :func:`check_shareable`; it is fitted.
+    rows : X, y and qid of this share
+        Whole queries; grades from 0 to 30.
+    names : list of str, optional
+        Of the columns.
+    validation : X_val, y_val and qid_val
+        The same for all.
+    seed : int
+    shares : Shares
+
+    Returns
+    -------
+    LambdaMART
+        Bit-identical for all, and to a fit of all rows on one machine where these are at most
+        200,000 distinct ones. Of more rows each share gives its part to the sample that cuts bins.
+    """
+    X, y, qid = rows
+    data = check_fit(ranker, X, y, qid, allow_nan=True, names=names, part=True)
+    held_out = check_validation(ranker, data, *validation, allow_nan=True)
+    ranker._set_score_name(data.y)
+    ranker.columns_ = ColumnTable({}, {})
+    before, n_threads = TreeEnsemble.of([]), threads_asked(ranker.n_jobs)
+    measure = parse(ranker.validation_measure or ranker.measure)
+    watching = None if held_out is None else watched(measure, held_out, before)
+    mine = training_rows(ranker, data, None)
+    loss = objective_of(
+        ranker.objective, mine.judged, parse(ranker.measure), ranker.normalize, seed, n_threads
+    )
+    n_rows = int(shares.sum(np.array([len(mine.X)]))[0])
+    weighted = bool(shares.sum(np.array([mine.weight is not None], dtype=np.int64))[0])
+    weight = mine.judged.weight if weighted else None
+    sample = slice(None, None, -(-n_rows // SAMPLE_ROWS))
+    binning = shares.agree(
+        (mine.X[sample], None if weight is None else weight[sample]),
+        lambda samples: _cuts(samples, ranker.max_bins),
+    )
+    binned = BinnedRows.coded(mine.X, binning, n_threads)
+    grower = TreeGrower(binned, growth_rules(ranker), n_threads, weight, shares)
+    boosted = tree_boosting(ranker, seed).fit(
+        loss, grower, Start(mine.X, before), n_threads, watching
+    )
+    ranker.trees_, ranker._split_gains = boosted.trees, boosted.gains
+    ranker.has_missing_ = shares.sum(binned.has_missing.astype(np.int64)) > 0
+    ranker.n_estimators_ = ranker.best_iteration_ = ranker.trees_.n_trees
+    if watching is not None:
+        ranker.validation_scores_ = np.array(watching.staged.values)
+        ranker.best_iteration_ = watching.staged.best
+    return ranker
+
+
+def _cuts(samples: Sequence[tuple[Any, Any]], max_bins: int) -> Binning:
+    """Bins of the rows of all samples."""
+    weights = [weight for _, weight in samples if weight is not None]
+    weight = np.concatenate(weights) if weights else None
+    return find_bins(np.concatenate([X for X, _ in samples]), max_bins, weight)

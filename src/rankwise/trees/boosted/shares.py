@@ -1,0 +1,20 @@
+"""Rows that lie on several machines, each of which grows the same tree from its share of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+
+class Shares(Protocol):
+    """What joins the shares; all of them call the same methods in the same order."""
+
+    def sum(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum of the arrays of all shares."""
+        ...
+
+    def agree(self, value: Any, combine: Callable[[Sequence[Any]], Any]) -> Any:
+        """What ``combine`` makes of the values of all shares, in their order."""
+        ...

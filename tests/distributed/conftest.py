@@ -29,7 +29,7 @@ def client():
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 20}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.datasets.readers.columns import QUERY_NAMES
 from rankwise.distributed.partition import partition_statistics
 from rankwise.distributed.planning import Plan, as_stream, plan, solve
 from rankwise.distributed.sums import Statistics, merge
-from rankwise.streams.row_stream import RowStream
+from rankwise.rankers.adapters._common import BoostedRanker
+from rankwise.rankers.boosting.lambdamart import LambdaMART
 
 try:
     from dask.base import compute
-    from dask.delayed import Delayed, delayed
+    from dask.delayed import delayed
+
+    from rankwise.distributed.dask_partitions import partitions_of
 except ImportError as error:
     raise ImportError(
         "rankwise.distributed.fit needs Dask: pip install 'rankwise[dask]'. On other systems use "
@@ -34,13 +36,16 @@ def fit(
     *,
     qid: Any = None,
     sample_weight: Any = None,
+    X_val: Any = None,
+    y_val: Any = None,
+    qid_val: Any = None,
     client: Any = None,
 ) -> Any:
-    """Fit a closed-form ranker on partitions that lie on a cluster.
+    """Fit a ranker on partitions that lie on a cluster.
 
     Parameters
     ----------
-    ranker : closed-form ranker
+    ranker : closed-form ranker, LightGBMRanker, XGBoostRanker or LambdaMART
         LinearRegressionRanker, RidgeRanker, PointwiseELM and PairwiseELM with random nodes, and
         RankRLS, LSRRank, MPRank and LSSVRanker with a linear kernel or
         ``approximation="nystroem"``; with a number, a list or "cv" for the penalty. Left as it is.
@@ -53,21 +58,30 @@ def fit(
           an iterable of chunks, as :func:`rankwise.stream` takes them, with labels and queries.
     y, qid, sample_weight : as for ``X``, optional
         None: no queries, no weights; the chunks of a list hold them.
+    X_val, y_val, qid_val : optional
+        Boosters only. Validation rows in memory, as ``fit`` takes them; they go to every worker.
+        The measure is taken on them after every tree, and training stops early as in ``fit``.
     client : distributed.Client, optional
-        None: the current client, or without one Dask's default scheduler in this process.
+        None: the current client, or without one Dask's default scheduler in this process;
+        boosters need a client.
 
     Returns
     -------
     ranker
-        A fitted copy: the model that ``fit`` gives for all rows in memory, to rounding.
+        A fitted copy: the model that ``fit`` gives for all rows in memory, to rounding. Boosting
+        libraries cut bins by sketches of each worker's rows and add in float: their trees differ
+        where bins do, and depend on the number of workers. LambdaMART's trees are those of one
+        machine, bit for bit, of at most 200,000 distinct rows.
 
     Raises
     ------
     ImportError
         When Dask is not installed.
     ValueError, TypeError
-        As ``fit`` raises, and where the rows of a query are neither in one partition nor at the
-        ends of consecutive ones.
+        As ``fit`` raises, and for closed forms where the rows of a query are neither in one
+        partition nor at the ends of consecutive ones.
+    RuntimeError
+        Where workers of a booster died in four attempts.
 
     Notes
     -----
@@ -77,6 +91,10 @@ def fit(
     only landmarks. They are added in a tree on the workers and solved here. A worker that dies is
     replaced by Dask, which computes its partitions again: the result does not change. Every task
     runs on one thread.
+
+    Boosters are trained by the library on all workers at once, each with whole queries: rows of a
+    query in later partitions move to the first one that has any. Where a worker dies, training
+    starts again on as many workers.
 
     Examples
     --------
@@ -93,7 +111,21 @@ def fit(
     >>> bool(np.allclose(ranker.coef_, RidgeRanker().fit(X, y, qid=qid).coef_, rtol=1e-10))
     True
     """
-    partitions = _partitions(X, {"y": y, "qid": qid, "sample_weight": sample_weight})
+    partitions = partitions_of(X, {"y": y, "qid": qid, "sample_weight": sample_weight})
+    validation = (X_val, y_val, qid_val)
+    if isinstance(ranker, BoostedRanker):
+        from rankwise.distributed.boosters import fit_booster
+
+        return fit_booster(ranker, partitions, validation, client)
+    if isinstance(ranker, LambdaMART):
+        from rankwise.distributed.lambdamart import fit_lambdamart
+
+        return fit_lambdamart(ranker, partitions, validation, client)
+    if X_val is not None:
+        raise TypeError(
+            f"X_val is for boosters on a cluster, got it for {type(ranker).__name__}. Choose the "
+            'penalty by folds of queries: "cv", or a list.'
+        )
     job = _first_plan(ranker, partitions, client)
     while not job.finished:
         job = solve(job, _round(job, partitions, client))
@@ -140,108 +172,3 @@ def _merge_all(parts: list[Statistics]) -> Statistics:
 
 def _compute(task: Any, client: Any) -> Any:
     return compute(task)[0] if client is None else client.compute(task).result()
-
-
-def _partitions(X: Any, columns: dict[str, Any]) -> list[Any]:
-    """One delayed chunk for each partition."""
-    if isinstance(X, list | tuple):
-        return _listed(X, columns)
-    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
-        return _of_frame(X, columns)
-    if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
-        return _of_array(X, columns)
-    raise TypeError(
-        "X must be a dask DataFrame, a dask array or a list of delayed partitions, got "
-        f"{type(X).__name__}. Rows in memory go into ranker.fit."
-    )
-
-
-def _listed(X: Sequence[Any], columns: dict[str, Any]) -> list[Any]:
-    for name, value in columns.items():
-        if value is not None:
-            raise TypeError(
-                f"{name} belongs in the partitions where X is a list of them. Let each give "
-                "chunks (X, y, qid, sample_weight)."
-            )
-    if not X:
-        raise ValueError("X must list at least one partition, got an empty list.")
-    for part in X:
-        if isinstance(part, RowStream) and not part.reiterable:
-            raise ValueError(
-                "X must list streams that can be read again, got an iterator's. Pass a callable "
-                "that returns a new iterator each time: stream(make_chunks)."
-            )
-        known = isinstance(part, RowStream | Delayed) or hasattr(part, "key")
-        if not known:
-            raise TypeError(
-                "X must list delayed partitions or streams, got "
-                f"{type(part).__name__}. Rows in memory go into ranker.fit."
-            )
-    return list(X)
-
-
-def _of_frame(X: Any, columns: dict[str, Any]) -> list[Any]:
-    names = {name: value for name, value in columns.items() if isinstance(value, str)}
-    if "y" not in names and columns["y"] is None:
-        raise TypeError("y must be a Series or the name of a column, got None.")
-    unknown = [value for value in names.values() if value not in X.columns]
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is no column of X; there are {list(X.columns)}.")
-    queries = [column for column in X.columns if str(column).lower() in QUERY_NAMES]
-    if columns["qid"] is None and queries:
-        raise ValueError(
-            f"qid is None and X has a column {queries[0]!r}, which would become a feature. Pass "
-            f"qid={queries[0]!r}, or drop the column from X."
-        )
-    frames = X.to_delayed()
-    others = {
-        name: _blocks(name, value.to_delayed(), len(frames))
-        for name, value in columns.items()
-        if value is not None and name not in names
-    }
-    return [
-        delayed(_frame_chunk, pure=True)(
-            frame, names, {name: blocks[number] for name, blocks in others.items()}
-        )
-        for number, frame in enumerate(frames)
-    ]
-
-
-def _frame_chunk(frame: Any, names: dict[str, str], others: dict[str, Any]) -> Any:
-    """(X, y, qid, sample_weight) of a partition of a DataFrame."""
-    values = {**others, **{name: frame[column] for name, column in names.items()}}
-    X = frame.drop(columns=list(names.values()))
-    return (X, *(_column(values.get(name)) for name in ("y", "qid", "sample_weight")))
-
-
-def _column(values: Any) -> Any:
-    return None if values is None else np.asarray(values)
-
-
-def _of_array(X: Any, columns: dict[str, Any]) -> list[Any]:
-    if columns["y"] is None:
-        raise TypeError("y must be a dask array of shape (n_samples,), got None.")
-    blocks = X.rechunk({1: -1}).to_delayed()[:, 0]
-    others = []
-    for name, value in columns.items():
-        if value is not None and not np.isnan(X.chunks[0]).any():
-            value = value.rechunk((X.chunks[0],))
-        others.append(
-            [None] * len(blocks)
-            if value is None
-            else _blocks(name, value.to_delayed().ravel(), len(blocks))
-        )
-    return [delayed(_array_chunk, pure=True)(*parts) for parts in zip(blocks, *others, strict=True)]
-
-
-def _array_chunk(*parts: Any) -> Any:
-    return parts
-
-
-def _blocks(name: str, blocks: Sequence[Any], n: int) -> Sequence[Any]:
-    if len(blocks) != n:
-        raise ValueError(
-            f"{name} must have the partitions of X, got {len(blocks)} for {n}. Pass the name of a "
-            f"column of X ({name}='...'), or repartition."
-        )
-    return blocks

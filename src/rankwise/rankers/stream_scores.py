@@ -24,7 +24,7 @@ from rankwise.typing import Float64Array
 def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
     """Scores of each chunk; names of its columns are checked."""
     for chunk in rows:
-        yield _predict(estimator, chunk)
+        yield predict_chunk(estimator, chunk)
 
 
 def score_stream(estimator: Any, rows: RowStream) -> float:
@@ -108,7 +108,7 @@ def _scored(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitD
             raise ValueError("the stream needs labels to be measured, got y=None in a chunk.")
         y = check_target(chunk.y, chunk.n_rows)
         groups = QueryGroups.from_qid(chunk.qid, chunk.n_rows)
-        scores, weight = np.asarray(_predict(estimator, chunk), dtype=np.float64), None
+        scores, weight = np.asarray(predict_chunk(estimator, chunk), dtype=np.float64), None
         if weighted and chunk.sample_weight is not None:
             weight = check_weight(chunk.sample_weight, chunk.n_rows, part=True)
             kept = weight > 0
@@ -122,7 +122,8 @@ def _scored(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitD
         raise ValueError("the stream must have rows of positive weight to be measured, got none.")
 
 
-def _predict(estimator: Any, chunk: Chunk) -> Any:
+def predict_chunk(estimator: Any, chunk: Chunk) -> Any:
+    """What ``predict`` gives for the rows of a chunk, whose column names it may know."""
     if not chunk.n_rows:
         return np.zeros(0)
     if chunk.feature_names is None:

@@ -11,6 +11,8 @@ is parsed from it has their names.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -27,6 +29,7 @@ from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
 from rankwise.rankers.adapters._params import constraint_list
 from rankwise.rankers.adapters._rows import (
+    Labels,
     TrainingRows,
     check_query_weights,
     check_weight_range,
@@ -216,14 +219,80 @@ class BoostedRanker(Ranker):
         self._set_score_name(data.y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         monitor = None if held_out is None else ValidationMonitor(measure, held_out)
-        self._booster = self._ensemble = None
-        self.model_ = start
-        self.best_iteration_ = 0
-        self.feature_importances_ = np.zeros(self.n_features_in_)
+        model = start
         if len(data.y) > 1:  # then some query has a pair, or the check of the rows has raised
             training = TrainingRows.of(data, self.gain, places)
             previous = self._parse(start, None) if start else None
-            self.model_ = self._train(training, monitor, seed, previous) or start
+            model = self._train(training, monitor, seed, previous) or start
+        return self._publish(model, monitor)
+
+    def fit_share(
+        self,
+        rows: tuple[Any, Any, Any, Any],
+        names: list[str] | None,
+        labels: Labels,
+        validation: tuple[Any, Any, Any],
+        seed: int,
+        network: Any,
+    ) -> Self:
+        """Train with others, of which each has a share of the rows, on all of these together.
+
+        Parameters
+        ----------
+        rows : X, y, qid and sample_weight of this share
+            Whole queries; no column holds categories.
+        names : list of str, optional
+            Of the columns.
+        labels : Labels
+            Of the rows of all shares.
+        validation : X_val, y_val and qid_val
+            The same for all.
+        seed : int
+        network : object
+            One of :meth:`networks`; None: there are no others.
+
+        Returns
+        -------
+        self
+            All have the same trees.
+        """
+        measure = self._check_parameters()
+        self.columns_ = ColumnTable({}, {})
+        X, y, qid, weight = rows
+        data = check_fit(self, X, y, qid, weight, allow_nan=True, names=names, part=True)
+        check_weight_range(data)
+        self._check_data(data)
+        held_out = check_validation(self, data, *validation, allow_nan=True)
+        self._constraints()
+        if self.params:
+            self._check_params()
+        self._set_score_name(data.y)
+        monitor = None if held_out is None else ValidationMonitor(measure, held_out)
+        training = TrainingRows.of(data, self.gain, None, labels)
+        with nullcontext() if network is None else self._in_network(network):
+            model = self._train(training, monitor, seed, None)
+        return self._publish(model, monitor)
+
+    def networks(self, hosts: Sequence[str], ports: Sequence[int], here: str) -> list[Any]:
+        """What joins the shares: for each one, what :meth:`fit_share` takes.
+
+        Parameters
+        ----------
+        hosts : sequence of str
+            Of the processes that hold the shares.
+        ports : sequence of int
+            A free port on each of them.
+        here : str
+            Address of this machine for them. This object must live until all are done.
+        """
+        return [None] if len(hosts) == 1 else self._networks(hosts, ports, here)
+
+    def _publish(self, model: bytes, monitor: ValidationMonitor | None) -> Self:
+        """Set the fitted attributes."""
+        self._booster = self._ensemble = None
+        self.model_ = model
+        self.best_iteration_ = 0
+        self.feature_importances_ = np.zeros(self.n_features_in_)
         if self.model_:
             self.best_iteration_ = self._n_rounds(self.booster_)
             gains = np.asarray(self._importances(self.booster_), dtype=np.float64)
@@ -318,6 +387,14 @@ class BoostedRanker(Ranker):
 
     def _library_booster(self, model: Any) -> Any:
         """The library's model object that a user's object is or holds; None of other objects."""
+        raise NotImplementedError
+
+    def _networks(self, hosts: Sequence[str], ports: Sequence[int], here: str) -> list[Any]:
+        """As :meth:`networks` for several hosts."""
+        raise TypeError(f"{self._library} trains on one machine only. Fit it locally.")
+
+    def _in_network(self, network: Any) -> AbstractContextManager[Any]:
+        """Within it, ``_train`` trains with the others."""
         raise NotImplementedError
 
     def _parse(self, model: bytes, names: list[str] | None) -> Any:

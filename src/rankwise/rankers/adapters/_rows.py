@@ -14,7 +14,57 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
 LARGEST_GRADE = 30  # 2**grade - 1 is what LightGBM and XGBoost take up to here
 WEIGHTS = (1e-30, 1e30)  # the libraries keep them as float32
+LARGEST_LABEL_COUNT = 2**16
 LABEL_SPAN = 4.0  # real-valued labels are spread over the usual range of grades
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels of all training rows, of which this process may hold a part.
+
+    Attributes
+    ----------
+    low, high : float
+    is_grade : bool
+        Whether all are whole grades from 0 to 30.
+    values : ndarray of float64, or None
+        The distinct ones, ascending; None where they are more than 65,536.
+    """
+
+    low: float
+    high: float
+    is_grade: bool
+    values: Float64Array | None
+
+    @classmethod
+    def of(cls, y: Float64Array) -> Labels:
+        """Those of at least one row."""
+        whole = (y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE
+        values = np.unique(y)
+        few = len(values) <= LARGEST_LABEL_COUNT
+        low, high = float(values[0]), float(values[-1])
+        return cls(low, high, bool(whole), values if few else None)
+
+    def joined(self, other: Labels) -> Labels:
+        """Those of both."""
+        values = None
+        if self.values is not None and other.values is not None:
+            values = np.union1d(self.values, other.values)
+            values = values if len(values) <= LARGEST_LABEL_COUNT else None
+        return Labels(
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.is_grade and other.is_grade,
+            values,
+        )
+
+    def mapped(self, y: Float64Array) -> Float64Array:
+        """Whole grades as they are, all other labels linearly onto 0..4."""
+        if self.is_grade:
+            return y
+        largest = max(abs(self.low), abs(self.high))  # the span of huge labels would overflow
+        low, high = self.low / largest, self.high / largest
+        return (y / largest - low) * (LABEL_SPAN / (high - low))
 
 
 @dataclass(frozen=True)
@@ -32,6 +82,8 @@ class TrainingRows:
     weight : ndarray of shape (n_samples,), float64 > 0, or None
     position : ndarray of shape (n_samples,), int64, or None
         Places at which the rows were shown; then rows of a query are ordered by them.
+    label_values : ndarray of float64, or None
+        Distinct labels of all rows, ascending; None where they are more than 65,536.
     """
 
     X: Matrix
@@ -40,10 +92,13 @@ class TrainingRows:
     sizes: Int64Array
     weight: Float64Array | None = None
     position: Int64Array | None = None
+    label_values: Float64Array | None = None
 
     @classmethod
-    def of(cls, data: FitData, gain: str, position: Int64Array | None) -> TrainingRows:
-        """Bring checked rows into canonical order.
+    def of(
+        cls, data: FitData, gain: str, position: Int64Array | None, labels: Labels | None = None
+    ) -> TrainingRows:
+        """Bring checked rows into canonical order; ``labels`` are those of other rows too.
 
         Raises
         ------
@@ -51,27 +106,22 @@ class TrainingRows:
             Where ``gain="exp2"`` meets labels that are no whole grades.
         """
         X = library_matrix(data.X)
-        is_grade = bool(
-            (data.y >= 0).all() and (data.y % 1 == 0).all() and data.y.max() <= LARGEST_GRADE
-        )
-        if gain == "exp2" and not is_grade:
+        labels = Labels.of(data.y) if labels is None else labels
+        if gain == "exp2" and not labels.is_grade:
             raise ValueError(
                 f"gain='exp2' needs whole grades from 0 to {LARGEST_GRADE}, got labels from "
-                f"{data.y.min()} to {data.y.max()}. Use gain='auto' or gain='linear'."
+                f"{labels.low} to {labels.high}. Use gain='auto' or gain='linear'."
             )
-        y = data.y
-        if not is_grade:
-            y = y / np.abs(y).max()  # the span of huge labels would overflow
-            y = y - y.min()
-            y = y * (LABEL_SPAN / y.max())
+        y = labels.mapped(data.y)
         order, sizes = canonical_order(X, y, data.groups, data.sample_weight)
         if position is not None:
             query = np.repeat(np.arange(len(sizes)), sizes)
             order = order[np.lexsort((position[order], query))]
             position = position[order]
         weight = None if data.sample_weight is None else data.sample_weight[order]
-        exp2 = is_grade and gain != "linear"
-        return cls(X[order], y[order], exp2, sizes, weight, position)
+        exp2 = labels.is_grade and gain != "linear"
+        values = None if labels.values is None else labels.mapped(labels.values)
+        return cls(X[order], y[order], exp2, sizes, weight, position, values)
 
     def qid(self) -> Int64Array:
         """Query number of every row, ascending."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -25,7 +27,11 @@ from rankwise.rankers.adapters._common import (
     ValidationMonitor,
 )
 from rankwise.rankers.adapters._params import library_names, refuse_unknown
-from rankwise.rankers.adapters._rows import TrainingRows, deal_large_queries
+from rankwise.rankers.adapters._rows import (
+    LARGEST_LABEL_COUNT,
+    TrainingRows,
+    deal_large_queries,
+)
 from rankwise.rankers.adapters._stored import LIGHTGBM_OBJECTIVES, check_lightgbm
 from rankwise.trees.columns import FROM_DTYPE
 from rankwise.trees.stored_boosters import StoredTrees, lightgbm_trees
@@ -38,8 +44,8 @@ except ImportError as error:
         'LightGBMRanker needs LightGBM, which is not installed. Run: pip install "rankwise[gbdt]"'
     ) from error
 
+CONNECTING_MINUTES = 2
 LARGEST_QUERY = 10_000  # rows; a constant of LightGBM
-LARGEST_LABEL_COUNT = 2**16
 _END = "end of trees\n"
 _FORBIDDEN = re.compile(r"[\s\"',:\[\]{}=]")
 
@@ -166,6 +172,7 @@ class LightGBMRanker(BoostedRanker):
         "monotone_constraints",
     })  # fmt: skip
     _library: ClassVar[str] = "LightGBM"
+    _machines: dict[str, Any] = {}  # noqa: RUF012 (never written to)
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": True, "position": True}
 
     def __init__(
@@ -267,7 +274,7 @@ class LightGBMRanker(BoostedRanker):
         self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
     ) -> bytes:
         order, sizes = _small_queries(rows)
-        codes, gains = _label_codes(rows.y[order], rows.exp2)
+        codes, gains = _label_codes(rows, rows.y[order])
         params = {
             **self._library_params(seed, rows),
             "label_gain": gains.tolist(),
@@ -326,7 +333,7 @@ class LightGBMRanker(BoostedRanker):
         }
         if (directions := self._constraints()) is not None:
             params["monotone_constraints"] = directions
-        return params
+        return {**params, **self._machines}
 
     def _check_params(self) -> None:
         try:
@@ -338,6 +345,27 @@ class LightGBMRanker(BoostedRanker):
 
     def _check_data(self, data: FitData) -> None:
         """LightGBM weighs rows, and takes any number of categories."""
+
+    def _networks(
+        self, hosts: Sequence[str], ports: Sequence[int], here: str
+    ) -> list[dict[str, Any]]:
+        machines = ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True))
+        shared = {
+            "machines": machines,
+            "num_machines": len(hosts),
+            "tree_learner": "data",
+            "pre_partition": True,
+            "time_out": CONNECTING_MINUTES,
+        }
+        return [{**shared, "local_listen_port": port} for port in ports]
+
+    @contextmanager
+    def _in_network(self, network: dict[str, Any]) -> Iterator[None]:
+        self._machines = network
+        try:
+            yield
+        finally:
+            del self._machines
 
     def _library_booster(self, model: Any) -> Any:
         if isinstance(model, lightgbm.LGBMModel):
@@ -381,13 +409,15 @@ def _small_queries(rows: TrainingRows) -> tuple[Any, Int64Array]:
     return deal_large_queries(rows.y, rows.sizes, LARGEST_QUERY)
 
 
-def _label_codes(y: Float64Array, exp2: bool) -> tuple[Int64Array, Float64Array]:
+def _label_codes(rows: TrainingRows, y: Float64Array) -> tuple[Int64Array, Float64Array]:
     """Whole label of every row and the gain of every label."""
-    if exp2:
-        return y.astype(np.int64), 2.0 ** np.arange(y.max() + 1) - 1.0
+    known = rows.label_values
+    if rows.exp2:
+        largest = y.max() if known is None else known[-1]
+        return y.astype(np.int64), 2.0 ** np.arange(largest + 1) - 1.0
+    if known is not None:
+        return np.searchsorted(known, y), known
     values, codes = np.unique(y, return_inverse=True)
-    if len(values) <= LARGEST_LABEL_COUNT:
-        return codes, values
     bins = np.arange(len(values)) * LARGEST_LABEL_COUNT // len(values)
     return bins[codes], np.bincount(bins, values) / np.bincount(bins)
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -35,6 +37,8 @@ from rankwise.typing import ArrayLike, FrameLike, Matrix, is_sparse
 try:
     import xgboost
     from xgboost.callback import EarlyStopping
+    from xgboost.collective import CommunicatorContext
+    from xgboost.tracker import RabitTracker
 except ImportError as error:
     raise ImportError(
         'XGBoostRanker needs XGBoost, which is not installed. Run: pip install "rankwise[gbdt]"'
@@ -356,6 +360,17 @@ class XGBoostRanker(BoostedRanker):
         if unknown:
             known = set(re.findall(r'"(\w+)":', config)) | self._own_names
             raise ValueError(unknown_message(type(self).__name__, "XGBoost", unknown[0], known))
+
+    def _networks(
+        self, hosts: Sequence[str], ports: Sequence[int], here: str
+    ) -> list[dict[str, Any]]:
+        self._tracker = RabitTracker(len(hosts), here, sortby="task")
+        self._tracker.start()
+        shared = self._tracker.worker_args()
+        return [{**shared, "dmlc_task_id": f"{rank:08d}"} for rank in range(len(hosts))]
+
+    def _in_network(self, network: dict[str, Any]) -> AbstractContextManager[Any]:
+        return CommunicatorContext(**network)
 
     def _library_booster(self, model: Any) -> Any:
         if isinstance(model, xgboost.XGBModel):

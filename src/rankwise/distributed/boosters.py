@@ -1,0 +1,143 @@
+"""Boosting libraries on a cluster: each worker trains on its whole queries, all on one model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from rankwise.distributed.ranks import client_of, run_ranks
+from rankwise.distributed.tasks import Tasks
+from rankwise.distributed.whole_queries import Part, join_parts, read_part, whole_parts
+from rankwise.groups import QueryGroups
+from rankwise.rankers.adapters._common import BoostedRanker
+from rankwise.rankers.adapters._rows import Labels
+
+
+def fit_booster(
+    ranker: BoostedRanker,
+    partitions: Sequence[Any],
+    validation: tuple[Any, Any, Any],
+    client: Any = None,
+) -> Any:
+    """Fit a boosting adapter on the partitions of a collection.
+
+    Parameters
+    ----------
+    ranker : LightGBMRanker or XGBoostRanker
+        Left as it is.
+    partitions : sequence of Delayed
+    validation : X_val, y_val and qid_val
+        Rows in memory, which go to every worker.
+    client : distributed.Client, optional
+
+    Returns
+    -------
+    ranker
+        A fitted copy.
+    """
+    client = client_of(client)
+    hub: Any = clone(ranker)
+    hub._check_parameters()
+    if hub.categorical_features not in ("from_dtype", None):
+        raise ValueError(
+            "categorical_features must be None on a cluster, got "
+            f"{hub.categorical_features!r}. Encode categories as numbers, or fit locally."
+        )
+    shares, found = shared_parts(hub, partitions, client)
+    labels = reduce(Labels.joined, found)
+    if labels.values is None and hub._library == "LightGBM":
+        raise ValueError(
+            "y must have at most 65,536 different labels for LightGBM on a cluster. Round them, "
+            "or use XGBoostRanker."
+        )
+    seed = int(check_random_state(hub.random_state).randint(2**31 - 1))
+    fitted = run_ranks(
+        client, shares, fit_share, hub.networks, clone(ranker), labels, validation, seed
+    )
+    return joined_ranker(fitted)
+
+
+def fit_share(
+    network: Any,
+    ranker: Any,
+    labels: Labels,
+    validation: tuple[Any, Any, Any],
+    seed: int,
+    *parts: Part,
+) -> Any:
+    """What a worker runs."""
+    share = join_parts(*parts)
+    rows = (share.X, share.y, share.qid if share.has_qid else None, share.weight)
+    return ranker.fit_share(rows, share.names, labels, validation, seed, network)
+
+
+def shared_parts(
+    ranker: Any, partitions: Sequence[Any], client: Any
+) -> tuple[list[list[Any]], list[Labels]]:
+    """Parts of whole queries for each worker, and the labels of every part.
+
+    Raises
+    ------
+    ValueError
+        Where no query has two labels.
+    """
+    tasks = Tasks(client)
+    model = tasks.shared(clone(ranker))
+    wholes = whole_parts([tasks.on_partition(_read, part, model) for part in partitions], tasks)
+    sizes = tasks.results([tasks.call(_n_rows, part) for part in wholes])
+    shares = shares_of(wholes, sizes, len(client.nthreads()))
+    filled = [part for share in shares for part in share]
+    found = tasks.results([tasks.call(_summary, part) for part in filled])
+    if not any(has_pairs for _, has_pairs in found):
+        raise ValueError(
+            "y must differ within some query, got equal labels in each. Check that qid and y "
+            "belong to the same rows."
+        )
+    return shares, [labels for labels, _ in found]
+
+
+def shares_of(parts: Sequence[Any], sizes: Sequence[int], n: int) -> list[list[Any]]:
+    """Parts of at most n workers: consecutive ones, about as many rows each."""
+    filled = [(part, size) for part, size in zip(parts, sizes, strict=True) if size]
+    if not filled:
+        raise ValueError("X must have rows of positive weight, got none in any partition.")
+    ends = np.cumsum([size for _, size in filled])
+    middles = ends - np.array([size for _, size in filled]) / 2
+    of_part = (middles * min(n, len(filled)) / ends[-1]).astype(int)
+    return [
+        [part for (part, _), place in zip(filled, of_part, strict=True) if place == share]
+        for share in np.unique(of_part)
+    ]
+
+
+def _read(partition: Any, ranker: Any) -> Part:
+    return read_part(ranker, partition)
+
+
+def _n_rows(part: Part) -> int:
+    return len(part.y)
+
+
+def _summary(part: Part) -> tuple[Labels, bool]:
+    """The labels of a part, and whether some query has different ones."""
+    groups = QueryGroups.from_qid(part.qid if part.has_qid else None, len(part.y))
+    y = groups.sort(part.y)
+    first = np.repeat(y[groups.indptr[:-1]], groups.sizes)
+    return Labels.of(part.y), bool((y != first).any())
+
+
+def joined_ranker(fitted: Sequence[Any]) -> Any:
+    """The ranker of the first worker, with the fingerprint of the rows of all."""
+    ranker, prints = fitted[0], [part.fit_fingerprint_ for part in fitted]
+    totals = {name: sum(found[name] for found in prints) for name in ("n_samples", "n_queries")}
+    digest = hashlib.sha256("".join(found["sha256"] for found in prints).encode())
+    ranker.fit_fingerprint_ = {**prints[0], **totals, "sha256": digest.hexdigest()[:16]}
+    if len({part.score_name_ for part in fitted}) > 1:
+        ranker._set_score_name(np.array([-1.0]))  # not all labels are grades
+    return ranker

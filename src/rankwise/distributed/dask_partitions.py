@@ -1,0 +1,117 @@
+"""The partitions of Dask collections, each as one delayed chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed, delayed
+
+from rankwise.datasets.readers.columns import QUERY_NAMES
+from rankwise.streams.row_stream import RowStream
+
+
+def partitions_of(X: Any, columns: dict[str, Any]) -> list[Any]:
+    """One delayed chunk for each partition."""
+    if isinstance(X, list | tuple):
+        return _listed(X, columns)
+    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
+        return _of_frame(X, columns)
+    if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
+        return _of_array(X, columns)
+    raise TypeError(
+        "X must be a dask DataFrame, a dask array or a list of delayed partitions, got "
+        f"{type(X).__name__}. Rows in memory go into ranker.fit."
+    )
+
+
+def _listed(X: Sequence[Any], columns: dict[str, Any]) -> list[Any]:
+    for name, value in columns.items():
+        if value is not None:
+            raise TypeError(
+                f"{name} belongs in the partitions where X is a list of them. Let each give "
+                "chunks (X, y, qid, sample_weight)."
+            )
+    if not X:
+        raise ValueError("X must list at least one partition, got an empty list.")
+    for part in X:
+        if isinstance(part, RowStream) and not part.reiterable:
+            raise ValueError(
+                "X must list streams that can be read again, got an iterator's. Pass a callable "
+                "that returns a new iterator each time: stream(make_chunks)."
+            )
+        known = isinstance(part, RowStream | Delayed) or hasattr(part, "key")
+        if not known:
+            raise TypeError(
+                "X must list delayed partitions or streams, got "
+                f"{type(part).__name__}. Rows in memory go into ranker.fit."
+            )
+    return list(X)
+
+
+def _of_frame(X: Any, columns: dict[str, Any]) -> list[Any]:
+    names = {name: value for name, value in columns.items() if isinstance(value, str)}
+    if "y" not in names and columns["y"] is None:
+        raise TypeError("y must be a Series or the name of a column, got None.")
+    unknown = [value for value in names.values() if value not in X.columns]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is no column of X; there are {list(X.columns)}.")
+    queries = [column for column in X.columns if str(column).lower() in QUERY_NAMES]
+    if columns["qid"] is None and queries:
+        raise ValueError(
+            f"qid is None and X has a column {queries[0]!r}, which would become a feature. Pass "
+            f"qid={queries[0]!r}, or drop the column from X."
+        )
+    frames = X.to_delayed()
+    others = {
+        name: _blocks(name, value.to_delayed(), len(frames))
+        for name, value in columns.items()
+        if value is not None and name not in names
+    }
+    return [
+        delayed(_frame_chunk, pure=True)(
+            frame, names, {name: blocks[number] for name, blocks in others.items()}
+        )
+        for number, frame in enumerate(frames)
+    ]
+
+
+def _frame_chunk(frame: Any, names: dict[str, str], others: dict[str, Any]) -> Any:
+    """(X, y, qid, sample_weight) of a partition of a DataFrame."""
+    values = {**others, **{name: frame[column] for name, column in names.items()}}
+    X = frame.drop(columns=list(names.values()))
+    return (X, *(_column(values.get(name)) for name in ("y", "qid", "sample_weight")))
+
+
+def _column(values: Any) -> Any:
+    return None if values is None else np.asarray(values)
+
+
+def _of_array(X: Any, columns: dict[str, Any]) -> list[Any]:
+    if columns["y"] is None:
+        raise TypeError("y must be a dask array of shape (n_samples,), got None.")
+    blocks = X.rechunk({1: -1}).to_delayed()[:, 0]
+    others = []
+    for name, value in columns.items():
+        if value is not None and not np.isnan(X.chunks[0]).any():
+            value = value.rechunk((X.chunks[0],))
+        others.append(
+            [None] * len(blocks)
+            if value is None
+            else _blocks(name, value.to_delayed().ravel(), len(blocks))
+        )
+    return [delayed(_array_chunk, pure=True)(*parts) for parts in zip(blocks, *others, strict=True)]
+
+
+def _array_chunk(*parts: Any) -> Any:
+    return parts
+
+
+def _blocks(name: str, blocks: Sequence[Any], n: int) -> Sequence[Any]:
+    if len(blocks) != n:
+        raise ValueError(
+            f"{name} must have the partitions of X, got {len(blocks)} for {n}. Pass the name of a "
+            f"column of X ({name}='...'), or repartition."
+        )
+    return blocks

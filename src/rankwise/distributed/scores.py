@@ -1,0 +1,179 @@
+"""Predictions and measures of partitions: rows stay where they are, scores and means come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from dask.delayed import delayed
+
+from rankwise.checks.rows import check_target
+from rankwise.distributed.dask_partitions import partitions_of
+from rankwise.distributed.planning import as_stream
+from rankwise.distributed.tasks import Tasks, current_client
+from rankwise.distributed.whole_queries import Part, join_parts, whole_parts
+from rankwise.groups import QueryGroups
+from rankwise.metrics.evaluation import evaluate as evaluate_rows
+from rankwise.metrics.measure import Measure
+from rankwise.metrics.result import EvaluationResult
+from rankwise.metrics.spec import parse
+from rankwise.rankers.stream_scores import predict_chunk
+from rankwise.streams.cutter import join_ids
+
+
+def predict(ranker: Any, X: Any) -> Any:
+    """Scores of a Dask collection, computed when they are asked for.
+
+    Parameters
+    ----------
+    ranker : fitted estimator
+        With ``predict``.
+    X : dask DataFrame, dask array, or list
+        The columns of ``fit``. A list holds partitions, as :func:`rankwise.distributed.fit` takes
+        them, with labels or without.
+
+    Returns
+    -------
+    dask Series, dask array of shape (n_samples,), or list of Delayed
+        Of a DataFrame, an array or a list; with the partitions of X.
+
+    Notes
+    -----
+    The model is sent to the workers once. Nothing else moves.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from rankwise import RidgeRanker
+    >>> from rankwise.distributed import predict
+    >>> X, y = np.arange(12.0).reshape(6, 2), [0, 0, 1, 1, 2, 2]
+    >>> ranker = RidgeRanker().fit(X, y, qid=0)
+    >>> scores = predict(ranker, da.from_array(X, chunks=(4, 2)))
+    >>> scores.chunks
+    ((4, 2),)
+    >>> bool((scores.compute() == ranker.predict(X)).all())
+    True
+    """
+    if isinstance(X, list | tuple):
+        model = delayed(ranker, pure=False, traverse=False)
+        return [delayed(_scores, pure=False)(part, model) for part in partitions_of(X, {})]
+    if hasattr(X, "to_delayed") and hasattr(X, "columns"):
+        return X.map_partitions(_frame_scores, ranker, meta=(None, "f8"))
+    if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
+        X = X.rechunk({1: -1})
+        return X.map_blocks(_array_scores, ranker, dtype=np.float64, drop_axis=1)
+    raise TypeError(
+        "X must be a dask DataFrame, a dask array or a list of delayed partitions, got "
+        f"{type(X).__name__}. Rows in memory go into ranker.predict."
+    )
+
+
+def evaluate(
+    ranker: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    qid: Any = None,
+    measures: str | Measure | Sequence[str | Measure] = ("nDCG@10",),
+    preset: str | None = None,
+    client: Any = None,
+) -> EvaluationResult:
+    """Measures of a ranker on partitions: predicted and measured where the rows lie.
+
+    Parameters
+    ----------
+    ranker : fitted estimator
+        With ``predict``.
+    X, y, qid : as for :func:`rankwise.distributed.fit`
+    measures, preset
+        As for :func:`rankwise.evaluate`.
+    client : distributed.Client, optional
+        None: the current client; without one, this process.
+
+    Returns
+    -------
+    EvaluationResult
+        The bits that :func:`rankwise.evaluate` gives for the scores of all rows in memory.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`rankwise.evaluate` raises.
+
+    Notes
+    -----
+    Rows of a query may lie in any partitions: their scores and labels move to the first one that
+    has any. One number for each query and measure comes back, with its id.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from rankwise import RidgeRanker
+    >>> from rankwise.distributed import evaluate
+    >>> X, y, qid = np.arange(8.0)[:, None], np.arange(8) % 3, np.arange(8) // 4
+    >>> ranker = RidgeRanker().fit(X, y, qid=qid)
+    >>> parts = [da.from_array(a, chunks=3) for a in (y, qid)]
+    >>> result = evaluate(ranker, da.from_array(X, chunks=3), parts[0], qid=parts[1])
+    >>> result.qids
+    array([0, 1])
+    """
+    given = [measures] if isinstance(measures, str | Measure) else list(measures)
+    parsed = {spec if isinstance(spec, str) else str(spec): parse(spec, preset) for spec in given}
+    partitions = partitions_of(X, {"y": y, "qid": qid})
+    tasks = Tasks(current_client(client))
+    model = tasks.shared(ranker)
+    parts = [tasks.on_partition(_scored, partition, model) for partition in partitions]
+    wholes = whole_parts(parts, tasks)
+    found = tasks.results([tasks.call(_measured, part, list(parsed.values())) for part in wholes])
+    filled = [(ids, values) for ids, values in found if len(ids)]
+    if not filled:
+        raise ValueError("X must have rows, got empty partitions only.")
+    per_query = {
+        spec: np.concatenate([values[place] for _, values in filled])
+        for place, spec in enumerate(parsed)
+    }
+    means = {spec: measure.aggregate(per_query[spec]) for spec, measure in parsed.items()}
+    return EvaluationResult(means, per_query, join_ids([ids for ids, _ in filled]), parsed)
+
+
+def _scores(rows: Any, ranker: Any) -> Any:
+    parts = [np.asarray(predict_chunk(ranker, chunk)) for chunk in as_stream(rows)]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _frame_scores(frame: Any, ranker: Any) -> Any:
+    """Scores with the index of the frame."""
+    import pandas as pd
+
+    scores = ranker.predict(frame) if len(frame) else np.zeros(0)
+    return pd.Series(scores, index=frame.index, dtype=np.float64)
+
+
+def _array_scores(X: Any, ranker: Any) -> Any:
+    return ranker.predict(X) if len(X) else np.zeros(0)
+
+
+def _scored(rows: Any, ranker: Any) -> Part:
+    """Scores, as the only column, with labels and queries."""
+    parts = []
+    for chunk in as_stream(rows):
+        if not chunk.n_rows:
+            continue
+        if chunk.y is None:
+            raise ValueError("y must be given to measure, got y=None in a partition.")
+        scores = np.asarray(predict_chunk(ranker, chunk), dtype=np.float64)
+        groups = QueryGroups.from_qid(chunk.qid, chunk.n_rows)
+        y = check_target(chunk.y, chunk.n_rows)
+        parts.append(Part(scores[:, None], y, groups.row_ids(), has_qid=chunk.qid is not None))
+    return join_parts(*parts)
+
+
+def _measured(part: Part, measures: list[Measure]) -> tuple[Any, list[Any]]:
+    """Query ids, and the values of each measure."""
+    if part.X is None or not len(part.y):
+        return np.zeros(0, dtype=np.int64), []
+    result = evaluate_rows(part.y, np.asarray(part.X)[:, 0], part.qid, measures)
+    return result.qids, [result.per_query[str(measure)] for measure in measures]

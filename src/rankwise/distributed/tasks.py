@@ -1,0 +1,55 @@
+"""Calls on a cluster, or in this process where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dask.delayed import delayed
+
+
+class Tasks:
+    """Calls functions on a client's workers; without one, here and at once.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+    """
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def on_partition(self, function: Callable[..., Any], partition: Any, *args: Any) -> Any:
+        """Handle of ``function(partition, *args)`` for a partition of a collection."""
+        task: Any = delayed(function, pure=False)(partition, *args)
+        return task.compute() if self.client is None else self.client.compute(task)
+
+    def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        """Handle of a call whose arguments may be handles."""
+        if self.client is None:
+            return function(*args)
+        return self.client.submit(function, *args, pure=False, **options)
+
+    def results(self, handles: Sequence[Any]) -> list[Any]:
+        """The values of some handles."""
+        return list(handles) if self.client is None else self.client.gather(list(handles))
+
+    def shared(self, value: Any) -> Any:
+        """Handle of a value that many calls take."""
+        return value if self.client is None else self.client.submit(_same, value, pure=False)
+
+
+def current_client(client: Any) -> Any:
+    """The client, or the current one; None where there is none."""
+    if client is not None:
+        return client
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,9 +1,12 @@
-"""Boosting libraries on Dask: whole queries, the measures of fit."""
+"""Boosting on Dask: whole queries, the measures of fit, and workers that die."""
 
 from __future__ import annotations
 
 import itertools
+import os
+import time
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,6 +107,45 @@ def test_arrays_with_query_weights(judged, coarse, client, booster):
     fitted = fit(ranker, X, columns[0], qid=columns[1], sample_weight=columns[2], client=client)
     whole = ranker.fit(coarse, judged.y, qid=judged.qid, sample_weight=weight)
     np.testing.assert_allclose(fitted.predict(coarse), whole.predict(coarse), rtol=1e-6, atol=1e-6)
+
+
+class Dying:
+    """Validation rows that end the process that checks them for the first time."""
+
+    def __init__(self, rows, path):
+        self.rows, self.path = rows, str(path)
+        self.shape = rows.shape
+
+    def __array__(self, dtype=None, copy=None):
+        try:
+            Path(self.path).touch(exist_ok=False)
+        except FileExistsError:
+            return np.asarray(self.rows, dtype=dtype)
+        time.sleep(1)  # a nanny gives up on a process that dies while it starts
+        os._exit(1)
+
+
+def test_a_worker_that_dies_in_training_changes_nothing(judged, coarse, client, tmp_path):
+    pytest.importorskip("xgboost")
+    parts = delayed(one_query_over_three(judged, coarse))
+    ranker = rankwise.XGBoostRanker(2, random_state=0)
+    others = {"y_val": judged.y[:200], "qid_val": judged.qid[:200]}
+    calm = fit(ranker, parts, X_val=coarse[:200], client=client, **others)
+    dying = Dying(coarse[:200], tmp_path / "died")
+    before = set(client.nthreads())
+    fitted = fit(ranker, parts, X_val=dying, client=client, **others)
+    assert (tmp_path / "died").exists() and set(client.nthreads()) != before
+    assert fitted.model_ == calm.model_
+
+
+def test_lambdamart_after_a_worker_died_in_training(judged, client, tmp_path):
+    parts = delayed(one_query_over_three(judged, judged.X))
+    others = {"y_val": judged.y[:200], "qid_val": judged.qid[:200]}
+    dying = Dying(judged.X[:200], tmp_path / "died")
+    fitted = fit(rankwise.LambdaMART(5), parts, X_val=dying, client=client, **others)
+    assert (tmp_path / "died").exists()
+    whole = rankwise.LambdaMART(5).fit(judged.X, judged.y, qid=judged.qid)
+    np.testing.assert_array_equal(fitted.predict(judged.X), whole.predict(judged.X))
 
 
 def test_lambdamart_is_that_of_one_machine(judged, client):

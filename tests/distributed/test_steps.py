@@ -171,13 +171,14 @@ import sys
 sys.modules["dask"] = sys.modules["distributed"] = None
 import rankwise.distributed as steps
 steps.plan, steps.partition_statistics, steps.merge, steps.solve
-try:
-    steps.fit
-except ImportError as error:
-    print(error)
+for name in ("fit", "predict", "evaluate"):
+    try:
+        getattr(steps, name)
+    except ImportError as error:
+        print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'rankwise[dask]'" in done.stdout
+    assert done.stdout.count("pip install 'rankwise[dask]'") == 3
 
 
 def test_partitions_may_be_streams(judged, tmp_path):

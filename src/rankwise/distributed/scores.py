@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from dask.delayed import delayed
 
 from rankwise.checks.rows import check_target
-from rankwise.distributed.dask_partitions import partitions_of
 from rankwise.distributed.planning import as_stream
-from rankwise.distributed.tasks import Tasks, current_client
 from rankwise.distributed.whole_queries import Part, join_parts, whole_parts
 from rankwise.groups import QueryGroups
 from rankwise.metrics.evaluation import evaluate as evaluate_rows
@@ -20,6 +17,17 @@ from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
 from rankwise.rankers.stream_scores import predict_chunk
 from rankwise.streams.cutter import join_ids
+
+try:
+    from dask.delayed import delayed
+
+    from rankwise.distributed.dask_partitions import partitions_of
+    from rankwise.distributed.tasks import Tasks, current_client
+except ImportError as error:
+    raise ImportError(
+        "rankwise.distributed.predict and evaluate need Dask: pip install 'rankwise[dask]'. On one "
+        "machine use the ranker's predict and rankwise.evaluate."
+    ) from error
 
 
 def predict(ranker: Any, X: Any) -> Any:

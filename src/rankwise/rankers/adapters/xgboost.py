@@ -11,7 +11,7 @@ import json
 import re
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -38,6 +38,7 @@ try:
     import xgboost
     from xgboost.callback import EarlyStopping
     from xgboost.collective import CommunicatorContext
+    from xgboost.core import XGBoostError
     from xgboost.tracker import RabitTracker
 except ImportError as error:
     raise ImportError(
@@ -364,6 +365,9 @@ class XGBoostRanker(BoostedRanker):
     def _networks(
         self, hosts: Sequence[str], ports: Sequence[int], here: str
     ) -> list[dict[str, Any]]:
+        if hasattr(self, "_tracker"):  # of workers that died
+            with suppress(XGBoostError):
+                self._tracker.free()
         self._tracker = RabitTracker(len(hosts), here, sortby="task")
         self._tracker.start()
         shared = self._tracker.worker_args()

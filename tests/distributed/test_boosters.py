@@ -131,7 +131,7 @@ class Dying:
         os._exit(1)
 
 
-def test_a_worker_that_dies_in_training_changes_nothing(judged, coarse, client, tmp_path):
+def test_a_worker_that_dies_before_the_first_tree_changes_nothing(judged, coarse, client, tmp_path):
     pytest.importorskip("xgboost")
     parts = delayed(one_query_over_three(judged, coarse))
     ranker = rankwise.XGBoostRanker(2, random_state=0)
@@ -144,7 +144,7 @@ def test_a_worker_that_dies_in_training_changes_nothing(judged, coarse, client, 
     assert fitted.model_ == calm.model_
 
 
-def test_lambdamart_after_a_worker_died_in_training(judged, client, tmp_path):
+def test_lambdamart_after_a_worker_died_before_the_first_tree(judged, client, tmp_path):
     parts = delayed(one_query_over_three(judged, judged.X))
     others = {"y_val": judged.y[:200], "qid_val": judged.qid[:200]}
     dying = Dying(judged.X[:200], tmp_path / "died")

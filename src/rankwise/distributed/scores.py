@@ -103,7 +103,9 @@ def evaluate(
     Returns
     -------
     EvaluationResult
-        The bits that :func:`rankwise.evaluate` gives for the scores of all rows in memory.
+        What :func:`rankwise.evaluate` gives for the same scores of all rows in memory. Scores of
+        a partition may differ in the last bits from those of all rows at once, which can break
+        ties.
 
     Raises
     ------

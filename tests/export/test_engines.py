@@ -31,7 +31,7 @@ TREES = ["ranking_tree", "ranking_forest", "orboost", "rank_boost", "frank", "la
 NETWORKS = ["pointwise_elm", "pairwise_elm", "elmrank"]
 NEURAL = ["rank_net", "list_net", "list_mle", "lambda_rank"]
 NEITHER = ["lsrrank", "clsrrank", "svrank", "lssvr", "voted_prank", "ordinal_svm",
-           "poly_ordinal_svm"]  # fmt: skip
+           "poly_ordinal_svm", "auto"]  # fmt: skip
 SETTINGS = {"mprank": {"kernel": "linear"}, "svr": {"kernel": "linear"}}
 
 

@@ -1,4 +1,4 @@
-"""Rules of fusion against ranx. Slow: ranx compiles for minutes when its cache is empty."""
+"""Rules of fusion against ranx."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ import pytest
 from rankwise.datasets import Qrels
 from rankwise.fusion import ProbabilisticFusion, fuse
 from tests.fusion.lists import as_mapping, random_lists
-
-# Numba's, while it compiles ranx.
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaWarning"),
-]
+from tests.metrics._peers import ranx_uncompiled
 
 # Rule and parameters, in our words and in ranx's.
 SAME = {
@@ -36,14 +31,10 @@ SAME_WEIGHTED = {"sum": "wsum", "wmnz": "wmnz", "mixed": "mixed", "borda": "w_bo
 NORMS = {"min-max": "min-max", "max": "max", "sum": "sum", "z": "zmuv", "rank": "rank"}
 
 
-@pytest.fixture(scope="module")
-def ranx():
-    return pytest.importorskip("ranx")
-
-
-def ranx_fuse(ranx, systems, **options):
-    runs = [ranx.Run(lists, name=name) for name, lists in systems.items()]
-    return ranx.fuse(runs, **options).to_dict()
+def ranx_fuse(systems, **options):
+    with ranx_uncompiled() as ranx:
+        runs = [ranx.Run(lists, name=name) for name, lists in systems.items()]
+        return ranx.fuse(runs, **options).to_dict()
 
 
 def assert_same(run, expected):
@@ -55,30 +46,30 @@ def assert_same(run, expected):
 
 @pytest.mark.parametrize("rule", SAME)
 @pytest.mark.parametrize("seed", range(3))
-def test_rules_equal_ranx(ranx, rule, seed):
+def test_rules_equal_ranx(rule, seed):
     parameters, name, params = SAME[rule]
     systems = random_lists(seed)
     run = fuse(systems, rule, **parameters)
-    assert_same(run, ranx_fuse(ranx, systems, method=name, params=params))
+    assert_same(run, ranx_fuse(systems, method=name, params=params))
 
 
 @pytest.mark.parametrize("rule", SAME_WEIGHTED)
-def test_weighted_rules_equal_ranx(ranx, rule):
+def test_weighted_rules_equal_ranx(rule):
     systems = random_lists(7)
     run = fuse(systems, rule, weights=WEIGHTS)
     params = {"weights": WEIGHTS}
-    assert_same(run, ranx_fuse(ranx, systems, method=SAME_WEIGHTED[rule], params=params))
+    assert_same(run, ranx_fuse(systems, method=SAME_WEIGHTED[rule], params=params))
 
 
 @pytest.mark.parametrize("method", [*NORMS, "borda"])
-def test_normalised_scores_equal_ranx(ranx, method):
+def test_normalised_scores_equal_ranx(method):
     systems = random_lists(11)
     run = fuse(systems, "sum", normalization=method)
-    assert_same(run, ranx_fuse(ranx, systems, norm=NORMS.get(method, method), method="sum"))
+    assert_same(run, ranx_fuse(systems, norm=NORMS.get(method, method), method="sum"))
 
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS[:3]])
-def test_condorcet_equals_ranx_where_the_majority_has_an_order(ranx, weights):
+def test_condorcet_equals_ranx_where_the_majority_has_an_order(weights):
     # One strong system and two that differ from it in few places: no cycles, no equal votes.
     first = {f"d{i}": -float(i) for i in range(12)}
     second = {**first, "d3": -4.5}
@@ -87,7 +78,7 @@ def test_condorcet_equals_ranx_where_the_majority_has_an_order(ranx, weights):
     method = "condorcet" if weights is None else "w_condorcet"
     params = {} if weights is None else {"weights": weights}
     run = fuse(systems, "condorcet", weights=weights)
-    assert_same(run, ranx_fuse(ranx, systems, method=method, params=params))
+    assert_same(run, ranx_fuse(systems, method=method, params=params))
 
 
 # Options of ours and what ranx calls the rule, its training parameters, and those of fusing.
@@ -103,7 +94,7 @@ PARAMETER = {"bayes": "log_odds", "map": "map_scores"}
 
 
 @pytest.mark.parametrize("rule", PROBABILISTIC)
-def test_probabilistic_rules_equal_ranx(ranx, rule):
+def test_probabilistic_rules_equal_ranx(rule):
     options, name, training, fusing = PROBABILISTIC[rule]
     systems = random_lists(13, n_queries=9, n_documents=150, n_systems=3)
     rng = np.random.default_rng(2)
@@ -117,8 +108,9 @@ def test_probabilistic_rules_equal_ranx(ranx, rule):
     qrels = Qrels(qid, np.array(documents * 7), relevance)
     run = ProbabilisticFusion(rule, **options).fit(systems, qrels).fuse(systems)
 
-    seen = [ranx.Run({q: lists[q] for q in queries}) for lists in systems.values()]
-    train = getattr(ranx.fusion, f"{name}_train")
-    learnt = train(ranx.Qrels(judged), seen, **training)
+    with ranx_uncompiled() as ranx:
+        seen = [ranx.Run({q: lists[q] for q in queries}) for lists in systems.values()]
+        train = getattr(ranx.fusion, f"{name}_train")
+        learnt = train(ranx.Qrels(judged), seen, **training)
     params = {PARAMETER.get(rule, "probs"): learnt, **fusing}
-    assert_same(run, ranx_fuse(ranx, systems, method=name, params=params))
+    assert_same(run, ranx_fuse(systems, method=name, params=params))

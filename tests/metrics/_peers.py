@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
 
 import numba
@@ -99,18 +100,26 @@ def gdeval(y, f, qid, k, folder):
     return np.array([values.get(query, (np.nan, np.nan)) for query in judgements]).T
 
 
+@contextmanager
+def ranx_uncompiled():
+    """Inside the block ranx, which is imported there, runs uncompiled: compiling takes minutes.
+
+    It must be so in all tests of a process: what it compiled does not take what it did not.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(numba.config, "DISABLE_JIT", 1)  # on import and, for lists, in the calls
+        yield pytest.importorskip("ranx")
+
+
 def ranx(y, f, qid, metric):
     """Values per query, of at most 15 rows each.
 
-    The functions run uncompiled: compiling takes half a minute. Numba's sort of so few rows is
-    stable, which NumPy's is not on every processor.
+    Numba's sort of so few rows is stable, which NumPy's is not on every processor.
     """
     assert sizes_of(qid).max() <= 15
     stable = functools.partial(np.argsort, kind="stable")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(numba.config, "DISABLE_JIT", 1)  # on import and, for lists, in the calls
+    with ranx_uncompiled() as library, pytest.MonkeyPatch.context() as patch:
         patch.setattr(np, "argsort", stable)
-        library = pytest.importorskip("ranx")
         judgements, run = documents(y, f, qid)
         library_run = library.Run(run)
         library.evaluate(

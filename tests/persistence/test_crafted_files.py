@@ -208,6 +208,7 @@ def test_the_list_names_classes():
             "numpy.dtype",
             "scipy.sparse._csr.csr_array",
             "scipy.sparse._csr.csr_matrix",
+            "sklearn.compose._column_transformer.make_column_selector",
             "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",  # of McRank
         )
         module, _, cls = name.rpartition(".")

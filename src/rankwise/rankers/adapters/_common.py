@@ -200,10 +200,13 @@ class BoostedRanker(Ranker):
         start, columns = self._start(init_model)
         self.columns_ = ColumnTable.of(X, self.categorical_features)
         if columns is not None:
+            shape = getattr(X, "shape", ())
+            if len(shape) == 2:  # before categories are compared, whose message would say less
+                self._check_start(init_model, shape[1], getattr(X, "columns", None))
             self.columns_ = self.columns_.continuing(columns)
         rows = self.columns_.encode(X)
         data = check_fit(self, rows, y, qid, sample_weight, allow_nan=True)
-        self._check_start(init_model)
+        self._check_start(init_model, self.n_features_in_, getattr(self, "feature_names_in_", None))
         check_weight_range(data)
         self._check_data(data)
         places = None
@@ -451,17 +454,16 @@ class BoostedRanker(Ranker):
             )
         return self._stored_copy(booster), ColumnTable({}, {})
 
-    def _check_start(self, init_model: Any) -> None:
+    def _check_start(self, init_model: Any, n_features: int, names: Any) -> None:
         """Raise where the columns of X are not those of ``init_model``."""
         if not isinstance(init_model, BoostedRanker):
             return
         before = getattr(init_model, "feature_names_in_", None)
-        now = getattr(self, "feature_names_in_", None)
-        renamed = before is not None and now is not None and list(before) != list(now)
-        if renamed or init_model.n_features_in_ != self.n_features_in_:
+        renamed = before is not None and names is not None and list(before) != list(names)
+        if renamed or init_model.n_features_in_ != n_features:
             raise ValueError(
                 f"init_model must be fitted on the columns of X, got a model of "
-                f"{init_model.n_features_in_} columns for {self.n_features_in_}"
+                f"{init_model.n_features_in_} columns for {n_features}"
                 f"{', of other names' if renamed else ''}. Pass the same columns in the same order."
             )
 

@@ -26,7 +26,7 @@ _COLUMN = "column:"
 
 
 def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, Any], str | None]:
-    """What takes part by name, and the name of the baseline.
+    """Contestants by name, and the name of the baseline.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _with_baseline(found: dict[str, Any], word: str | None) -> tuple[dict[str, A
 
 
 def _contestant(word: str) -> tuple[str, Any]:
-    """Name and ranker that a word stands for."""
+    """Name and ranker for one entry of the option."""
     name, entry = _named(word)
     if entry.startswith(_COLUMN):
         return name or entry.removeprefix(_COLUMN), entry
@@ -134,7 +134,7 @@ def _contestant(word: str) -> tuple[str, Any]:
 
 
 def _system(word: str) -> tuple[str, Any]:
-    """Name and system that a word stands for."""
+    """Name and system for one entry of the option."""
     name, entry = _named(word)
     if entry.startswith(_COLUMN):
         return name or entry.removeprefix(_COLUMN), entry

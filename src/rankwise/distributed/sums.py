@@ -220,7 +220,7 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
 
 
 def _meet(left: Range, right: Range) -> tuple[Range, tuple[Any, ...]]:
-    """The range of both, and the queries that are complete now."""
+    """Merge two ranges of rows, and return the queries that this completes."""
     edges = [*left.edges, *right.edges]
     if left.edges and right.edges and left.edges[-1].query == right.edges[0].query:
         joined = left.edges[-1].joined(right.edges[0])

@@ -38,7 +38,7 @@ class Look:
 
     @property
     def css(self) -> str:
-        """The colour as the page names it."""
+        """Name of the CSS variable that holds the colour."""
         names = [f"series-{i + 1}" for i in range(N_SERIES)]
         return next((f"var(--{name})" for name in names if light(name) == self.colour), "inherit")
 

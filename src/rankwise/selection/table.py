@@ -214,7 +214,7 @@ def _p_value(p: float | None) -> str:
 def _within(
     width: int | None, lines: list[list[str]], dispensable: list[str]
 ) -> tuple[list[str], list[str]]:
-    """Aligned lines without the first dispensable columns, until they fit; and what is left out."""
+    """Aligned lines that fit the width, and the names of the columns dropped for it."""
     hidden: list[str] = []
     while True:
         kept = [place for place, name in enumerate(lines[0]) if name not in hidden]

@@ -75,7 +75,7 @@ class TreeReader:
         return cls(estimator, features, classes, digits, estimator.tree_.parent)
 
     def conditions(self, node: int) -> tuple[str, str]:
-        """What holds for the rows that go left and right at an inner node.
+        """Conditions for going left and for going right at an inner node.
 
         Missing values are named where the column had some in fit. Of the categories that can
         reach the node those of the shorter list are named; any that the fit has not seen count as

@@ -278,7 +278,7 @@ class _Cells:
 
 
 def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
-    """Raise where an infinite number is not written so, but is too large for float64."""
+    """Raise if a finite number in the file is too large for float64."""
     for name, kind in zip(table.column_names, table.schema.types, strict=True):
         if kind != pa.float64():
             continue

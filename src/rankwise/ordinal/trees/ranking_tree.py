@@ -280,7 +280,7 @@ class RankingTree(TreeRanker):
         qid: ArrayLike | QueryGroups | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Bunch:
-        """Where the tree of these rows becomes smaller as ``ccp_alpha`` rises.
+        """Values of ``ccp_alpha`` at which the tree grown on these rows is pruned further.
 
         Returns
         -------

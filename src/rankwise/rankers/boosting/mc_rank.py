@@ -189,7 +189,7 @@ class McRank(Ranker):
         y : array-like of shape (n_samples,)
             Any finite numbers, larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order; it decides the order of the rows at most.
+            Query of every row, any dtype and order. It can only change the order of the rows.
         X_val, y_val, qid_val : optional
             Validation rows: the number of rounds is chosen by ``measure`` on them.
 

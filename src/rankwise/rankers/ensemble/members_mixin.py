@@ -63,7 +63,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters; a ranker's name puts another in its place."""
+        """Set parameters; the name of a ranker replaces that ranker."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
         named = named_members(self.estimators)

@@ -47,7 +47,7 @@ class ProductsDesign(MapDesign):
 
 @dataclass(frozen=True, eq=False)
 class LogisticFeatures:
-    """A kernel, or products of every two features; what stochastic steps can take of them.
+    """A kernel, or products of every two features, in a form that stochastic steps can use.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ fuzz: $(VENV)/.test
 boundscheck: $(VENV)/.test
 	@rm -rf .numba-cache-boundscheck
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
-		$(BIN)/python -m pytest -q tests/kernels
+		$(BIN)/python -m pytest -q -n logical --dist worksteal tests/kernels
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.numba-cache-boundscheck \
 		$(BIN)/python -m tests.fuzz --targets letor,cache,kernels,model --cases $(BOUNDSCHECK_CASES)
 

@@ -53,7 +53,7 @@ def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, 
 def read_systems(
     scores: str, systems: str | None, baseline: str | None
 ) -> tuple[dict[str, Any], str | None]:
-    """What is measured by name, nothing of which is fitted, and the name of the baseline.
+    """Systems to measure by name, and the name of the baseline. Nothing is fitted.
 
     Parameters
     ----------

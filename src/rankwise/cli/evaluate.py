@@ -201,7 +201,7 @@ def _rows(
 
 
 def _quietly(load: Any, *arguments: Any, **words: Any) -> RankingData:
-    """What ``load`` gives; columns that are no features do not matter here."""
+    """Data from ``load``, without notes about columns that are not features."""
     from rankwise.datasets import IgnoredColumnsWarning
 
     with warnings.catch_warnings():

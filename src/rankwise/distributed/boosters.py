@@ -71,7 +71,7 @@ def fit_share(
     seed: int,
     *parts: Part,
 ) -> Any:
-    """What a worker runs."""
+    """Task of one worker."""
     share = join_parts(*parts)
     rows = (share.X, share.y, share.qid if share.has_qid else None, share.weight)
     return ranker.fit_share(rows, share.names, labels, validation, seed, network)

@@ -42,7 +42,7 @@ def fit_lambdamart(
 def _program(
     place: Place, ranker: LambdaMART, validation: tuple[Any, Any, Any], seed: int, *parts: Part
 ) -> LambdaMART:
-    """What a worker runs."""
+    """Task of one worker."""
     share = join_parts(*parts)
     if share.weight is not None:
         raise ValueError(

@@ -16,7 +16,7 @@ SECONDS_TO_MEET = 120.0
 
 @dataclass(frozen=True)
 class Place:
-    """Where a program stands: its number, how many there are, and how to reach the first one."""
+    """Place of a program: its number, the number of programs, and the address of the first one."""
 
     number: int
     n: int
@@ -69,7 +69,7 @@ class Star:
         return self.agree(values, lambda parts: sum(parts[1:], parts[0]))
 
     def agree(self, value: Any, combine: Callable[[Sequence[Any]], Any]) -> Any:
-        """What ``combine`` makes of the values of all programs, in their order."""
+        """Result of ``combine`` on the values of all programs, in their order."""
         if self._place.number > 0:
             self._spokes[0].send(value)
             return self._spokes[0].recv()

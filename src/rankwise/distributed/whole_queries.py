@@ -121,7 +121,7 @@ def join_parts(*given: Part) -> Part:
 
 
 def moves(ids: Sequence[np.ndarray[Any, Any]]) -> list[dict[int, np.ndarray[Any, Any]]]:
-    """Where the queries of each partition belong.
+    """Target partitions of the queries of each partition.
 
     Parameters
     ----------

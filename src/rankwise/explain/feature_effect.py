@@ -1,4 +1,4 @@
-"""What does a feature do to the place of a document: partial dependence within queries."""
+"""Effect of a feature on the place of a document: partial dependence within queries."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True, eq=False)
 class FeatureImportances:
-    """How much each feature matters to a model.
+    """Importance of each feature to a model.
 
     Attributes
     ----------

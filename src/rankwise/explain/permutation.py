@@ -1,4 +1,4 @@
-"""What a measure loses when the values of a feature are permuted [1]_.
+"""Loss of a measure when the values of a feature are permuted [1]_.
 
 References
 ----------
@@ -24,7 +24,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class PermutationImportances(FeatureImportances):
-    """What a measure loses when features are permuted.
+    """Loss of a measure when features are permuted.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def permutation_importances(
     within: Literal["rows", "queries"] = "rows",
     random_state: Any = None,
 ) -> PermutationImportances:
-    """What a measure loses on judged rows when the values of one feature are permuted.
+    """Loss of a measure on judged rows when the values of one feature are permuted.
 
     Parameters
     ----------

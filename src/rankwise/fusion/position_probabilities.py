@@ -66,7 +66,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class PositionRule:
-    """What is estimated of a system, and the score of a returned document.
+    """Estimates for a system, and the score of a returned document.
 
     Attributes
     ----------

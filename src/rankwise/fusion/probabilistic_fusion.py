@@ -257,7 +257,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
 def _lists(
     pool: RunPool, values: Float64Array, relevant: Any, n_relevant: Float64Array
 ) -> list[SystemLists]:
-    """What each system returned; the rows of the pool where it returned a document."""
+    """Lists of each system: the rows of the pool that it returned."""
     codes, found = pool.groups.codes(), []
     lengths = np.repeat(pool.n_returned, pool.groups.sizes, axis=0)
     for column in range(len(pool.systems)):

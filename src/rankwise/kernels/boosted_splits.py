@@ -32,7 +32,7 @@ def leaf_value(g, h, limits):
 
 @njit
 def _worth(g, h, value, limits):
-    """How much a value of a leaf lowers the second-order model, times two."""
+    """Twice the decrease of the second-order model by the value of a leaf."""
     return -(2 * (g * value + limits[L1] * abs(value)) + (h + limits[L2]) * value * value)
 
 
@@ -154,7 +154,7 @@ def _gather(cells, n, order, m, out):
 
 @njit
 def _least_worth(alone, min_gain):
-    """What a split must be worth more than."""
+    """Gain that a split must exceed."""
     noise = alone * (1 + 1e-12) if alone > 0 else alone * (1 - 1e-12)
     return max(noise + 1e-300, alone + min_gain)
 

@@ -1,4 +1,4 @@
-"""What a loss of scores offers to gradient boosting: derivatives by row."""
+"""Losses of scores for gradient boosting: derivatives by row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class JudgedRows:
 
 
 class BoostedLoss(Protocol):
-    """What gradient boosting asks of a loss."""
+    """Loss whose derivatives gradient boosting follows."""
 
     @property
     def draws(self) -> bool:

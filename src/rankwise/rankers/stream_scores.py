@@ -123,7 +123,7 @@ def _scored(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitD
 
 
 def predict_chunk(estimator: Any, chunk: Chunk) -> Any:
-    """What ``predict`` gives for the rows of a chunk, whose column names it may know."""
+    """Scores of ``predict`` for the rows of a chunk, with column names if they are known."""
     if not chunk.n_rows:
         return np.zeros(0)
     if chunk.feature_names is None:

@@ -31,7 +31,7 @@ _FEWEST_RANKED = 3
 
 @dataclass(frozen=True, eq=False)
 class Further:
-    """What a page shows beside a leaderboard.
+    """Optional content of a page beside the leaderboard.
 
     Attributes
     ----------

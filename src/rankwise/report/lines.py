@@ -23,7 +23,7 @@ _GAP, _SMALL_GAP = 0.21, 0.165  # inches from name to name
 
 @dataclass(frozen=True)
 class Look:
-    """How a line is drawn.
+    """Style of a line.
 
     Attributes
     ----------

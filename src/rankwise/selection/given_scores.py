@@ -156,7 +156,7 @@ class ArrayScores:
         return RowScores(self.scores, None)
 
     def describe(self) -> str:
-        """How many there are."""
+        """Number of scores."""
         return f"{len(self.scores)} given scores"
 
 

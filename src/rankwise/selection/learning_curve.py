@@ -1,4 +1,4 @@
-"""How many queries to judge: rankers compared on growing sets of training queries."""
+"""Learning curves: rankers compared on growing sets of training queries."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def seeds_of(method: Method, quick: bool) -> range:
 
 
 def make(results: Results, quick: bool) -> list[Table]:
-    """What stands for Table 1, what stands for Table 3, nDCG, and tests."""
+    """Stand-ins for Tables 1 and 3, nDCG, and tests."""
     both = "TD2003 and TD2004"
     return [
         _folds_table(results, quick, _CAPTION.format(where=both)),

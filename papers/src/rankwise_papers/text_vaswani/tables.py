@@ -123,7 +123,7 @@ def _settings(results: Results) -> Table:
 
 
 def _parts(results: Results) -> list[Any]:
-    """What the folds gave; empty where one is missing."""
+    """Results of the folds; empty if one is missing."""
     names = [f"fold{fold}" for fold in FOLDS]
     return [results[name] for name in names] if all(name in results for name in names) else []
 

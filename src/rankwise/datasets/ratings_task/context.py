@@ -17,7 +17,7 @@ ITEM_PRIOR, USER_PRIOR, CELL_PRIOR, OWN_PRIOR = 25.0, 10.0, 10.0, 5.0
 
 @dataclass(frozen=True, eq=False)
 class SideTables:
-    """What is known of users and items beside ratings; None where nothing is.
+    """Side information about users and items; None if there is none.
 
     Attributes
     ----------

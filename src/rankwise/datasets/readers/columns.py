@@ -37,7 +37,7 @@ class IgnoredColumnsWarning(UserWarning):
 
 
 class Roles(NamedTuple):
-    """What a caller says of the columns of a table, see :meth:`Columns.of`."""
+    """Roles of columns as the caller names them, see :meth:`Columns.of`."""
 
     label: Role = None
     qid: Role = None

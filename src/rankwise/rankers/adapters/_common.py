@@ -277,7 +277,7 @@ class BoostedRanker(Ranker):
         return self._publish(model, monitor)
 
     def networks(self, hosts: Sequence[str], ports: Sequence[int], here: str) -> list[Any]:
-        """What joins the shares: for each one, what :meth:`fit_share` takes.
+        """Connections between the shares: for each one, the argument of :meth:`fit_share`.
 
         Parameters
         ----------

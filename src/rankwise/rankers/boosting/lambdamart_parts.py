@@ -85,7 +85,7 @@ def biased(
 
 
 def growth_rules(estimator: LambdaMART) -> GrowthRules:
-    """What bounds a tree."""
+    """Limits on the growth of a tree."""
     return GrowthRules(
         estimator.max_leaf_nodes,
         estimator.max_depth,

@@ -236,7 +236,7 @@ class AutoRanker(Ranker):
         return scores
 
     def report(self) -> str:
-        """What was tried, what it reached on held-out queries, and what is kept: a table."""
+        """Table of the models tried, their held-out scores, and the models kept."""
         check_is_fitted(self)
         width = max(len("trial"), *(len(one["trial"]) for one in self.history_))
         lines = [f"{'trial':<{width}}   held out   seconds"]

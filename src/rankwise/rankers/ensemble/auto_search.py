@@ -44,7 +44,7 @@ class Rows:
         return Rows(self.X[rows], self.scaled[rows], self.y[rows], self.qid[rows])
 
     def of(self, family: Family) -> Matrix:
-        """What a family takes."""
+        """Columns that a family is fitted on."""
         return self.X if family == "trees" else self.scaled
 
     @property

@@ -48,7 +48,7 @@ class Dropout:
 
 
 def part_of(trees: list[ScoreTree], numbers: list[int], X: FloatArray) -> Float64Array:
-    """What some trees add to the scores of rows, shape (n_samples,)."""
+    """Contribution of some trees to the scores of rows, shape (n_samples,)."""
     return TreeEnsemble.of([trees[number] for number in numbers]).score(X)
 
 

@@ -44,7 +44,7 @@ SMALL = 100_000  # rows times words, up to which one thread is quicker
 
 @dataclass(frozen=True, eq=False)
 class TreeMemory:
-    """What all trees write to.
+    """Buffers that all trees share.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What bounds the growth of a gradient tree."""
+"""Limits on the growth of a gradient tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Growth = Literal["leaf", "depth", "symmetric"]
 
 @dataclass(frozen=True)
 class GrowthRules:
-    """What bounds a tree.
+    """Limits on the growth of a tree.
 
     Attributes
     ----------

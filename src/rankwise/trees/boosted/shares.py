@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 
 class Shares(Protocol):
-    """What joins the shares; all of them call the same methods in the same order."""
+    """Connection between the shares; all of them call the same methods in the same order."""
 
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum of the arrays of all shares."""
         ...
 
     def agree(self, value: Any, combine: Callable[[Sequence[Any]], Any]) -> Any:
-        """What ``combine`` makes of the values of all shares, in their order."""
+        """Result of ``combine`` on the values of all shares, in their order."""
         ...

@@ -116,6 +116,19 @@ def test_several_systems_against_a_baseline(rankwise, letor_file, contestants, t
     assert "Against the baseline now</h2>" in page.read_text("utf-8")
 
 
+def test_a_baseline_of_the_same_name_takes_no_others_place(rankwise, letor_file, contestants):
+    run, model = contestants
+    told = "is called now, like another entry. Write NAME="
+    named = f"now={model}"
+    for words in (
+        ("compare", letor_file, "--rankers", named, "--baseline", run),
+        ("evaluate", named, letor_file, "--baseline", run),
+    ):
+        result = rankwise(*words)
+        assert result.code == 2
+        assert told in result.err
+
+
 def test_a_single_model_or_column(rankwise, letor_file, contestants):
     run, model = contestants
     by_run = rankwise("evaluate", run, letor_file, "--json").json

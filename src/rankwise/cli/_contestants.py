@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
@@ -37,7 +37,7 @@ def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, 
         A name among these, or one more entry.
     """
     if text is None:
-        return _with_baseline({key: key for key in DEFAULT}, baseline)
+        return _with_baseline({key: key for key in DEFAULT}, baseline, _contestant)
     words = split_list(text)
     if not words:
         raise UsageError("--rankers must name at least one ranker.")
@@ -47,7 +47,7 @@ def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, 
             if name in found:
                 raise UsageError(f"--rankers names {name} twice: {text}. Write NAME=ENTRY.")
             found[name] = contestant
-    return _with_baseline(found, baseline)
+    return _with_baseline(found, baseline, _contestant)
 
 
 def read_systems(
@@ -70,12 +70,7 @@ def read_systems(
         if name in found:
             raise UsageError(f"two systems are called {name}. Write NAME=ENTRY.")
         found[name] = system
-    if baseline is None or baseline in found:
-        return found, baseline
-    name, system = _system(baseline)
-    if name in found:
-        raise UsageError(f"two systems are called {name}. Write NAME=ENTRY.")
-    return {name: system} | found, name
+    return _with_baseline(found, baseline, _system)
 
 
 def columns_of(contestants: Mapping[str, Any]) -> tuple[str, ...]:
@@ -109,10 +104,17 @@ def _every(word: str) -> list[tuple[str, Any]]:
     return [_contestant(word)]
 
 
-def _with_baseline(found: dict[str, Any], word: str | None) -> tuple[dict[str, Any], str | None]:
+def _with_baseline(
+    found: dict[str, Any], word: str | None, read: Callable[[str], tuple[str, Any]]
+) -> tuple[dict[str, Any], str | None]:
+    """The baseline among what was found, or read and put first; and its name."""
     if word is None or word in found:
         return found, word
-    name, contestant = _contestant(word)
+    name, contestant = read(word)
+    if name in found:
+        raise UsageError(
+            f"--baseline {word} is called {name}, like another entry. Write NAME={word}."
+        )
     return {name: contestant} | found, name
 
 

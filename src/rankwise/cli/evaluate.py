@@ -109,9 +109,9 @@ def evaluate(
 
     wanted = read_measures(measures, preset)
     found, against = read_systems(scores, systems, baseline)
-    only_runs = all(isinstance(system, Run) for system in found.values())
-    if all_queries and not only_runs:
-        raise UsageError(f"--all-queries is for TREC runs, and {scores} is none.")
+    others = [name for name, system in found.items() if not isinstance(system, Run)]
+    if all_queries and others:
+        raise UsageError(f"--all-queries is for TREC runs, and {others[0]} is none.")
     several = len(found) > 1
     if report is not None:
         if not several:
@@ -120,7 +120,7 @@ def evaluate(
     if several and per_query:
         raise UsageError("--per-query shows one system. Use --json for the values of several.")
     columns = replace(columns, score_columns=columns_of(found))
-    if only_runs:
+    if not others:
         table: Any = _judgments(data, columns)
     else:
         table = _rows(found, data, columns, may_be_one=not compares_rows([], wanted))

@@ -28,7 +28,7 @@ def test_analysis():
         Analyzer(stop_words="french")
     with pytest.raises(ValueError, match="stemmer must be None or one of"):
         Analyzer(stemmer="klingon")
-    with pytest.raises(ValueError, match="pattern is no regular expression"):
+    with pytest.raises(ValueError, match="pattern is not a regular expression"):
         Analyzer(pattern="(")
 
 

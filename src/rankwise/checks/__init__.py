@@ -1,1 +1,1 @@
-"""What users pass in: rows, classes, labels, costs, and names for data."""
+"""Checks of user input: rows, classes, labels, costs, and names for data."""

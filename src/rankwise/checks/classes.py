@@ -70,7 +70,7 @@ def order_labels(
     Raises
     ------
     ValueError
-        Where labels are missing, continuous, too few or too many, or none of ``classes``.
+        If labels are missing, continuous, too few or too many, or none of ``classes``.
     """
     declared = declared_classes(y)
     if classes is not None:
@@ -131,7 +131,7 @@ def checked_classes(classes: ArrayLike) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        Where they are not one-dimensional, repeat, or are numbers that do not ascend.
+        If they are not one-dimensional, repeat, or are numbers that do not ascend.
     """
     named = np.asarray(classes)
     if named.ndim != 1 or len(named) == 0 or len(set(named.tolist())) < len(named):
@@ -164,7 +164,7 @@ def rank_distances(
     Raises
     ------
     ValueError
-        Where a label of ``y`` is missing or, with declared classes or text, not among these.
+        If a label of ``y`` is missing or, with declared classes or text, not among these.
     """
     labels = column_or_1d(np.asarray(y))
     if len(labels) != len(predicted):
@@ -196,7 +196,7 @@ def class_positions(
     Raises
     ------
     ValueError
-        Where labels are missing or too few, or declared classes do not name one.
+        If labels are missing or too few, or declared classes do not name one.
     """
     labels = column_or_1d(np.asarray(y))
     if len(labels) != n_samples:

@@ -1,4 +1,4 @@
-"""Where the columns of X lie and how large they are, for what a solver takes off or divides by."""
+"""Location and scale of the columns of X, for solvers that centre or divide them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Costs of classes: by true class or by row, named so that cross-validation slices them rightly.
 
 Costs travel as metadata of ``fit`` and ``score``. scikit-learn slices an array that has as many
-rows as X and passes any other one on as it is. So a plain array says which kind it is by its
+rows as X and passes any other one on as it is. So the kind of a plain array follows from its
 shape, except where there are as many rows as classes: then :class:`ClassCosts` (never sliced) and
 :class:`RowCosts` (always sliced) say it.
 """
@@ -99,7 +99,7 @@ class CostTable:
         Column of every row's own class.
     by_row : ndarray of shape (n_samples, n_classes), float64
     by_class : ndarray of shape (n_classes, n_classes), float64, or None
-        Where the costs of a row depend on its class alone: ``by_row == by_class[codes]``.
+        Given if the costs of a row depend on its class alone: ``by_row == by_class[codes]``.
     """
 
     classes: NDArray[Any]
@@ -132,7 +132,7 @@ def cost_table(
     Raises
     ------
     ValueError
-        Where the shape fits neither kind or both, costs are negative or not finite, or a row's
+        If the shape fits neither kind or both, costs are negative or not finite, or a row's
         class has no row in the costs by class.
     """
     named = getattr(costs, "classes", None)
@@ -166,7 +166,7 @@ def class_numbers(labels: NDArray[Any], classes: NDArray[Any]) -> Int64Array:
 def _kind_of(
     costs: Float64Array, codes: Int64Array, n_rows: int, n_classes: int
 ) -> ClassCosts | RowCosts:
-    """What a plain array is; where both kinds have its shape it must mean the same."""
+    """Kind of a plain array; if its shape fits both kinds, both must mean the same."""
     square = costs.shape == (n_classes, n_classes)
     if not square or n_rows != n_classes:
         return ClassCosts(costs) if square else RowCosts(costs)

@@ -41,7 +41,7 @@ class ColumnLimit:
     ratio : float
         Largest multiple of the typical range.
     harm : str
-        What happens beyond it.
+        Consequence of exceeding the limit, for the message.
     unit : float, optional
         In place of the typical range.
     fix : str, optional

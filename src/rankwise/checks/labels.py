@@ -30,7 +30,7 @@ class LabelData:
         Ones, sorted by label within each row; no other entries.
     sample_weight : ndarray of shape (n_samples,), float64, or None
     form : {"dense", "sparse", "classes", "tags"}
-        What the caller passed: an indicator matrix of either kind, a class for every row, or a
+        Argument of the caller: an indicator matrix of either kind, a class for every row, or a
         collection of tags for every row.
     classes : ndarray of shape (n_labels,)
         The classes or tags; of an indicator the names of its columns, or 0, 1, ...
@@ -232,7 +232,7 @@ def check_truth(
     Parameters
     ----------
     Y : as of :func:`check_label_fit`
-        Of the form of the fit; the columns of a frame may have another order.
+        Labels in the form of the fit; the columns of a frame may have another order.
     classes : ndarray of shape (n_labels,)
         The fit's.
 

@@ -25,7 +25,7 @@ def plain_rows(
     ----------
     estimator : fitted estimator
     X : object
-        What the user passed.
+        Argument of the user.
     names : list of str, optional
         Those of an array's columns.
 
@@ -88,7 +88,7 @@ def _frame(X: Any) -> tuple[NDArray[Any], list[str]] | None:
 def _few_values(X: Any, kinds: set[Any]) -> NDArray[Any]:
     """Values of a Polars frame, for which its own conversion would wake a pool of threads.
 
-    Where another library's threads still wait for work, that was measured to take 5 to 30 ms.
+    If another library's threads still wait for work, this was measured to take 5 to 30 ms.
     """
     if X.height <= FEW_ROWS:
         in_float32 = [str(kind) for kind in kinds] == ["Float32"]

@@ -14,13 +14,13 @@ def check_positions(position: ArrayLike, data: FitData) -> Int64Array:
     Parameters
     ----------
     position : array-like of shape (n_samples,)
-        Of all rows that ``fit`` received; those of zero weight go.
+        Positions of all rows that ``fit`` received; rows of zero weight are dropped.
     data : FitData
 
     Raises
     ------
     ValueError
-        Where they are not one integer >= 0 per row.
+        If they are not one integer >= 0 per row.
     """
     n_samples = len(data.y) if data.kept is None else len(data.kept)
     places = np.asarray(position)

@@ -1,7 +1,7 @@
 """Say it where rows come without their queries, or with queries that nothing can be learned from.
 
 ``qid=None`` means one query, as scikit-learn's contract needs it: for most data it was forgotten.
-A scalar, such as ``qid=0``, says the same on purpose.
+A scalar, such as ``qid=0``, declares one query on purpose.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rankwise.typing import Float64Array
 class OneQueryWarning(UserWarning):
     """Rows came without a ``qid``, so that all of them were taken as one query.
 
-    ``qid=0`` (any scalar) says that they are one, without a warning.
+    ``qid=0`` (any scalar) declares one query, without a warning.
     """
 
 

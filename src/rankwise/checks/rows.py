@@ -199,7 +199,7 @@ def check_rows(
 ) -> Matrix:
     """X as a C-contiguous float32/float64 matrix or CSR; feature names and width are checked.
 
-    ``names`` are those of an array's columns; None: X itself says.
+    ``names`` are those of an array's columns; None: the names come from X.
     """
     if isinstance(X, Iterator):
         raise TypeError(
@@ -334,7 +334,7 @@ def check_weight(sample_weight: ArrayLike, n_samples: int, *, part: bool = False
 
 
 def _as_float(values: np.ndarray[Any, Any], name: str, fix: str) -> Float64Array:
-    """float64 from booleans, numbers or objects; dates and text are no numbers."""
+    """float64 from booleans, numbers or objects; dates and text are not numbers."""
     reason = ""
     if values.dtype.kind in "biufO":
         try:

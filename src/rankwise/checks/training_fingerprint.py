@@ -1,6 +1,6 @@
 """A short name for the data a model was fitted on.
 
-The fingerprint tells model files apart and says whether a model saw this table or another one. It
+The fingerprint distinguishes model files and shows whether a model was fitted on this table. It
 hashes labels, weights and grouping whole but at most 256 rows of X, evenly spaced and with both
 ends, so that it costs milliseconds at any size: it names data, it does not prove their integrity.
 Dense rows and the same rows as CSR have one fingerprint; another order of the rows has another.

@@ -62,7 +62,7 @@ class AffinePowers:
         Raises
         ------
         ValueError
-            When a product is beyond float64.
+            If a product is beyond float64.
 
         Notes
         -----

@@ -121,7 +121,7 @@ def find_bins(
     Raises
     ------
     ValueError
-        Where a nominal column has more than 255 categories.
+        If a nominal column has more than 255 categories.
 
     Notes
     -----

@@ -43,9 +43,9 @@ class Kernel:
     degree : int
         >= 1, of the polynomial kernel.
     coef0 : float
-        Of the polynomial and sigmoid kernels.
+        Constant of the polynomial and sigmoid kernels.
     delta : float
-        Of the perceptron and stump kernels.
+        Constant of the perceptron and stump kernels.
     function : callable or None
         ``K(X, Z, **keywords)`` of a kernel of the user's.
     keywords : dict
@@ -71,7 +71,7 @@ class Kernel:
 
     @property
     def definite(self) -> str:
-        """What is known: "positive", "conditional" (on coefficients that sum to 0), "unknown"."""
+        """Definiteness: "positive", "conditional" (on coefficients of sum 0), "unknown"."""
         if self.name == "polynomial":
             return "positive" if self.coef0 >= 0 else "unknown"
         return _DEFINITE.get(self.name, "unknown")
@@ -105,7 +105,7 @@ class Kernel:
     def against(self, Z: Matrix, dtype: Any, *, sparse_rows: bool) -> Evaluate:
         """Function that writes the values of a block of rows with Z into an array.
 
-        What depends on Z alone is done once; the calls run on the calling thread.
+        Work that depends on Z alone is done once; the calls run on the calling thread.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ class KernelExpansion:
         Parameters
         ----------
         X : ndarray or CSR of shape (n_rows, n_features)
-            Of a precomputed kernel the values with all rows of its fit.
+            For a precomputed kernel, its values with all rows of the fit.
         coef : ndarray of shape (n_known, n_columns)
 
         Returns

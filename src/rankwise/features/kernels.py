@@ -43,7 +43,7 @@ __all__ = [
     "warn_of_ignored_gamma",
 ]
 
-# What each kernel takes besides gamma.
+# Parameters of each kernel besides gamma.
 _PARAMS: dict[str, dict[str, float | None]] = {
     "linear": {},
     "polynomial": {"degree": 3, "coef0": 1.0},
@@ -209,7 +209,7 @@ def median_gamma(X: Matrix, kernel: str = "rbf") -> float:
 
 
 def default_gamma(X: Matrix, kernel: str) -> float:
-    """What ``gamma=None`` stands for, see :func:`resolve_kernel`."""
+    """Value that ``gamma=None`` stands for, see :func:`resolve_kernel`."""
     kernel = kernel_name(kernel)
     return median_gamma(X, kernel) if kernel in _WITH_WIDTH else 1.0 / X.shape[1]
 
@@ -237,12 +237,12 @@ def gamma_candidates(X: Matrix, kernel: Any, gamma: Any) -> list[Any]:
     Raises
     ------
     ValueError
-        Where a list holds no numbers > 0.
+        If a list holds values that are not numbers > 0.
 
     Warns
     -----
     IgnoredParameterWarning
-        Where the kernel has no gamma; the one candidate is None then.
+        If the kernel has no gamma; the only candidate is then None.
     """
     if kernel_name(kernel) not in WITH_GAMMA:
         warn_of_ignored_gamma(kernel, gamma)

@@ -49,7 +49,7 @@ def draw_landmarks(
     kernel: Kernel | None = None,
     random_state: int | np.random.RandomState | None = None,
 ) -> Int64Array:
-    """Row numbers of ``n`` landmarks, of all distinct rows where there are no more.
+    """Row numbers of ``n`` landmarks, or of all distinct rows if there are fewer.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def n_candidates(n: int, method: str) -> int:
 
 
 def salt_of(random_state: int | np.random.RandomState | None) -> int:
-    """What decides the order of the rows; the first draw from ``random_state``."""
+    """Salt that determines the order of the rows: the first draw from ``random_state``."""
     return int(check_random_state(random_state).randint(0, 2**63 - 1, dtype=np.int64))
 
 

@@ -53,7 +53,7 @@ callable, default="rbf"
     landmarks_ : ndarray or CSR of shape (rank, n_features_in_)
         Landmarks that do not depend on others.
     gamma_ : float or None
-        What ``gamma`` was.
+        Value used for ``gamma``.
     map_ : NystroemMap
 
     Notes

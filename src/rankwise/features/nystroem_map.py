@@ -153,7 +153,7 @@ def nystroem_map(kernel: Kernel, landmarks: Matrix, dtype: Any = np.float64) -> 
     Raises
     ------
     ValueError
-        When the kernel is precomputed, not symmetric or not positive semidefinite.
+        If the kernel is precomputed, not symmetric or not positive semidefinite.
 
     Notes
     -----

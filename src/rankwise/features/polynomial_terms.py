@@ -26,7 +26,7 @@ from rankwise.typing import ArrayLike, FrameLike, Int64Array, Matrix, is_sparse
 
 TERMS = ("powers", "random", "cross")
 SLICE_ROWS = 512
-# Terms are listed and drawn from the list where there are no more than so many for each wanted.
+# Terms are listed and drawn from the list if there are at most this many per wanted term.
 _LISTED = 4
 
 
@@ -100,9 +100,9 @@ def check_room(
     Parameters
     ----------
     n_features, degree, terms, n_terms
-        Of :func:`draw_terms`.
+        Result of :func:`draw_terms`.
     column_bytes : int
-        What the values of one term take; 0: sparse ones, which are not counted.
+        Bytes of the values of one term; 0: sparse terms, which are not counted.
     max_bytes : int
         Most memory for the values and for the list of the terms' factors.
 
@@ -279,7 +279,7 @@ def _all_products(n_features: int, size: int) -> Int64Array:
 def _random_products(
     n_features: int, size: int, wanted: int, random_state: np.random.RandomState
 ) -> Int64Array:
-    """Distinct products of ``size`` factors that are no powers, sorted."""
+    """Distinct products of ``size`` factors that are not powers, sorted."""
     n_products = comb(n_features + size - 1, size) - n_features
     wanted = min(wanted, n_products)
     if n_products <= _LISTED * wanted:

@@ -49,7 +49,7 @@ def centred_ranks(rows: FloatArray, indptr: Int64Array) -> Float64Array:
 
 
 def ranks_among(ascending: FloatArray, rows: FloatArray) -> Float64Array:
-    """Where other rows stand among kept ones, which have the ranks of :func:`centred_ranks`.
+    """Ranks of other rows among kept ones, which have the ranks of :func:`centred_ranks`.
 
     Linear between two kept values, and towards -1/2 and 1/2 beyond the outermost: continuous, and
     ascending wherever the values are.

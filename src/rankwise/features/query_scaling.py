@@ -1,7 +1,7 @@
 """Scaling of the features within each query.
 
-Pairs are compared within a query, where a feature's level says nothing and its spread differs
-from query to query.
+Pairs are compared within a query, where a feature's level carries no information and its spread
+differs from query to query.
 
 References
 ----------
@@ -46,7 +46,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
     Attributes
     ----------
     shift_, scale_ : ndarray of shape (n_features_in_,)
-        Of all rows of ``fit`` as one query, ``(x - shift) / scale``: for rows without ids.
+        Scaling of all rows of ``fit`` as one query, ``(x - shift) / scale``, for rows without ids.
     sorted_ : ndarray of shape (n_samples, n_features_in_)
         In their place for "rank": the rows of ``fit``, every column ascending.
     n_features_in_ : int
@@ -168,7 +168,7 @@ def _standard(rows: FloatArray, indptr: Any) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation of each row's query."""
     sizes = np.diff(indptr)
     count = np.repeat(sizes, sizes)[:, None]
-    # Of values less the least, so that a constant column has no spread by rounding.
+    # Subtract the least value first, so that rounding gives a constant column no spread.
     low = _per_query(np.minimum, rows, indptr)
     above = rows - low
     mean = _per_query(np.add, above, indptr) / count

@@ -109,12 +109,12 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
     gamma_ : float
-        What ``gamma`` was.
+        Value used for ``gamma``.
 
     Notes
     -----
     O(n_samples n_features n_frequencies). The error of an inner product is of order
-    ``n_frequencies^(-1/2)`` whatever the rows; Nyström features need fewer columns where the
+    ``n_frequencies^(-1/2)`` for any rows; Nyström features need fewer columns where the
     rows are few or lie close together, these need no landmarks.
 
     References

@@ -103,8 +103,8 @@ class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
     sizes_ : ndarray of shape (n_nodes,)
         Magnitude of each node's output; the sign is that of ``projection - bias``.
     delta_ : float
-        What the kernel is estimated up to: the inner product of a row with itself. Where only
-        differences of scores count, as with thresholds, it has no effect.
+        Constant up to which the kernel is estimated: the inner product of a row with itself. Where
+        only differences of scores count, as with thresholds, it has no effect.
 
     Notes
     -----
@@ -210,7 +210,7 @@ def _chances_of_features(parts: Float64Array) -> Float64Array:
     ranges = parts[-1] - parts[0]
     if not ranges.any():
         return np.full(len(ranges), 1.0 / len(ranges))
-    # Of two rows drawn at random, over the parts between them.
+    # Distance of two rows drawn at random, over the parts between them.
     below = np.arange(1, N_PARTS)[:, None] / N_PARTS
     distances = (np.diff(0.5 * (parts[1:] + parts[:-1]), axis=0) * below * (1 - below)).sum(axis=0)
     return 0.5 * (ranges / ranges.sum() + distances / distances.sum())

@@ -47,7 +47,7 @@ def fusion_table(
         - "z": ``(score - mean) / sd`` of the list; missing: the lowest z of the list;
         - "missing": 1 if the system did not return the document, else 0.
 
-        Of a system without documents for a query, score and z are 0.
+        If a system has no documents for a query, its score and z are 0.
     k : float >= 0, default=60
     unjudged : {"zero", "ignore"}, default="zero"
         Documents without a judgement, if ``qrels`` are given: "zero" takes them as not relevant,

@@ -91,7 +91,7 @@ def hybrid_query(
     if window < 1 or window != int(window):
         raise ValueError(f"window must be a whole number >= 1, got {window}.")
     if not any(weights.values()):
-        raise ValueError("weights are all 0: no system says anything of relevance.")
+        raise ValueError("weights are all 0: no system carries information about relevance.")
     (feature,) = fusion._features
     if feature not in ("reciprocal_rank", "min-max"):
         raise ValueError(

@@ -166,7 +166,7 @@ class LearnedFusion(Save, BaseEstimator):
         Parameters
         ----------
         runs, qrels
-            As in :meth:`fit`.
+            See :meth:`fit`.
         folds : int >= 2, optional
             Number of folds of queries. None: leave one query out.
         random_state : int, RandomState or None, default=None
@@ -182,7 +182,7 @@ class LearnedFusion(Save, BaseEstimator):
         Raises
         ------
         ValueError
-            As :meth:`fit`, or if there are fewer judged queries than folds, or only one.
+            Raised by :meth:`fit`, or if there are fewer judged queries than folds, or only one.
         """
         pool, table = self._table(runs, qrels)
         kept = np.flatnonzero(np.isin(pool.qid, np.unique(table.qid)))

@@ -161,7 +161,7 @@ class _Measured:
     measure : Measure
         Equal scores in the order of the rows.
     y : ndarray of shape (n_rows,)
-        Of the rows as they are measured: judged documents that no system returned included.
+        Labels of the measured rows, including judged documents that no system returned.
     groups : QueryGroups
     source : ndarray of shape (n_rows,), int64
         Row of the pool, -1 for documents that no system returned.

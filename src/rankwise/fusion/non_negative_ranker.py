@@ -43,7 +43,7 @@ class NonNegativeRanker(BasisExpansionRanker):
         L2 penalty, >= 0. A list is searched on ``X_val`` if given and else by ``cv`` folds of
         queries; "cv", "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     query_weight : {"pair", "document", "query"}, default="pair"
-        What counts the same: every pair, every document, or every query.
+        Unit of equal total weight: every pair, every document, or every query.
     measure : str, default="nDCG@10"
         Tuning metric, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5

@@ -19,7 +19,7 @@ from rankwise.typing import Float64Array, Int64Array
 TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 # Segments of 10 * 2^(k - 1) - 5 documents, k = 1, 2, ….
 EXPONENTIAL_CUTS = tuple(10 * (2**k - 1) - 5 * k for k in range(1, 11))
-# What stands for a probability of 0, and for the complement of one of 1.
+# Stand-in for a probability of 0, and for the complement of a probability of 1.
 _LEAST = 1e-3
 LEAST_LOG_ODDS = float(np.log(_LEAST / (1 - _LEAST)))
 

@@ -69,7 +69,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
         ``10 * 2^(k - 1) - 5`` documents for "seg", trec_eval's 5, 10, 15, 20, 30, 100, 200, 500
         and 1000 for "bayes".
     normalization : str, default="min-max"
-        Of the scores of "seg", see :func:`rankwise.fusion.normalize`.
+        Normalisation of the scores for "seg", see :func:`rankwise.fusion.normalize`.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
         Parameters
         ----------
         runs, qrels
-            As in :meth:`fit`.
+            See :meth:`fit`.
         folds : int >= 2, optional
             Number of folds of queries. None: leave one query out.
         random_state : int, RandomState or None, default=None
@@ -202,7 +202,7 @@ class ProbabilisticFusion(Save, BaseEstimator):
         Raises
         ------
         ValueError
-            As :meth:`fit`, or if there are fewer judged queries than folds, or only one.
+            Raised by :meth:`fit`, or if there are fewer judged queries than folds, or only one.
         """
         pool = self._judged(runs, qrels)
 

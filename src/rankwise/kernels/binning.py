@@ -18,7 +18,7 @@ def midpoint(low, high):
 
 @njit
 def _heavy_share(values, weights, n_bins):
-    """What the values left over weigh a bin, once each value of that weight has its own bin.
+    """Weight per bin of the remaining values, after each value of that weight has its own bin.
 
     Returns it, the number of bins for the values left over, and their weight.
     """

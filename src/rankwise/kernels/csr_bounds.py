@@ -9,7 +9,7 @@ from rankwise.runtime.jit import njit
 def is_canonical(indptr, indices, n_columns):
     """Whether rows are in order, and indices ascending and below ``n_columns`` in every row.
 
-    O(rows + indices); reads nothing outside the arrays, whatever is in them.
+    O(rows + indices); never reads outside the arrays, for any content.
 
     Parameters
     ----------

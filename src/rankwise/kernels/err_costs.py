@@ -1,4 +1,4 @@
-"""What one wrong rank costs a query's expected reciprocal rank.
+"""Cost of one wrong rank in a query's expected reciprocal rank.
 
 In a list ranked by true grades without one row, let ``R_j`` be the probability to stop at the row
 at place ``j`` and ``P_j`` that of passing all before it. Moving the row, with probability ``R``,

@@ -1,4 +1,4 @@
-"""Where the relevant rows of each query stand when ties rank last; nothing is sorted."""
+"""Ranks of the relevant rows of each query when ties rank last, without sorting."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Gradients of pairs weighted by what a measure loses when the two swap places.
 
-What a measure loses when the rows at the ranks r < t swap is, for all measures here,
+The loss of a measure when the rows at ranks r < t swap is, for all measures here,
 ``|g_r - g_t| |a_r - b_t| c_r`` with gains g and numbers that depend on the ranking:
 
 - discounted gains: a and b are the discounts d, c = 1;
@@ -209,9 +209,9 @@ def measure_gradients(
         Weights are > 0, and whole except for ``DISCOUNTED``.
     indptr : ndarray of shape (n_queries + 1,), int64
     query_weight : ndarray of shape (n_queries,), float64
-        What the change is multiplied by, such as 1 / ideal DCG; 0 where there is nothing to gain.
+        Factor of the change, such as 1 / ideal DCG; 0 if the query has nothing to gain.
     discounts : ndarray of shape (depth,), float64
-        Of the ranks that count; 0 after them.
+        Discounts of the ranks within the cut-off; 0 after them.
     kind : int or None
         ``DISCOUNTED``, ``AVERAGE_PRECISION``, ``RECIPROCAL_RANK`` (gains 0 and 1 in both) or
         ``EXPECTED_RANK`` (gains are probabilities to stop).

@@ -231,7 +231,7 @@ def descend_rows(X, inverse, rows, order, codes, weight, norms, state, squared, 
 
 @njit
 def descend_csr(csr, inverse, rows, order, codes, weight, norms, state, squared, slack):
-    """As :func:`descend_rows`, of CSR rows ``(data, indices, indptr)`` and weights (d, degree)."""
+    """Like :func:`descend_rows`, for CSR ``(data, indices, indptr)`` and weights (d, degree)."""
     data, indices, indptr = csr
     w, theta, alpha = state
     scratch = np.empty((3, len(theta)))
@@ -283,7 +283,7 @@ def add_rows(X, inverse, rows, factors, w):
 
 @njit
 def add_csr(csr, inverse, rows, factors, w):
-    """As :func:`add_rows`, of CSR rows; w (d, degree)."""
+    """Like :func:`add_rows`, for CSR rows; w (d, degree)."""
     data, indices, indptr = csr
     for i in range(len(rows)):
         if factors[i] != 0.0:

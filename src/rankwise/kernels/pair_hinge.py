@@ -234,7 +234,7 @@ def hinge_sum(keys, grades, weight, scale, indptr, table, margin):
     Parameters
     ----------
     keys, grades, weight, scale, indptr, table
-        As in :func:`hinge_point`.
+        See :func:`hinge_point`.
     margin : float
 
     Returns

@@ -1,9 +1,9 @@
 """Hinge losses over pairs where labels are many: sums below and above a label from binary trees.
 
-As :mod:`rankwise.kernels.pair_hinge` with pairs of equal weight. Sums over all labels below one's
+Like :mod:`rankwise.kernels.pair_hinge`, for pairs of equal weight. Sums over all labels below one's
 own are prefix sums of a Fenwick tree [1]_ over the ranks of the labels.
 
-Complexity: O(m log m) for a query of m rows, whatever the number of labels.
+Complexity: O(m log m) for a query of m rows, for any number of labels.
 
 References
 ----------
@@ -52,7 +52,7 @@ def hinge_point_many(keys, ranks, weight, scale, indptr, shape, order, placed, o
     ranks : int64 (n,)
         Rank of each row's label within its query, from 0, equal for equal labels.
     weight, scale, indptr, shape, placed, out
-        As in :func:`rankwise.kernels.pair_hinge.hinge_point`.
+        See :func:`rankwise.kernels.pair_hinge.hinge_point`.
     order : int64 (n,)
         Rows of each query in the order of their keys.
 

@@ -143,7 +143,7 @@ def logistic_curvature(values, grow, grades, ends, weight, scale, indptr, table,
     ----------
     values : float64 (n,)
     grow, grades, ends, weight, scale, indptr, table
-        As in :func:`logistic_point`.
+        See :func:`logistic_point`.
     out : float64 (n,), written
     """
     top = len(table) - 1

@@ -108,7 +108,7 @@ def prank_rows(X, codes, coins, weights, thresholds, tallies, moves, lo, hi):
 
 @njit
 def prank_csr(data, indices, indptr, codes, coins, weights, thresholds, tallies, moves, span):
-    """As :func:`prank_rows` for CSR rows; ``span`` holds lo and hi."""
+    """Like :func:`prank_rows`, for CSR rows; ``span`` holds lo and hi."""
     lo, hi = span
     scores, steps = np.empty(hi - lo), np.empty(hi - lo)
     for i in range(len(codes)):
@@ -163,7 +163,7 @@ def lms_rows(X, codes, eta, weights, thresholds, tally):
 
 @njit
 def lms_csr(data, indices, indptr, codes, eta, weights, thresholds, tally):
-    """As :func:`lms_rows` for CSR rows."""
+    """Like :func:`lms_rows`, for CSR rows."""
     for i in range(len(codes)):
         score, square = 0.0, 0.0
         for entry in range(indptr[i], indptr[i + 1]):
@@ -176,7 +176,7 @@ def lms_csr(data, indices, indptr, codes, eta, weights, thresholds, tally):
 
 @njit
 def lms_value(values, code, eta, weights, thresholds, tally):
-    """As :func:`prank_value` for least mean squares."""
+    """Like :func:`prank_value`, for least mean squares."""
     n_support = len(values) - 1
     score = 0.0
     for m in range(n_support):

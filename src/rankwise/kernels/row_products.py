@@ -1,4 +1,4 @@
-"""Products of a block of rows with a vector, in float64 whatever the type of the block.
+"""Products of a block of rows with a vector, in float64 for any type of the block.
 
 On rows in the cache, converting while multiplying costs less than BLAS on a converted copy, and a
 block is read from memory once for a product from the right and one from the left.

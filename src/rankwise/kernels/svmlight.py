@@ -301,7 +301,7 @@ def parse_block(buf, plan, y, qid, sizes, values, indices, text, hard, state):
     hard : int64 array of shape (n, 3)
         Tokens left to the caller: slot in ``values`` (or -1 - row for a label), first byte, end.
     state : int64 array of shape (N_STATE,)
-        What was found; ``STATUS`` is OK or says why parsing stopped at byte ``AT``.
+        Result of the scan; ``STATUS`` is OK or says why parsing stopped at byte ``AT``.
     """
     i, stop, row = np.uint64(plan[START]), np.uint64(plan[STOP]), np.uint64(plan[ROW])
     base, width = np.uint64(plan[BASE]), np.uint64(plan[WIDTH])

@@ -36,7 +36,7 @@ KEY_STEPS = 2.0**30  # mean ranks that agree to so fine steps are equal
 
 @njit
 def one_gain(kind, total, left, i, n_left, n):
-    """What is gained by moving the class weights ``left[:, i]`` out of ``total``; no distances."""
+    """Gain of moving the class weights ``left[:, i]`` out of ``total``; no distances."""
     n_right = n - n_left
     own, mine, others = 0.0, 0.0, 0.0  # impurity of the node, its left and right child
     below, below_left = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The losses that boosted trees minimise, by name."""
+"""Losses that boosted trees minimise, by name."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def objective_of(
     seed: int,
     n_threads: int,
 ) -> GradientLoss:
-    """The loss of a name on rows.
+    """Create the named loss on rows.
 
     Parameters
     ----------
     name : str
     rows : JudgedRows
     measure : Measure
-        What lambdarank and yetirank follow; of nDCG and DCG xendcg takes the gains.
+        Measure that lambdarank and yetirank follow; xendcg takes the gains of nDCG and DCG.
     normalised : bool
         See :class:`rankwise.losses.lambda_gradients.LambdaGradients`.
     seed : int
-        Of xendcg and yetirank, which draw.
+        Seed of xendcg and yetirank, which draw random numbers.
     n_threads : int
     """
     if name == "lambdarank":

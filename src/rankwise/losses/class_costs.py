@@ -47,7 +47,7 @@ def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = Non
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Its classes and their frequencies: a rare class is dear to miss.
+        Classes and their frequencies: a rare class is expensive to misclassify.
     scale : float > 0, default=2000.0
     random_state : int, RandomState or None, default=None
 
@@ -81,16 +81,16 @@ def random_costs(y: ArrayLike, *, scale: float = 2000.0, random_state: Any = Non
 
 
 def confusion_costs(confusion: Confusion | ArrayLike, *, smoothing: float = 1.0) -> ClassCosts:
-    """Costs that are high where a confusion table says that errors are rare.
+    """Costs that are high for confusions that a confusion table shows to be rare.
 
     Parameters
     ----------
     confusion : Confusion, or array-like of shape (n_classes, n_classes)
-        Of :func:`rankwise.metrics.confusion`: how often each class is taken for each other, by
-        people or by another classifier. An array holds the counts, finite and >= 0, by true
+        Result of :func:`rankwise.metrics.confusion`: how often people or another classifier take
+        each class for each other class. An array holds the counts, finite and >= 0, by true
         (row) and predicted class, for the classes of y as they sort.
     smoothing : float > 0, default=1.0
-        Rows added to every cell, so that an error never seen has a finite cost.
+        Rows added to every cell, so that an error that was never observed has a finite cost.
 
     Returns
     -------

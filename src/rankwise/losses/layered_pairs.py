@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 131_072
 
 @dataclass(frozen=True, eq=False)
 class LayeredPairs:
-    """Rows by query and ascending grade, equal rows side by side, whatever their input order.
+    """Rows by query and ascending grade, equal rows side by side, in any input order.
 
     Attributes
     ----------
@@ -80,7 +80,8 @@ def layer_pairs(data: FitData, pair_weight: PairWeight, query_weight: QueryWeigh
     Raises
     ------
     ValueError
-        For ``pair_weight`` with more than 4096 distinct labels, or weights that are no weights.
+        If there are more than 4096 distinct labels with ``pair_weight``, or weights are negative
+        or not finite.
     """
     order, sizes = canonical_order(data.X, data.y, data.groups)
     query = np.repeat(np.arange(len(sizes)), sizes)

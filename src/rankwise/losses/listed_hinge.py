@@ -26,7 +26,8 @@ class ListedHinge:
     pair_ptr : ndarray of shape (n_queries + 1,), int64
         Pairs of each query.
     offset : ndarray of shape (n_samples,)
-        What is taken from the scores to get keys: 0, or the label where it is the margin.
+        Subtracted from the scores to obtain keys: 0, or the label if the label difference is the
+        margin.
     margin, bend, curvature : float
     """
 

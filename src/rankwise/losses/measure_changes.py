@@ -1,4 +1,4 @@
-"""What the measures that LambdaMART optimises lose when two rows of a query swap places.
+"""Losses of the measures that LambdaMART optimises when two rows of a query swap places.
 
 The kernel's module, :mod:`rankwise.kernels.lambda_gradients`, has the formulas. Conventions of a
 measure that no order of the rows changes (``empty``, ``short``, ``ties``) play no part.
@@ -52,7 +52,7 @@ class MeasureChanges:
         See :func:`rankwise.kernels.lambda_gradients.measure_gradients`.
     gains : ndarray of shape (n_samples,), float64
     discounts : ndarray of shape (depth,), float64
-        Of the ranks that count.
+        Discounts of the ranks within the cut-off.
     query_weight : ndarray of shape (n_queries,), float64
         0 where there is nothing to gain.
     """
@@ -86,7 +86,7 @@ def changes_of(
     Parameters
     ----------
     measure : Measure
-        One that :func:`check_objective` lets pass.
+        A measure that :func:`check_objective` accepts.
     y : ndarray of shape (n_samples,), float64
         Labels, whole queries one after the other.
     indptr : ndarray of shape (n_queries + 1,), int64
@@ -96,8 +96,8 @@ def changes_of(
     Raises
     ------
     ValueError
-        Where labels have no gain under a table of gains, or exceed the scale of ERR; where the
-        weights are no numbers of ranks.
+        If labels have no entry in a table of gains, or exceed the scale of ERR, or if weights
+        cannot be numbers of ranks.
     """
     assert isinstance(measure, TopMeasure)
     sizes = _sums(weight, indptr)

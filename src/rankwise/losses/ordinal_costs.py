@@ -1,4 +1,4 @@
-"""Costs of taking a row of one class for another, and what they weigh each threshold with.
+"""Costs of predicting one class for another, and the threshold weights that follow from them.
 
 The reduction of ordinal ranking to binary questions "is the class above k?" [1]_ weighs question k
 of a row with costs c by ``|c_k - c_{k+1}|``. The weights of the questions that a prediction gets
@@ -97,7 +97,7 @@ def row_costs(
     Raises
     ------
     ValueError
-        Where the array has another shape, is negative or not finite, or is not V-shaped.
+        If the array has another shape, is negative or not finite, or is not V-shaped.
 
     Notes
     -----
@@ -159,7 +159,7 @@ def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array
     costs : {"absolute", "squared", "zero_one", "err"} or array-like
         See :func:`row_costs`.
     data : FitData
-        Of ordered classes.
+        Rows of a fit with ordered classes.
 
     Returns
     -------
@@ -168,7 +168,7 @@ def fit_threshold_weights(costs: str | ArrayLike, data: FitData) -> Float64Array
     Raises
     ------
     ValueError
-        For wrong costs, and for such as cost nothing, by which any classes are as good.
+        If the costs are invalid, or all zero so that every prediction is equally good.
     """
     assert data.classes is not None
     table = row_costs(

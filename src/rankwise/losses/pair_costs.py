@@ -40,7 +40,7 @@ def all_pairs_costs(costs: ArrayLike) -> Float64Array:
     Raises
     ------
     ValueError
-        Where costs are no numbers, negative, not finite, or of another number of dimensions.
+        If costs are not numeric, negative, not finite, or of another number of dimensions.
 
     Notes
     -----

@@ -55,7 +55,7 @@ class SquaredGradients(GradientLoss):
     Raises
     ------
     ValueError
-        Where labels are so large that their squares overflow.
+        If labels are so large that their squares overflow.
     """
 
     def __init__(self, rows: JudgedRows, n_threads: int) -> None:

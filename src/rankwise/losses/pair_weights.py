@@ -30,7 +30,7 @@ def pair_weights(pair_weight: PairWeight, upper: Float64Array, lower: Float64Arr
     Raises
     ------
     ValueError
-        When weights are negative or not finite.
+        If weights are negative or not finite.
 
     References
     ----------
@@ -83,7 +83,7 @@ def pair_table(pair_weight: PairWeight, grades: Float64Array) -> Float64Array:
     Raises
     ------
     ValueError
-        When weights are negative or not finite, or the grades more than 4096.
+        If weights are negative or not finite, or the grades more than 4096.
     """
     if len(grades) > LARGEST_TABLE:
         raise ValueError(

@@ -42,7 +42,8 @@ class PairwiseHinge:
     table : ndarray of shape (n_grades, n_grades), or None
         Weight of a pair of grades, the upper one first. None: 1, and labels are many.
     offset : ndarray of shape (n_samples,)
-        What is taken from the scores to get keys: 0, or the label where it is the margin.
+        Subtracted from the scores to obtain keys: 0, or the label if the label difference is the
+        margin.
     margin, bend, curvature : float
     """
 

@@ -53,7 +53,7 @@ class PointwiseAbsolute:
     def intercept(self, r: Float64Array) -> float:
         """The b that attains g(r); O(n log n).
 
-        Where an interval does, its middle.
+        If a whole interval attains it, the middle of the interval.
         """
         breaks = np.concatenate([r - self.epsilon, r + self.epsilon])
         order = np.argsort(breaks, kind="stable")

@@ -30,7 +30,7 @@ class PositionBias:
     ----------
     loss : GradientLoss
     place : ndarray of shape (n_samples,), int64
-        Where each row was shown.
+        Position at which each row was shown.
     before : dict of int to float
         Biases of places to go on from; others start at 0.
     learning_rate : float > 0

@@ -102,7 +102,7 @@ class RowPart:
     take : callable
         Gives the rows, in group order.
     query : object
-        What tells the query apart that the rows are a piece of; None: whole queries.
+        Identifier of the query that the rows are a piece of; None: whole queries.
     is_edge : bool
         Whether more rows of it may be elsewhere.
     """

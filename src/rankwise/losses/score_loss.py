@@ -1,4 +1,4 @@
-"""What a loss of scores offers to the solvers of linear scores and kernel expansions."""
+"""Interface of losses of scores, for solvers of linear scores and kernel expansions."""
 
 from __future__ import annotations
 

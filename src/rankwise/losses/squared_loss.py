@@ -17,7 +17,7 @@ class SquaredLoss:
     graph : {"all", "distinct", "pointwise"}
         All pairs of a query, those of different grades, or no pairs but the grades themselves.
     query_weight : {"pair", "document", "query"}
-        What counts the same.
+        Unit that has equal total weight: every pair, every document or every query.
     intercept : bool
         Whether a pointwise loss has an unpenalised intercept.
     """

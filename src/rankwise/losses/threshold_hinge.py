@@ -69,7 +69,7 @@ class ThresholdHinge:
         return values.sum(axis=1), values.sum(axis=0)
 
     def dual_sum(self, alpha: Float64Array) -> float:
-        """What dual values add to the dual objective."""
+        """Contribution of dual values to the dual objective."""
         total = float(alpha.sum())
         if self.squared:
             weighed = self.weight > 0

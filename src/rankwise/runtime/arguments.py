@@ -1,4 +1,4 @@
-"""What a call with an argument that a method does not take should have been."""
+"""Corrections for calls with an argument that a method does not take."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _QID = "Pass qid, one query id per row"
 _SIZES = f"{_QID}; from the sizes of the queries: numpy.repeat(numpy.arange(len(group)), group)"
 _WEIGHT = "Pass sample_weight, one weight per row"
 _VALIDATION = "Pass validation rows as X_val, y_val and qid_val"
-# What LightGBM, XGBoost, CatBoost and scikit-learn call an argument: its name here, and what to do.
+# Names of arguments in LightGBM, XGBoost, CatBoost and scikit-learn: the name here, and the fix.
 _ELSEWHERE = {
     "group": ("qid", _SIZES),
     "groups": ("qid", _QID),
@@ -39,7 +39,7 @@ def wrong_call(
     given : mapping
         Keyword arguments of the call.
     error : TypeError
-        What Python says of it.
+        Python's own message.
     """
     takes = [name for name in signature.parameters if name != "self"]
     unknown = next((name for name in given if name not in takes), None)

@@ -1,4 +1,4 @@
-"""Where a warning points to: the line of the user's code that called the library."""
+"""Location of warnings: the line of the user's code that called the library."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class RangeError(ValueError):
 
 
 class FiniteResults:
-    """Mixin of all estimators: results are finite, or a RangeError says what is too large."""
+    """Mixin of all estimators: results are finite, or a RangeError names the cause."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name in FITTING + SCORING:
@@ -88,7 +88,7 @@ def own_overflow_raises() -> Iterator[None]:
 def foreign_range() -> Iterator[None]:
     """Raise FloatingPointError where another library's fit or predict refuses checked numbers.
 
-    What it warns of before is in the error.
+    Earlier warnings are part of the error.
     """
     try:
         with np.errstate(all="ignore"):
@@ -203,7 +203,7 @@ def _is_finite(values: Any) -> bool:
 
 
 def farthest_values(given: dict[str, Any], model: Any = None) -> str:
-    """Which column, argument or attribute of a model has the values farthest from 1, and a fix."""
+    """Column, argument or attribute of a model with the values farthest from 1, and a fix."""
     found: list[tuple[float, str]] = []
     for place, low, high in _numbers_of(model):
         found.append(

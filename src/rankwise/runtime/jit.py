@@ -29,7 +29,7 @@ class Kernel:
     py_func : callable
         The function as it is written.
     dispatcher : numba.core.dispatcher.Dispatcher
-        What compiles it and keeps the results. Kernels that call this one see it as its type.
+        Dispatcher that compiles it and caches the results. Kernels that call this one see its type.
     """
 
     def __init__(self, py_func: Callable[..., Any], fastmath: frozenset[str] | bool) -> None:

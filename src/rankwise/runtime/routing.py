@@ -26,7 +26,8 @@ def accepted(estimator: Any, method: str, offered: Mapping[str, Any]) -> dict[st
     Returns
     -------
     dict
-        What the method's signature names, and what a part of a pipeline or search requests.
+        Arguments named by the method's signature, and those that a pipeline step or search
+        requests.
     """
     parameters = inspect.signature(getattr(estimator, method)).parameters
     named = {name for name in offered if name in parameters}

@@ -1,4 +1,4 @@
-"""What an iterative solver returns."""
+"""Result of an iterative solver."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SolveResult(Generic[Solution]):
     n_iter : int
     converged : bool
     stop_value : float
-        What the solver compared with its tolerance at the end.
+        Last value that the solver compared with its tolerance.
     """
 
     x: Solution

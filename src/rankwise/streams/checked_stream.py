@@ -81,7 +81,7 @@ class CheckedStream:
         self._exhausted = False
 
     def head(self, n_rows: int) -> FitData:
-        """The first ``n_rows`` rows as :class:`StreamData`; all rows where there are no more."""
+        """The first ``n_rows`` rows as :class:`StreamData`; all rows if there are fewer."""
         assert self._first is not None
         while not self._exhausted and sum(len(data.y) for data in self._head) < n_rows:
             data = next(self._first, None)
@@ -129,7 +129,7 @@ class CheckedStream:
         Raises
         ------
         ValueError
-            When the rows of a query are apart, or the stream can be read but once.
+            If the rows of a query are apart, or the stream can be read but once.
         """
         numbers, n_rows, row = QueryNumbers(), 0, 0
         for chunk in self._rows.keys():  # noqa: SIM118 (a stream's keys are chunks)

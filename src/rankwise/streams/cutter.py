@@ -22,7 +22,7 @@ from rankwise.losses.problem import Problem, RowPart
 from rankwise.runtime.threads import query_chunks
 from rankwise.typing import Int64Array, is_sparse
 
-# Fold of each of the given queries; the first of them is that many-th of all.
+# Fold of each of the given queries; ``first`` is the global index of the first query.
 Folds = Callable[[np.ndarray[Any, Any], int], Int64Array]
 Columns = tuple[Any, ...]  # X, y and sample_weight
 
@@ -49,7 +49,7 @@ class QueryNumbers:
         Raises
         ------
         ValueError
-            When one came before others.
+            If one came before others.
         """
         goes_on = self.n_queries > 0 and plain_id(ids[0]) == self.last
         first = self.n_queries - goes_on
@@ -276,7 +276,7 @@ class _Rows:
 
 
 def _slices(data: FitData | Problem, size: int) -> Iterator[tuple[Columns, QueryGroups]]:
-    """The rows, a few at a time whatever the size of the chunk."""
+    """The rows, a few at a time for any size of the chunk."""
     groups, n = data.groups, len(data.y)
     w = np.ones(n) if data.sample_weight is None else data.sample_weight
     codes = np.repeat(np.arange(groups.n_queries), groups.sizes)

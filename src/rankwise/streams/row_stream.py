@@ -66,7 +66,7 @@ def stream(
     features : sequence of str, optional
         Columns of X, in this order; by default all that are left and hold numbers.
     sep : str of length 1, optional
-        What divides the columns of a text file; by default what its suffix says.
+        Column separator of a text file; inferred from its suffix by default.
     dtype : float32 or float64
         Type of X from files and frames. Missing values become NaN.
     n_features : int, optional
@@ -95,8 +95,8 @@ def stream(
     the next; a query may go on over any number of chunks. A RankingData may have them in any
     order (its index, 8 bytes a row, is kept where they are not grouped). A Parquet file takes the
     memory of one row group of it; a compressed text file that of its text. Query ids of text
-    tables are strings. Columns of text are told by the first megabytes of the first text file;
-    a later cell that is no number is an error.
+    tables are strings. Columns of text are detected in the first megabytes of the first text
+    file; a later cell that is not a number is an error.
 
     Examples
     --------

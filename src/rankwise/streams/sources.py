@@ -1,4 +1,4 @@
-"""What streams read from: rows in memory, Parquet files, iterables of chunks."""
+"""Sources of streams: rows in memory, Parquet files, iterables of chunks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwise.datasets.readers.delimited import naming
 from rankwise.datasets.readers.table import check_row_groups, open_parquet
 from rankwise.typing import FrameLike
 
-# Which column of a table with columns of the given kinds is what.
+# Role of each column in a table with columns of the given kinds.
 Roles = Callable[[Kinds], Columns]
 
 
@@ -30,7 +30,7 @@ class Chunk:
     X : array-like, CSR or frame of shape (n_rows, n_features)
     y, qid, sample_weight : array-like of shape (n_rows,), or None
     feature_names : list of str, or None
-        Where X is an array of columns with known names.
+        Names of the columns if X is an array.
     doc_ids : ndarray of shape (n_rows,) of str, or None
     """
 
@@ -149,7 +149,7 @@ class ParquetFiles(RowStream):
         Raises
         ------
         ValueError
-            When a file is no Parquet file, a column is missing in one, or a row group of one is
+            If a file is no Parquet file, a column is missing in one, or a row group of one is
             too large.
         """
         columns: Columns | None = None
@@ -176,7 +176,7 @@ class ParquetFiles(RowStream):
         return self._chunks(Columns(None, roles.qid, None, roles.sample_weight, []))
 
     def _chunks(self, columns: Columns) -> Iterator[Chunk]:
-        # Without a column to read there is nothing but the number of rows.
+        # Without a column to read, only the number of rows is known.
         names = columns.names() or None
         for path in self.paths:
             with open_parquet(path) as file, naming(path):

@@ -70,7 +70,7 @@ class DelimitedFiles(RowStream):
         Raises
         ------
         ValueError
-            When a column is missing in a file.
+            If a column is missing in a file.
         """
         delimiter = delimiter_of(paths[0], sep)
         files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]

@@ -1,1 +1,1 @@
-"""What fitted objects look like: rules that classes declare, and their check."""
+"""Structure of fitted objects: rules that classes declare, and their checks."""

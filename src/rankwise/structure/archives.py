@@ -22,7 +22,7 @@ CHANGED = "The file is damaged or was changed: save the model again."
 
 
 class ModelFileError(ValueError):
-    """A file that is no model of this library, is damaged, or holds what is not trusted."""
+    """The file is not a model of this library, is damaged, or holds untrusted content."""
 
 
 def check_loaders(node: Any, path: str | os.PathLike[str]) -> None:
@@ -41,8 +41,8 @@ def check_array_files(
 ) -> None:
     """Refuse arrays whose header asks for more memory than their entry has bytes.
 
-    The schema, not the name of an entry, says how an entry is read. An entry that several objects
-    read would take its memory several times.
+    The schema, not the name of an entry, determines how an entry is read. An entry that several
+    objects read would take its memory several times.
     """
     unpacked, readers = 0, {}
     for node in dicts_of(schema):

@@ -45,7 +45,7 @@ def check_model(estimator: BaseEstimator) -> None:
     Parameters
     ----------
     estimator : estimator
-        Of this library or another, such as a pipeline.
+        An estimator of this library or of another, such as a pipeline.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def check_model(estimator: BaseEstimator) -> None:
     """
     stack: list[tuple[str, Any]] = [(type(estimator).__name__, estimator)]
     seen: set[int] = set()
-    kept: list[Any] = []  # whatever is on the stack stays alive, so that no id comes twice
+    kept: list[Any] = []  # objects on the stack stay alive, so no id occurs twice
     while stack:
         where, value = stack.pop()
         if id(value) in seen:
@@ -233,7 +233,7 @@ def _check_predictor(where: str, nodes: Any, n_features: int, dtype: Any) -> Non
 
 
 def _check_support_vectors(where: str, machine: Any) -> None:
-    """What LIBSVM reads: its own counts must be those of the arrays."""
+    """Check what LIBSVM reads: its own counts must match the arrays."""
     if not hasattr(machine, "support_vectors_"):
         return
     impl = {"SVC": 1, "NuSVC": 1, "SVR": 0, "NuSVR": 0, "OneClassSVM": 0}

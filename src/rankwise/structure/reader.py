@@ -1,4 +1,4 @@
-"""Reader of model files that hold nothing but plain values, arrays and trusted classes.
+"""Reader of model files that hold only plain values, arrays and trusted classes.
 
 skops needs seconds to be imported: it imports all of scikit-learn, and with it PyTorch and Dask
 where they are installed, to learn the names of the estimators. Most models of this library consist

@@ -40,7 +40,7 @@ class Analyzer:
     Raises
     ------
     ValueError
-        If the pattern is no regular expression, or the stop list or stemmer is unknown.
+        If the pattern is not a regular expression, or the stop list or stemmer is unknown.
     ImportError
         If a stemmer is asked for and snowballstemmer is not installed.
 
@@ -68,7 +68,7 @@ class Analyzer:
         try:
             re.compile(self.pattern)
         except re.error as error:
-            raise ValueError(f"pattern is no regular expression: {error}.") from None
+            raise ValueError(f"pattern is not a regular expression: {error}.") from None
         _ = self._stem
 
     def __call__(self, text: str) -> list[str]:

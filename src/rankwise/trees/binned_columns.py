@@ -59,7 +59,7 @@ class BinnedColumns:
         least: float,
         max_depth: float,
     ) -> BinnedRows:
-        """What a tree over these rows is grown from."""
+        """Data that a tree over these rows is grown from."""
         return BinnedRows(self, y, weight, criterion, least, max_depth)
 
 
@@ -160,7 +160,7 @@ class BinnedRows:
         lines: Int64Array,
         kept: NDArray[Any],
     ) -> Float64Array:
-        """What the kernel finds in ordered columns, shape (n_open, n_ordered, 4)."""
+        """Results of the kernel for ordered columns, shape (n_open, n_ordered, 4)."""
         n_open, numbers = frontier.n_open, frontier.open_numbers
         kept_lines = np.where(numbers >= 0, np.append(lines, -1)[numbers], -1)
         pairs = np.column_stack([frontier.bounds, numbers, frontier.lines, kept_lines])

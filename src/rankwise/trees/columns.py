@@ -25,7 +25,7 @@ MAX_DENSE_BYTES = 2**33
 
 @dataclass(frozen=True, eq=False)
 class ColumnTable:
-    """What the columns of the training rows hold; all others hold numbers.
+    """Categorical columns of the training rows; all other columns hold numbers.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ColumnTable:
         Raises
         ------
         ValueError, TypeError
-            Where ``categorical_features`` names no column.
+            If ``categorical_features`` names no column.
         """
         nominal: dict[int, NDArray[Any]] = {}
         ordered: dict[int, NDArray[Any]] = {}
@@ -113,7 +113,7 @@ class ColumnTable:
         Raises
         ------
         ValueError
-            Where a column holds numbers instead of text, or text instead of numbers.
+            If a column holds numbers instead of text, or text instead of numbers.
         """
         coded = {**self.nominal, **self.ordered}
         if not coded:
@@ -140,7 +140,7 @@ class ColumnTable:
         Raises
         ------
         ValueError
-            Where other columns hold categories, or ordered ones have changed.
+            If other columns hold categories, or ordered ones have changed.
         """
         same = set(self.nominal) == set(earlier.nominal) and set(self.ordered) == {*earlier.ordered}
         for column in self.ordered if same else ():
@@ -192,7 +192,7 @@ def dense_within_memory(X: FrameLike) -> FrameLike:
     Raises
     ------
     ValueError
-        Where the array would take more than 8 GiB.
+        If the array would take more than 8 GiB.
     """
     if not is_sparse(X):
         return X
@@ -206,7 +206,7 @@ def dense_within_memory(X: FrameLike) -> FrameLike:
 
 
 def _as_frame(X: Any) -> Any:
-    """X as a narwhals frame, None where it is no frame."""
+    """X as a narwhals frame; None if it is not a frame."""
     if not hasattr(X, "columns"):
         return None
     frame = nw.from_native(X, eager_only=True, pass_through=True)

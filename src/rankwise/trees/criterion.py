@@ -33,7 +33,7 @@ CRITERIA = {"rank": RANKS, "gini": GINI, "entropy": ENTROPY, "absolute_error": A
 
 @dataclass(frozen=True, eq=False)
 class Criterion:
-    """What a split has to reduce.
+    """Impurity that a split reduces.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def make_criterion(criterion: str | ArrayLike, n_classes: int) -> Criterion:
     Raises
     ------
     ValueError
-        Where the name is unknown or the distances break a rule.
+        If the name is unknown or the distances break a rule.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def make_criterion(criterion: str | ArrayLike, n_classes: int) -> Criterion:
 
 
 def _check_distances(D: Float64Array, n_classes: int) -> None:
-    """Raise where D is no matrix of rank distances."""
+    """Raise if D is not a matrix of rank distances."""
     if D.shape != (n_classes, n_classes):
         raise ValueError(
             f"criterion as a matrix must have a row and a column for each of the {n_classes} "

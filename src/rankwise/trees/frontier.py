@@ -28,7 +28,7 @@ class Frontier:
     numbers : ndarray of shape (n_pairs, 2), int64
         Numbers of the nodes in the tree.
     is_open : ndarray of shape (n_pairs, 2), bool
-        Which may be split. Arrays "of open nodes" have an entry for each of these, in C order.
+        Nodes that may be split. Arrays "of open nodes" have an entry for each of these, in C order.
     counts : ndarray of shape (n_pairs, 2, n_classes), float64
     impurity : ndarray of shape (n_pairs, 2), float64
     depth : ndarray of shape (n_pairs,), int32
@@ -99,7 +99,7 @@ class Splits:
     lines : ndarray of shape (n_nodes,), int64
         Line of the node in ``histograms``, or -1.
     histograms : ndarray or None
-        What the grower keeps for the children.
+        Data that the grower keeps for the children.
     """
 
     gain: Float64Array
@@ -181,7 +181,7 @@ def over_nodes(work: Callable[[slice], Any], segments: Int64Array) -> None:
 
 
 def in_blocks(find: Callable[[Frontier, slice], Splits], frontier: Frontier, most: int) -> Splits:
-    """What ``find`` finds for at most ``most`` pairs at a time, and the places of their nodes."""
+    """Results of ``find`` for at most ``most`` pairs at a time, and the places of their nodes."""
     parts, start = [], 0
     for block in frontier.blocks(most):
         parts.append(find(block, slice(start, start + block.n_open)))

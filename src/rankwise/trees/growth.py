@@ -80,7 +80,7 @@ def prepare(
         keeps; splits are exact where a column has at most ``max_bins`` values.
     max_bins : int in [2, 255], default=255
     weight : ndarray of shape (n_samples,), optional
-        What bins of equal weight go by.
+        Basis of bins of equal weight.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def grow(
     Raises
     ------
     ValueError
-        Where the criterion is none, or the columns cannot be binned.
+        If the criterion is unknown, or the columns cannot be binned.
 
     Notes
     -----
@@ -291,7 +291,7 @@ class _Grower:
     def _is_open(
         self, counts: Float64Array, impurity: Float64Array, depth: NDArray[np.int32]
     ) -> NDArray[np.bool_]:
-        """Which of two siblings may be split at all, shape (n_pairs, 2)."""
+        """Whether each of two siblings may be split, shape (n_pairs, 2)."""
         limits, weights = self.limits, counts.sum(axis=2)
         is_open = (impurity > 0) & (impurity >= limits.min_gain)
         if limits.max_depth is not None:

@@ -1,4 +1,4 @@
-"""What a leaf predicts from the weights of its classes, and distances between ranks.
+"""Predictions of a leaf from the weights of its classes, and distances between ranks.
 
 With weights ``n_j`` of the classes in a leaf, the class that a rule names is
 
@@ -41,7 +41,7 @@ def distance_matrix(
     Raises
     ------
     ValueError
-        Where the distances are not finite, not symmetric, not 0 on the diagonal, or fall as ranks
+        If the distances are not finite, not symmetric, not 0 on the diagonal, or fall as ranks
         move apart.
 
     Examples

@@ -41,7 +41,7 @@ class ModelNodes:
     left, right : ndarray of shape (n_nodes,), int64
         Children; -1 at leaves.
     coef : ndarray of shape (n_nodes, n_features), float64
-        Of the leaves' models, smoothed; zeros elsewhere.
+        Coefficients of the leaves' models, smoothed; zeros elsewhere.
     intercept : ndarray of shape (n_nodes,), float64
     """
 
@@ -310,7 +310,7 @@ def _paths(feature: Int64Array, left: Int64Array, right: Int64Array) -> list[tup
 
 
 def _reached(feature: Int64Array, left: Int64Array, right: Int64Array) -> Any:
-    """Which nodes are left after pruning."""
+    """Nodes that are left after pruning."""
     reached = np.zeros(len(feature), dtype=bool)
     for _, path in _paths(feature, left, right):
         reached[path] = True

@@ -52,7 +52,7 @@ class NominalColumns:
         gains : ndarray of shape (n_nominal, n_nodes), float64
             0: no split.
         marks : ndarray of shape (n_nominal, n_nodes, width), uint8
-            As in :class:`rankwise.trees.frontier.Splits`.
+            See :class:`rankwise.trees.frontier.Splits`.
         """
         gains = np.zeros((len(self.features), len(segments)))
         marks = np.zeros((len(self.features), len(segments), self.width), dtype=np.uint8)
@@ -74,7 +74,7 @@ class NominalColumns:
     def winners(
         self, feature: Int64Array, marks: NDArray[np.uint8]
     ) -> tuple[NDArray[np.bool_], NDArray[np.uint8], Int64Array]:
-        """What :meth:`search` has found for the column that each node is split by.
+        """Results of :meth:`search` for the column that each node is split by.
 
         Returns
         -------

@@ -64,7 +64,7 @@ class SortedColumns:
         least: float,
         max_depth: float,
     ) -> SortedRows:
-        """What a tree over these rows is grown from."""
+        """Data that a tree over these rows is grown from."""
         return SortedRows(self, y, weight, criterion, least)
 
 

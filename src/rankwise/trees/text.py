@@ -19,7 +19,7 @@ from rankwise.typing import Int64Array
 
 
 class FittedTree(Protocol):
-    """What a fitted tree estimator has, as far as texts and drawings need it."""
+    """Parts of a fitted tree estimator that texts and drawings need."""
 
     tree_: Tree
     columns_: ColumnTable
@@ -61,7 +61,7 @@ class TreeReader:
         Raises
         ------
         ValueError
-            Where a list has not one name for each column or class.
+            If a list has not one name for each column or class.
         NotFittedError, TypeError
             Where the tree is not fitted, or the estimator is none.
         """
@@ -101,7 +101,7 @@ class TreeReader:
         return f"{name} {left}", f"{name} {right}"
 
     def _subsets(self, node: int, column: int) -> tuple[str, str]:
-        """Which categories of a nominal column go left, and which right."""
+        """Categories of a nominal column that go left, and those that go right."""
         names = self.estimator.columns_.nominal[column]
         inside = self._codes(node)
         reach = self._reaching(node, column)
@@ -181,7 +181,7 @@ def export_text(
     Raises
     ------
     ValueError
-        Where a list has not one name for each column or class, or there is no such tree.
+        If a list has not one name for each column or class, or there is no such tree.
     NotFittedError, TypeError
         Where the tree is not fitted, or the estimator is none.
 

@@ -97,7 +97,7 @@ class Tree:
 
     @property
     def is_leaf(self) -> NDArray[np.bool_]:
-        """Which nodes are leaves, shape (n_nodes,)."""
+        """Mask of the leaves, shape (n_nodes,)."""
         return self.feature < 0
 
     @property

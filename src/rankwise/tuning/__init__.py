@@ -1,1 +1,1 @@
-"""How a penalty is chosen: folds, grids, and measures of held-out rows."""
+"""Choice of a penalty: folds, grids, and measures of held-out rows."""

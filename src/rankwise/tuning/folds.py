@@ -30,7 +30,7 @@ def content_folds(X: Matrix, y: Float64Array, n_folds: int, seed: int = _SEED) -
     Raises
     ------
     ValueError
-        When there are fewer distinct rows than folds.
+        If there are fewer distinct rows than folds.
     """
     distinct, codes = np.unique(row_hashes(X, y), return_inverse=True)
     if len(distinct) < n_folds:
@@ -53,7 +53,7 @@ def fold_splits(
     Raises
     ------
     ValueError
-        When there are fewer queries and fewer distinct rows than folds.
+        If there are fewer queries and fewer distinct rows than folds.
     """
     if groups.n_queries < n_folds:
         folds = content_folds(X, y, n_folds)
@@ -75,7 +75,7 @@ def stratified_splits(
     Raises
     ------
     ValueError
-        When there is one row.
+        If there is one row.
     """
     if len(y) < 2:
         raise ValueError(f"folds need two or more rows, got n_samples={len(y)}.")

@@ -44,7 +44,7 @@ class Penalties:
         pairs : float
             ``S``, the weight of all ordered pairs of the training rows.
         factor : float
-            What ``lam`` is multiplied with before (m for coefficient regularisation).
+            Factor applied to ``lam`` first (m for coefficient regularisation).
         """
         if self.scale == "C":
             return self.values

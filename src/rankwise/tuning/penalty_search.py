@@ -66,15 +66,15 @@ class LeavePairOutPath(Path[FitOut], Protocol[FitOut]):
 
 @dataclass(frozen=True, eq=False)
 class Penalty:
-    """What a penalty parameter may be.
+    """Values that a penalty parameter may take.
 
     Attributes
     ----------
     name : str
-        Of the parameter; the chosen value is the attribute ``{name}_``.
+        Name of the parameter; the chosen value is the attribute ``{name}_``.
     scale : {"C", "alpha", "lam", "mean"}
-        What a value multiplies, see :class:`Penalties`. A larger "C" or "mean" fits the training
-        rows more closely, a larger "alpha" or "lam" less.
+        Term that a value multiplies, see :class:`Penalties`. A larger "C" or "mean" fits the
+        training rows more closely, a larger "alpha" or "lam" less.
     default : ndarray
         Grid of the named ways.
     ways : tuple of str
@@ -99,7 +99,7 @@ class Penalty:
 
     @property
     def constraint(self) -> list[Any]:
-        """What scikit-learn's parameter validation lets pass."""
+        """Constraint for scikit-learn's parameter validation."""
         closed = self.unpenalised and ("right" if self.is_rising else "left")
         high = np.inf if closed == "right" else None
         number = Interval(Real, 0, high, closed=closed or "neither")
@@ -153,7 +153,7 @@ def search_way(
     Raises
     ------
     ValueError
-        Where "val" has no validation data, or two parameters name different ways.
+        If "val" has no validation data, or two parameters name different ways.
     """
     ways = {name: value for name, value in values.items() if isinstance(value, str)}
     if len(set(ways.values())) > 1:
@@ -207,9 +207,9 @@ class PenaltySearch:
     penalties : Penalties
         The grid, the weakest model first.
     measure : Measure
-        What the best value maximises (or minimises).
+        Measure that the best value maximises (or minimises).
     measure_name : str
-        What the user calls it.
+        Name that the user knows it by.
     cv : int, splitter or iterable of (train rows, test rows)
     validation : FitData, or None
     """
@@ -305,7 +305,7 @@ class PenaltySearch:
         Raises
         ------
         ValueError
-            Where the measure is defined for no held-out query.
+            If the measure is undefined for every held-out query.
         """
         best: tuple[float, Fit, int] | None = None
         searched: list[Mapping[str, Any]] = []

@@ -14,7 +14,7 @@ import numpy as np
 from rankwise.solvers.boosting.measured_rows import MeasuredRows
 from rankwise.typing import Float64Array
 
-# Of the largest weight: 0.01, 0.02, ..., 5.12, either way.
+# Steps as shares of the largest weight: 0.01, 0.02, ..., 5.12, in both directions.
 STEPS = 0.01 * 2.0 ** np.arange(10)
 ROUNDING = 1e-12  # gains that are none
 
@@ -71,7 +71,7 @@ class CoordinateSearch:
         yield Sweep(weights, before)
         for _ in range(self._max_iter):
             after = self._sweep(weights, before, rng.permutation(self._varying))
-            # What the last digits of the scores decide (ties, say) may turn out otherwise.
+            # Decisions that depend on the last digits of the scores, such as ties, may differ.
             if not after.value >= before:
                 return
             yield after

@@ -23,8 +23,8 @@ MOST_DROPPED = 50
 class Dropout:
     """Drops earlier trees, and shares their part of the scores with the new tree.
 
-    Of k dropped trees and a new one, the new one is shrunk by ``learning_rate / (k + 1)`` and each
-    dropped one multiplied by ``k / (k + 1)`` for good.
+    With k dropped trees and a new one, the new one is shrunk by ``learning_rate / (k + 1)`` and
+    each dropped one multiplied by ``k / (k + 1)`` for good.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ def part_of(trees: list[ScoreTree], numbers: list[int], X: FloatArray) -> Float6
 def without(
     trees: list[ScoreTree], dropped: list[int], X: FloatArray, scores: Float64Array
 ) -> Float64Array:
-    """Scores of rows by the trees that are not dropped: nothing but 0 where all are."""
+    """Scores of rows by the trees that are not dropped; all 0 if every tree is dropped."""
     if not dropped:
         return scores
     if 2 * len(dropped) <= len(trees):

@@ -34,7 +34,7 @@ class LabelScale:
     Attributes
     ----------
     low, half_span : float or None
-        Of the training labels; None where they are grades, or the measure takes any numbers.
+        Coding of the training labels; None where they are grades, or the measure takes any numbers.
     """
 
     low: float | None = None

@@ -51,7 +51,7 @@ class PerceptronEnsemble(SignEnsemble):
 
     @classmethod
     def empty(cls, X: Matrix, weight: Float64Array) -> PerceptronEnsemble:
-        """No perceptrons; standardises as the weighted rows have it.
+        """An ensemble without perceptrons that standardises by the weighted rows.
 
         Constant features are only centred.
         """
@@ -99,7 +99,7 @@ class PerceptronEnsemble(SignEnsemble):
             yield from sides
 
     def changes(self, prepared: Float64Array) -> Iterator[Float64Array]:
-        """What every perceptron adds to the score of the rows."""
+        """Contribution of every perceptron to the scores of the rows."""
         for side, step in zip(self.sides(prepared), self.steps.tolist(), strict=True):
             yield np.where(side, step, -step)
 

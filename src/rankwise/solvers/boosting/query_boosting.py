@@ -139,7 +139,7 @@ class QueryBoosting:
         return coef, scores, self._values(scores)
 
     def _values(self, scores: Float64Array) -> Float64Array:
-        """E of the queries that count; 0 where the measure says nothing about the scores."""
+        """E of the queries that count; 0 if the measure is undefined for them."""
         values = self._rows.per_query(scores)[self._rows.counted]
         return np.nan_to_num(values if self._greater else 1.0 - values, nan=0.0)
 

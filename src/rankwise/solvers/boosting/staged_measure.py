@@ -22,7 +22,7 @@ class StagedMeasure:
     Attributes
     ----------
     values : list of float
-        What the measure gave so far; NaN where it scores no query.
+        Values of the measure so far; NaN if it is undefined for every query.
     """
 
     def __init__(self, measure: Measure, y: Float64Array, groups: QueryGroups) -> None:

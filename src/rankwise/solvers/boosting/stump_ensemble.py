@@ -105,7 +105,7 @@ class StumpEnsemble(SignEnsemble):
             yield change > 0
 
     def changes(self, prepared: Matrix) -> Iterator[Float64Array]:
-        """What every stump adds to the score of the rows."""
+        """Contribution of every stump to the scores of the rows."""
         for direction, step in zip(self._directions(prepared), self.steps.tolist(), strict=True):
             yield step * direction
 

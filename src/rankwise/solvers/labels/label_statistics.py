@@ -1,4 +1,4 @@
-"""What least squares needs to know of rows with many labels, in sums that add and subtract.
+"""Statistics of rows with many labels for least squares, as sums that add and subtract.
 
 With ``Z = [1 X]`` and row weights W they are ``Z'WZ``, ``Z'WY`` and, where asked for, ``Y'WY``.
 The statistics of a training part are those of all rows less those of the rows held out, so that
@@ -40,7 +40,7 @@ class LabelStatistics:
     labels : ndarray of shape (K, K), or None
         ``Y'WY``.
     centre : ndarray of shape (p,), or None
-        What was taken off X before: near the means, so that a large offset costs no digits.
+        Shift subtracted from X first: near the means, so that a large offset costs no digits.
     """
 
     gram: Float64Array

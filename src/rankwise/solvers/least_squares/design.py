@@ -1,4 +1,4 @@
-"""What the columns of a closed-form ranker are, and how solutions become scores.
+"""Columns of a closed-form ranker, and the scores that solutions give.
 
 A design knows its independent draws: each gives a least-squares problem of its own, and the scores
 of the draws are averaged. Linear designs share one Gram matrix of the raw columns between all
@@ -67,7 +67,7 @@ class Design(Protocol):
         ...
 
     def training_values(self, X: Matrix) -> Matrix:
-        """What iterative solvers read of the training rows: the columns of the first draw."""
+        """Training columns for iterative solvers: those of the first draw."""
         ...
 
     def attributes(self, coefs: Coefs) -> dict[str, Any]:
@@ -247,7 +247,8 @@ class MapDesign:
 
     def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
         # Slices of the columns are used while they are in the cache. Large opposite weights
-        # cancel: the sum is taken in the precision of the weights, whatever the columns have.
+        # cancel: the sum is taken in the precision of the weights, whatever the type of the
+        # columns.
         total = np.zeros((X.shape[0], read_out[0].shape[1]))
         for lo in range(0, X.shape[0], SLICE_ROWS):
             rows = X[lo : lo + SLICE_ROWS]

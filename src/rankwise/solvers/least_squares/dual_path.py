@@ -116,7 +116,7 @@ def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> 
     Raises
     ------
     NotSemidefiniteError
-        When an eigenvalue is negative beyond rounding.
+        If an eigenvalue is negative beyond rounding.
     """
     groups = QueryGroups(problem.groups.indptr, None, problem.groups.ids)
     factor = problem.factor(order, groups)

@@ -97,7 +97,7 @@ def path_coef(
     Raises
     ------
     NotSemidefiniteError
-        When an eigenvalue is negative beyond rounding.
+        If an eigenvalue is negative beyond rounding.
     """
     p = len(equations.rhs)
     alpha = 1.0 / np.asarray(C, dtype=np.float64)
@@ -191,7 +191,7 @@ def eigen_path(equations: SquareSystem, noise: float = 0.0) -> EigenPath:
     Raises
     ------
     NotSemidefiniteError
-        When an eigenvalue is negative beyond rounding.
+        If an eigenvalue is negative beyond rounding.
     """
     values, vectors = np.linalg.eigh(equations.matrix)
     check_semidefinite(values, noise)

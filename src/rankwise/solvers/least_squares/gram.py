@@ -52,7 +52,7 @@ class GramSums:
     Attributes
     ----------
     folds : list of Gram
-        Of each fold, without the edges.
+        Statistics of each fold, without the edges.
     edges : list of (query, fold, OpenQuery)
         Queries of which more rows may be elsewhere.
     """
@@ -67,7 +67,7 @@ class GramSums:
         self._last: tuple[RowPart, str] | None = None
 
     def tasks(self, part: RowPart) -> Iterator[Callable[[], Callable[[], None]]]:
-        """What to do with the rows on any thread; it returns what adds the result, in order."""
+        """Work for any thread, which returns a function that adds the result in order."""
         if part.query is None:
             yield lambda: self._whole(part)
             return

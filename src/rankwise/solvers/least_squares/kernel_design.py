@@ -84,7 +84,7 @@ class KernelDesign:
         Raises
         ------
         ValueError
-            Where the kernel has negative eigenvalues on coefficients that sum to 0 in each query.
+            If the kernel has negative eigenvalues on coefficients that sum to 0 in each query.
         """
         assert self.K is not None
         order = groups.rows(np.arange(groups.n_queries))

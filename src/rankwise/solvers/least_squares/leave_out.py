@@ -81,7 +81,7 @@ def leave_query_out(
     Raises
     ------
     ValueError
-        When there is one query only.
+        If there is one query only.
 
     Notes
     -----

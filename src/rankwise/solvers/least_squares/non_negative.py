@@ -44,7 +44,7 @@ class NonNegativePath:
     ----------
     rows : FitData
     design : Design
-        Of one draw.
+        Statistics of one draw.
     loss : SquaredLoss
         Without an intercept.
     penalties : Penalties

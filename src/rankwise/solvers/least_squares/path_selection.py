@@ -175,7 +175,7 @@ class LeastSquaresPath:
     def _measure(
         self, problem: Problem, coefs: Coefs, test: Int64Array, measure: Measure
     ) -> Float64Array:
-        """What solutions reach on test rows, shape (n_values,)."""
+        """Measure of the solutions on test rows, shape (n_values,)."""
         groups, read_out = problem.groups.take(test), self.design.read_out(coefs)
         queries, X, y = np.arange(groups.n_queries), problem.X[test], problem.y[test]
         return held_out(self.design, [read_out], X, y, groups, [queries], measure)[0]
@@ -239,7 +239,7 @@ def _constants(mean_target: float, centre: Float64Array, coefs: Float64Array) ->
 def measure_validation(
     design: Design, coefs: Coefs, measure: Measure, rows: FitData
 ) -> Float64Array:
-    """What solutions reach on validation rows, shape (1, n_values)."""
+    """Measure of the solutions on validation rows, shape (1, n_values)."""
     read_out, queries = design.read_out(coefs), np.arange(rows.groups.n_queries)
     return held_out(design, [read_out], rows.X, rows.y, rows.groups, [queries], measure)
 
@@ -282,7 +282,7 @@ def gram_coef(gram: Gram, problem: Problem, penalties: Penalties) -> Float64Arra
     Raises
     ------
     FloatingPointError
-        Where squares of columns far from zero cancel.
+        If squares of columns far from zero cancel.
     """
     with _cancelling_columns():
         return path_coef(solvable(gram, problem), penalties.C(gram.pairs))

@@ -144,7 +144,7 @@ def _by_cholesky(matrix: Float64Array, alpha: float) -> Solve | None:
         factor = scipy.linalg.cho_factor(penalised, overwrite_a=True, check_finite=False)
     except np.linalg.LinAlgError:
         return None
-    # What a column adds to those before it, as a share of its own length: rounding or more?
+    # Part of a column that is independent of those before it, as a share of its own length.
     if (np.diag(factor[0]) ** 2 <= len(matrix) * np.finfo(np.float64).eps * diagonal).any():
         return None
     return lambda rhs: scipy.linalg.cho_solve(factor, rhs, check_finite=False)

@@ -194,7 +194,7 @@ class OpenQuery:
         Raises
         ------
         ValueError
-            When the grades take more memory than ``MOST_OPEN_NUMBERS``.
+            If the grades take more memory than ``MOST_OPEN_NUMBERS``.
         """
         p = len(self.shift)
         if grade not in self.slots:

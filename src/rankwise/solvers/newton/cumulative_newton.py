@@ -29,7 +29,7 @@ FLAT, MOST_FLAT_STEPS = 1e-13, 5
 
 @dataclass(frozen=True, eq=False)
 class CumulativeSolution:
-    """Where the solver stopped.
+    """Point at which the solver stopped.
 
     Attributes
     ----------

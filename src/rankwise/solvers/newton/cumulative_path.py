@@ -47,7 +47,7 @@ class CumulativeModel:
         Largest change of a score by the last step.
     converged : bool
     covariance : ndarray of shape (n_features + n_classes - 1,) * 2, or None
-        Of coefficients and thresholds without a penalty; NaN for those that are not estimated.
+        Standard errors of coefficients and thresholds without a penalty; NaN if not estimated.
     """
 
     coef: Float64Array

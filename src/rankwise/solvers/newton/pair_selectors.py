@@ -1,4 +1,4 @@
-"""Which pairs of a query to train on: rules that keep the informative ones, and their hinge.
+"""Selection of training pairs: rules that keep the informative ones, and their hinge.
 
 All rules take one query: rows of the feature (or kernel) space, grades, and return the kept pairs
 among all pairs of distinct grades. They are deterministic given the generator.

@@ -49,7 +49,7 @@ LINE_SEARCH_STEPS = 40
 
 
 class NewtonSystem(NamedTuple):
-    """What a step depends on: ``(1 + H K / (2 lam)) step = residual``, H on the blocks of nu."""
+    """Linear system of a step: ``(1 + H K / (2 lam)) step = residual``, H on the blocks of nu."""
 
     point: DualPoint
     block_rows: Float64Array  # row of every active node

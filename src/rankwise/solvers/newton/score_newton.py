@@ -59,7 +59,7 @@ _SMALL = 2e5
 
 @dataclass(frozen=True)
 class ScoreResult(SolveResult[Float64Array]):
-    """The solution w, and what it says of the scores.
+    """The solution w and its scores.
 
     Attributes
     ----------

@@ -82,7 +82,7 @@ class ScorePath(Generic[AnyLoss]):
     Attributes
     ----------
     rows : FitData
-        Rows as the user gave them; equal ones are found in them, whatever the design.
+        Rows as the user gave them; equal ones are found in them for any design.
     design : Design or KernelDesign
         Columns of every row, or kernel values between the rows.
     loss : callable

@@ -19,7 +19,7 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
 CHUNK_ROWS = 2000
 N_LANES = 8
-# Fewer numbers are no work for more than one thread.
+# Fewer numbers do not pay for a second thread.
 SMALL = 100_000
 # Share of a column's variance that must be left beside the other columns.
 RANK_TOL = 1e-12
@@ -35,7 +35,7 @@ class StandardColumns:
         Of Z; of sparse rows the mean is not subtracted.
     bounds : list of (first row, row after the last)
     mean : ndarray of shape (n_features,)
-        What has been subtracted, in units of X.
+        Shift that has been subtracted, in units of X.
     spread : ndarray of shape (n_features,)
         0 for a constant column, which is zero in Z.
     """
@@ -120,7 +120,7 @@ class StandardColumns:
         )
 
     def independent(self, weight: Float64Array) -> Int64Array:
-        """Columns that are no combination of others and the constant, ascending; O(n d^2)."""
+        """Columns that are not combinations of others and the constant, ascending; O(n d^2)."""
         share = weight / weight.sum()
 
         def of_chunk(number: int) -> tuple[Float64Array, Float64Array]:

@@ -179,7 +179,7 @@ class SupportVectorPath:
         return SupportVectorFit(self, coefs, results, intercepts, [])
 
     def _given(self, X: Matrix, columns: Int64Array) -> Any:
-        """What LIBSVM gets: rows, or the kernel between them."""
+        """Input of LIBSVM: rows, or the kernel between them."""
         if self.kernel.name == "precomputed":
             kept = self.rows.kept
             K = X[:, columns if kept is None else np.flatnonzero(kept)[columns]]

@@ -47,7 +47,7 @@ class KernelRows:
     Raises
     ------
     ValueError
-        Where the memory is too small for a handful of rows.
+        If the memory is too small for a handful of rows.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ def kernel_rows(
     Raises
     ------
     ValueError
-        Where a callable or precomputed kernel is not symmetric, or the memory is too small.
+        If a callable or precomputed kernel is not symmetric, or the memory is too small.
     """
     if kernel.name in ("callable", "precomputed"):
         K = _given(kernel, X, max_bytes, columns)

@@ -39,7 +39,7 @@ class OrdinalFit:
     shifted_intercepts, intercepts : ndarray of shape (n_C,)
         Of rows minus the shift, and of rows.
     thresholds : ndarray of shape (n_C, n_classes - 1)
-        Where classes change, ascending in each row.
+        Thresholds between the classes, ascending in each row.
     """
 
     merged: MergedRows
@@ -79,7 +79,7 @@ def ordinal_path(
     Raises
     ------
     ValueError
-        Where a kernel without an intercept is seen not to be positive definite.
+        If a kernel without an intercept turns out not to be positive definite.
     """
     named = kernel.name if kernel.function is None else kernel.function
     if solver.intercept:  # coefficients sum to 0

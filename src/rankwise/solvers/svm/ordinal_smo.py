@@ -146,7 +146,7 @@ class OrdinalSMO:
         return self.max_iter or max(MOST_STEPS, MOST_STEPS_EACH * upper.size)
 
     def _solution(self, rows: _Rows) -> tuple[OrdinalSolution, float]:
-        """What follows from the dual point, and how far it is from optimal."""
+        """Solution at the dual point, and its distance from the optimum."""
         part, alpha, upper = rows.taking_part, rows.alpha[rows.taking_part], rows.upper
         upper = upper[part]
         signed = rows.alpha * rows.signs

@@ -32,7 +32,7 @@ class PowerRows:
         float32 or float64.
     degree : int >= 1
     inverse : ndarray of shape (n_features,), optional
-        What features are multiplied with before; None: ones.
+        Factors of the features, applied first; None: ones.
     rows : ndarray of int64 of shape (n_samples,), optional
         None: all, in their order.
 
@@ -157,7 +157,7 @@ class PowerMap:
     Attributes
     ----------
     scale : ndarray of shape (n_features,)
-        What features are divided by.
+        Divisors of the features.
     terms : TermMap or None
         Products of features, which are stored; None: powers, which are not.
     degree : int

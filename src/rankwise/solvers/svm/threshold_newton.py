@@ -80,7 +80,7 @@ class ThresholdNewton:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Weights and thresholds, with what the bent loss says of them."""
+    """Weights and thresholds, with their bent loss."""
 
     loss: ThresholdHinge
     rows: PowerRows

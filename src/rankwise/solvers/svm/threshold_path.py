@@ -54,7 +54,7 @@ class ThresholdPath:
     rows : PowerRows
         The mapped rows of ``data``.
     merged : MergedRows
-        Of equal features and class.
+        Groups of rows of equal features and class.
     weight : ndarray of shape (n_samples, n_classes - 1)
         Of every row and threshold.
     squared : bool
@@ -123,7 +123,7 @@ def sorted_thresholds(theta: Float64Array, weighed: Float64Array) -> Float64Arra
     Parameters
     ----------
     theta : ndarray of shape (n_classes - 1,)
-        What is added to the score for each threshold.
+        Offset of the score for each threshold.
     weighed : ndarray of bool of shape (n_classes - 1,)
         Thresholds that some row counts for; the others take the place of the next one below, or
         else above.

@@ -30,7 +30,7 @@ class Array(Rule):
     below : int or str
         Size that all entries must be less than; None: any.
     numbers : {"finite", "not NaN", "any"}
-        Which floating-point numbers are allowed.
+        Allowed floating-point numbers.
     ascending : bool
         Whether entries must not fall along the last axis.
     """

@@ -91,12 +91,12 @@ def check_children(
     left, right : ndarray of shape (n_nodes,)
         Children of the other nodes, -1 at leaves.
     name, names : str
-        Of the arrays, for the message.
+        Names of the arrays, for the message.
 
     Raises
     ------
     StructureError
-        Where a node other than the first is not the child of exactly one earlier node, or a leaf
+        If a node other than the first is not the child of exactly one earlier node, or a leaf
         has children. Following children then ends, and never leaves the arrays.
     """
     inner = np.flatnonzero(feature >= 0)

@@ -20,7 +20,7 @@ class StructureError(ValueError):
 
 
 class Rule:
-    """What an attribute must hold; subclasses define ``check``."""
+    """Requirement on an attribute; subclasses define ``check``."""
 
     @property
     def holds_parts(self) -> bool:

@@ -88,7 +88,7 @@ class Optional(Rule):
 
 @dataclass(frozen=True)
 class Either(Rule):
-    """What the first of the rules that fits asks for."""
+    """The requirements of the first rule that applies."""
 
     rules: tuple[Rule, ...]
 
@@ -216,7 +216,7 @@ class Sometimes(Rule):
         return self.rule.check(value, where, scope)
 
 
-# Of every estimator, once it is fitted.
+# Attributes of every fitted estimator.
 TRAINED_ON: dict[str, Rule] = {
     "n_features_in_": Number("i", low=1, size="n_features_in_"),
     "feature_names_in_": Sometimes(Names("n_features_in_")),

@@ -84,6 +84,28 @@ def test_the_table_goes_into_a_comparison(corpus):
     assert "ridge" in str(board)
 
 
+def test_a_comparison_counts_missed_documents(corpus):
+    """The retrieval score as a column has the AP that trec_eval gives to the retrieved list."""
+    documents, queries, qrels = corpus
+    index = TextIndex(analyzer=PLAIN).add(documents)
+    ranker = TextRanker(index, n_candidates=7)
+    table = ranker.table(queries, qrels)
+    assert table.missed is not None and (table.missed.y > 0).any()
+    board = compare(
+        {"bm25": "column:retrieval_score", "ridge": RidgeRanker()}, table, cv=3, measures=["AP"]
+    )
+    rows = judge(index.search(queries, 7), qrels)
+    options = {"preset": "trec_eval", "retrieved": rows.retrieved}
+    found = evaluate(rows.y, rows.scores, rows.qid, "AP(ties=stable)", **options)
+    expected = dict(zip(found.qids.tolist(), found.per_query["AP(ties=stable)"], strict=True))
+    own = np.nan_to_num(board.per_query("AP")["bm25"])
+    assert own == pytest.approx([expected[q] for q in board.qids.tolist()])
+    judged = [name for name in queries if (qrels.relevance[qrels.qid == name] > 0).any()]
+    infos = [(info.recall, len([q for q in info.qids if q in judged])) for info in board.fold_infos]
+    mean = sum(recall * n for recall, n in infos) / len(judged)
+    assert mean == pytest.approx(ranker.recall(*part(queries, qrels, judged)))
+
+
 def test_recall(corpus):
     documents, queries, qrels = corpus
     index = TextIndex(analyzer=PLAIN).add(documents)
@@ -181,7 +203,9 @@ def test_unknown_documents_in_the_judgements(corpus):
 def test_queries_without_terms_and_empty_documents():
     index = TextIndex(analyzer=PLAIN).add({"a": "cat", "b": "", "c": "cat dog"})
     qrels = Qrels(np.array(["1", "2"]), np.array(["a", "b"]), np.array([1, 1]))
-    ranker = TextRanker(index, RidgeRanker()).fit({"1": "cat", "2": "..."}, qrels)
+    ranker = TextRanker(index, RidgeRanker())
+    with pytest.warns(UserWarning, match="1 of 2 judged queries find no document"):
+        ranker.fit({"1": "cat", "2": "..."}, qrels)
     assert set(ranker.rank({"1": "cat", "2": "...", "3": ""}).qid.tolist()) == {"1"}
     assert ranker.recall({"1": "cat", "2": "..."}, qrels) == 0.5
     X = QueryDocumentFeatures(index).transform([["...", "b"], ["", "a"], ["cat", "b"]])

@@ -41,6 +41,10 @@ class RankingData:
     score_columns : dict of str to ndarray of shape (n_samples,), or None
         Scores of systems that exist already, by name. They are no features; a comparison takes
         them as "column:NAME".
+    missed : RankingData or None
+        Judged documents of these queries that are no rows, such as those that a search did not
+        retrieve; its X has no columns. Measures that read a ranking from its top count them as
+        never found (:func:`rankwise.compare`).
     """
 
     X: Matrix
@@ -53,6 +57,7 @@ class RankingData:
     name: str = ""
     first_feature: int = 0
     score_columns: dict[str, Float64Array] | None = None
+    missed: RankingData | None = None
 
     def __post_init__(self) -> None:
         columns = {
@@ -65,6 +70,11 @@ class RankingData:
                 raise ValueError(
                     f"{what} must have n_samples={self.X.shape[0]} entries, got {len(column)}."
                 )
+        if self.missed is not None and not (of := np.isin(self.missed.qid, self.qid)).all():
+            raise ValueError(
+                f"missed must hold documents of queries that have rows, got query "
+                f"{str(self.missed.qid[int(np.argmin(of))])!r}. Leave out its documents."
+            )
 
     @classmethod
     def from_frame(
@@ -195,7 +205,14 @@ class RankingData:
             None
             if self.score_columns is None
             else {name: column[rows] for name, column in self.score_columns.items()},
+            self._missed_of(self.qid[rows]),
         )
+
+    def _missed_of(self, qid: np.ndarray[Any, Any]) -> RankingData | None:
+        """The missed documents of some queries."""
+        if self.missed is None:
+            return None
+        return self.missed.take(np.flatnonzero(np.isin(self.missed.qid, qid)))
 
     def queries(self, queries: Sequence[int] | np.ndarray[Any, Any]) -> RankingData:
         """All rows of the given queries (numbers in order of first appearance)."""

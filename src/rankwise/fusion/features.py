@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
+from rankwise.datasets.readers.judged_run import missed_documents
 from rankwise.datasets.readers.trec import Qrels
 from rankwise.fusion.normalization import normalize
 from rankwise.fusion.run_pool import RunPool, as_pool, check_judged
@@ -57,7 +58,8 @@ def fusion_table(
     Returns
     -------
     RankingData
-        Features are called "feature(system)".
+        Features are called "feature(system)". Judged documents that no system returned are its
+        ``missed``.
 
     Raises
     ------
@@ -84,7 +86,8 @@ def fusion_table(
         return RankingData(X, grades, pool.qid, pool.doc_ids, names, name="fusion")
     grades, kept = _judged(pool, qrels, unjudged)
     qid, doc_ids = pool.qid[kept], pool.doc_ids[kept]
-    return RankingData(X[kept], grades[kept], qid, doc_ids, names, name="fusion")
+    missed = missed_documents(qrels, qid, doc_ids)
+    return RankingData(X[kept], grades[kept], qid, doc_ids, names, name="fusion", missed=missed)
 
 
 def feature_matrix(pool: RunPool, features: Sequence[str], k: float) -> Float64Array:

@@ -19,7 +19,7 @@ from rankwise.report.sections import (
     verdict,
 )
 from rankwise.selection.lines import writing
-from rankwise.selection.table import is_fitted, queries_that_count
+from rankwise.selection.table import is_fitted, queries_that_count, recall_of_rows
 
 if TYPE_CHECKING:
     from rankwise.explain import FeatureEffect
@@ -94,6 +94,7 @@ def _render(board: Leaderboard, lint: Any, command: str, further: Further) -> st
             "board": board,
             "fitted": is_fitted(board.settings),
             "counted": queries_that_count(board),
+            "recall": " ".join(recall_of_rows(board)),
             "verdict": verdict(board),
             "leaderboard": leaderboard_section(board),
             "baseline": baseline_section(board),

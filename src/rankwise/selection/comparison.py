@@ -21,7 +21,7 @@ from rankwise.selection.candidates import Candidate, as_candidates, score_column
 from rankwise.selection.fingerprint import fingerprint, fold_fingerprint
 from rankwise.selection.fold_result import FoldResult
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.measured import with_curve
+from rankwise.selection.measured import recall_of, with_curve
 from rankwise.selection.origin import changes, wrapped_versions
 from rankwise.selection.parcel import Parcel, Parcels
 from rankwise.selection.provenance import FoldInfo, Settings, library_versions
@@ -146,6 +146,12 @@ def compare(
     Measures of rankings take an ordinal estimator's ``rank_score``; those of predicted ranks (MAE,
     ZeroOne, MacroMAE, Within, Kappa) take its classes, and the scores of a ranker that predicts
     none, which its notes then say.
+
+    Data may name judged documents that are no rows (``RankingData.missed``; the tables of
+    :meth:`rankwise.text.TextRanker.table` do). Measures that read a ranking from its top, such as
+    AP and nDCG, count them as relevant documents that no ranker found; rank correlations and
+    measures of predicted ranks are over the rows. The leaderboard prints the recall of the rows. An
+    estimator that chooses parameters by itself does so over the rows.
 
     The test part is seen by ``predict`` and the measures only. Seconds are wall time, a fit's
     include its whole search; a class's first fit in a process may compile or load kernels, so
@@ -326,6 +332,7 @@ def _describe(fold: Fold, name: str) -> FoldInfo:
         n_features=fold.train.n_features,
         has_validation=fold.vali is not None,
         fingerprint=fold_fingerprint(fold),
+        recall=recall_of(fold.test),
     )
 
 

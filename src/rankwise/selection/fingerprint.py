@@ -50,7 +50,10 @@ def data_fingerprint(data: RankingData) -> str:
     One pass over the bytes (about 1 GB/s); names and comments are left out.
     """
     hasher = hashlib.sha256()
-    for part in (data.X, data.y, data.qid, data.sample_weight):
+    parts = [data.X, data.y, data.qid, data.sample_weight]
+    if data.missed is not None:
+        parts += [data.missed.y, data.missed.qid]
+    for part in parts:
         _update(hasher, part)
     return hasher.hexdigest()[:32]
 

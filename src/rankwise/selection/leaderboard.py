@@ -133,6 +133,15 @@ class Leaderboard:
         return int((unknown | ~np.isnan(values).all(axis=0)).sum())
 
     @property
+    def recall(self) -> float | None:
+        """Share of the relevant documents that are rows, mean over queries, then over folds.
+
+        None where the data do not tell their missed documents, see ``RankingData.missed``.
+        """
+        known = [info.recall for info in self.fold_infos if info.recall is not None]
+        return float(np.mean(known)) if known else None
+
+    @property
     def best(self) -> str | None:
         """The ranker at the top by the first measure; None where no ranker finished."""
         rows = self.rows()

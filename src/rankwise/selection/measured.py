@@ -1,14 +1,21 @@
-"""Values per query of the measures of a comparison, those of the report's curve among them."""
+"""Values per query of the measures of a comparison, those of the report's curve among them.
+
+Judged documents that are no rows (``RankingData.missed``) are measured as those that a run did not
+retrieve (:func:`rankwise.datasets.judge`): never found, but part of what could be found.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.datasets.data import RankingData
+from rankwise.groups import QueryGroups
 from rankwise.metrics import Measure, evaluate
 from rankwise.metrics.predicting import Predicted
 from rankwise.typing import Float64Array
@@ -29,15 +36,52 @@ def values_by_query(
     measures: Sequence[Measure],
     retrieved: NDArray[np.bool_] | None = None,
 ) -> dict[str, Float64Array]:
-    """Values per query of every measure, of the labels or the scores as it reads them."""
+    """Values per query of every measure, of the labels or the scores as it reads them.
+
+    Missed documents count in the measures that read a ranking from its top.
+    """
     found: dict[str, Float64Array] = {}
-    for of_labels in (False, True):
-        wanted = [m for m in measures if m.reads_labels == of_labels]
-        if wanted:
-            found |= evaluate(
-                test.y, told.read_by(wanted[0]), test.groups, wanted, retrieved=retrieved
-            ).per_query
+    for kind in product((False, True), repeat=2):
+        wanted = [m for m in measures if (m.reads_labels, m.reads_from_top) == kind]
+        if not wanted:
+            continue
+        y, scores, groups, mask = test.y, told.read_by(wanted[0]), test.groups, retrieved
+        if test.missed is not None and wanted[0].reads_from_top:
+            y, scores, groups, mask = _with_missed(test, test.missed, scores, retrieved)
+        found |= evaluate(y, scores, groups, wanted, retrieved=mask).per_query
     return {str(measure): found[str(measure)] for measure in measures}
+
+
+def recall_of(data: RankingData) -> float | None:
+    """Share of the relevant documents that are rows, mean over the queries with any.
+
+    None where the data do not tell their missed documents, or no query has a relevant one.
+    """
+    if data.missed is None:
+        return None
+    y, _, groups, is_row = _with_missed(data, data.missed, data.y, None)
+    queries, relevant = groups.codes(), y > 0
+    total = np.bincount(queries[relevant], minlength=groups.n_queries)
+    found = np.bincount(queries[relevant & is_row], minlength=groups.n_queries)
+    return float((found[total > 0] / total[total > 0]).mean()) if total.any() else None
+
+
+def _with_missed(
+    test: RankingData,
+    missed: RankingData,
+    scores: NDArray[Any],
+    retrieved: NDArray[np.bool_] | None,
+) -> tuple[Float64Array, NDArray[Any], QueryGroups, NDArray[np.bool_]]:
+    """Labels, scores, queries, and what was retrieved, of the rows and the missed documents."""
+    n = len(missed)
+    is_row = np.ones(len(test), dtype=bool) if retrieved is None else retrieved
+    qid = np.concatenate([test.qid, missed.qid])
+    return (
+        np.concatenate([test.y, missed.y]),
+        np.concatenate([scores, np.zeros(n)]),
+        QueryGroups.from_qid(qid, len(qid)),
+        np.concatenate([is_row, np.zeros(n, dtype=bool)]),
+    )
 
 
 def unread_labels(measures: Sequence[Measure]) -> list[str]:

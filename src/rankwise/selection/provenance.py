@@ -23,7 +23,11 @@ def library_versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class FoldInfo:
-    """One fold: its test queries and the size and fingerprint of its data."""
+    """One fold: its test queries and the size and fingerprint of its data.
+
+    ``recall``: share of the relevant documents that are rows, mean over the test queries with any;
+    None where it is not known, see ``RankingData.missed``.
+    """
 
     name: str
     qids: list[Any]
@@ -33,6 +37,7 @@ class FoldInfo:
     n_features: int
     has_validation: bool
     fingerprint: str
+    recall: float | None = None
 
 
 @dataclass(frozen=True)

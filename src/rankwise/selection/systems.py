@@ -30,7 +30,7 @@ from rankwise.selection.given_scores import (
     unfrozen,
 )
 from rankwise.selection.leaderboard import Leaderboard
-from rankwise.selection.measured import unread_labels, values_by_query, with_curve
+from rankwise.selection.measured import recall_of, unread_labels, values_by_query, with_curve
 from rankwise.selection.provenance import FoldInfo, Settings
 from rankwise.selection.splits import judged
 from rankwise.typing import ArrayLike
@@ -97,7 +97,8 @@ def evaluate_systems(
     documents take places and count as not relevant, judged ones that a run misses are never found,
     and a query that only some runs have counts as not answered for the others. As soon as one
     system scores rows, all are measured on the rows of ``data``, which is the same set of
-    documents for each: unjudged documents of a run are left out.
+    documents for each: documents of a run that are no rows are left out. Those that
+    ``RankingData.missed`` names are never found.
 
     Examples
     --------
@@ -234,7 +235,8 @@ def _of_rows(
             cells.append(measure(name, system, data, measures))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
-    return _info(data.groups.ids.tolist(), data.n_samples, data.n_features), cells
+    info = _info(data.groups.ids.tolist(), data.n_samples, data.n_features)
+    return replace(info, recall=recall_of(data)), cells
 
 
 def _given(name: str, system: Any, data: RankingData, measures: tuple[Measure, ...]) -> FoldResult:

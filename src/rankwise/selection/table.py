@@ -31,6 +31,9 @@ class Results(Protocol):
 
     def n_counted(self, measure: str) -> int: ...
 
+    @property
+    def recall(self) -> float | None: ...
+
 
 def leaderboard_text(board: Results, width: int | None = None) -> str:
     """The table, what its columns mean, and what failed or was noted.
@@ -51,6 +54,7 @@ def leaderboard_text(board: Results, width: int | None = None) -> str:
     text = [
         f"{settings.data or 'data'}: {len(board.qids)} queries{queries_that_count(board)}"
         f"{_in_folds(board)}, ordered by {first}",
+        *recall_of_rows(board),
         "",
         *table,
         *([f"Left out for the width: {', '.join(hidden)}."] if hidden else []),
@@ -119,6 +123,16 @@ def queries_that_count(board: Results) -> str:
     counts = {name: board.n_counted(name) for name in board.measures}
     fewer = [f"{n} for {name}" for name, n in counts.items() if n < len(board.qids)]
     return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
+
+
+def recall_of_rows(board: Results) -> list[str]:
+    """The share of relevant documents that could be found; empty where it is not known."""
+    if board.recall is None:
+        return []
+    return [
+        f"{board.recall:.4f} of the relevant documents are among the rows (mean over queries); the "
+        "others count as missed."
+    ]
 
 
 def _level(settings: Settings) -> str:

@@ -18,6 +18,7 @@ from rankwise.metrics import Measure, parse
 from rankwise.metrics.predicting import predictions
 from rankwise.selection.edges import edge_notes
 from rankwise.selection.fitting import fit, takes_validation
+from rankwise.selection.measured import values_by_query
 
 # The measure of scores, free of a constant, that stands for the mean absolute rank loss.
 _WITHOUT_CLASSES = "M1D"
@@ -150,8 +151,8 @@ def _search(
         candidate.set_params(**params)
         fit_notes = fit(candidate, train, vali)
         with columns_named(candidate, train.feature_names):
-            predicted = predictions(candidate, vali.X, vali.qid).read_by(select)
-        score = select.mean(vali.y, predicted, vali.groups)
+            told = predictions(candidate, vali.X, vali.qid)
+        score = select.aggregate(values_by_query(vali, told, [select])[str(select)])
         search.append({"params": params, "score": score})
         # NaN: no validation query counts; then the first setting stays.
         value = -math.inf if math.isnan(score) else score if select.greater_is_better else -score

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import grades_of
+from rankwise.datasets.readers.judged_run import grades_of, missed_documents
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.kernels.text_pairs import NAMES, pair_features
 from rankwise.runtime.threads import available_threads, thread_map
@@ -237,11 +237,16 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
             As in :meth:`compute`.
         run : Run
         qrels : Qrels, optional
-            None: all labels are 0. Documents without a judgement have grade 0.
+            None: all labels are 0. Documents without a judgement have grade 0; judged ones that
+            the run lacks are ``missed``.
         """
         X = self.compute(queries, run.qid, run.doc_ids)
-        y = np.zeros(len(run)) if qrels is None else grades_of(qrels, run.qid, run.doc_ids)[0]
-        return RankingData(X, y, run.qid, run.doc_ids, self.feature_names, name="text")
+        y, missed = np.zeros(len(run)), None
+        if qrels is not None:
+            y, _ = grades_of(qrels, run.qid, run.doc_ids)
+            missed = missed_documents(qrels, run.qid, run.doc_ids)
+        names = self.feature_names
+        return RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
 
     def _asked(self, texts: list[str]) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
         """Terms of the queries in their order with bounds, and different ones with bounds."""

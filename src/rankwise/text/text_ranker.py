@@ -13,12 +13,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.datasets.data import RankingData
-from rankwise.datasets.readers.judged_run import grades_of
+from rankwise.datasets.readers.judged_run import grades_of, missed_documents
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.features.query_scaling import QueryScaler
 from rankwise.groups import QueryGroups
 from rankwise.persistence import load, save
 from rankwise.rankers.svm.rank_svm import RankSVM
+from rankwise.runtime.callers import callers_level
 from rankwise.text.documents import as_queries
 from rankwise.text.query_document_features import QueryDocumentFeatures
 from rankwise.text.text_index import TextIndex
@@ -59,9 +60,9 @@ class TextRanker(BaseEstimator):
     Notes
     -----
     Relevant documents that are not retrieved cannot be ranked: :meth:`recall` says how many are.
-    Measures of the runs of :meth:`rank` and :meth:`cross_rank` against the judgements
-    (:func:`rankwise.selection.evaluate_systems`) count them as missed; measures of the rows of
-    :meth:`table` do not know of them.
+    They count as missed in a comparison of rankers (:func:`rankwise.compare`) on :meth:`table`, and
+    when runs of :meth:`rank` or :meth:`cross_rank` are measured against the judgements
+    (:func:`rankwise.selection.evaluate_systems`).
 
     Examples
     --------
@@ -220,7 +221,13 @@ class TextRanker(BaseEstimator):
         Returns
         -------
         RankingData
-            Standardised features of the candidates of judged queries, with their grades.
+            Standardised features of the candidates of judged queries, with their grades. Judged
+            documents that are no candidates are its ``missed``.
+
+        Warns
+        -----
+        UserWarning
+            If judged queries find no document: they have no rows.
         """
         if self.unjudged not in UNJUDGED:
             raise ValueError(f"unjudged must be one of {UNJUDGED}, got {self.unjudged!r}.")
@@ -235,9 +242,16 @@ class TextRanker(BaseEstimator):
                 "qrels judge no candidate. Check that queries and documents have the same ids in "
                 "the index, the queries and qrels."
             )
+        if n_without := len(set(texts) - set(run.qid.tolist())):
+            warnings.warn(
+                f"{n_without} of {len(texts)} judged queries find no document. They have no rows, "
+                "and no measure counts them.",
+                stacklevel=callers_level(),
+            )
         X = self._features_of(texts, run)
         names = [*self._pairs.feature_names, "retrieval_score"]
-        data = RankingData(X, y, run.qid, run.doc_ids, names, name="text")
+        missed = missed_documents(qrels, run.qid, run.doc_ids)
+        data = RankingData(X, y, run.qid, run.doc_ids, names, name="text", missed=missed)
         kept = self._kept(data, judged)
         return data if kept.all() else data.take(np.flatnonzero(kept))
 

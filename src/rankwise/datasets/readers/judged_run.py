@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.datasets.data import RankingData
 from rankwise.datasets.readers.trec import Qrels, Run
 from rankwise.datasets.readers.trec_ids import string_codes, trec_order
 from rankwise.typing import Float64Array
@@ -54,6 +55,19 @@ def grades_of(
     judged = np.append(judged_keys, -1)[entry] == keys
     grades = np.where(judged, np.maximum(np.append(qrels.relevance, 0)[entry], 0), 0)
     return grades.astype(np.float64), judged
+
+
+def missed_documents(qrels: Qrels, qid: NDArray[np.str_], doc_ids: NDArray[np.str_]) -> RankingData:
+    """Judged documents of the queries of some pairs that are none of the pairs.
+
+    Grades below 0 become 0. See ``RankingData.missed``.
+    """
+    (own_q, judged_q), _ = string_codes(qid, qrels.qid)
+    (own_d, judged_d), n = string_codes(doc_ids, qrels.doc_ids)
+    is_missed = np.isin(judged_q, own_q) & ~np.isin(judged_q * n + judged_d, own_q * n + own_d)
+    y = np.maximum(qrels.relevance[is_missed], 0).astype(np.float64)
+    X = np.empty((len(y), 0))
+    return RankingData(X, y, qrels.qid[is_missed], qrels.doc_ids[is_missed])
 
 
 def judge(

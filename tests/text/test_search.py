@@ -125,6 +125,26 @@ def test_bm25_equals_bm25s(index, method):
             assert found[query].get(document, 0.0) == pytest.approx(score, abs=1e-6)
 
 
+def test_pl2_equals_terrier():
+    """Two scores that PyTerrier's notebook prints (ltr.ipynb, query "chemical" on Vaswani).
+
+    Its index has 11,429 documents of 271,581 terms; 20 of them have this one, 21 times. Two have
+    it once among 5 and 8 terms.
+    """
+    n_documents, n_terms = 11_429, 271_581
+    texts = ["chemic" + " x" * 4, "chemic" + " x" * 7, "chemic chemic" + " x" * 98]
+    texts += ["chemic" + " x" * 99] * 17
+    left, n_left = n_terms - sum(len(text.split()) for text in texts), n_documents - len(texts)
+    sizes = np.full(n_left, left // n_left)
+    sizes[: left % n_left] += 1
+    texts += ["x" + " x" * (size - 1) for size in sizes.tolist()]
+    index = TextIndex(analyzer=str.split).add({f"d{i}": text for i, text in enumerate(texts)})
+    assert index.postings.n_tokens == n_terms
+    found = as_lists(index.search("chemic", model="pl2"))["1"]
+    assert found["d0"] == pytest.approx(6.9992254918907575, rel=1e-14)
+    assert found["d1"] == pytest.approx(6.358419229871986, rel=1e-14)
+
+
 def test_bm25_equals_rank_bm25(index):
     rank_bm25 = pytest.importorskip("rank_bm25")
     oracle = rank_bm25.BM25Okapi([text.split() for text in DOCUMENTS.values()], k1=1.2, b=0.6)

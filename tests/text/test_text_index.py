@@ -9,7 +9,14 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from rankwise.text import Analyzer, TextIndex, from_ir_datasets, load_text, read_beir
+from rankwise.text import (
+    Analyzer,
+    TextIndex,
+    from_ir_datasets,
+    load_text,
+    read_beir,
+    read_judgements,
+)
 from rankwise.text.documents import as_queries, read_trec_text
 from tests.text.corpus import QUERIES, as_lists, random_corpus
 
@@ -122,6 +129,42 @@ def test_bad_documents(tmp_path):
         list(read_trec_text("hello"))
     with pytest.raises(ValueError, match="a <DOC> has no <docno>"):
         list(read_trec_text("<DOC>cat</DOC>"))
+
+
+def test_fields_that_no_document_has():
+    documents = [{"doc_id": "a", "headline": "cat", "body": "dog", "year": 2001}]
+    with pytest.raises(ValueError, match="field 'text', they have 'headline', 'body', 'year'"):
+        TextIndex().add(documents)
+    with pytest.warns(UserWarning, match="no document has a field 'text', they have 'headline', "):
+        index = TextIndex(["body", "text"]).add(documents)
+    assert list(index.vocabulary) == ["dog"]
+    with pytest.raises(TypeError, match=r"To read a file, pass Path\('docs\.jsonl'\)"):
+        TextIndex().add("docs.jsonl")
+
+
+def test_every_form_of_judgements(tmp_path):
+    wanted = [("q1", "a", 2), ("q1", "b", 0), ("q2", "a", 1)]
+    grades = {"q1": {"a": 2, "b": 0}, "q2": {"a": 1.0}}
+    frame = pd.DataFrame(wanted, columns=["qid", "docno", "label"])
+    beir = pl.DataFrame(wanted, schema=["query-id", "corpus-id", "score"], orient="row")
+    path = tmp_path / "qrels"
+    path.write_text("q1 0 a 2\nq1 0 b 0\nq2 0 a 1\n")
+    for form in (grades, frame, beir, beir.lazy(), path, str(path), read_judgements(grades)):
+        qrels = read_judgements(form)
+        found = qrels.qid.tolist(), qrels.doc_ids.tolist(), qrels.relevance.tolist()
+        assert list(zip(*found, strict=True)) == wanted
+    with pytest.raises(
+        ValueError, match=r"must have a column 'relevance' or .* have 'qid', 'docno'"
+    ):
+        read_judgements(frame[["qid", "docno"]])
+    with pytest.raises(ValueError, match=r"grades must be whole numbers, got 0\.5 for query 'q1'"):
+        read_judgements({"q1": {"a": 0.5}})
+    with pytest.raises(TypeError, match="judgements of query 'q1' must map documents to grades"):
+        read_judgements({"q1": ["a"]})
+    with pytest.raises(TypeError, match="judgements must be a path, a mapping, a frame or Qrels"):
+        read_judgements([("q1", "a", 1)])
+    with pytest.raises(ValueError, match="query 'q1' has document 'a' a second time"):
+        read_judgements(pd.concat([frame, frame]))
 
 
 def test_saved_with_an_analyzer_of_ones_own(tmp_path):

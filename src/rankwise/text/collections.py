@@ -6,17 +6,25 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
 from rankwise.datasets.catalog.folders import data_folders
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.datasets.readers.trec import Qrels, read_qrels
-from rankwise.text.documents import as_documents, as_queries
+from rankwise.datasets.readers.trec_ids import check_distinct
+from rankwise.text.documents import DOCUMENT_IDS, QUERY_IDS, as_documents, as_queries
 
-Texts = Mapping[str, str]
+# Columns of judgements, those of BEIR's files last.
+_JUDGED = (
+    (*QUERY_IDS[:3], "query-id"),
+    (*DOCUMENT_IDS[:3], "corpus-id"),
+    ("relevance", "label", "grade", "rel", "score"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,21 +86,78 @@ def read_beir(folder: str | Path) -> TextCollection:
     return TextCollection(documents, queries, qrels, fields, folder.name)
 
 
-def read_judgements(path: str | Path) -> Qrels:
-    """Read judgements in TREC's format, or with tabs and a header line as in BEIR (``.tsv``).
+def read_judgements(judgements: Any) -> Qrels:
+    """Judgements of a file, a mapping or a frame.
 
     Parameters
     ----------
-    path : path
-        May be compressed.
+    judgements : path, mapping, frame or Qrels
+        A file in TREC's format, or with tabs and a header line as in BEIR (``.tsv``), which may be
+        compressed; a mapping from query id to a mapping from document id to a whole grade; a frame
+        with a query id ("qid", "query_id", "q_id", "query-id"), a document id ("doc_id", "docno",
+        "docid", "corpus-id") and a grade ("relevance", "label", "grade", "rel", "score").
+
+    Returns
+    -------
+    Qrels
 
     Raises
     ------
+    TypeError
+        If ``judgements`` are none of these.
     ValueError
-        If a line cannot be read; names the file and the line.
+        If a line cannot be read (names the file and the line), a grade is no whole number, or a
+        document is judged twice for a query.
+
+    Examples
+    --------
+    >>> from rankwise.text import read_judgements
+    >>> read_judgements({"q1": {"d2": 2, "d1": 1}}).relevance.tolist()
+    [2, 1]
     """
-    path = Path(path)
-    return _tabular_qrels(path, "\t") if ".tsv" in path.suffixes else read_qrels(path)
+    if isinstance(judgements, Qrels):
+        return judgements
+    if isinstance(judgements, str | Path):
+        path = Path(judgements)
+        return _tabular_qrels(path, "\t") if ".tsv" in path.suffixes else read_qrels(path)
+    rows: list[tuple[str, str, Any]] = []
+    frame = nw.from_native(judgements, pass_through=True)
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        table = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+        columns = [_column(table.columns, names) for names in _JUDGED]
+        rows = [(str(q), str(d), grade) for q, d, grade in table.select(columns).iter_rows()]
+    elif isinstance(judgements, Mapping):
+        for query, grades in judgements.items():
+            if not isinstance(grades, Mapping):
+                raise TypeError(
+                    f"judgements of query {str(query)!r} must map documents to grades, got "
+                    f"{type(grades).__name__}. Pass {{query: {{document: grade}}}}."
+                )
+            rows += [(str(query), str(document), grade) for document, grade in grades.items()]
+    else:
+        raise TypeError(
+            f"judgements must be a path, a mapping, a frame or Qrels, got "
+            f"{type(judgements).__name__}. Pass {{query: {{document: grade}}}}."
+        )
+    for query, document, grade in rows:
+        if not isinstance(grade, Real) or not float(grade).is_integer():
+            raise ValueError(
+                f"grades must be whole numbers, got {grade!r} for query {query!r}, document "
+                f"{document!r}."
+            )
+    qrels = _qrels([(query, document, int(float(grade))) for query, document, grade in rows])
+    check_distinct(qrels.qid, qrels.doc_ids)
+    return qrels
+
+
+def _column(columns: list[str], names: tuple[str, ...]) -> str:
+    found = next((name for name in names if name in columns), None)
+    if found is None:
+        raise ValueError(
+            f"judgements must have a column {' or '.join(map(repr, names))}, they have "
+            f"{', '.join(map(repr, columns))}. Rename one."
+        )
+    return found
 
 
 def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> TextCollection:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from typing import Any
 import narwhals as nw
 
 from rankwise.datasets.readers.textfiles import read_text
+from rankwise.runtime.callers import callers_level
 
 DOCUMENT_IDS = ("doc_id", "docno", "docid", "_id", "id")
 QUERY_IDS = ("qid", "query_id", "q_id", "_id", "id")
@@ -46,9 +48,16 @@ def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str,
     Raises
     ------
     TypeError, ValueError
-        If ``documents`` is none of these, a document has no id, or its text is no str.
+        If ``documents`` is none of these, a document has no id, its text is no str, or no document
+        has any of the fields.
+
+    Warns
+    -----
+    UserWarning
+        If no document has one of the fields.
     """
     with _naming(documents):
+        missing, other = set(fields), dict[str, None]()
         for identifier, texts in _pairs(documents, DOCUMENT_IDS, "document"):
             if isinstance(texts, str) and len(fields) == 1:
                 texts = {fields[0]: texts}
@@ -57,7 +66,17 @@ def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str,
                     f"document {identifier!r} must have a mapping from field to text, got "
                     f"{type(texts).__name__}. Fields: {', '.join(fields)}."
                 )
+            if missing:
+                missing.difference_update(texts)
+                other |= dict.fromkeys(str(name) for name in texts if name not in fields)
             yield identifier, [_text(texts.get(name), identifier, name) for name in fields]
+        others = [name for name in other if name not in DOCUMENT_IDS]
+        absent = " or ".join(repr(name) for name in fields if name in missing)
+        found = f"no document has a field {absent}, they have {', '.join(map(repr, others))}"
+        if others and len(missing) == len(fields):
+            raise ValueError(f"{found}. Name the fields to index: fields={others}.")
+        if others and missing:
+            warnings.warn(f"{found}.", UserWarning, stacklevel=callers_level())
 
 
 def as_queries(queries: Any) -> dict[str, str]:
@@ -111,9 +130,12 @@ def _pairs(given: Any, ids: tuple[str, ...], what: str) -> Iterator[tuple[str, A
         yield from ((str(identifier), texts) for identifier, texts in given.items())
         return
     if isinstance(given, str) or not isinstance(given, Iterable):
+        fix = (
+            f"To read a file, pass Path({given!r})" if isinstance(given, str) else "Pass {id: text}"
+        )
         raise TypeError(
             f"{what} texts must be a mapping, an iterable of mappings, a frame or a Path, got "
-            f"{type(given).__name__}. Pass {{id: text}}."
+            f"{type(given).__name__}. {fix}."
         )
     for number, row in enumerate(given):
         if not isinstance(row, Mapping):

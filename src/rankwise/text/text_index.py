@@ -113,9 +113,15 @@ class TextIndex:
         Raises
         ------
         ValueError
-            If a document has no id, or one that the index has already. Nothing is added then.
+            If a document has no id, or one that the index has already, or no document has any of
+            the fields. Nothing is added then.
         TypeError
             If a text is no str, or the analyzer gives no strings.
+
+        Warns
+        -----
+        UserWarning
+            If none of these documents has one of the fields.
         """
         known, vocabulary = dict(self._positions), dict(self.vocabulary)
         ids: list[str] = []

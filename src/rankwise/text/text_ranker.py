@@ -20,6 +20,7 @@ from rankwise.groups import QueryGroups
 from rankwise.persistence import load, save
 from rankwise.rankers.svm.rank_svm import RankSVM
 from rankwise.runtime.callers import callers_level
+from rankwise.text.collections import read_judgements
 from rankwise.text.documents import as_queries
 from rankwise.text.query_document_features import QueryDocumentFeatures
 from rankwise.text.text_index import TextIndex
@@ -66,13 +67,11 @@ class TextRanker(BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from rankwise.datasets import Qrels
     >>> from rankwise.text import TextIndex, TextRanker
     >>> documents = {"a": "black cat", "b": "a cat and a black dog", "c": "white cat"}
     >>> queries = {"q1": "black cat", "q2": "white cat"}
-    >>> qrels = Qrels(np.array(["q1", "q2"]), np.array(["a", "c"]), np.array([1, 1]))
-    >>> ranker = TextRanker(TextIndex().add(documents)).fit(queries, qrels)
+    >>> judgements = {"q1": {"a": 1}, "q2": {"c": 1}}
+    >>> ranker = TextRanker(TextIndex().add(documents)).fit(queries, judgements)
     >>> ranker.rank("black dog", k=1).doc_ids.tolist()
     ['b']
     """
@@ -96,20 +95,23 @@ class TextRanker(BaseEstimator):
         self.features = features
         self.random_state = random_state
 
-    def fit(self, queries: Any, qrels: Qrels) -> Self:
+    def fit(self, queries: Any, qrels: Any) -> Self:
         """Learn from the candidates of judged queries.
 
         Parameters
         ----------
         queries
             Texts, see :meth:`TextIndex.search`. Queries without judgements are not read.
-        qrels : Qrels
+        qrels : Qrels, mapping, frame or path
+            A mapping from query id to a mapping from document id to grade, and other forms, see
+            :func:`read_judgements`.
 
         Raises
         ------
         ValueError
             If no candidate is judged, or a parameter is out of range.
         """
+        qrels = read_judgements(qrels)
         table = self.table(queries, qrels)
         known = self.index.has(qrels.doc_ids)
         if not known.all():
@@ -127,7 +129,7 @@ class TextRanker(BaseEstimator):
     def cross_rank(
         self,
         queries: Any,
-        qrels: Qrels,
+        qrels: Any,
         k: int | None = None,
         *,
         cv: int = 5,
@@ -158,6 +160,7 @@ class TextRanker(BaseEstimator):
         ValueError
             If there are fewer judged queries than folds, or as in :meth:`fit`.
         """
+        qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
         texts = {name: text for name, text in as_queries(queries).items() if name in wanted}
         if not 2 <= cv <= len(texts):
@@ -210,7 +213,7 @@ class TextRanker(BaseEstimator):
         kept = kept[ranks[kept] <= k]
         return Run(run.qid[kept], run.doc_ids[kept], scores[kept], tag)
 
-    def table(self, queries: Any, qrels: Qrels) -> RankingData:
+    def table(self, queries: Any, qrels: Any) -> RankingData:
         """The rows that :meth:`fit` learns from, for :func:`rankwise.compare` and others.
 
         Parameters
@@ -233,6 +236,7 @@ class TextRanker(BaseEstimator):
             raise ValueError(f"unjudged must be one of {UNJUDGED}, got {self.unjudged!r}.")
         if self.n_candidates < 1:
             raise ValueError(f"n_candidates must be >= 1, got {self.n_candidates}.")
+        qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
         texts = {name: text for name, text in as_queries(queries).items() if name in wanted}
         run = self._candidates(texts)
@@ -255,9 +259,9 @@ class TextRanker(BaseEstimator):
         kept = self._kept(data, judged)
         return data if kept.all() else data.take(np.flatnonzero(kept))
 
-    def recall(self, queries: Any, qrels: Qrels) -> float:
+    def recall(self, queries: Any, qrels: Any) -> float:
         """Share of the relevant documents among the candidates, mean over the judged queries."""
-        texts = as_queries(queries)
+        texts, qrels = as_queries(queries), read_judgements(qrels)
         run = self._candidates(texts)
         grades, _ = grades_of(qrels, run.qid, run.doc_ids)
         found = dict.fromkeys(texts, 0)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import hmac
+import pickle
 import secrets
+import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Client, Connection, Listener
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
 SECONDS_TO_MEET = 120.0
+SECONDS_TO_GREET = 10.0
+SECONDS_BETWEEN_LOOKS = 0.02
+_NONCE = _DIGEST = 32  # bytes
+_NUMBER = 8  # bytes of a whole number
 
 
 @dataclass(frozen=True)
@@ -38,23 +48,31 @@ class Star:
     ----------
     place : Place
 
+    Attributes
+    ----------
+    n_bytes : int
+        Bytes of the arrays that this program has given to sums so far.
+
     Raises
     ------
     ConnectionError
-        Where the others are not there after two minutes, or one is gone.
+        If the others are not there after two minutes, or one is gone.
 
     Notes
     -----
     An array of b bytes of each of n programs takes ``2 (n - 1) b`` bytes over the network of the
-    first one.
+    first one. It drops connections that do not prove to know the key.
     """
 
     def __init__(self, place: Place) -> None:
         self._place = place
-        self._spokes: list[Connection] = []
+        self._spokes: list[socket.socket] = []
         self.n_bytes = 0
         if place.n > 1:
             self._spokes = self._accept() if place.number == 0 else [self._connect()]
+        for spoke in self._spokes:
+            spoke.settimeout(None)
+            spoke.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Self:
         return self
@@ -66,41 +84,122 @@ class Star:
     def sum(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sum of the arrays of all programs, added in their order."""
         self.n_bytes += values.nbytes
-        return self.agree(values, lambda parts: sum(parts[1:], parts[0]))
+        total = np.array(values, order="C")
+        if self._place.number > 0:
+            self._spokes[0].sendall(_buffer(total))
+            _receive_into(self._spokes[0], _buffer(total))
+            return total
+        other = np.empty_like(total)
+        for spoke in self._spokes:
+            _receive_into(spoke, _buffer(other))
+            total += other
+        for spoke in self._spokes:
+            spoke.sendall(_buffer(total))
+        return total
 
     def agree(self, value: Any, combine: Callable[[Sequence[Any]], Any]) -> Any:
         """Result of ``combine`` on the values of all programs, in their order."""
         if self._place.number > 0:
-            self._spokes[0].send(value)
-            return self._spokes[0].recv()
-        result = combine([value, *(spoke.recv() for spoke in self._spokes)])
+            _send(self._spokes[0], value)
+            return _receive(self._spokes[0])
+        result = combine([value, *(_receive(spoke) for spoke in self._spokes)])
         for spoke in self._spokes:
-            spoke.send(result)
+            _send(spoke, result)
         return result
 
-    def _accept(self) -> list[Connection]:
-        found: dict[int, Connection] = {}
-        with Listener(("", self._place.port), backlog=128, authkey=self._place.key) as listener:
-            _socket(listener).settimeout(SECONDS_TO_MEET)
+    def _accept(self) -> list[socket.socket]:
+        """Connections to the others. Each is greeted in a thread, because a stranger may stall."""
+        found: dict[int, socket.socket] = {}
+        arrived: SimpleQueue[tuple[int, socket.socket]] = SimpleQueue()
+        end = time.monotonic() + SECONDS_TO_MEET
+        with socket.create_server(("", self._place.port), backlog=128) as server:
+            server.settimeout(SECONDS_BETWEEN_LOOKS)
             while len(found) < self._place.n - 1:
-                spoke = listener.accept()
-                found[spoke.recv()] = spoke
+                with suppress(TimeoutError):
+                    guest = server.accept()[0]
+                    Thread(target=self._greet, args=(guest, arrived), daemon=True).start()
+                while not arrived.empty():
+                    number, spoke = arrived.get()
+                    found[number] = spoke
+                if time.monotonic() > end:
+                    raise ConnectionError(
+                        f"{self._place.n - 1 - len(found)} of {self._place.n} programs did not "
+                        f"connect to port {self._place.port} within {SECONDS_TO_MEET:.0f} s."
+                    )
         return [found[number] for number in sorted(found)]
 
-    def _connect(self) -> Connection:
+    def _greet(self, guest: socket.socket, arrived: SimpleQueue[tuple[int, socket.socket]]) -> None:
+        """Let a program in that proves to know the key; drop all others."""
+        guest.settimeout(SECONDS_TO_GREET)
+        try:
+            mine = secrets.token_bytes(_NONCE)
+            guest.sendall(mine)
+            number, theirs = _received(guest, _NUMBER), _received(guest, _NONCE)
+            if not hmac.compare_digest(
+                _received(guest, _DIGEST), self._proof(b"guest", number, mine, theirs)
+            ):
+                raise ConnectionError("the key is wrong.")
+            guest.sendall(self._proof(b"host", number, mine, theirs))
+        except OSError:
+            guest.close()
+        else:
+            arrived.put((int.from_bytes(number, "big"), guest))
+
+    def _connect(self) -> socket.socket:
+        """Connection to the first program."""
         end = time.monotonic() + SECONDS_TO_MEET
         while True:
             try:
-                spoke = Client((self._place.host, self._place.port), authkey=self._place.key)
+                spoke = socket.create_connection(
+                    (self._place.host, self._place.port), SECONDS_TO_MEET
+                )
                 break
             except ConnectionRefusedError:
                 if time.monotonic() > end:
                     raise
-                time.sleep(0.05)
-        spoke.send(self._place.number)
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+        try:
+            theirs, mine = _received(spoke, _NONCE), secrets.token_bytes(_NONCE)
+            number = self._place.number.to_bytes(_NUMBER, "big")
+            spoke.sendall(number + mine + self._proof(b"guest", number, theirs, mine))
+            proof = self._proof(b"host", number, theirs, mine)
+            if not hmac.compare_digest(_received(spoke, _DIGEST), proof):
+                raise ConnectionError(
+                    f"another program listens at {self._place.host}:{self._place.port}."
+                )
+        except OSError:
+            spoke.close()
+            raise
         return spoke
 
+    def _proof(self, side: bytes, *parts: bytes) -> bytes:
+        """Digest that only who knows the key can make."""
+        return hmac.digest(self._place.key, side + b"".join(parts), "sha256")
 
-def _socket(listener: Any) -> Any:
-    """The socket of a listener, which has no time-out of its own."""
-    return listener._listener._socket
+
+def _buffer(values: NDArray[Any]) -> memoryview:
+    return values.reshape(-1).view(np.uint8).data
+
+
+def _receive_into(spoke: socket.socket, buffer: memoryview) -> None:
+    while buffer:
+        n = spoke.recv_into(buffer)
+        if n == 0:
+            raise ConnectionError("a program that trains on other rows is gone.")
+        buffer = buffer[n:]
+
+
+def _received(spoke: socket.socket, n: int) -> bytes:
+    message = bytearray(n)
+    _receive_into(spoke, memoryview(message))
+    return bytes(message)
+
+
+def _send(spoke: socket.socket, value: Any) -> None:
+    message = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    spoke.sendall(len(message).to_bytes(_NUMBER, "big"))
+    spoke.sendall(message)
+
+
+def _receive(spoke: socket.socket) -> Any:
+    return pickle.loads(_received(spoke, int.from_bytes(_received(spoke, _NUMBER), "big")))

@@ -24,10 +24,19 @@ def judged():
 
 @pytest.fixture(scope="package")
 def client():
-    """Two worker processes; an innocent task may meet any number of deaths."""
+    """Two worker processes.
+
+    An innocent task may meet any number of deaths, and a worker may take long to come back: by
+    default a LocalCluster gives it up after 15 seconds, in which a busy machine starts no process.
+    """
     dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 20}),
+        dask.config.set(
+            {
+                "distributed.scheduler.allowed-failures": 20,
+                "distributed.deploy.lost-worker-timeout": "10 minutes",
+            }
+        ),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,

@@ -69,7 +69,7 @@ def fit_share(
     labels: Labels,
     validation: tuple[Any, Any, Any],
     seed: int,
-    *parts: Part,
+    parts: Sequence[Part],
 ) -> Any:
     """Task of one worker."""
     share = join_parts(*parts)

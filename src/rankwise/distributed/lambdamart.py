@@ -40,7 +40,11 @@ def fit_lambdamart(
 
 
 def _program(
-    place: Place, ranker: LambdaMART, validation: tuple[Any, Any, Any], seed: int, *parts: Part
+    place: Place,
+    ranker: LambdaMART,
+    validation: tuple[Any, Any, Any],
+    seed: int,
+    parts: Sequence[Part],
 ) -> LambdaMART:
     """Task of one worker."""
     share = join_parts(*parts)

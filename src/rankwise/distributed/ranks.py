@@ -1,9 +1,13 @@
 """The same program on several workers at once, each with its share of the rows.
 
-Programs talk to one another, so that all must run at the same time: one a worker. Where a worker
-dies, the others are restarted and all programs begin again, with the same shares: Dask computes
-their rows anew, and a nanny puts a worker in the place of each that is gone. A program that depends
-on nothing but its share and its number gives the same result then.
+Programs talk to one another, so that all must run at the same time: one a worker. Every worker
+fetches its rows before the programs start, because Dask would otherwise compute lost rows of one
+worker on another whose program waits for the first.
+
+If a worker dies, the programs beside it may wait for it for ever (LightGBM reads its closed
+connection again and again). Their workers are restarted by their nannies, and all programs begin
+again with the same shares. A program that depends on nothing but its share and its number gives the
+same result then.
 """
 
 from __future__ import annotations
@@ -11,6 +15,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from distributed.comm.addressing import get_address_host
@@ -21,6 +26,7 @@ from rankwise.distributed.tasks import current_client
 ATTEMPTS = 4
 SECONDS_TO_RETURN = 300.0
 SECONDS_TO_NOTICE = 10.0
+SECONDS_TO_END = 5.0
 SECONDS_BETWEEN_LOOKS = 0.05
 
 
@@ -48,7 +54,7 @@ def run_ranks(
     networks: Callable[[Sequence[str], Sequence[int], str], Sequence[Any]],
     *args: Any,
 ) -> list[Any]:
-    """Results of ``program(network, *args, *parts)`` for the parts of every share.
+    """Results of ``program(network, *args, parts)`` for the parts of every share.
 
     Parameters
     ----------
@@ -67,30 +73,49 @@ def run_ranks(
     Exception
         What a program raises.
     RuntimeError
-        Where workers died four times, or too few came back.
+        If workers died or lost each other four times, too few came back, or those beside a dead one
+        have no nanny.
     """
+    broken: BrokenRunError | None = None
     for _ in range(ATTEMPTS):
         workers = _workers(client, len(shares))
-        ports = [client.submit(_free_port, workers=[at], pure=False) for at in workers]
-        if not _finish(client, ports, workers):
-            continue
-        here = str(get_ip(get_address_host(workers[0])))
-        hosts = [get_address_host(worker) for worker in workers]
-        asked = networks(hosts, client.gather(ports), here)
-        futures = [
-            client.submit(program, network, *args, *share, workers=[worker], pure=False)
-            for share, network, worker in zip(shares, asked, workers, strict=True)
-        ]
-        if _finish(client, futures, workers):
+        futures: list[Any] = []
+        try:
+            held = [
+                client.submit(_together, *share, workers=[at], pure=False)
+                for share, at in zip(shares, workers, strict=True)
+            ]
+            ports = [client.submit(_free_port, workers=[at], pure=False) for at in workers]
+            _finish(client, held + ports, workers)
+            here = str(get_ip(get_address_host(workers[0])))
+            hosts = [get_address_host(worker) for worker in workers]
+            asked = networks(hosts, client.gather(ports), here)
+            futures = [
+                client.submit(program, network, *args, parts, workers=[at], pure=False)
+                for parts, network, at in zip(held, asked, workers, strict=True)
+            ]
+            _finish(client, futures, workers)
             return client.gather(futures)
-        # The programs that live may wait for the one that died, for minutes: they must go too.
-        client.cancel(futures)
-        alive = client.nthreads()
-        client.restart_workers([at for at in workers if at in alive], raise_for_error=False)
+        except BrokenRunError as error:
+            broken = error
+            _end(client, futures, workers)
+        except BaseException:
+            with suppress(Exception):  # the error of the program says more
+                _end(client, futures, workers)
+            raise
     raise RuntimeError(
-        f"workers died in each of {ATTEMPTS} attempts to train on them. Give them more memory, or "
-        "fewer rows each."
-    )
+        f"training failed in each of {ATTEMPTS} attempts, the last time because {broken}. If "
+        "workers die, give them more memory, or fewer rows each."
+    ) from broken
+
+
+class BrokenRunError(Exception):
+    """A worker died, or programs lost each other; tells which."""
+
+
+def _together(*parts: Any) -> tuple[Any, ...]:
+    """Parts on one worker."""
+    return parts
 
 
 def _free_port() -> int:
@@ -112,32 +137,67 @@ def _workers(client: Any, n: int) -> list[str]:
     return found[:n]
 
 
-def _finish(client: Any, futures: list[Any], workers: Sequence[str]) -> bool:
-    """Wait for all; False where a worker has died meanwhile.
+def _finish(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
+    """Wait for all.
 
     Raises
     ------
+    BrokenRunError
+        If a worker has died meanwhile, or the programs cannot reach each other.
     Exception
-        That of a program, where all workers live.
+        That of a program.
     """
     failed_at = None
     while True:
         alive = client.nthreads()
-        if not all(worker in alive for worker in workers):
-            return False
+        if dead := [worker for worker in workers if worker not in alive]:
+            raise BrokenRunError(f"worker {dead[0]} died")
         if all(future.status == "finished" for future in futures):
-            return True
+            return
         failed = [future for future in futures if future.status in ("error", "cancelled", "lost")]
-        if not failed:
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-            continue
-        # The programs beside a dying one may fail before it is known to be dead.
-        failed_at = failed_at or time.monotonic()
-        errors = [future.exception() for future in failed if future.status == "error"]
-        network = [error for error in errors if _is_of_network(error)]
-        if len(network) < len(errors) or time.monotonic() - failed_at > SECONDS_TO_NOTICE:
-            raise next((error for error in errors if error not in network), errors[0])
+        if failed:
+            errors = [future.exception() for future in failed if future.status == "error"]
+            others = [error for error in errors if not _is_of_network(error)]
+            if others:
+                raise others[0]
+            # The programs beside a dying one may fail before it is known to be dead.
+            failed_at = failed_at or time.monotonic()
+            if time.monotonic() - failed_at > SECONDS_TO_NOTICE:
+                raise BrokenRunError(
+                    f"a program failed with {errors[0]!r}" if errors else "a task was lost"
+                ) from (errors[0] if errors else None)
         time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _end(client: Any, futures: list[Any], workers: Sequence[str]) -> None:
+    """Let programs end by themselves, and restart the workers of those that do not.
+
+    Raises
+    ------
+    RuntimeError
+        If such a worker has no nanny.
+    """
+    end = time.monotonic() + SECONDS_TO_END
+    places = list(zip(futures, workers, strict=False))  # no futures: the programs did not start
+    while True:
+        nannies = client.run_on_scheduler(_nannies)
+        waiting = [at for future, at in places if future.status == "pending" and at in nannies]
+        if not waiting or time.monotonic() > end:
+            break
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    client.cancel(futures)
+    if alone := [worker for worker in waiting if not nannies[worker]]:
+        raise RuntimeError(
+            f"the program on worker {alone[0]} may wait for a dead one for ever, because the "
+            "worker has no nanny that could restart it. Restart it, and start workers with a nanny."
+        )
+    if waiting:
+        client.restart_workers(waiting, raise_for_error=False)
+
+
+def _nannies(dask_scheduler: Any) -> dict[str, str | None]:
+    """Address of the nanny of every worker, if it has one."""
+    return {address: state.nanny for address, state in dask_scheduler.workers.items()}
 
 
 def _is_of_network(error: BaseException) -> bool:

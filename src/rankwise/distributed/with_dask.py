@@ -81,7 +81,8 @@ def fit(
         As ``fit`` raises, and for closed forms where the rows of a query are neither in one
         partition nor at the ends of consecutive ones.
     RuntimeError
-        Where workers of a booster died in four attempts.
+        If training of a booster failed in four attempts, because workers died or lost each other,
+        or if a worker beside a dead one has no nanny.
 
     Notes
     -----

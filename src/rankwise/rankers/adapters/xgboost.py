@@ -37,7 +37,7 @@ from rankwise.typing import ArrayLike, FrameLike, Matrix, is_sparse
 try:
     import xgboost
     from xgboost.callback import EarlyStopping
-    from xgboost.collective import CommunicatorContext
+    from xgboost.collective import CommunicatorContext, Op, allreduce, is_distributed
     from xgboost.core import XGBoostError
     from xgboost.tracker import RabitTracker
 except ImportError as error:
@@ -284,6 +284,7 @@ class XGBoostRanker(BoostedRanker):
         self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
     ) -> bytes:
         params = {**self._library_params(seed, rows), **(self.params or {})}
+        rows = _with_mean_weight(rows) if is_distributed() else rows
         train_set = self._matrix(
             rows.X, rows.y, nthread=params["nthread"], qid=rows.qid(), weight=rows.query_weight()
         )
@@ -435,3 +436,30 @@ def _json(booster: xgboost.Booster) -> bytes:
 def _dense(X: Matrix) -> Any:
     """X itself, or CSR as float32 with zeros where XGBoost would see missing values."""
     return X.astype(np.float32).toarray() if is_sparse(X) else X
+
+
+def _with_mean_weight(rows: TrainingRows) -> TrainingRows:
+    """Rows whose queries weigh on average what those of all workers do.
+
+    XGBoost divides weights by their mean over the queries of the worker. Queries of one row, which
+    has no pair and no values to bin, bring that mean to the mean over all workers.
+    """
+    weight, n = rows.query_weight(), len(rows.sizes)
+    weight = np.ones(n) if weight is None else weight
+    total = weight.sum()
+    n_in_all, total_in_all = allreduce(np.array([n, total], dtype=np.float64), Op.SUM)
+    mean = total_in_all / n_in_all
+    if np.isclose(total, n * mean, rtol=1e-12, atol=0):
+        return rows
+    n_more = int(max(total / mean - n, 0)) + 1
+    X = _dense(rows.X)
+    return TrainingRows(
+        np.concatenate([X, np.full((n_more, X.shape[1]), np.nan, dtype=X.dtype)]),
+        np.concatenate([rows.y, np.zeros(n_more)]),
+        rows.exp2,
+        np.concatenate([rows.sizes, np.ones(n_more, dtype=np.int64)]),
+        np.concatenate(
+            [np.repeat(weight, rows.sizes), np.full(n_more, ((n + n_more) * mean - total) / n_more)]
+        ),
+        label_values=rows.label_values,
+    )

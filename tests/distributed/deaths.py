@@ -1,0 +1,47 @@
+"""Deaths of workers at a known place; the process that takes the place of the dead knows none."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from rankwise.distributed.star import Star
+from rankwise.rankers.adapters._common import ValidationMonitor
+
+
+def armed(client, number, death):
+    """Address of the worker of a share, once it is bound to die."""
+    nannies = list(client.cluster.workers.values())
+    for _ in range(6000):  # a nanny gives up on a process that dies while it starts
+        if all(nanny.process.status.name == "running" for nanny in nannies):
+            break
+        time.sleep(0.05)
+    client.wait_for_workers(len(nannies))
+    address = sorted(client.nthreads())[number]
+    client.run(death, workers=[address])
+    return address
+
+
+def die_inside_a_tree():
+    """The process ends at the fifth histogram of its second tree."""
+    real, n_trees, n_histograms = Star.sum, [0], [0]
+
+    def dying(self, values):
+        if values.shape == (3,):  # sums of derivatives, once a tree
+            n_trees[0] += 1
+        n_histograms[0] += n_trees[0] == 2 and values.ndim == 3
+        if n_histograms[0] == 5:
+            os._exit(1)
+        return real(self, values)
+
+    Star.sum = dying
+
+
+def die_before_the_first_tree():
+    """The process ends before it meets the others."""
+    Star.__init__ = lambda *_: os._exit(1)
+
+
+def die_after_the_first_tree():
+    """The process ends when the first tree is measured."""
+    ValidationMonitor.__call__ = lambda *_: os._exit(1)

@@ -1,0 +1,86 @@
+"""Programs that run on several workers at once end in bounded time, whatever becomes of one."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+distributed = pytest.importorskip("distributed")
+from rankwise.distributed import ranks  # noqa: E402
+from rankwise.distributed.ranks import run_ranks  # noqa: E402
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """Two workers that are threads of this process, and so without a nanny."""
+    monkeypatch.setattr(ranks, "SECONDS_TO_NOTICE", 0.0)
+    monkeypatch.setattr(ranks, "SECONDS_TO_END", 60.0)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def numbers(hosts, ports, here):
+    return list(range(len(hosts)))
+
+
+def run(client, program, *args):
+    shares = [[client.submit(str, n, pure=False)] for n in range(2)]
+    return run_ranks(client, shares, program, numbers, *args)
+
+
+CALLS: list[int] = []
+RELEASED = threading.Event()
+
+
+def lose_each_other(number, at_most, parts):
+    CALLS.append(number)
+    if CALLS.count(number) <= at_most:
+        raise ConnectionError("gone")
+    return number, parts
+
+
+def test_programs_that_lost_each_other_begin_again(threads):
+    CALLS.clear()
+    assert run(threads, lose_each_other, 2) == [(0, ("0",)), (1, ("1",))]
+    CALLS.clear()
+    with pytest.raises(RuntimeError, match=r"failed in each of 4 attempts.*ConnectionError"):
+        run(threads, lose_each_other, 99)
+
+
+def fail_beside_one_that_waits(number, parts):
+    if number == 0:
+        raise ValueError("these rows are wrong")
+    RELEASED.wait()
+
+
+def test_the_error_of_a_program_is_raised_while_others_wait(threads, monkeypatch):
+    monkeypatch.setattr(ranks, "SECONDS_TO_END", 0.0)
+    RELEASED.clear()
+    try:
+        with pytest.raises(ValueError, match="these rows are wrong"):
+            run(threads, fail_beside_one_that_waits)
+    finally:
+        RELEASED.set()
+
+
+def die_beside_one_that_waits(number, parts):
+    if number == 0:
+        worker = distributed.get_worker()
+        worker.loop.add_callback(worker.close)
+    RELEASED.wait()
+
+
+def test_without_a_nanny_the_error_says_so(threads, monkeypatch):
+    monkeypatch.setattr(ranks, "SECONDS_TO_END", 0.0)
+    RELEASED.clear()
+    try:
+        with pytest.raises(RuntimeError, match="no nanny that could restart it"):
+            run(threads, die_beside_one_that_waits)
+    finally:
+        RELEASED.set()

@@ -1,12 +1,13 @@
-"""A fitted tree as a drawing: questions at the nodes, bars of class shares, classes at the leaves.
+"""A fitted tree as a drawing: questions at the nodes, classes or scores at the leaves.
 
-Leaves stand side by side in their order, every inner node over the middle of its two children.
+Bars have the shares of the classes, or the scores. Leaves stand side by side in their order, every
+inner node over the middle of its two children.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -15,8 +16,7 @@ from matplotlib.patches import Rectangle
 
 from rankwise.report.axes import FONT
 from rankwise.report.colours import light
-from rankwise.trees.text import FittedTree, TreeReader
-from rankwise.trees.tree import Tree
+from rankwise.trees.text import TreeReader, check_no_classes, has_scores
 from rankwise.typing import Float64Array
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ _LINE = 24  # characters of a condition before it is broken
 
 
 def plot_tree(
-    estimator: FittedTree,
+    estimator: Any,
     *,
+    tree: int = 0,
     max_depth: int | None = None,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
@@ -39,25 +40,132 @@ def plot_tree(
 
     Parameters
     ----------
-    estimator : RankingTree
+    estimator : RankingTree, RankingForest, LambdaMART or an adapter of a boosting library
         Fitted.
+    tree : int >= 0, default=0
+        Number of the tree, where there are many.
     max_depth : int >= 0, optional
         Levels below the root that are drawn; nodes there that go on end in dots.
     feature_names : sequence of str, optional
         None: those of the fit, else ``x0``, ``x1``, ...
     class_names : sequence of str, optional
-        None: ``classes_``.
+        None: ``classes_``. Only a RankingTree has any.
     digits : int >= 1, default=3
-        Significant digits of thresholds.
+        Significant digits of thresholds, scores and gains.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Rows for which the condition under a node holds go left; a bar has the shares of the
-        classes, from the lowest one, light, to the highest, dark.
+        Rows for which the condition under a node holds go left. The condition tells where missing
+        values go if the column had some in training; XGBoost does not tell, so there every column
+        counts as such. Over a node is the weight of its training rows (in XGBoost the sum of their
+        second derivatives).
+
+        A RankingTree has bars with the shares of the classes, from the lowest one, light, to the
+        highest, dark. All others have the score at every leaf, with a bar to the right where it is
+        positive and to the left where it is negative, and the gain of every split, if the model
+        keeps gains.
+
+    Raises
+    ------
+    ValueError
+        Where a list has not one name for each column or class, or there is no such tree.
+    NotFittedError, TypeError
+        Where the estimator is not fitted, or has no trees that can be drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import LambdaMART
+    >>> from rankwise.report import plot_tree
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> y, qid = (X[:, 0] > 0.5).astype(int), np.arange(200) % 10
+    >>> ranker = LambdaMART(n_estimators=20).fit(X, y, qid=qid)
+    >>> figure = plot_tree(ranker, tree=19, feature_names=["bm25", "age", "clicks"], max_depth=2)
     """
+    if has_scores(estimator):
+        check_no_classes(estimator, class_names)
+        reader = TreeReader.of_ensemble(estimator, tree, feature_names, digits)
+        return _draw(reader, max_depth, _ScoreNodes(reader))
     reader = TreeReader.of(estimator, feature_names, class_names, digits)
-    tree = estimator.tree_
+    if tree != 0:
+        raise ValueError(f"tree must be 0 for a single tree, got {tree}.")
+    return _draw(reader, max_depth, _ClassNodes(reader))
+
+
+class _ClassNodes:
+    """Bars with the shares of the classes."""
+
+    def __init__(self, reader: TreeReader) -> None:
+        self._reader, self._tree = reader, reader.estimator.tree_
+        ramp = LinearSegmentedColormap.from_list("ranks", [light("rule"), light("accent")])
+        self._colours = ramp(np.linspace(0, 1, self._tree.counts.shape[1]))
+
+    def leaf(self, node: int) -> str:
+        """Text under a leaf."""
+        return self._reader.classes[self._reader.estimator.node_classes_[node]]
+
+    def note(self, node: int) -> str:
+        """Text over a node."""
+        return f"{self._tree.counts[node].sum():g}"
+
+    def draw_bar(self, axes: Axes, node: int, x: float, y: float) -> None:
+        """Draw the bar of a node."""
+        counts = self._tree.counts[node]
+        widths = _BAR_WIDTH * counts / counts.sum()
+        starts = x - _BAR_WIDTH / 2 + np.cumsum(widths) - widths
+        for start, width, colour in zip(starts, widths, self._colours, strict=True):
+            axes.add_patch(Rectangle((start, y), width, _BAR_HEIGHT, color=colour, linewidth=0))
+
+    def add_legend(self, figure: Figure) -> None:
+        """Name the colours under the drawing."""
+        handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in self._colours]
+        figure.legend(
+            handles, self._reader.classes, loc="outside lower center", ncols=len(handles),
+            frameon=False, fontsize=FONT - 1, handlelength=1.0,
+        )  # fmt: skip
+
+
+class _ScoreNodes:
+    """Bars with the scores of the leaves, to both sides of the middle."""
+
+    def __init__(self, reader: TreeReader) -> None:
+        self._digits = reader.digits
+        self._tree: Any = reader.estimator.tree_
+        self._largest = np.abs(self._tree.values[self._tree.is_leaf]).max() or 1.0
+
+    def leaf(self, node: int) -> str:
+        """Text under a leaf."""
+        return f"{self._tree.values[node]:.{self._digits}g}"
+
+    def note(self, node: int) -> str:
+        """Text over a node."""
+        parts = []
+        if self._tree.cover is not None:
+            parts.append(f"{self._tree.cover[node]:g}")
+        if self._tree.gain is not None and not self._tree.is_leaf[node]:
+            parts.append(f"gain {self._tree.gain[node]:.{self._digits}g}")
+        return ", ".join(parts)
+
+    def draw_bar(self, axes: Axes, node: int, x: float, y: float) -> None:
+        """Draw the bar of a leaf; inner nodes have a line in its place."""
+        middle = y + _BAR_HEIGHT / 2
+        if not self._tree.is_leaf[node]:
+            ends = [x - _BAR_WIDTH / 4, x + _BAR_WIDTH / 4]
+            axes.plot(ends, [middle, middle], color=light("rule"), linewidth=2, zorder=2)
+            return
+        share = float(self._tree.values[node] / self._largest)
+        colour = light("accent" if share > 0 else "muted")
+        start, width = min(x, x + share * _BAR_WIDTH / 2), abs(share) * _BAR_WIDTH / 2
+        axes.add_patch(Rectangle((start, y), width, _BAR_HEIGHT, color=colour, linewidth=0))
+        axes.plot([x, x], [y, y + _BAR_HEIGHT], color=light("ink"), linewidth=0.8, zorder=3)
+
+    def add_legend(self, figure: Figure) -> None:
+        """Nothing to name."""
+
+
+def _draw(reader: TreeReader, max_depth: int | None, nodes: _ClassNodes | _ScoreNodes) -> Figure:
+    tree = reader.estimator.tree_
     deepest = int(tree.depth.max()) if max_depth is None else min(max_depth, int(tree.depth.max()))
     place = node_places(tree, deepest)
     n_columns = int(np.nanmax(place)) + 1
@@ -65,8 +173,6 @@ def plot_tree(
         figsize=(max(3.5, _COLUMN * n_columns), _ROW * (deepest + 1) + 0.4), layout="constrained"
     )
     axes = figure.subplots()
-    ramp = LinearSegmentedColormap.from_list("ranks", [light("rule"), light("accent")])
-    colours = ramp(np.linspace(0, 1, tree.counts.shape[1]))
     for node in np.flatnonzero(~np.isnan(place)).tolist():
         x, y = float(place[node]), -float(tree.depth[node])
         is_last = tree.depth[node] == deepest
@@ -74,50 +180,33 @@ def plot_tree(
             for child in (tree.left[node], tree.right[node]):
                 ends = [x, float(place[child])], [y - 0.3, y - 1 + _BAR_HEIGHT + 0.17]
                 axes.plot(*ends, color=light("muted"), linewidth=0.8, zorder=1)
-            text = break_lines(reader.conditions(node)[0])
+            to_left, to_right = reader.conditions(node)
+            text = break_lines(to_left)
+            if to_right.endswith(" or missing"):
+                text += "\nmissing: right"
         elif tree.feature[node] >= 0:
             text = "..."
         else:
-            text = reader.classes[estimator.node_classes_[node]]
-        _draw_node(axes, x, y, text, tree.counts[node], colours, is_leaf=tree.feature[node] < 0)
+            text = nodes.leaf(node)
+        nodes.draw_bar(axes, node, x, y)
+        axes.text(
+            x, y + _BAR_HEIGHT + 0.02, nodes.note(node), ha="center", va="bottom",
+            fontsize=FONT - 3, color=light("muted"),
+            bbox={"facecolor": light("paper"), "edgecolor": "none", "pad": 0.5},
+        )  # fmt: skip
+        axes.text(
+            x, y - 0.04, text, ha="center", va="top", fontsize=FONT - 2, color=light("ink"),
+            weight="bold" if tree.feature[node] < 0 else "normal",
+            bbox={"facecolor": light("paper"), "edgecolor": "none", "pad": 1},
+        )  # fmt: skip
     axes.set_xlim(-0.6, n_columns - 0.4)
     axes.set_ylim(-deepest - 0.6, 0.35)
     axes.axis("off")
-    handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in colours]
-    figure.legend(
-        handles, reader.classes, loc="outside lower center", ncols=len(colours), frameon=False,
-        fontsize=FONT - 1, handlelength=1.0,
-    )  # fmt: skip
+    nodes.add_legend(figure)
     return figure
 
 
-def _draw_node(
-    axes: Axes,
-    x: float,
-    y: float,
-    text: str,
-    counts: Float64Array,
-    colours: np.ndarray,
-    *,
-    is_leaf: bool,
-) -> None:
-    """A bar of class shares, the weight over it, the text under it."""
-    widths = _BAR_WIDTH * counts / counts.sum()
-    starts = x - _BAR_WIDTH / 2 + np.cumsum(widths) - widths
-    for start, width, colour in zip(starts, widths, colours, strict=True):
-        axes.add_patch(Rectangle((start, y), width, _BAR_HEIGHT, color=colour, linewidth=0))
-    axes.text(
-        x, y + _BAR_HEIGHT + 0.02, f"{counts.sum():g}", ha="center", va="bottom",
-        fontsize=FONT - 3, color=light("muted"),
-    )  # fmt: skip
-    axes.text(
-        x, y - 0.04, text, ha="center", va="top", fontsize=FONT - 2, color=light("ink"),
-        weight="bold" if is_leaf else "normal",
-        bbox={"facecolor": light("paper"), "edgecolor": "none", "pad": 1},
-    )  # fmt: skip
-
-
-def node_places(tree: Tree, deepest: int) -> Float64Array:
+def node_places(tree: Any, deepest: int) -> Float64Array:
     """Horizontal place of every node that is drawn, NaN of the others."""
     place = np.full(tree.n_nodes, np.nan)
     drawn, todo = [], [0]

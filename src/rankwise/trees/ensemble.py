@@ -69,6 +69,9 @@ class TreeEnsemble:
         ``categories[category_indptr[i]:category_indptr[i + 1]]``.
     zero_missing : ndarray of shape (n_nodes,), bool
         Nodes that take 0 for a missing value.
+    gain : ndarray of shape (n_nodes,), float64, or None
+        Decrease of the training loss by each split, in the units of its library; 0 at leaves.
+        None: the model does not keep it.
     constant : float
         Added to the sum of the trees.
     in_float32 : bool
@@ -88,6 +91,7 @@ class TreeEnsemble:
         "category_indptr": integers("n_nodes + 1", dtype="i8", low=0, ascending=True),
         "categories": floats("n_categories", dtype="f8"),
         "zero_missing": booleans("n_nodes"),
+        "gain": Optional(floats("n_nodes", dtype="f8", low=0)),
         "constant": Number("f"),
         "in_float32": Number("b"),
     }
@@ -106,6 +110,7 @@ class TreeEnsemble:
     zero_missing: NDArray[np.bool_]
     constant: float = 0.0
     in_float32: bool = False
+    gain: Float64Array | None = None
 
     @property
     def n_trees(self) -> int:
@@ -135,6 +140,7 @@ class TreeEnsemble:
 
         n_nodes = int(indptr[-1])
         has_cover = all(tree.cover is not None for tree in trees)
+        has_gain = all(tree.gain is not None for tree in trees)
         nominal, zero_missing = np.zeros(n_nodes, dtype=bool), np.zeros(n_nodes, dtype=bool)
         lengths, categories = np.zeros(n_nodes, dtype=np.int64), [np.zeros(0)]
         for start, tree in zip(indptr.tolist(), trees, strict=False):
@@ -159,6 +165,7 @@ class TreeEnsemble:
             zero_missing,
             constant,
             in_float32,
+            joined("gain", np.float64) if has_gain else None,
         )
 
     @classmethod
@@ -206,6 +213,7 @@ class TreeEnsemble:
                 self._members(tree, n_categories),
                 cover=None if self.cover is None else self.cover[tree],
                 zero_missing=self.zero_missing[tree] if self.zero_missing[tree].any() else None,
+                gain=None if self.gain is None else self.gain[tree],
             )
             for tree in (slice(*ends) for ends in pairwise(self.indptr.tolist()))
         )
@@ -335,5 +343,6 @@ def _parents_first(tree: ScoreTree) -> ScoreTree:
         values=tree.values[order],
         members={int(place[node]): sides for node, sides in tree.members.items()},
         cover=None if tree.cover is None else tree.cover[order],
+        gain=None if tree.gain is None else tree.gain[order],
         zero_missing=None if tree.zero_missing is None else tree.zero_missing[order],
     )

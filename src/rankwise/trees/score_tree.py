@@ -31,6 +31,9 @@ class ScoreTree:
         Weight of the training rows in each node; None where the model does not keep it.
     zero_missing : ndarray of shape (n_nodes,), bool, or None
         Nodes that take 0 for a missing value; None: no node does.
+    gain : ndarray of shape (n_nodes,), float64, or None
+        Decrease of the training loss by each split, in the units of its library; 0 at leaves.
+        None where the model does not keep it.
     """
 
     feature: Int64Array
@@ -42,3 +45,4 @@ class ScoreTree:
     members: dict[int, tuple[Float64Array, Float64Array]] = field(default_factory=dict)
     cover: Float64Array | None = None
     zero_missing: NDArray[np.bool_] | None = None
+    gain: Float64Array | None = None

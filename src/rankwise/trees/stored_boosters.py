@@ -40,11 +40,14 @@ class StoredTrees:
         Added to the sum of the trees.
     has_missing : bool
         Whether values were missing in the training rows, as far as the model knows.
+    tells_missing : bool
+        Whether the model knows.
     """
 
     trees: tuple[ScoreTree, ...]
     constant: float = 0.0
     has_missing: bool = False
+    tells_missing: bool = True
 
 
 def lightgbm_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:
@@ -109,6 +112,7 @@ def _lightgbm_tree(entries: dict[str, str], kinds: Any, n_categories: Any) -> Sc
         members,
         cover=np.concatenate([column("internal_count", np.float64), counts]),
         zero_missing=np.concatenate([zero_missing, false]) if zero_missing.any() else None,
+        gain=np.concatenate([column("split_gain", np.float64), np.zeros(len(leaves))]),
     )
 
 
@@ -149,10 +153,11 @@ def xgboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTree
                 np.where(inner, 0.0, conditions.astype(np.float64)),
                 members,
                 cover=np.array(tree["sum_hessian"], dtype=np.float64),
+                gain=np.where(inner, np.array(tree["loss_changes"], dtype=np.float64), 0.0),
             )
         )
     base = float(learner["learner_model_param"]["base_score"].strip("[]"))
-    return StoredTrees(tuple(trees), float(np.float32(base)))
+    return StoredTrees(tuple(trees), float(np.float32(base)), tells_missing=False)
 
 
 def catboost_trees(model: bytes, n_categories: NDArray[np.integer]) -> StoredTrees:

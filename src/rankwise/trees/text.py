@@ -66,13 +66,54 @@ class TreeReader:
             Where the tree is not fitted, or the estimator is none.
         """
         _check_tree(estimator)
-        n_features = len(estimator.has_missing_)
-        features = getattr(estimator, "feature_names_in_", None)
-        if features is None:
-            features = [f"x{column}" for column in range(n_features)]
-        features = _checked("feature_names", feature_names, features)
+        features = _feature_names(estimator, feature_names, len(estimator.has_missing_))
         classes = _checked("class_names", class_names, estimator.classes_.tolist())
         return cls(estimator, features, classes, digits, estimator.tree_.parent)
+
+    @classmethod
+    def of_ensemble(
+        cls, estimator: Any, number: int, feature_names: Sequence[str] | None, digits: int
+    ) -> TreeReader:
+        """One tree of a sum of trees, without classes.
+
+        The ``tree_`` of its ``estimator`` has the arrays of
+        :class:`rankwise.trees.score_tree.ScoreTree` and those of a
+        :class:`rankwise.trees.tree.Tree` that conditions are read from.
+
+        Raises
+        ------
+        ValueError
+            Where there is no such tree, or not one name for each column.
+        NotFittedError
+            Where the estimator is not fitted.
+        """
+        trees: TreeEnsemble = estimator.tree_ensemble()
+        if trees.n_trees == 0:
+            raise ValueError(f"{type(estimator).__name__} has no trees: it had nothing to learn.")
+        if not 0 <= number < trees.n_trees:
+            raise ValueError(f"tree must be from 0 to {trees.n_trees - 1}, got {number}.")
+        nodes = slice(trees.indptr[number], trees.indptr[number + 1])
+        feature, left, right = trees.feature[nodes], trees.left[nodes], trees.right[nodes]
+        inner = np.flatnonzero(feature >= 0)
+        parent = np.full(len(feature), -1, dtype=np.int64)
+        parent[left[inner]] = parent[right[inner]] = inner
+        depth = np.zeros(len(feature), dtype=np.int64)
+        for node in range(1, len(feature)):
+            depth[node] = depth[parent[node]] + 1
+        ends = trees.category_indptr[nodes.start : nodes.stop + 1]
+        tree = SimpleNamespace(
+            feature=feature, threshold=trees.threshold[nodes], left=left, right=right,
+            parent=parent, depth=depth, missing_left=trees.missing_left[nodes],
+            values=trees.values[nodes], is_leaf=feature < 0, n_nodes=len(feature),
+            cover=None if trees.cover is None else trees.cover[nodes],
+            gain=None if trees.gain is None else trees.gain[nodes],
+            category_indptr=ends, categories=trees.categories,
+        )  # fmt: skip
+        n_features = int(estimator.n_features_in_)
+        view: Any = SimpleNamespace(
+            tree_=tree, columns_=estimator.columns_, has_missing_=_missing(estimator, n_features)
+        )
+        return cls(view, _feature_names(estimator, feature_names, n_features), [], digits, parent)
 
     def conditions(self, node: int) -> tuple[str, str]:
         """Conditions for going left and for going right at an inner node.
@@ -159,20 +200,20 @@ def export_text(
 
     Parameters
     ----------
-    estimator : RankingTree or LambdaMART
+    estimator : RankingTree, RankingForest, LambdaMART or an adapter of a boosting library
         Fitted.
     tree : int >= 0, default=0
         Number of the tree, where there are many.
     feature_names : sequence of str, optional
         None: those of the fit, else ``x0``, ``x1``, ...
     class_names : sequence of str, optional
-        None: ``classes_``. Trees of LambdaMART have none.
+        None: ``classes_``. Only a RankingTree has any.
     max_depth : int >= 0, optional
         Nodes below it are counted and not shown.
     digits : int >= 1, default=4
         Significant digits of thresholds and scores.
     show_weights : bool, default=False
-        Add the weight of every class in the leaf; of LambdaMART that of the leaf's rows.
+        Add the weight of every class in the leaf; of trees with scores that of the leaf's rows.
 
     Returns
     -------
@@ -204,12 +245,14 @@ def export_text(
     |   clicks > 5.5
     |   |   class good
     """
-    if isinstance(getattr(estimator, "trees_", None), TreeEnsemble):
-        reader = _ensemble_reader(estimator, tree, feature_names, digits)
+    if has_scores(estimator):
+        check_no_classes(estimator, class_names)
+        reader = TreeReader.of_ensemble(estimator, tree, feature_names, digits)
         boosted: Any = reader.estimator.tree_
 
         def score(node: int) -> str:
-            weight = f" ({boosted.cover[node]:g})" if show_weights else ""
+            cover = boosted.cover if show_weights else None
+            weight = "" if cover is None else f" ({cover[node]:g})"
             return f"score {boosted.values[node]:.{digits}g}{weight}"
 
         return _rules(reader, boosted, max_depth, score)
@@ -248,31 +291,33 @@ def _rules(reader: TreeReader, tree: Any, max_depth: int | None, leaf: Callable[
     return "\n".join(lines)
 
 
-def _ensemble_reader(
-    estimator: Any, number: int, feature_names: Sequence[str] | None, digits: int
-) -> TreeReader:
-    """One tree of many, with names for its columns."""
-    trees: TreeEnsemble = estimator.trees_
-    if not 0 <= number < trees.n_trees:
-        raise ValueError(f"tree must be from 0 to {trees.n_trees - 1}, got {number}.")
-    nodes = slice(trees.indptr[number], trees.indptr[number + 1])
-    feature, left, right = trees.feature[nodes], trees.left[nodes], trees.right[nodes]
-    inner = np.flatnonzero(feature >= 0)
-    parent = np.full(len(feature), -1, dtype=np.int64)
-    parent[left[inner]] = parent[right[inner]] = inner
-    ends = trees.category_indptr[nodes.start : nodes.stop + 1]
-    tree = SimpleNamespace(
-        feature=feature, threshold=trees.threshold[nodes], left=left, right=right, parent=parent,
-        missing_left=trees.missing_left[nodes], values=trees.values[nodes], is_leaf=feature < 0,
-        cover=trees.cover[nodes] if trees.cover is not None else None, n_nodes=len(feature),
-        category_indptr=ends, categories=trees.categories,
-    )  # fmt: skip
-    columns, missing = estimator.columns_, estimator.has_missing_
-    view: Any = SimpleNamespace(tree_=tree, columns_=columns, has_missing_=missing)
-    features = getattr(estimator, "feature_names_in_", None)
-    if features is None:
-        features = [f"x{column}" for column in range(len(missing))]
-    return TreeReader(view, _checked("feature_names", feature_names, features), [], digits, parent)
+def has_scores(estimator: Any) -> bool:
+    """Whether an estimator is a sum of trees with scores; a RankingTree has classes."""
+    is_sum = isinstance(estimator, BaseEstimator) and hasattr(estimator, "tree_ensemble")
+    return is_sum and not hasattr(estimator, "get_n_leaves")
+
+
+def check_no_classes(estimator: Any, class_names: Sequence[str] | None) -> None:
+    """Raise ValueError for names of classes that the trees do not have."""
+    if class_names is not None:
+        raise ValueError(
+            f"class_names must be None for {type(estimator).__name__}: its trees have scores."
+        )
+
+
+def _missing(estimator: Any, n_features: int) -> Any:
+    """Columns of which missing values are named."""
+    own = getattr(estimator, "has_missing_", None)
+    if own is not None:
+        return own
+    stored = estimator.stored_trees()
+    return np.full(n_features, stored.has_missing or not stored.tells_missing)
+
+
+def _feature_names(estimator: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
+    own = getattr(estimator, "feature_names_in_", None)
+    own = [f"x{column}" for column in range(n_features)] if own is None else own
+    return _checked("feature_names", given, own)
 
 
 def _leaves_below(tree: Any) -> list[int]:

@@ -56,7 +56,7 @@ def test_trees_are_those_by_hand(given, holes, growth, rng):
         node = waiting.pop()
         gains.append(node.gain)
         waiting += node.children
-    np.testing.assert_allclose(np.sort(grown.gain), np.sort(gains), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.sort(grown.tree.gain), np.sort(gains), rtol=1e-5, atol=1e-6)
 
 
 def test_rules_bind():

@@ -246,7 +246,6 @@ class LambdaMART(Ranker):
     _structure: ClassVar[dict[str, Rule]] = {
         "trees_": Part((TreeEnsemble,)),
         "columns_": Part((ColumnTable,)),
-        "_split_gains": floats("n_features_in_", low=0),
         "has_missing_": booleans("n_features_in_"),
         "n_estimators_": Number("i", low=0),
         "best_iteration_": Number("i", low=0),
@@ -408,18 +407,15 @@ class LambdaMART(Ranker):
         boosting = tree_boosting(self, seed)
         debiased = biased(self, loss, rows.place, self._biases(before))
         if before.n_trees == 0:
-            self._split_gains = np.zeros(self.n_features_in_)
             self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
         self.trees_ = before
         if loss.has_pairs:
             n_categories = columns.n_categories(self.n_features_in_)
             binned = BinnedRows.of(rows.X, self.max_bins, n_threads, rows.weight, n_categories)
             grower = TreeGrower(binned, rules, n_threads, rows.weight)
-            boosted = boosting.fit(
+            self.trees_ = boosting.fit(
                 debiased or loss, grower, Start(rows.X, before), n_threads, validation
             )
-            self.trees_ = boosted.trees
-            self._split_gains = self._split_gains + boosted.gains
             self.has_missing_ = self.has_missing_ | binned.has_missing
         self.n_estimators_ = self.best_iteration_ = self.trees_.n_trees
         for name in ("validation_scores_", "positions_", "position_bias_"):  # of an earlier fit
@@ -435,10 +431,10 @@ class LambdaMART(Ranker):
     def feature_importances_(self) -> Float64Array:
         """Share of each feature in the gain or the number of the splits."""
         check_is_fitted(self)
-        amounts = self._split_gains
-        if self.importance_type == "split":
-            asked = self.trees_.feature[self.trees_.feature >= 0]
-            amounts = np.bincount(asked, minlength=self.n_features_in_).astype(np.float64)
+        trees = self.trees_
+        inner = trees.feature >= 0
+        gains = None if self.importance_type == "split" or trees.gain is None else trees.gain[inner]
+        amounts = np.bincount(trees.feature[inner], gains, self.n_features_in_).astype(np.float64)
         return amounts / (amounts.sum() or 1.0)
 
     def predict(self, X: FrameLike) -> Float64Array:
@@ -486,6 +482,7 @@ class LambdaMART(Ranker):
         n_trees = self.trees_.n_trees
         require(self.n_estimators_ == n_trees, "n_estimators_", f"be {n_trees}",
                 self.n_estimators_)  # fmt: skip
+        require(self.trees_.gain is not None, "trees_.gain", "be an array", self.trees_.gain)
         require(not self.trees_.zero_missing.any(), "trees_.zero_missing", "be False", "True")
         self.columns_.check_width(self.n_features_in_)
         self.trees_.check_categories(self.columns_.n_categories(self.n_features_in_))

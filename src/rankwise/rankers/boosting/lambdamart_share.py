@@ -113,10 +113,9 @@ def fit_share(
     )
     binned = BinnedRows.coded(mine.X, binning, n_threads)
     grower = TreeGrower(binned, growth_rules(ranker), n_threads, weight, shares)
-    boosted = tree_boosting(ranker, seed).fit(
+    ranker.trees_ = tree_boosting(ranker, seed).fit(
         loss, grower, Start(mine.X, before), n_threads, watching
     )
-    ranker.trees_, ranker._split_gains = boosted.trees, boosted.gains
     ranker.has_missing_ = shares.sum(binned.has_missing.astype(np.int64)) > 0
     ranker.n_estimators_ = ranker.best_iteration_ = ranker.trees_.n_trees
     if watching is not None:

@@ -11,7 +11,6 @@ from rankwise.solvers.boosting.dropout import Dropout, part_of, shrink, without
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling, Rows, drawn
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.trees.boosted.growth import TreeGrower
-from rankwise.trees.boosted.nodes import GradientTree
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
@@ -29,14 +28,6 @@ class Validation:
 
     X: FloatArray
     staged: StagedMeasure
-
-
-@dataclass(frozen=True, eq=False)
-class Boosted:
-    """The trees, and the gain of the splits of the new ones by feature, shape (n_features,)."""
-
-    trees: TreeEnsemble
-    gains: Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +80,14 @@ class TreeBoosting:
         start: Start,
         n_threads: int,
         validation: Validation | None = None,
-    ) -> Boosted:
+    ) -> TreeEnsemble:
         """Grow trees until none has a split, or the measure on the validation rows stops them."""
         n_features = start.X.shape[1]
         scores = start.trees.score(start.X, n_threads)
         gradients, hessians = np.empty(len(scores)), np.empty(len(scores))
-        grown, importances = list(start.trees.score_trees()), []
-        n_start, best = len(grown), list(grown)
-        for number in range(n_start, self.n_estimators):
+        grown = list(start.trees.score_trees())
+        best = list(grown)
+        for number in range(len(grown), self.n_estimators):
             rng = np.random.default_rng([self.seed, number])
             dropped = self.dropout.drop(rng, len(grown))
             left = without(grown, dropped, start.X, scores)
@@ -113,7 +104,6 @@ class TreeBoosting:
             tree.add_to(scores)
             if others is not None:
                 grower.add_to_others(tree, scores, others)
-            importances.append(_gains(tree, n_features))
             if validation is not None:
                 change = TreeEnsemble.of([tree.tree]).score(validation.X)
                 if dropped:
@@ -129,8 +119,7 @@ class TreeBoosting:
                 break
         if validation is None or self.early_stopping_rounds is None:
             best = grown
-        gains = np.sum([np.zeros(n_features), *importances[: len(best) - n_start]], axis=0)
-        return Boosted(TreeEnsemble.of(best), gains)
+        return TreeEnsemble.of(best)
 
     def _rows(
         self,
@@ -154,8 +143,3 @@ class TreeBoosting:
     def _stops(self, validation: Validation) -> bool:
         rounds = self.early_stopping_rounds
         return rounds is not None and validation.staged.stages_since_best >= rounds
-
-
-def _gains(tree: GradientTree, n_features: int) -> Float64Array:
-    inner = tree.tree.feature >= 0
-    return np.bincount(tree.tree.feature[inner], tree.gain[inner], minlength=n_features)

@@ -179,7 +179,7 @@ class GrowingTree:
         for leaf, value in zip(leaves, values.tolist(), strict=True):
             nodes.values[leaf.node], nodes.cover[leaf.node] = value, leaf.count
         goes_left = np.stack(nodes.goes_left)
-        return GradientTree(nodes.tree(), np.array(nodes.gain), goes_left, rows, starts, values)
+        return GradientTree(nodes.tree(), goes_left, rows, starts, values)
 
     def _by_leaf(self, root: _Leaf) -> list[_Leaf]:
         """Split one leaf at a time: that of the largest gain, of all or of the lowest depth."""

@@ -19,9 +19,8 @@ class GradientTree:
     Attributes
     ----------
     tree : ScoreTree
-        Values are those of Newton steps, times the shrinkage; the cover counts rows.
-    gain : ndarray of shape (n_nodes,), float64
-        How much the splits lower the second-order model of the loss, times two; 0 at leaves.
+        Values are those of Newton steps, times the shrinkage; the cover counts rows; gains are
+        twice the decrease of the second-order model of the loss.
     goes_left : ndarray of shape (n_nodes, 256), bool
         Codes that go left; all False at leaves.
     rows : ndarray of shape (n_rows,), int32
@@ -30,7 +29,6 @@ class GradientTree:
     """
 
     tree: ScoreTree
-    gain: Float64Array
     goes_left: NDArray[np.bool_]
     rows: NDArray[np.int32]
     starts: Int64Array
@@ -95,6 +93,7 @@ class Nodes:
             np.array(self.values),
             self.members,
             cover=np.array(self.cover),
+            gain=np.array(self.gain),
         )
 
 

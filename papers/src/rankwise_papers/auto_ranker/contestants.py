@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from rankwise import AutoRanker, CatBoostRanker, LightGBMRanker, XGBoostRanker
+from rankwise import AutoRanker, CatBoostRanker, LambdaMART, LightGBMRanker, XGBoostRanker
 from rankwise.datasets import Fold
 from rankwise.metrics import Measure
 from rankwise.typing import Float64Array
 
 AUTO = "AutoRanker"
 _BOOSTED = {"n_estimators": 1000, "early_stopping_rounds": 50, "random_state": 0, "n_jobs": 1}
-_PEERS: dict[str, tuple[type, dict[str, list[Any]]]] = {
+SPACES: dict[str, tuple[type, dict[str, list[Any]]]] = {
     "LightGBM": (
         LightGBMRanker,
         {
@@ -48,7 +48,20 @@ _PEERS: dict[str, tuple[type, dict[str, list[Any]]]] = {
         },
     ),
 }
-CONTESTANTS = (AUTO, *_PEERS)
+CONTESTANTS = (AUTO, *SPACES)
+# As many settings as LightGBM's: what to optimise is chosen in place of two bounds of leaves.
+SPACES["LambdaMART"] = (
+    LambdaMART,
+    {
+        "learning_rate": [0.05, 0.03, 0.1],
+        "max_leaf_nodes": [31, 7, 15, 63],
+        "min_samples_leaf": [20, 100],
+        "measure": ["nDCG@10", "nDCG"],
+        "colsample_bytree": [1.0, 0.5, 0.7],
+        "subsample": [1.0, 0.7],
+        "reg_lambda": [0.0, 1.0, 10.0],
+    },
+)
 
 
 def fitted(name: str, fold: Fold, measure: Measure, seconds: float) -> tuple[Any, dict[str, Any]]:
@@ -71,17 +84,19 @@ def fitted(name: str, fold: Fold, measure: Measure, seconds: float) -> tuple[Any
             "validation": ranker.values_["blend"],
             "families": ranker.values_,
         }
-    return _searched(name, fold, measure, seconds, validation)
+    return searched(name, fold, measure, seconds)
 
 
-def _searched(
-    name: str, fold: Fold, measure: Measure, seconds: float, validation: dict[str, Any]
-) -> tuple[Any, dict[str, Any]]:
+def searched(name: str, fold: Fold, measure: Measure, seconds: float) -> tuple[Any, dict[str, Any]]:
     """The best of the settings that the time allows, by the measure on validation queries.
 
     No setting starts that the mean of those before says would end later; the first always runs.
     """
-    cls, space = _PEERS[name]
+    assert fold.vali is not None
+    validation = {"X_val": fold.vali.X, "y_val": fold.vali.y, "qid_val": fold.vali.qid}
+    cls, space = SPACES[name]
+    # LambdaMART follows one measure and watches another; the libraries watch what they are given.
+    watched = "validation_measure" if name == "LambdaMART" else "measure"
     start = time.process_time()
     best: tuple[float, Any, dict[str, Any]] | None = None
     n_trials = 0
@@ -89,7 +104,7 @@ def _searched(
         spent = time.process_time() - start
         if n_trials and spent + spent / n_trials > seconds:
             break
-        ranker = cls(**_BOOSTED, **setting, measure=str(measure))
+        ranker = cls(**_BOOSTED, **setting, **{watched: str(measure)})
         ranker.fit(fold.train.X, fold.train.y, qid=fold.train.qid, **validation)
         n_trials += 1
         value = float(np.nanmean(_values(ranker, fold.vali, measure)))
@@ -100,7 +115,9 @@ def _searched(
     told = {
         "seconds": time.process_time() - start,
         "trials": n_trials,
-        "chosen": ", ".join(f"{key}={one:g}" for key, one in setting.items()),
+        "chosen": ", ".join(
+            f"{key}={one if isinstance(one, str) else f'{one:g}'}" for key, one in setting.items()
+        ),
         "validation": value,
     }
     return ranker, told

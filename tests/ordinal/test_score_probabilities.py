@@ -296,7 +296,9 @@ def test_streams_have_none(name, graded):
     X, y, _ = graded
     model = asked(name).fit(X, y)
     before = model.rank_score(X)
-    with pytest.raises(ValueError, match=r"probability=True needs all rows in fit.* Use fit, or"):
+    with pytest.raises(
+        ValueError, match=r"probability=True cannot be used with partial_fit.* Use fit, or"
+    ):
         model.partial_fit(X, y)
     np.testing.assert_array_equal(model.rank_score(X), before)
     model.set_params(probability=False).partial_fit(X, y)

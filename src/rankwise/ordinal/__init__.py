@@ -1,4 +1,4 @@
-"""Ordinal estimators: classifiers over ordered classes that rank by one score."""
+"""Ordinal estimators: classifiers for ordered classes that rank by a single score."""
 
 from rankwise._exports import attach as _attach
 

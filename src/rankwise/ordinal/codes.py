@@ -1,4 +1,4 @@
-"""Class numbers for meta-estimators that would sort class names alphabetically."""
+"""Class numbers for meta-estimators that sort class names alphabetically."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from rankwise.typing import ArrayLike, Int64Array
 def ordinal_codes(y: ArrayLike, classes: ArrayLike | None = None) -> Int64Array:
     """Position of every label among its ordered classes, from 0 for the lowest.
 
-    scikit-learn's ``BaggingClassifier``, ``VotingClassifier``, ``StackingClassifier`` and
-    ``cross_val_predict`` of probabilities number classes in alphabetical order, and
-    ``AdaBoostClassifier`` drops the order of a categorical, before an ordinal estimator sees them.
-    Pass codes to these.
+    Some tools of scikit-learn change the classes before an ordinal estimator sees them.
+    ``BaggingClassifier``, ``VotingClassifier``, ``StackingClassifier`` and ``cross_val_predict`` of
+    probabilities number classes in alphabetical order; ``AdaBoostClassifier`` drops the order of a
+    categorical. Pass codes to these tools.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Text, numbers or an ordered categorical.
+        Labels: text, numbers or an ordered categorical.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. None: those of an ordered categorical, or numbers as they sort.
+        All classes, lowest first. None: the categories of an ordered categorical, or the sorted
+        numbers.
 
     Returns
     -------
     ndarray of shape (n_samples,), int64
-        ``numpy.asarray(classes)[codes]`` gives the labels back.
+        Class numbers. ``numpy.asarray(classes)[codes]`` recovers the labels.
 
     Raises
     ------
     ValueError
-        If y is text without an order, or a label is missing or none of the classes.
+        If y is text without an order, or if a label is missing or is not one of the classes.
 
     Examples
     --------

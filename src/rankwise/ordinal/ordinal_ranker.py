@@ -1,4 +1,4 @@
-"""What every ordinal estimator shares: ordered classes, thresholds on one score, ranks, saving."""
+"""Base of all ordinal estimators: ordered classes, thresholds on one score, ranks, saving."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimator):
-    """Base of all ordinal estimators: classifiers over ordered classes with one score to rank by.
+    """Base of all ordinal estimators: classifiers for ordered classes that rank by one score.
 
-    A subclass takes ``classes``, sets ``thresholds_`` in ``fit`` and defines ``rank_score``; the
-    class of a row is the number of thresholds that its score reaches. ``fit`` and ``score`` request
-    ``qid`` (and ``sample_weight`` where the method honours it) from scikit-learn's metadata
+    A subclass accepts ``classes``, sets ``thresholds_`` in ``fit`` and defines ``rank_score``. The
+    class number of a row is the number of thresholds that its score reaches. ``fit`` and ``score``
+    request ``qid`` (and ``sample_weight`` if the method supports it) from scikit-learn's metadata
     routing.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Classes in ascending order: numbers as they sort, others as the parameter ``classes`` or an
-        ordered categorical dtype declares.
+        Classes in ascending order: sorted numbers, or the order that the parameter ``classes`` or
+        an ordered categorical dtype declares.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
         Ascending.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -70,7 +71,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         return tags
 
     def rank_score(self, X: FrameLike) -> Float64Array:
-        """The one score to rank rows by, higher is better.
+        """Score that ranks the rows; higher is better.
 
         Parameters
         ----------
@@ -83,7 +84,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         raise TypeError(f"{type(self).__name__} must define rank_score.")
 
     def predict(self, X: FrameLike) -> NDArray[Any]:
-        """Class of every row: that of as many thresholds as its score reaches.
+        """Class of every row; its number is the number of thresholds that the score reaches.
 
         Parameters
         ----------
@@ -97,7 +98,7 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         return self.classes_[np.searchsorted(self.thresholds_, scores, side="right")]
 
     def decision_function(self, X: FrameLike) -> Float64Array:
-        """Distance of the score from the thresholds around each class, in scikit-learn's shape.
+        """Distance of the score from the thresholds of each class, in scikit-learn's shape.
 
         Parameters
         ----------
@@ -106,15 +107,15 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
-            Two classes: score less threshold, positive for the upper class. More: for class k
-            the smaller of the score's distances above the threshold below and below the
-            threshold above, negative outside; the largest is that of the predicted class.
+            For two classes: score minus threshold, positive for the upper class. For more: distance
+            of the score from the nearer threshold of each class, negative if the score lies outside
+            the class. The predicted class has the largest value.
         """
         return class_margins(np.asarray(self.rank_score(X), dtype=np.float64), self.thresholds_)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: FrameLike) -> Float64Array:
-        """Logarithm of ``predict_proba``, where the estimator has it; minus infinity for 0.
+        """Logarithm of ``predict_proba``, if the estimator has it; minus infinity for 0.
 
         Parameters
         ----------
@@ -136,26 +137,27 @@ class OrdinalRanker(FiniteResults, Save, RanksRows, ClassifierMixin, BaseEstimat
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
-        """Minus the mean absolute rank loss: how many ranks the predicted class is off.
+        """Negative mean absolute rank loss: distance in ranks of the predicted and the true class.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            A number that is none of ``classes_`` counts as a rank of its own.
+            True classes. A number that is not in ``classes_`` counts as an additional rank.
         sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0.
         qid : array-like of shape (n_samples,), optional
-            Checked, and without effect: every row counts the same.
+            Checked, but without effect: all rows have equal weight.
 
         Returns
         -------
         float
-            <= 0, larger is better.
+            At most 0; larger is better.
 
         Raises
         ------
         ValueError
-            If y holds text, or an ordered categorical, that ``classes_`` lacks.
+            If y contains text or ordered categories that are not in ``classes_``.
         """
         predicted = self.predict(X)
         loss = rank_distances(y, predicted, self.classes_)
@@ -179,9 +181,10 @@ def check_ordinal_fit(
     by_query: str | None = None,
     column_limit: ColumnLimit | None = None,
 ) -> FitData:
-    """Checked rows with class numbers as ``y``; sets ``classes_`` and ``score_name_``.
+    """Check the rows, with class numbers as ``y``, and set ``classes_`` and ``score_name_``.
 
-    ``by_query`` is the setting, as users write it, that needs a ``qid``; None: there is none.
+    ``by_query`` is the parameter setting that requires ``qid``, as written in the error message.
+    None: ``qid`` is optional.
     """
     data = check_fit(
         estimator,
@@ -196,8 +199,8 @@ def check_ordinal_fit(
     )
     if by_query is not None and qid is None:
         raise ValueError(
-            f"{by_query} needs qid, the query of every row, got qid=None. Pass qid to fit, or "
-            "qid=np.zeros(n_samples) where all rows are one query."
+            f"{by_query} needs qid, the query of each row, got qid=None. Pass qid to fit, or "
+            "qid=np.zeros(n_samples) if all rows form one query."
         )
     assert data.classes is not None
     estimator.classes_ = data.classes
@@ -207,9 +210,9 @@ def check_ordinal_fit(
 
 @contextmanager
 def as_before_on_error(estimator: OrdinalRanker) -> Iterator[None]:
-    """Give the estimator back the attributes that it came with where the block raises.
+    """Restore the attributes of the estimator if the block raises.
 
-    Attributes are kept as they are: the block must replace arrays, not write into them.
+    Attributes are not copied: the block must replace arrays, not write into them.
     """
     before = dict(vars(estimator))
     try:
@@ -221,7 +224,7 @@ def as_before_on_error(estimator: OrdinalRanker) -> Iterator[None]:
 
 
 def class_margins(scores: Float64Array, thresholds: Float64Array) -> Float64Array:
-    """Distances of scores from the thresholds, see :meth:`OrdinalRanker.decision_function`."""
+    """Distances of the scores from the thresholds, see :meth:`OrdinalRanker.decision_function`."""
     above = scores[:, None] - thresholds
     # A score on a threshold belongs to the class above it.
     tiny = np.finfo(np.float64).tiny

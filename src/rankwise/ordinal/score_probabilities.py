@@ -1,8 +1,8 @@
-"""Class probabilities of ordinal estimators that have a score and thresholds alone.
+"""Class probabilities of ordinal estimators that have only a score and thresholds.
 
-The thresholds of a machine or an ensemble say which class, not how likely it is, and scores of the
-rows that a model was trained on are better than those of others. So the probabilities are fitted to
-scores of rows by models that were trained on other rows.
+The thresholds of a support vector machine or an ensemble choose a class but not its probability,
+and a model scores its own training rows better than other rows. The probabilities are therefore
+fitted to scores of rows by models that were trained without these rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rankwise.structure.rules import Part, Rule, Sometimes
 from rankwise.tuning.folds import DEFAULT_FOLDS, stratified_splits
 from rankwise.typing import Float64Array, FrameLike, Int64Array, Matrix
 
-# Parameters of a model that is trained on some of the rows.
+# Parameters of a model that is trained on a part of the rows.
 Refit = Callable[[Int64Array], dict[str, Any]]
 
 
@@ -32,7 +32,7 @@ MOST_COPIES = 2**24
 
 
 class ScoreProbabilities:
-    """Mixin: ``predict_proba`` where ``probability`` is set; ``fit`` ends with ``_calibrate``."""
+    """Mixin for ``predict_proba`` if ``probability`` is set; ``fit`` ends with ``_calibrate``."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "calibration_": Sometimes(Part((ScoreCalibration,))),
@@ -52,18 +52,17 @@ class ScoreProbabilities:
 
     @available_if(_asked_for)
     def predict_proba(self, X: FrameLike) -> Float64Array:
-        """Probability of every class, calibrated by cross-validation; with ``probability=True``.
+        """Probability of every class, calibrated by cross-validation. Needs ``probability=True``.
 
         ``P(y <= k | x) = F(theta_k - a s(x))`` for the score ``s = rank_score``, with F logistic,
-        ``a >= 0`` and ascending thresholds theta that are not ``thresholds_``. ``fit`` chooses a
-        and theta by maximum likelihood, with a light penalty on a, from scores of rows by models
-        that were trained without them. These are five more fits, each without a fifth of the
-        queries, or of the rows where there is one query, with classes in equal shares and the same
-        for every seed. They have the parameters that ``fit`` chose, such as C. Scores beyond those
-        of the training rows count as the outermost of these.
+        ``a >= 0`` and ascending thresholds theta that differ from ``thresholds_``. ``fit`` chooses
+        a and theta by maximum likelihood, with a small penalty on a. It uses scores of rows by
+        models that were trained without them. These are five more fits, each without a fifth of the
+        queries (of the rows if there is one query). Every fold has about the same class shares, and
+        the folds do not depend on the seed. The fits use the parameters that ``fit`` chose, such as
+        C. Scores outside the range of the training scores are clipped to it.
 
-        ``predict`` follows the estimator's own thresholds, so that its class need not be the most
-        probable one.
+        ``predict`` uses ``thresholds_``, so its class need not be the most probable one.
 
         Parameters
         ----------
@@ -72,12 +71,12 @@ class ScoreProbabilities:
         Returns
         -------
         ndarray of shape (n_samples, n_classes), float64
-            Rows sum to 1. A class without rows, of a declared order, has probability zero.
+            Rows sum to 1. A declared class without rows has probability zero.
 
         Raises
         ------
         NotFittedError
-            Where the estimator is not fitted, or was without ``probability=True``.
+            If the estimator is not fitted, or was fitted without ``probability=True``.
         """
         check_is_fitted(self)
         if not hasattr(self, "calibration_"):
@@ -89,11 +88,11 @@ class ScoreProbabilities:
         return self.calibration_.probabilities(model.rank_score(X))
 
     def _calibrate(self, data: FitData, refit: Refit = lambda _: {}) -> None:
-        """Set ``calibration_`` where ``probability`` is, and remove an earlier one where not."""
+        """Set ``calibration_`` if ``probability`` is set; otherwise remove an earlier one."""
         vars(self).pop("calibration_", None)
         if self.probability:
             with warnings.catch_warnings():
-                # Of names, convergence and the like: the fit to all rows has warned.
+                # The fit on all rows has already warned of convergence, column names and the like.
                 warnings.simplefilter("ignore")
                 self.calibration_ = calibrated(self, data, refit)
 
@@ -101,13 +100,14 @@ class ScoreProbabilities:
 def calibrated(model: Any, data: FitData, refit: Refit) -> ScoreCalibration:
     """Calibration of a fitted model's scores.
 
-    Scores of the folds are brought to the mean and the deviation that the model's have on its
-    training rows: fewer rows give smaller steps or other weights, and so another scale.
+    Models of the folds are trained on fewer rows and can score on a different scale. Their scores
+    are therefore shifted and scaled to the mean and deviation of the model's scores on its training
+    rows.
 
     Raises
     ------
     ValueError
-        Where there is one row of several classes, so that no model can be trained without it.
+        If there is only one row for several classes, so no model can be trained without it.
     """
     rows, weight = _copies(data)
     X, y, groups = data.X[rows], data.y[rows], data.groups.take(rows)
@@ -135,9 +135,9 @@ def calibrated(model: Any, data: FitData, refit: Refit) -> ScoreCalibration:
 
 
 def _copies(data: FitData) -> tuple[Int64Array, Float64Array | None]:
-    """Row numbers, each as often as its weight says, and weights where these are broken.
+    """Row numbers, repeated by their weights, and the weights if these are fractional.
 
-    Copies of a row may lie in different folds, as repeated rows do.
+    Copies of a row may fall into different folds, just like repeated rows.
     """
     rows, weight = np.arange(len(data.y)), data.sample_weight
     if weight is None or (weight % 1).any() or weight.sum() > MOST_COPIES:
@@ -150,7 +150,7 @@ def _scores(model: Any, X: Matrix) -> Float64Array:
 
 
 def _columns(model: Any, data: FitData, rows: Int64Array) -> Any:
-    """Columns of X for a model of some rows: of a precomputed kernel the values with these."""
+    """Columns of X for a model of some rows; of a precomputed kernel the values with these rows."""
     if not get_tags(model).input_tags.pairwise:
         return slice(None)
     return rows if data.kept is None else np.flatnonzero(data.kept)[rows]

@@ -124,7 +124,7 @@ def test_warm_start_of_another_kind_is_refused(judged):
     fitted.set_params(n_estimators=6)
     for rows, labels, estimator in ((X[:, 1:], y, "stump"), (X, y > 2, "stump"), (X, y, "pocket")):
         again = booster(warm_start=True, n_estimators=5).fit(X, y)
-        with pytest.raises(ValueError, match="warm_start needs the features, classes and base"):
+        with pytest.raises(ValueError, match="warm_start needs the same features, classes and"):
             again.set_params(n_estimators=6, estimator=estimator).fit(rows, labels)
     assert booster(n_estimators=4).fit(X, y).set_params(n_estimators=3).fit(X, y).n_estimators_ == 3
 
@@ -137,7 +137,7 @@ def test_a_failing_fit_changes_nothing(estimator, judged):
     fitted.set_params(n_estimators=6)
     for rows, labels in ((X, np.minimum(y, 2)), (X[:, 1:], y)):
         for _ in range(2):
-            with pytest.raises(ValueError, match="warm_start needs the features, classes"):
+            with pytest.raises(ValueError, match="warm_start needs the same features, classes"):
                 fitted.fit(rows, labels)
     fitted.set_params(warm_start=False, measure="none")
     with pytest.raises(ValueError, match="none"):

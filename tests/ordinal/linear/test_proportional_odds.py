@@ -160,7 +160,9 @@ def test_separated_classes_have_no_maximum(link, kind, rng):
 
 def test_steps_that_run_out_are_named(rng):
     X, y = drawn(rng)
-    with pytest.warns(ConvergenceWarning, match=r"stopped after 2 Newton steps at C=1 .* max_iter"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped after 2 Newton steps at C=1; .* max_iter"
+    ):
         ProportionalOdds(max_iter=2).fit(X, y)
 
 

@@ -171,7 +171,7 @@ def test_streams_need_the_numbers_of_a_kernel(square):
 
 def test_arguments_that_do_not_go_together(square):
     X, y = square[:2]
-    with pytest.raises(ValueError, match="degree is that of explicit features"):
+    with pytest.raises(ValueError, match="degree must be 1 if a kernel is used"):
         PRank(2, kernel="rbf").fit(X, y)
     with pytest.warns(IgnoredParameterWarning, match="gamma has no effect with kernel=None"):
         PRank(gamma=1.0).fit(X, y)
@@ -181,10 +181,10 @@ def test_arguments_that_do_not_go_together(square):
     PRank(kernel="poly", gamma="auto").partial_fit(X, y, classes=range(1, 6))
     with pytest.raises(ValueError, match="kernel_params needs a kernel"):
         PRank(kernel_params={"degree": 2}).fit(X, y)
-    many = r"degree=2 of 2000 columns needs 2003001 weights .* 134217728 .* kernel=\"polynomial\""
+    many = r"degree=2 with 2000 columns needs 2003001 weights .* 134217728 .* kernel=\"polynomial\""
     with pytest.raises(ValueError, match=many):
         AggregatePRank(degree=2).fit(sparse.csr_array((3, 2000)), [1, 2, 3])
-    with pytest.raises(ValueError, match=r"degree=1 of 2000000 columns .* kernel=\"linear\""):
+    with pytest.raises(ValueError, match=r"degree=1 with 2000000 columns .* kernel=\"linear\""):
         AggregatePRank().fit(sparse.csr_array((3, 2_000_000)), [1, 2, 3])
     with pytest.raises(ValueError, match="'kernel' parameter of PRank"):
         PRank(kernel="precomputed").fit(X, y)

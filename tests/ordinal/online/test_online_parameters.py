@@ -119,7 +119,9 @@ def test_pranks_can_be_combined_otherwise(begun, later, features, square):
     direct = AggregatePRank(later, **params).fit(X, y)
     if (begun == "bpm") != (later == "bpm"):
         for method in (changed.predict, changed.rank_score, changed.decision_function):
-            with pytest.raises(ValueError, match=f"combine of the fitted model is .*{later}"):
+            with pytest.raises(
+                ValueError, match=f"combine must stay .* as in the fitted model, got '{later}'"
+            ):
                 method(X)
     else:
         np.testing.assert_array_equal(changed.predict(X), direct.predict(X))

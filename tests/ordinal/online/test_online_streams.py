@@ -126,7 +126,7 @@ def test_a_failing_block_changes_nothing(learner, square):
     X, y = square[:2]
     learner = with_params(learner, degree=2).fit(X[:100], y[:100])
     before = [np.copy(array) for array in state(learner) if array is not None]
-    with pytest.raises(ValueError, match="y must hold declared classes, got 9 at row 1"):
+    with pytest.raises(ValueError, match="y must contain declared classes only, got 9 at row 1"):
         learner.partial_fit(X[:3], [1, 9, 2])
     with pytest.raises(ValueError, match=r"products are finite with degree=2.*Scale the columns"):
         learner.partial_fit([[1.0, 1.0], [1e200, 1.0]], [1, 2])
@@ -155,7 +155,7 @@ def test_classes_are_declared_in_the_first_call(learner, square):
     fitted.partial_fit(X, ["mid"] * 4).partial_fit(X, ["mid"] * 4, classes=words)
     with pytest.raises(ValueError, match=r"classes must stay \['low', 'mid', 'high'\], got"):
         fitted.partial_fit(X, ["mid"] * 4, classes=["low", "high", "mid"])
-    with pytest.raises(ValueError, match="y must hold declared classes, got 'top' at row 2"):
+    with pytest.raises(ValueError, match="must contain declared classes only, got 'top' at row 2"):
         fitted.partial_fit(X, ["low", "mid", "top", "low"])
 
 

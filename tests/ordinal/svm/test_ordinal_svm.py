@@ -269,7 +269,7 @@ def test_search_with_rows_computed_as_they_are_read():
 
 def test_too_few_steps_warn():
     X, y, _ = graded(60)
-    with pytest.warns(ConvergenceWarning, match="stopped after 5 steps at C=1 with a violation"):
+    with pytest.warns(ConvergenceWarning, match="stopped after 5 steps at C=1; the violation is"):
         OrdinalSVM(max_iter=5).fit(X, y)
 
 

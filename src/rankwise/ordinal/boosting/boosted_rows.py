@@ -1,4 +1,4 @@
-"""Training rows of ORBoost in the form that its base learners take."""
+"""Training rows of ORBoost, prepared for its base learners."""
 
 from __future__ import annotations
 
@@ -28,17 +28,21 @@ ROUNDS_PER_ROOT = 3
 
 @dataclass(frozen=True, eq=False)
 class BoostedRows:
-    """Rows in order of their class, the search for base learners, and the ensemble so far.
+    """Rows sorted by class, the search for base learners, and the current ensemble.
 
     Attributes
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
     rows : ndarray of shape (n_rows,), int64
-        Row of ``X`` of every weight.
+        Row of ``X`` that each weight belongs to.
     class_ptr : ndarray of shape (n_classes + 1,), int64
+        Class k has the entries ``class_ptr[k]:class_ptr[k + 1]`` of ``rows`` and ``weight``.
     weight : ndarray of shape (n_rows,), float64
+        Weight of each row.
     search : StumpSearch or PerceptronSearch
+        Search for the base learner of a round.
     ensemble : StumpEnsemble or PerceptronEnsemble
+        Base learners found so far.
     """
 
     X: Matrix
@@ -50,16 +54,17 @@ class BoostedRows:
 
 
 def rounds_for(data: FitData) -> int:
-    """Rounds by default: grow with the distinct rows, so that repetition changes nothing."""
+    """Default number of rounds. Only distinct rows count, so repeated rows do not change it."""
     distinct = len(np.unique(row_hashes(data.X, data.y)))
     return min(math.ceil(ROUNDS_PER_ROOT * math.sqrt(distinct)), MOST_ROUNDS)
 
 
 def row_weights(data: FitData, scheme: str | None) -> Float64Array:
-    """Weight of every row: its repetitions, times what the scheme gives to its rank and query.
+    """Weight of every row: ``sample_weight`` times the factor of ``scheme``.
 
-    "rank": the class number plus one; "query": 1 / the rows of its query; "rank_query": both;
-    "gain": ``2^k`` for class number k, the gain of nDCG and ERR plus one.
+    Factors: "rank": the class number plus one. "query": 1 / the number of rows of the query.
+    "rank_query": product of both. "gain": ``2^k`` for class number k, which is the gain of nDCG and
+    ERR plus one.
     """
     repeats = np.ones(len(data.y)) if data.sample_weight is None else data.sample_weight
     weight = repeats.copy()
@@ -76,7 +81,7 @@ def row_weights(data: FitData, scheme: str | None) -> Float64Array:
 def stump_rows(
     data: FitData, weight: Float64Array, earlier: StumpEnsemble | None, max_bins: int | None
 ) -> BoostedRows:
-    """Rows prepared for stumps."""
+    """Training rows prepared for stumps."""
     assert data.classes is not None
     rows, class_ptr = class_order(data.y, len(data.classes))
     search = StumpSearch(data.X, rows, max_bins, data.sample_weight, ties_above=True)
@@ -93,9 +98,9 @@ def perceptron_rows(
     n_iter: int,
     seed: int,
 ) -> BoostedRows:
-    """Rows prepared for perceptrons: equal ones merged, in an order that their content decides.
+    """Training rows prepared for perceptrons: equal rows are merged and sorted by content.
 
-    Draws of rows, and sums of numbers that are no integers, would depend on the order otherwise.
+    Otherwise draws of rows and floating-point sums would depend on the order of the rows.
     """
     assert data.classes is not None
     merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), weight)

@@ -1,4 +1,4 @@
-"""ORBoost: boosting of ordinal margins, for large thresholded ensembles [1]_.
+"""ORBoost: boosting of ordinal margins for large-margin thresholded ensembles [1]_.
 
 References
 ----------
@@ -51,113 +51,120 @@ AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
 class ORBoost(ScoreProbabilities, OrdinalRanker):
-    """Boosted stumps or perceptrons with thresholds, for ordered classes (ORBoost).
+    """Boosted stumps or perceptrons with thresholds for ordered classes (ORBoost).
 
-    The score of a row is a weighted sum of base learners with values -1 and 1, and its class the
-    number of thresholds that the score reaches.
+    The score of a row is a weighted sum of base learners with values -1 and 1. The class number is
+    the number of thresholds that the score reaches.
 
     Parameters
     ----------
     form : {"all", "lr"}, default="all"
-        "all": the exponential loss of the margins to all thresholds, which bounds the absolute
-        rank loss. "lr": of those to the two thresholds next to the row's class, left and right,
-        which bounds the number of wrong classes.
+        Margins in the exponential loss. "all": the margins to all thresholds; the loss then bounds
+        the absolute rank loss. "lr": the margins to the two thresholds next to the row's class,
+        left and right; the loss then bounds the number of wrong classes.
     n_estimators : int >= 1, optional
-        Largest number of rounds. Fewer are kept if no base learner is left that lowers the loss.
-        None: three times the square root of the number of distinct training rows, 1,000 at most;
-        with early stopping, 1,000.
+        Largest number of rounds. Training ends earlier if no base learner lowers the loss. None:
+        three times the square root of the number of distinct training rows, at most 1,000; with
+        early stopping, 1,000.
     estimator : {"stump", "perceptron", "pocket"}, default="stump"
-        "stump": a threshold on one feature, the best of all. "perceptron": a threshold on a linear
-        combination of standardised features, by random coordinate descent; "pocket": by the
-        pocket algorithm.
+        Base learner. "stump": the best threshold on a single feature. "perceptron": a threshold on
+        a linear combination of standardised features, trained by random coordinate descent.
+        "pocket": the same, trained by the pocket algorithm.
     base_iter : int >= 1, default=100
-        Of a perceptron: line searches along coordinates, or the pocket's passes over drawn rows.
+        Iterations of a perceptron learner: line searches along coordinates for "perceptron", passes
+        over drawn rows for "pocket".
     max_bins : int in [2, 255] or None, default=255
-        Stumps cut between all values of a feature with at most so many, and between bins of about
-        equal weight of others. None: between all values of every feature.
+        Largest number of bins per feature for stumps. A feature with at most ``max_bins`` distinct
+        values is cut between all of them; other features are cut between bins of about equal
+        weight. None: cut between all values of every feature.
     row_weight : {"rank", "query", "rank_query", "gain"} or None, default=None
         Weight of a row in the loss. "rank": class number plus one (classes are numbered from 0).
-        "query": 1 / number of rows of its query, so that large queries count no more than small
-        ones. "rank_query": both. "gain": ``2^k`` for class number k, one more than the gain of
-        nDCG and ERR.
+        "query": 1 / number of rows of the query, so large queries count no more than small ones.
+        "rank_query": product of both. "gain": ``2^k`` for class number k, which is the gain of nDCG
+        and ERR plus one.
     measure : str, default="MAE"
-        Taken on X_val after every round, see :func:`rankwise.metrics.parse`. Measures of predicted
-        labels get class numbers, the others the scores; all are means over the queries of
-        ``qid_val``.
+        Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`. Measures
+        of predicted labels receive class numbers; all others receive the scores. The value is the
+        mean over the queries of ``qid_val``.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many rounds without improvement
-        and keep the rounds up to the best.
+        Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
+        keep the rounds up to the best.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the rounds that are there up to ``n_estimators``. On the same
-        rows the result has the bits of one fit.
+        Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
+        the result is bit-identical to that of a single fit.
     random_state : int, RandomState or None, default=None
-        Of the draws of perceptrons. Stumps draw nothing.
+        Seed for training perceptrons. Stumps use no random numbers.
     probability : bool, default=False
-        Whether ``predict_proba`` is there. It takes five more fits, see there.
+        Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
+        ``predict_proba``.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
-        Ascending. Where no row lies below or above one, it is beyond every score.
+        Ascending. A threshold without rows below or above it lies beyond every score.
     loss_curve_ : ndarray of shape (n_estimators_ + 1,), float64
-        Loss summed over the (weighted) training rows, before the first round and after each.
+        Sum of the loss over the (weighted) training rows, before the first round and after every
+        round.
     threshold_curve_ : ndarray of shape (n_estimators_ + 1, n_classes - 1), float64
-        Thresholds before the first round and after each.
+        Thresholds before the first round and after every round.
     n_estimators_ : int
-        Rounds kept.
+        Number of rounds kept.
     ensemble_ : StumpEnsemble or PerceptronEnsemble
-        ``features``, ``thresholds``, ``directions`` and ``steps`` of the stumps, round by round;
-        ``coefs`` and ``steps`` of perceptrons.
+        Base learners in the order of the rounds. Stumps have ``features``, ``thresholds``,
+        ``directions`` and ``steps``; perceptrons have ``coefs`` and ``steps``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round, where X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given.
     calibration_ : ScoreCalibration
-        ``slope``, ``thresholds`` and range of the scores that ``predict_proba`` is made of, where
-        ``probability`` is set.
+        Calibration that ``predict_proba`` uses: ``slope``, ``thresholds`` and the range of the
+        scores. Only with ``probability=True``.
     seed_ : int
-        What the draws of perceptrons began with.
+        Seed used for training perceptrons.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    With H the score, a row of class y has the margins ``H - theta_k`` to the thresholds below its
-    class and ``theta_k - H`` to those above. A round weighs rows by the sums of ``exp(-margin)``
-    over the thresholds on either side, takes the base learner that agrees most, adds it with the
-    step ``log(agree / disagree) / 2``, and sets the thresholds to
-    ``log(sum_{y <= k} exp(H) / sum_{y > k} exp(-H)) / 2`` ("lr": only classes k and k + 1, out of
-    order ones pooled). Step and thresholds are exact minimisers, so the loss falls in every round.
-    It bounds the sum of absolute rank losses ("all") or the number of wrong classes ("lr") of
-    unweighted training rows.
+    Let H be the score of a row of class y. Its margins are ``H - theta_k`` to the thresholds below
+    its class and ``theta_k - H`` to those above. A round weights rows by the sums of
+    ``exp(-margin)`` over the thresholds on either side and takes the base learner that agrees most
+    with these weights. It adds the learner with the step ``log(agree / disagree) / 2``, and sets
+    the thresholds to ``log(sum_{y <= k} exp(H) / sum_{y > k} exp(-H)) / 2``. With "lr" these sums
+    contain only classes k and k + 1, and thresholds out of order are pooled. Step and thresholds
+    are exact minimisers, so the loss decreases in every round. For unweighted training rows the
+    loss bounds the sum of absolute rank losses ("all") or the number of wrong classes ("lr").
 
-    A round of stumps reads every value once, as a byte: O(N d), and O(N + K) for the rest;
-    ``max_bins=None`` keeps 5 bytes a value where a feature has more than 255. Sums are taken over
-    integers, so that the order of the rows and the number of threads do not change a bit.
-    ``rank_score`` merges the stumps of a feature into one piecewise constant function.
+    A round of stumps reads every value once, as a byte. For N rows, d features and K classes it
+    costs O(N d), and O(N + K) for the rest. ``max_bins=None`` keeps 5 bytes per value for features
+    with more than 255 distinct values. Sums are taken over integers, so results are bit-identical
+    for any order of the rows and any number of threads. ``rank_score`` merges the stumps of a
+    feature into one piecewise constant function.
 
-    Training stops early where no base learner lowers the loss, to the digits of a float; where one
-    makes no mistake at all, after it, with a step of 14; and where an exponential of a score would
-    leave the range of numbers.
+    Training stops early in three cases: no base learner lowers the loss by more than rounding
+    error; a base learner makes no mistake (it is kept, with a step of 14); or the exponential of a
+    score would overflow.
 
-    A stump cuts in the middle between two training values, and a row whose value is exactly the
-    middle belongs to the upper side, as in the authors' program. The entries of
-    ``ensemble_.thresholds`` are the largest numbers below these middles, so that ``x > threshold``
-    decides. Stumps of models that version 0.1.0 saved have the middles themselves there, and
-    predict as they did.
+    A stump cuts midway between two training values. As in the authors' program, a row whose value
+    equals the midpoint belongs to the upper side. The entries of ``ensemble_.thresholds`` are the
+    largest numbers below the midpoints, so ``x > threshold`` is the exact test. Models saved by
+    version 0.1.0 store the midpoints themselves and keep their predictions.
 
-    The default number of rounds was chosen on ten data sets that the documentation does not report
-    otherwise (``python -m benchmarks.study_defaults``): over set sizes from 48 to 10,000 rows,
-    mean absolute errors were 1.6 % ("all") and 1.8 % ("lr") above those of the best fixed number
-    for each set, against 7.6 % and 5.8 % with 1,000 rounds. Classes that are nearly a function of
-    the columns, without noise, take more rounds: pass ``n_estimators``, or validation rows and
+    The default number of rounds was chosen on ten data sets that the documentation uses for nothing
+    else (``python -m benchmarks.study_defaults``). Over set sizes from 48 to 10,000 rows, mean
+    absolute errors were 1.6 % ("all") and 1.8 % ("lr") above those of the best fixed number for
+    each set, compared with 7.6 % and 5.8 % with 1,000 rounds. Classes that are almost a noise-free
+    function of the columns need more rounds: pass ``n_estimators``, or validation rows and
     ``early_stopping_rounds``.
 
-    Differs from the authors' program: it writes thresholds of classes without rows as numbers,
-    ends after a stump without mistakes with a finite step, and bins features of many values.
+    Differs from the authors' program: thresholds of classes without rows are finite numbers,
+    training ends with a finite step after a stump without mistakes, and features with many values
+    are binned.
 
     Composition: exponential loss of ordinal margins x stumps or perceptrons x boosting steps.
 
@@ -258,11 +265,12 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         y : array-like of shape (n_samples,)
             Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
-            Query of every row; only ``row_weight`` of "query" and "rank_query" uses and needs it.
+            Query of each row. Required by ``row_weight="query"`` and ``"rank_query"``, otherwise
+            unused.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight means repetition of the row.
+            Weight of each row, >= 0. A row of weight w counts as w copies of it.
         X_val, y_val, qid_val : optional
-            Validation rows: ``measure`` is taken on them after every round.
+            Validation rows, on which ``measure`` is evaluated after every round.
 
         Returns
         -------
@@ -271,9 +279,9 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it; where ``warm_start`` meets other features, classes or base
-            learners, or ``n_estimators`` below the rounds that are there. The model is then as it
-            was before the call.
+            If an input is invalid (the message names it), if ``warm_start`` finds an earlier fit
+            with other features, classes or base learners, or if ``n_estimators`` is less than the
+            number of existing rounds. The model then keeps its state from before the call.
         """
         with as_before_on_error(self):
             before = self._fitted() if self.warm_start else None
@@ -283,7 +291,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
             self._validate_params()
             measure = parse(self.measure)
             if validation is not None and not measure.reads_labels:
-                # A label below all classes of the fit, -1, is one without gain.
+                # A label below all classes of the fit has the number -1, and no gain.
                 validation = replace(validation, y=np.maximum(validation.y, 0.0))
             stops = validation is not None and self.early_stopping_rounds is not None
             n_rounds = self.n_estimators
@@ -314,7 +322,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
-        """Sum of the base learners' steps, shape (n_samples,), float64; higher ranks higher."""
+        """Weighted sum of the base learners, shape (n_samples,), float64. Higher ranks higher."""
         check_is_fitted(self)
         return self.ensemble_.score(check_rows(self, X))
 
@@ -350,12 +358,12 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
 
     @property
     def additive_scores(self) -> bool:
-        """Whether scores are sums of functions of single features: with stumps."""
+        """Whether scores are sums of functions of single features, which is true of stumps."""
         return self.estimator == "stump"
 
     @property
     def feature_importances_(self) -> Float64Array:
-        """Share of each feature in the sum of the steps, all 0 without base learners."""
+        """Share of each feature in the sum of the steps; all 0 without base learners."""
         check_is_fitted(self)
         return self.ensemble_.importances(self.n_features_in_)
 
@@ -365,7 +373,7 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
         return zip(self.threshold_curve_[1:], self.staged_rank_score(X), strict=True)
 
     def _fitted(self) -> tuple[int, NDArray[Any], Ensemble] | None:
-        """What an earlier fit has left."""
+        """Features, classes and ensemble of an earlier fit, if there was one."""
         if not hasattr(self, "ensemble_"):
             return None
         return self.n_features_in_, self.classes_, self.ensemble_
@@ -373,13 +381,13 @@ class ORBoost(ScoreProbabilities, OrdinalRanker):
     def _check_earlier(
         self, n_features: int, classes: NDArray[Any], ensemble: Ensemble, n_rounds: int
     ) -> Ensemble:
-        """The earlier ensemble, where the fit can go on from it."""
+        """The earlier ensemble, if the fit can continue from it."""
         kind = StumpEnsemble if self.estimator == "stump" else PerceptronEnsemble
         same = n_features == self.n_features_in_ and classes.tolist() == self.classes_.tolist()
         if not same or not isinstance(ensemble, kind):
             raise ValueError(
-                "warm_start needs the features, classes and base learners of the earlier fit. "
-                "Set warm_start=False to begin anew."
+                "warm_start needs the same features, classes and base learners as the earlier fit. "
+                "Set warm_start=False to start again."
             )
         check_room(len(ensemble), n_rounds)
         return ensemble

@@ -1,7 +1,7 @@
 """Cumulative link models: proportional odds, ordered probit, complementary log-log [1]_.
 
-Minimises ``|w|^2 / 2 + C sum_n w_n (-log P(y_n | x_n))`` over w and ascending thresholds with
-``P(y <= k | x) = F(theta_k - w.x)``; thresholds are not penalised.
+Minimises ``|w|^2 / 2 + C sum_n w_n (-log P(y_n | x_n))`` over w and ascending thresholds theta,
+where ``P(y <= k | x) = F(theta_k - w.x)``; thresholds are not penalised.
 
 Composition: linear columns x cumulative link loss x Newton steps, along C.
 
@@ -41,85 +41,91 @@ class ProportionalOdds(OrdinalRanker):
     """Cumulative link model: ordered logit, ordered probit or complementary log-log.
 
     Minimises ``|w|^2 / 2 + C sum_n w_n (-log P(y_n | x_n))`` over coefficients w and ascending
-    thresholds theta with ``P(y <= k | x) = F(theta_k - w.x)``; ``w_n`` are the weights of the rows,
-    and thresholds are not penalised.
+    thresholds theta, where ``P(y <= k | x) = F(theta_k - w.x)`` and ``w_n`` are the weights of the
+    rows. Thresholds are not penalised.
 
     Parameters
     ----------
     C : float > 0, list of floats, "cv" or "val", default=1.0
-        Multiplies the SUM of the losses over rows against half the squared norm of the
-        coefficients. ``C=numpy.inf`` is maximum likelihood. A grid is searched on ``X_val`` where
-        it is given and else by ``cv`` folds of queries; "cv" and "val" search 10^-3, 10^-2, ...,
+        Factor of the SUM of the losses over rows; half the squared norm of the coefficients has
+        factor 1. ``C=numpy.inf`` is maximum likelihood. A grid is searched on ``X_val`` if it is
+        given, otherwise with ``cv`` folds of queries. "cv" and "val" search 10^-3, 10^-2, ...,
         10^2.
     link : {"logit", "probit", "cloglog"}, default="logit"
-        F in ``P(y <= k | x) = F(theta_k - w.x)``: logistic (proportional odds), normal, or
+        Function F in ``P(y <= k | x) = F(theta_k - w.x)``: logistic (proportional odds), normal, or
         ``1 - exp(-exp(z))`` (proportional hazards of grouped times).
     measure : str, default="MAE"
-        What the search optimises, see :func:`rankwise.metrics.parse`. Measures of predicted
-        labels get class numbers, the others the scores.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`. Measures of predicted
+        labels receive class numbers; all others receive the scores.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     tol : float > 0, default=1e-6
-        Newton steps end when no score and no threshold changes by more. The error that is left is
-        about the square of it.
+        Tolerance: Newton steps end when no score and no threshold changes by more than ``tol``. The
+        remaining error is about ``tol^2``.
     max_iter : int, default=100
-        Newton steps for each C.
+        Largest number of Newton steps for each C.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     coef_ : ndarray of shape (n_features_in_,), float64
-        w; larger features with a positive coefficient move a row to higher classes.
+        Coefficients w. A larger feature with a positive coefficient moves a row to higher classes.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
-        theta, ascending. A class without rows (of a declared order) has probability zero:
-        thresholds beyond the lowest or highest class with rows are -1e300 or 1e300.
+        Thresholds theta, ascending. A declared class without rows has probability zero; thresholds
+        beyond the lowest or highest class with rows are -1e300 or 1e300.
     intercept_ : float
-        Median of F: 0, and log(log 2) for "cloglog". It is part of ``rank_score``.
+        Median of F, included in ``rank_score``: 0, or log(log 2) for "cloglog".
     log_likelihood_ : float
         Sum of ``w_n log P(y_n | x_n)`` over the training rows.
     standard_errors_ : ndarray of shape (n_features_in_ + n_classes - 1,)
-        Of coefficients, then thresholds, from the observed information; only where C is infinite.
-        NaN for what is not estimated: see the notes.
+        Standard errors of coefficients, then of thresholds, from the observed information. Only if
+        C is infinite. NaN for parameters that are not estimated, see the notes.
     C_ : float
+        The given or chosen C.
     objective_ : float
-        The minimised sum at the end; minus ``log_likelihood_`` where C is infinite.
+        Final value of the objective; ``-log_likelihood_`` if C is infinite.
     n_iter_ : int
-        Newton steps for ``C_`` (after those for smaller values of a grid).
+        Number of Newton steps for ``C_``, not counting those for smaller values of a grid.
     path_ : dict with "C" of shape (n_C,), "coef" (n_C, n_features_in_), "thresholds"
+        Penalties, and coefficients and thresholds of their models.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        If ``max_iter`` is reached, or if the maximum of the likelihood does not exist: where C is
-        infinite and a combination of columns separates classes, coefficients grow without bound.
+        If ``max_iter`` is reached, or if the likelihood has no maximum: if C is infinite and a
+        combination of columns separates classes, coefficients grow without bound.
 
     Notes
     -----
-    ``predict`` gives the most probable class, as scikit-learn expects of ``predict_proba``.
-    ``rank_score`` is ``w.x + intercept_``, the median of the latent variable: the number of
-    ``thresholds_`` that it reaches is the median class, which has the least expected absolute
-    error and need not be the most probable one.
+    ``predict`` returns the most probable class, consistent with ``predict_proba``. ``rank_score``
+    is ``w.x + intercept_``, the median of the latent variable. The number of ``thresholds_`` that
+    it reaches is the median class, which has the least expected absolute error and need not be the
+    most probable class.
 
-    Columns are centred (dense ones) and divided by their standard deviation inside the solver; the
-    objective is that of the columns as they are, so scale them before a finite C. Without a
-    penalty the fit does not depend on the scale; a column that is constant, or a combination of
-    others, has the coefficient 0 and no standard error.
+    The solver centres dense columns and divides all columns by their standard deviation, but it
+    minimises the objective of the original columns: scale them before using a finite C. Without a
+    penalty the fit does not depend on the scale. A column that is constant, or a combination of
+    others, then has the coefficient 0 and no standard error.
 
-    A Newton step costs O(N D^2 + D^3) for D features and thresholds and needs a dense matrix of D^2
-    numbers; a handful of steps is enough. Dense rows are copied in float64. Equal rows are merged
-    up to 5 million numbers: a weight is a repetition, and the order of the rows does not matter.
+    For N rows and D features and thresholds, a Newton step costs O(N D^2 + D^3) and needs a dense
+    matrix of D^2 numbers. A handful of steps is enough. Dense rows are copied as float64. Equal
+    rows are merged if X has at most 5 million numbers. A weight is equivalent to repeating the row,
+    and the order of the rows does not matter.
 
-    With two classes and the link "logit" this is logistic regression, and mord's ``LogisticAT``
-    with ``alpha=1/C``. With more classes, ``LogisticAT`` minimises the sum of K - 1 binary losses
-    of every row instead of the likelihood. statsmodels' ``OrderedModel`` is the same model with
-    ``C=numpy.inf``; its thresholds are the first one and logarithms of differences, and its
-    complementary log-log is ``distr=scipy.stats.gumbel_l``.
+    With two classes and ``link="logit"`` the model equals logistic regression, and mord's
+    ``LogisticAT`` with ``alpha=1/C``. With more classes, ``LogisticAT`` minimises the sum of K - 1
+    binary losses of every row instead of the likelihood. statsmodels' ``OrderedModel`` fits the
+    same model as ``C=numpy.inf``. It reports the first threshold and the logarithms of the
+    differences, and calls complementary log-log ``distr=scipy.stats.gumbel_l``.
 
     References
     ----------
@@ -198,9 +204,9 @@ class ProportionalOdds(OrdinalRanker):
         y : array-like of shape (n_samples,)
             Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, for folds and measures.
+            Query of each row, for folds and measures.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight means repetition of the row.
+            Weight of each row, >= 0. A row of weight w counts as w copies of it.
         X_val, y_val, qid_val : optional
             Validation rows for the search over a list or "val".
 
@@ -211,7 +217,7 @@ class ProportionalOdds(OrdinalRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         self._validate_params()
         rows = check_ordinal_fit(self, X, y, qid, sample_weight)
@@ -224,7 +230,7 @@ class ProportionalOdds(OrdinalRanker):
         return self._publish(search.choose([({}, *path.fit(search))]), search.penalties.values)
 
     def rank_score(self, X: FrameLike) -> Float64Array:
-        """Median of the latent variable, shape (n_samples,), float64; higher ranks higher."""
+        """Median of the latent variable, shape (n_samples,), float64. Higher ranks higher."""
         check_is_fitted(self)
         return np.asarray(check_rows(self, X) @ self.coef_) + self.intercept_
 
@@ -244,7 +250,7 @@ class ProportionalOdds(OrdinalRanker):
         return self.classes_[chosen.astype(np.int64)]
 
     def decision_function(self, X: FrameLike) -> Float64Array:
-        """Score less threshold for two classes, else probabilities.
+        """Score minus threshold for two classes, probabilities for more.
 
         Parameters
         ----------
@@ -295,13 +301,13 @@ class ProportionalOdds(OrdinalRanker):
     def _warn(self, model: CumulativeModel) -> None:
         if np.isinf(self.C_) and model.n_iter < self.max_iter:
             message = (
-                "the likelihood has no maximum: a combination of columns separates classes, and "
+                "the likelihood has no maximum because a combination of columns separates classes; "
                 f"coefficients grow without bound (stopped after {model.n_iter} steps, "
                 f"log-likelihood {model.log_likelihood:.4g}). Set a finite C, or drop such columns."
             )
         else:
             message = (
-                f"stopped after {model.n_iter} Newton steps at C={self.C_:g} with a last step of "
-                f"{model.step:.2g}, above tol={self.tol:g}. Raise max_iter or tol, or lower C."
+                f"stopped after {model.n_iter} Newton steps at C={self.C_:g}; the last step was "
+                f"{model.step:.2g}, above tol={self.tol:g}. Increase max_iter or tol, or lower C."
             )
         warnings.warn(f"{type(self).__name__}: {message}", ConvergenceWarning, stacklevel=5)

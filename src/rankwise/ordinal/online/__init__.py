@@ -1,1 +1,1 @@
-"""Online learners of ordered classes, row by row."""
+"""Online learners for ordered classes, trained row by row."""

@@ -1,4 +1,4 @@
-"""Online aggregate PRank: many PRanks in parallel, each sees a share of the rows.
+"""Online aggregate PRank: many PRanks trained in parallel on random subsets of the rows.
 
 Composition: PRanks on random rows x mean of their weights, or votes of their ranks.
 """
@@ -24,76 +24,84 @@ LARGEST_SEED = 2**31 - 1
 
 
 class AggregatePRank(Votes, OnlineRanker):
-    """Many PRanks, each on a random share of the rows, averaged or voting.
+    """Many PRanks on random subsets of the rows, averaged or combined by votes.
 
     Parameters
     ----------
     combine : {"bpm", "bag", "vote"}, default="bpm"
-        "bpm", an approximate Bayes point: one PRank of the mean weights and mean thresholds.
-        "bag": the PRanks vote, all alike. "vote": they vote, each weighted by the rows it has seen
-        since its last mistake, that one counted.
+        How the PRanks are combined. "bpm": one PRank with their mean weights and mean thresholds,
+        an approximate Bayes point. "bag": vote with equal weights. "vote": vote weighted by the
+        number of rows since the PRank's last mistake, including that row.
     tau : float in (0, 1], default=0.6
-        Probability with which a PRank sees a row, by an independent coin per row and PRank.
+        Probability that a PRank sees a row; drawn independently for each row and PRank.
     n_prank : int >= 1, default=100
+        Number of PRanks.
     votes : {"mode", "median", "mean"}, default="mode"
-        Which class the votes choose, see :class:`VotedPRank`; without meaning for "bpm".
+        Rule that derives a class from the votes, see :class:`VotedPRank`. Not used by "bpm".
     degree : {1, 2}, default=1
-        1: the columns as they are. 2: their products and a constant, as the kernel
-        ``(x.z + 1)^2`` has them.
+        Degree of the explicit columns. 1: the features. 2: their products and a constant, which are
+        the columns of the kernel ``(x.z + 1)^2``.
     kernel : str, callable or None, default=None
-        In place of explicit columns, see :class:`PRank`; the support are the rows that any PRank
-        made a step on.
+        Kernel that replaces explicit columns, see :class:`PRank`. The support rows are those on
+        which any PRank made a step.
     gamma : float > 0, "scale", "auto" or None, default=None
+        Width of the kernel, see :class:`PRank`.
     kernel_params : dict, optional
+        Further kernel parameters, see :class:`PRank`.
     n_epochs : int >= 1, default=1
-        Passes of ``fit`` over the rows.
+        Number of passes of ``fit`` over the rows.
     shuffle : bool, default=True
-        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
-        order given, see :class:`PRank`.
+        Whether ``fit`` shuffles the rows before each pass. False: rows are read in the given order,
+        see :class:`PRank`.
     random_state : int, RandomState or None, default=None
-        Seed of the coins and of ``shuffle``; pass an int for the same result in every fit.
+        Seed for the subsets and for ``shuffle``. Pass an int for reproducible fits.
     probability : bool, default=False
-        Whether ``predict_proba`` is there. It takes five more fits, see there, and
-        ``partial_fit`` refuses it.
+        Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
+        ``predict_proba``; ``partial_fit`` raises ValueError.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
-        "bpm": mean of the PRanks' thresholds. Else 0.5, 1.5, ..., which split the mean vote for
-        ``votes="mean"``.
+        "bpm": mean thresholds of the PRanks. Otherwise 0.5, 1.5, ..., the thresholds of the mean
+        vote for ``votes="mean"``.
     coef_ : ndarray of shape (n_columns,), float64
-        "bpm": mean weights of the columns that ``degree`` names.
+        Mean weights of the columns of ``degree``. Only for "bpm".
     dual_coef_ : ndarray of shape (n_support,), float64
-        In place of ``coef_`` with a kernel.
+        Replaces ``coef_`` if a kernel is used.
     X_fit_ : ndarray or CSR of shape (n_support, n_features_in_), or None
+        Support rows of the kernel. None without a kernel.
     kernel_ : Kernel
+        The kernel used. Only if ``kernel`` is given.
     hypotheses_ : Hypotheses
-        The PRanks.
+        Weights and thresholds of the PRanks.
     n_seen_ : int
-        Rows that came, each pass counted.
+        Number of rows received, counted once for each pass.
     coin_seed_ : int
-        The coins of row i are those from ``i n_prank`` on of NumPy's PCG64 of this seed.
+        Seed of the subsets. The draws for row i start at position ``i * n_prank`` of NumPy's PCG64
+        stream of this seed.
     began_with_ : dict
-        Parameters that shape the model, as they were when it began: ``partial_fit`` and
-        predictions need them unchanged.
+        Values of the parameters that shape the model, recorded when training began. ``partial_fit``
+        and predictions need them unchanged.
     calibration_ : ScoreCalibration
-        Where ``probability`` is set.
+        Calibration that ``predict_proba`` uses. Only with ``probability=True``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(n_prank n_columns) for each row, PRanks spread over threads; with a kernel O(n_support
-    (n_features + n_prank)). ``partial_fit`` on any cut of the rows gives the bits of one ``fit``
-    with ``shuffle=False``, coins included, for any number of threads.
+    A row costs O(n_prank n_columns), or O(n_support (n_features + n_prank)) with a kernel. PRanks
+    are distributed over threads. ``partial_fit`` on consecutive blocks of the rows is bit-identical
+    to one ``fit`` with ``shuffle=False``, including the subsets, for any number of threads.
 
-    ``rank_score`` is the score on ``thresholds_`` for "bpm", else the mean class number voted for,
-    unrounded. Its thresholds give the class for "bpm" and ``votes="mean"``; the other rules
-    choose by all votes, and the argmax of ``decision_function`` is what they choose. Where no
-    PRank has seen a row, they vote alike.
+    ``rank_score`` is the score of the mean PRank for "bpm", and otherwise the unrounded mean class
+    number of the votes. Comparing it with ``thresholds_`` gives the predicted class for "bpm" and
+    ``votes="mean"``. The other rules use all votes; their class is the argmax of
+    ``decision_function``. If no PRank has seen a row yet, all votes have equal weight.
 
     References
     ----------
@@ -157,7 +165,7 @@ class AggregatePRank(Votes, OnlineRanker):
         self.classes = classes
 
     def rank_score(self, X: FrameLike) -> Float64Array:
-        """Score under the mean weights, or mean class number voted for.
+        """Score under the mean weights, or mean class number of the votes.
 
         Parameters
         ----------
@@ -176,7 +184,7 @@ class AggregatePRank(Votes, OnlineRanker):
         return super().rank_score(X)
 
     def predict(self, X: FrameLike) -> NDArray[Any]:
-        """Class of every row, by the mean PRank or by the votes.
+        """Class of every row, according to the mean PRank or to the votes.
 
         Parameters
         ----------
@@ -189,7 +197,7 @@ class AggregatePRank(Votes, OnlineRanker):
         return OrdinalRanker.predict(self, X) if self.combine == "bpm" else super().predict(X)
 
     def decision_function(self, X: FrameLike) -> Float64Array:
-        """Distances from the mean thresholds, or what the rule of ``votes`` makes largest.
+        """Distances from the mean thresholds, or the quantity that the rule of ``votes`` maximises.
 
         Parameters
         ----------
@@ -229,13 +237,13 @@ class AggregatePRank(Votes, OnlineRanker):
             self.thresholds_ = self._half_steps()
 
     def _check_combine(self) -> None:
-        """Raise where ``combine`` was changed to or from "bpm", which predicts by means."""
+        """Raise ValueError if ``combine`` was changed to or from "bpm" after the fit."""
         has_means = hasattr(self, "coef_") or hasattr(self, "dual_coef_")
         if (self.combine == "bpm") != has_means:
             fitted = '"bpm"' if has_means else '"bag" or "vote"'
             raise ValueError(
-                f"combine of the fitted model is {fitted}, got combine={self.combine!r}. Set it "
-                "back, or call fit or partial_fit, which take the new one."
+                f"combine must stay {fitted} as in the fitted model, got {self.combine!r}. Set it "
+                "back, or call fit or partial_fit to apply the new value."
             )
 
     def _count_votes(self, X: FrameLike) -> Float64Array:

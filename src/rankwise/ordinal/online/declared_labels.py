@@ -1,4 +1,4 @@
-"""Classes that a stream of rows declares before it shows them."""
+"""Classes that are declared before a stream of rows contains them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ def declare(
     y: ArrayLike,
     known: NDArray[Any] | None,
 ) -> NDArray[Any]:
-    """All classes in ascending order, from the call, the estimator, the type of y or calls before.
+    """Classes in ascending order: from the call, the estimator, the dtype of y or earlier calls.
 
     Parameters
     ----------
     classes : array-like of shape (n_classes,) or None
-        What the call names.
+        Classes passed to the call.
     parameter : array-like of shape (n_classes,) or None
-        What the estimator's parameter ``classes`` names.
+        Parameter ``classes`` of the estimator.
     y : array-like
+        Labels of the call; an ordered categorical declares classes.
     known : ndarray of shape (n_classes,) or None
-        Classes of the calls before; None in the first.
+        Classes of the earlier calls; None in the first call.
 
     Raises
     ------
     ValueError
-        When there are none, they do not ascend or repeat, or they are others than before.
+        If no classes are declared, if they are not strictly ascending, or if they differ from those
+        of earlier calls.
     """
     of_y = declared_classes(y)
     named = [checked_classes(each) for each in (classes, parameter) if each is not None]
@@ -41,7 +43,7 @@ def declare(
     if given is None and known is None:
         raise ValueError(
             "classes must be given in the first call of partial_fit, got None. Pass all classes in "
-            "ascending order, or y as an ordered categorical."
+            "ascending order, or pass y as an ordered categorical."
         )
     if given is None:
         assert known is not None
@@ -49,19 +51,19 @@ def declare(
     for other in (*named, of_y, known):
         if other is not None and other.tolist() != given.tolist():
             raise ValueError(
-                f"classes must stay {other.tolist()}, got {given.tolist()}. Other classes need a "
-                "new estimator."
+                f"classes must stay {other.tolist()}, got {given.tolist()}. Use a new estimator "
+                "for other classes."
             )
     return given
 
 
 def numbers_of(data: FitData, classes: NDArray[Any]) -> Int64Array:
-    """Number of every row's class among the declared ones.
+    """Class number of every row among the declared classes.
 
     Raises
     ------
     ValueError
-        Where a row is of another class.
+        If a row has a class that is not declared.
     """
     assert data.classes is not None
     number_of = {value: number for number, value in enumerate(classes.tolist())}
@@ -71,8 +73,8 @@ def numbers_of(data: FitData, classes: NDArray[Any]) -> Int64Array:
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise ValueError(
-            f"y must hold declared classes, got {data.classes.tolist()[present[row]]!r} at row "
-            f"{row}. Classes: {classes.tolist()}. Declare all of them in the first call of "
-            "partial_fit."
+            f"y must contain declared classes only, got {data.classes.tolist()[present[row]]!r} at "
+            f"row {row}. Declared classes: {classes.tolist()}. Declare all classes in the first "
+            "call of partial_fit."
         )
     return codes

@@ -1,4 +1,4 @@
-"""What online ordinal learners know: hypotheses of weights and thresholds side by side."""
+"""State of online ordinal learners: weights and thresholds of several hypotheses."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """P hypotheses that learn from the same rows.
+    """P hypotheses that are trained on the same rows.
 
     Attributes
     ----------
     weights : ndarray of shape (n_columns, P) or (n_support, P), float64
-        Of the columns, or coefficients of the support rows of a kernel.
+        Weights of the columns, or coefficients of the support rows of a kernel.
     thresholds : ndarray of shape (P, n_classes - 1), float64
-        Ascending; on scores.
+        Thresholds on the scores, ascending.
     tallies : ndarray of shape (P, 3), int64
+        Counts behind ``survival``, ``n_mistakes`` and ``total_loss``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -37,7 +38,7 @@ class Hypotheses:
 
     @classmethod
     def zeros(cls, n_rows: int, n_hypotheses: int, n_classes: int) -> Hypotheses:
-        """Hypotheses that have seen nothing."""
+        """Hypotheses that have not seen any row."""
         return cls(
             np.zeros((n_rows, n_hypotheses)),
             np.zeros((n_hypotheses, n_classes - 1)),
@@ -45,20 +46,20 @@ class Hypotheses:
         )
 
     def copy(self) -> Hypotheses:
-        """The same in arrays of its own."""
+        """Copy with separate arrays."""
         return Hypotheses(self.weights.copy(), self.thresholds.copy(), self.tallies.copy())
 
     @property
     def survival(self) -> Int64Array:
-        """Rows that each has seen since its last mistake, that one counted."""
+        """Number of rows each hypothesis has seen since its last mistake, including that row."""
         return self.tallies[:, SURVIVAL]
 
     @property
     def n_mistakes(self) -> Int64Array:
-        """Rows that each has put into a wrong class when it first saw them."""
+        """Number of rows that each hypothesis assigned to a wrong class when it saw them."""
         return self.tallies[:, MISTAKES]
 
     @property
     def total_loss(self) -> Int64Array:
-        """Sum over the rows of how many ranks the class was off when first seen."""
+        """Sum over the rows of the distance in ranks between the predicted and the true class."""
         return self.tallies[:, LOSS]

@@ -1,8 +1,8 @@
-"""What online ordinal learners share: rows one after the other, by ``fit`` or by ``partial_fit``.
+"""Base of the online ordinal learners, which read row after row in ``fit`` or ``partial_fit``.
 
-A learner keeps hypotheses on explicit features, or on the rows it keeps of a kernel. Every row is
-treated alike whatever the block it comes in, so any cut of the rows into calls of ``partial_fit``
-gives the bits of one ``fit`` with ``shuffle=False``.
+A learner holds hypotheses on explicit features, or on the support rows of a kernel. Results do not
+depend on how the rows are split into blocks: consecutive calls of ``partial_fit`` are bit-identical
+to one ``fit`` with ``shuffle=False``.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ from rankwise.structure.rules import (
 )
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
-BLOCK_VALUES, BLOCK_ROWS = 2**19, 8192  # features at a time
+BLOCK_VALUES, BLOCK_ROWS = 2**19, 8192  # values, and rows, of a block of features
 SUPPORT_BLOCK = 1024
-MAX_WEIGHTS = 2**27  # 1 GiB
-# Kernels without numbers that the rows of the fit must give.
+MAX_WEIGHTS = 2**27  # weights of all hypotheses: 1 GiB
+# Kernel parameters that are computed from the rows of the fit if they are not given.
 _FROM_ROWS = {"rbf": "gamma", "laplacian": "gamma", "perceptron": "delta", "stump": "delta"}
 
 
 class Steps(Protocol):
-    """How rows change hypotheses, see :class:`PerceptronSteps`."""
+    """Update of hypotheses by rows, see :class:`PerceptronSteps`."""
 
     def on_rows(
         self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
@@ -86,7 +86,7 @@ class Steps(Protocol):
 
 
 class OnlineRanker(ScoreProbabilities, OrdinalRanker):
-    """Base of learners that see one row at a time; the order of the rows is their data."""
+    """Base of learners that see one row at a time, so results depend on the order of the rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "X_fit_": Optional(Rows("n_support", "n_features_in_")),
@@ -116,7 +116,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
     n_seen_: int
     began_with_: dict[str, Any]
     _shaping: ClassVar[tuple[str, ...]] = ("degree", "kernel", "gamma", "kernel_params")
-    _constant: ClassVar[bool] = False  # whether degree 1 has a column of ones
+    _constant: ClassVar[bool] = False  # whether ``degree=1`` has a column of ones
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "degree": [Options(Integral, {1, 2})],
         "kernel": [StrOptions(set(KERNEL_NAMES) - {"precomputed"}), callable, None],
@@ -132,7 +132,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
     def fit(
         self, X: FrameLike, y: ArrayLike, *, qid: ArrayLike | QueryGroups | None = None
     ) -> Self:
-        """Start anew and read every row ``n_epochs`` times, in random order or as given.
+        """Train from scratch on every row, ``n_epochs`` times, shuffled or in the given order.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         y : array-like of shape (n_samples,)
             Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
-            Checked, and without effect.
+            Checked, but without effect.
 
         Returns
         -------
@@ -149,8 +149,8 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it, and where scores would leave the range of float64; the
-            model is then as it was before the call.
+            If an input is invalid (the message names it), or if scores would exceed the range of
+            float64. The model then keeps its state from before the call.
         """
         self._validate_params()
         with as_before_on_error(self):
@@ -173,15 +173,15 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """See more rows, once and in their order; ``n_epochs`` and ``shuffle`` do not matter.
+        """Train on more rows, once and in order; ``n_epochs`` and ``shuffle`` have no effect.
 
         Parameters
         ----------
         X, y, qid
-            As in ``fit``; y may lack classes.
+            As in ``fit``, but y need not contain all classes.
         classes : array-like of shape (n_classes,), optional
-            All classes in ascending order, as given. Needed in the first call unless the parameter
-            ``classes`` is set or y is an ordered categorical; later it may only repeat them.
+            All classes in ascending order. Required in the first call, unless the parameter
+            ``classes`` is set or y is an ordered categorical. Later calls may only repeat them.
 
         Returns
         -------
@@ -190,10 +190,9 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         Raises
         ------
         ValueError
-            When classes are not declared, or y holds another one; where a parameter that shapes
-            the model (``began_with_``) has changed since its first rows; with
-            ``probability=True``; where scores would leave the range of float64. The model is then
-            as it was before the call.
+            If classes are not declared, or if y contains an undeclared class; if a parameter in
+            ``began_with_`` has changed since training began; if ``probability=True``; or if scores
+            would exceed the range of float64. The model then keeps its state from before the call.
         """
         self._validate_params()
         with as_before_on_error(self):
@@ -232,9 +231,9 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
     def _add(self, X: FrameLike, y: ArrayLike, classes: ArrayLike | None, qid: Any) -> None:
         if self.probability:
             raise ValueError(
-                "probability=True needs all rows in fit, because it trains on some and scores the "
-                "others; partial_fit keeps none. Use fit, or set probability=False and calibrate "
-                "on later rows: CalibratedClassifierCV(FrozenEstimator(model))."
+                "probability=True cannot be used with partial_fit, because calibration by "
+                "cross-validation needs all rows at once. Use fit, or set probability=False and "
+                "calibrate on later rows: CalibratedClassifierCV(FrozenEstimator(model))."
             )
         vars(self).pop("calibration_", None)
         first = not hasattr(self, "hypotheses_")
@@ -256,25 +255,25 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         self._publish()
 
     def _check_unchanged(self) -> None:
-        """Raise where a parameter that shapes the model is not what the model was begun with."""
+        """Raise ValueError if a parameter that shapes the model changed after training began."""
         for name, value in self.began_with_.items():
             if not _same(value, getattr(self, name)):
                 raise ValueError(
-                    f"{name} must stay what the model was begun with, {value!r}, got "
-                    f"{getattr(self, name)!r}. Set it back, or call fit to begin anew."
+                    f"{name} must stay as it was when training began, {value!r}, got "
+                    f"{getattr(self, name)!r}. Set it back, or call fit to start again."
                 )
 
-    # What a learner adds --------------------------------------------------------------------------
+    # Overridden by some learners ------------------------------------------------------------------
 
     def _publish(self) -> None:
-        """Set the fitted attributes that are for reading: here those of a single hypothesis."""
+        """Set the public fitted attributes, here those of a single hypothesis."""
         known = self.hypotheses_
         self._set_coef(known.weights[:, 0])
         self.thresholds_ = known.thresholds[0]
         self.n_mistakes_, self.total_loss_ = int(known.n_mistakes[0]), int(known.total_loss[0])
 
     def _set_coef(self, weights: Float64Array) -> None:
-        """Weights of the one score, as ``coef_`` or, of a kernel, as ``dual_coef_``."""
+        """Store the weights of the score as ``coef_``, or as ``dual_coef_`` if a kernel is used."""
         names = ["coef_", "dual_coef_"]
         if self.kernel is not None:
             names.reverse()
@@ -282,7 +281,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         vars(self).pop(names[1], None)
 
     def _steps(self) -> Steps:
-        """How a row changes the hypotheses."""
+        """Update rule of the hypotheses."""
         return PerceptronSteps()
 
     @property
@@ -290,13 +289,13 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         return 1
 
     def _coins(self, n_rows: int) -> NDArray[np.bool_]:
-        """Which hypothesis sees which of the next rows, (n_rows, P)."""
+        """Mask of shape (n_rows, P): which of the next rows each hypothesis sees."""
         return np.ones((n_rows, self._n_hypotheses), dtype=np.bool_)
 
     # Rows -----------------------------------------------------------------------------------------
 
     def _start(self, X: Matrix, rng: np.random.RandomState, *, streams: bool) -> None:
-        """Hypotheses that have seen nothing."""
+        """Reset the hypotheses and record the parameters that shape the model."""
         n_columns = 0
         if self.kernel is None:
             self._check_no_kernel_params()
@@ -306,11 +305,11 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
                 if self.degree == 2:
                     fix = 'kernel="polynomial", gamma=1.0, kernel_params={"degree": 2}'
                 raise ValueError(
-                    f"degree={self.degree} of {X.shape[1]} columns needs {n_columns} weights for "
+                    f"degree={self.degree} with {X.shape[1]} columns needs {n_columns} weights for "
                     f"each of {self._n_hypotheses} hypotheses, more than {MAX_WEIGHTS} in all. "
-                    f"Use {fix}, which keeps rows and no weights of columns."
+                    f"Use {fix}, which stores support rows instead of column weights."
                 )
-            self.X_fit_ = None  # type: ignore[assignment]  # of a kernel only
+            self.X_fit_ = None  # type: ignore[assignment]  # only with a kernel
         else:
             self.kernel_ = self._resolve(X, streams)
             shape = (0, X.shape[1])
@@ -328,14 +327,14 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         warn_of_ignored_gamma(None, self.gamma)
         if self.kernel_params is not None:
             raise ValueError(
-                f"kernel_params needs a kernel, got {self.kernel_params!r} with kernel=None. Drop "
-                "it, or name a kernel."
+                f"kernel_params needs a kernel, got {self.kernel_params!r} with kernel=None. "
+                "Remove kernel_params, or set kernel."
             )
 
     def _resolve(self, X: Matrix, streams: bool) -> Kernel:
         if self.degree != 1:
             raise ValueError(
-                f"degree is that of explicit features, got degree={self.degree} with "
+                f"degree must be 1 if a kernel is used, got degree={self.degree} with "
                 f'kernel={self.kernel!r}. Use kernel="polynomial" and kernel_params={{"degree": '
                 f"{self.degree}}}."
             )
@@ -347,19 +346,19 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         if streams and by_rows:
             fix = "gamma=..." if name == "gamma" else 'kernel_params={"delta": ...}'
             raise ValueError(
-                f"{name} of the {self.kernel} kernel must be a number in partial_fit, which does "
-                f"not know the rows to come. Pass {fix}."
+                f"{name} of the {self.kernel} kernel must be a number in partial_fit, because "
+                f"later rows are not known yet. Pass {fix}."
             )
         return resolve_kernel(self.kernel, X, self.gamma, params)
 
     def _see(self, X: Matrix, codes: Int64Array, order: Int64Array) -> None:
-        """One pass over rows ``X[order]``, which have these classes."""
+        """Make one pass over the rows ``X[order]``, whose class numbers are ``codes``."""
         deque(self._learn(X, codes, order), maxlen=0)
 
     def _learn(
         self, X: Matrix, codes: Int64Array, order: Int64Array
     ) -> Iterator[NDArray[np.int32]]:
-        """As ``_see``; the thresholds lowered and raised, block by block: X is never copied."""
+        """Make one pass, yielding the threshold moves of each block of rows; X is never copied."""
         if self.kernel is not None:
             for rows in _slices(len(codes), SUPPORT_BLOCK):
                 yield self._learn_by_values(X[order[rows]], codes[rows])
@@ -370,18 +369,18 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         weight, entry, steps = largest(self.hypotheses_.weights), 0.0, self._steps()
         for rows in _slices(len(codes), size):
             features = phi(X[order[rows]])
-            # A step of a PRank is at most n_classes - 1 times a row; many steps stay in range too.
+            # A step of a PRank is at most n_classes - 1 times a row, which bounds all weights.
             entry = max(entry, largest(features))
             weight += len(codes[rows]) * len(self.classes_) * entry
             check_range(phi.n_features_out * weight * entry)
             coins = self._coins(len(codes[rows]))
             yield steps.on_rows(self.hypotheses_, features, codes[rows], coins)
             self.n_seen_ += len(codes[rows])
-        # Steps of least mean squares have another bound.
+        # Steps of least mean squares have no such bound, so the final weights are checked as well.
         check_range(phi.n_features_out * largest(self.hypotheses_.weights) * entry)
 
     def _learn_by_values(self, X: Matrix, codes: Int64Array) -> NDArray[np.int32]:
-        """Rows by their kernel values with those kept so far, evaluated row by row."""
+        """Train on rows by their kernel values with the support rows, evaluated row by row."""
         support, known = SupportRows.start(self.X_fit_, X), self.hypotheses_.weights
         weights = np.zeros((support.n_kept + len(codes), self._n_hypotheses))
         weights[: support.n_kept] = known
@@ -401,7 +400,7 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
         return moves
 
     def _scores(self, X: FrameLike, weights: Float64Array) -> Float64Array:
-        """Scores under weights of shape (n_columns or n_support, P), (n_samples, P)."""
+        """Scores of shape (n_samples, P) under weights of shape (n_columns or n_support, P)."""
         X = check_rows(self, X)
         self._check_unchanged()
         scores = np.zeros((X.shape[0], weights.shape[1]))
@@ -419,23 +418,24 @@ class OnlineRanker(ScoreProbabilities, OrdinalRanker):
 
 
 def largest(values: Matrix) -> float:
-    """Largest absolute value, infinite where one is NaN."""
+    """Largest absolute value; infinite if any value is NaN."""
     entries = values.data if is_sparse(values) else values
     most = float(np.maximum(entries.max(initial=0.0), -entries.min(initial=0.0)))
     return most if most < np.inf else np.inf
 
 
 def check_range(bound: float) -> None:
-    """Raise where a bound of the scores is infinite or NaN.
+    """Raise FloatingPointError if a bound of the scores is infinite or NaN.
 
-    The guard of :mod:`rankwise.runtime.finite` says which values of X or of the model lead there.
+    The guard of :mod:`rankwise.runtime.finite` then names the values of X or of the model that
+    cause the overflow.
     """
     if not bound < np.inf:
         raise FloatingPointError("products of the rows with the weights overflow")
 
 
 def _same(old: Any, new: Any) -> bool:
-    """Whether two values of a parameter are equal, arrays in ``kernel_params`` entry by entry."""
+    """Whether two values of a parameter are equal; arrays in ``kernel_params`` by their entries."""
     if isinstance(old, dict):
         known = isinstance(new, dict) and old.keys() == new.keys()
         return known and all(_same(old[key], new[key]) for key in old)
@@ -447,5 +447,5 @@ def _slices(n: int, size: int) -> list[slice]:
 
 
 def column_limit(kernel: Any) -> ColumnLimit | None:
-    """The limit of a kernel, or of the products of a linear model (None)."""
+    """Column limit of a kernel, or of the products of a linear model (``kernel=None``)."""
     return PRODUCTS if kernel is None else kernel_limit(kernel)

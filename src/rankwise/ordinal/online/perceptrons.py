@@ -1,4 +1,4 @@
-"""The family of PRank: perceptrons with ordered thresholds, one or many on the same rows."""
+"""Perceptron steps with ordered thresholds, for one or many hypotheses on the same rows."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rankwise.ordinal.online.hypotheses import Hypotheses
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
-# Below so many products of weights and entries, one thread is quicker.
+# With fewer products of weights and entries, one thread is faster.
 SMALL_WORK = 1e6
-LEAST_PRANKS = 16  # of a thread
+LEAST_PRANKS = 16  # per thread
 
 
 class PerceptronSteps:
-    """Steps of hypotheses that are PRanks."""
+    """Update rule of PRank."""
 
     def on_rows(
         self, known: Hypotheses, features: Matrix, codes: Int64Array, coins: NDArray[np.bool_]
     ) -> NDArray[np.int32]:
-        """Change hypotheses in place by rows of explicit features.
+        """Update hypotheses in place from rows of explicit features.
 
-        ``coins`` says which hypothesis sees which row. Returns how many thresholds each row lowered
-        and raised, (n_rows, P, 2).
+        ``coins`` marks the rows that each hypothesis sees. Returns the number of thresholds that
+        each row lowered and raised, shape (n_rows, P, 2).
         """
         moves = np.zeros((*coins.shape, 2), dtype=np.int32)
         state = (coins, known.weights, known.thresholds, known.tallies, moves)
@@ -54,8 +54,8 @@ class PerceptronSteps:
         weights: Float64Array,
         moves: NDArray[np.int32],
     ) -> bool:
-        """Change hypotheses, whose ``weights`` are given, by a row's values with support rows.
+        """Update hypotheses with the given ``weights`` from the kernel values of one row.
 
-        Returns whether the row is to be kept.
+        Returns whether the row becomes a support row.
         """
         return prank_value(values, code, coins, weights, known.thresholds, known.tallies, moves)

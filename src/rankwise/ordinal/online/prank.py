@@ -1,4 +1,4 @@
-"""PRank: one perceptron with a threshold between every two classes.
+"""PRank: a perceptron with a threshold between every two adjacent classes.
 
 The class of x is the first r with ``w.x - b_r < 0``. A mistake moves every threshold on the wrong
 side of the score by one, ``b_r -= tau_r``, and ``w += (sum_r tau_r) x``, ``tau_r`` in {-1, 0, 1}.
@@ -15,74 +15,83 @@ from rankwise.typing import ArrayLike
 
 
 class PRank(OnlineRanker):
-    """Perceptron ranking: online, one weight vector and ordered thresholds.
+    """Perceptron ranking: an online learner with one weight vector and ordered thresholds.
 
     Parameters
     ----------
     degree : {1, 2}, default=1
-        1: the columns as they are. 2: their products and a constant, as the kernel
-        ``(x.z + 1)^2`` has them: ``x_i^2``, ``sqrt(2) x_i x_j``, ``sqrt(2) x_i``, 1.
+        Degree of the explicit columns. 1: the features. 2: their products and a constant, which are
+        the columns of the kernel ``(x.z + 1)^2``: ``x_i^2``, ``sqrt(2) x_i x_j``, ``sqrt(2) x_i``,
+        1.
     kernel : str, callable or None, default=None
-        In place of explicit columns a kernel of :func:`rankwise.features.kernels.resolve_kernel`
-        (but "precomputed"), on the rows that a step was made on. It is called for each row.
+        Kernel that replaces explicit columns, see :func:`rankwise.features.kernels.resolve_kernel`;
+        all kernels except "precomputed". The support rows are those on which a step was made. The
+        kernel is called once for each row.
     gamma : float > 0, "scale", "auto" or None, default=None
-        Of the kernel.
+        Width of the kernel.
     kernel_params : dict, optional
-        "degree" and "coef0" of the polynomial and sigmoid, "delta" of perceptron and stump, or
-        keyword arguments of a callable.
+        Further kernel parameters: "degree" and "coef0" of the polynomial and sigmoid kernels,
+        "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
     n_epochs : int >= 1, default=1
-        Passes of ``fit`` over the rows.
+        Number of passes of ``fit`` over the rows.
     shuffle : bool, default=True
-        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
-        order given, as a stream; rows sorted by class then teach little, because the last class
-        wins. ``partial_fit`` always reads its rows in the order given. Chosen on ten data sets
-        (``python -m benchmarks.study_defaults``).
+        Whether ``fit`` shuffles the rows before each pass. False: rows are read in the given order,
+        as a stream. Avoid this for rows sorted by class, because the last class dominates.
+        ``partial_fit`` always reads its rows in the given order. The default was chosen on ten data
+        sets (``python -m benchmarks.study_defaults``).
     random_state : int, RandomState or None, default=None
-        Seed of ``shuffle``; pass an int for the same result in every fit.
+        Seed for ``shuffle``. Pass an int for reproducible fits.
     probability : bool, default=False
-        Whether ``predict_proba`` is there. It takes five more fits, see there, and
-        ``partial_fit`` refuses it.
+        Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
+        ``predict_proba``; ``partial_fit`` raises ValueError.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
-        Ascending, whole numbers. The class of a row is the number of them that its score reaches.
+        Ascending whole numbers. The class number of a row is the number of thresholds that its
+        score reaches.
     coef_ : ndarray of shape (n_columns,), float64
-        Of the columns that ``degree`` names, in that order.
+        Weights of the columns of ``degree``, in that order.
     X_fit_ : ndarray or CSR of shape (n_support, n_features_in_), or None
+        Support rows of the kernel. None without a kernel.
     dual_coef_ : ndarray of shape (n_support,), float64
-        In place of ``coef_`` with a kernel: the score is ``sum_i dual_coef_[i] K(x, X_fit_[i])``.
+        Replaces ``coef_`` if a kernel is used: the score is ``sum_i dual_coef_[i] K(x,
+        X_fit_[i])``.
     kernel_ : Kernel
+        The kernel used. Only if ``kernel`` is given.
     n_mistakes_ : int
-        Rows put into a wrong class when they were first seen.
+        Number of rows that were assigned to a wrong class when they were seen.
     total_loss_ : int
-        Sum of ``|predicted rank - rank|`` over the rows as they were seen.
+        Sum of ``|predicted rank - rank|`` over the rows when they were seen.
     n_seen_ : int
-        Rows seen, each pass counted.
+        Number of rows seen, counted once for each pass.
     hypotheses_ : Hypotheses
+        State of the learner, from which ``partial_fit`` continues.
     began_with_ : dict
-        Parameters that shape the model, as they were when it began: ``partial_fit`` and
-        predictions need them unchanged.
+        Values of the parameters that shape the model, recorded when training began. ``partial_fit``
+        and predictions need them unchanged.
     calibration_ : ScoreCalibration
-        ``slope``, ``thresholds`` and range of the scores that ``predict_proba`` is made of, where
-        ``probability`` is set.
+        Calibration that ``predict_proba`` uses: ``slope``, ``thresholds`` and the range of the
+        scores. Only with ``probability=True``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(n_columns + n_classes) for each row. With a kernel O(n_support n_features), and n_support
-    grows with the mistakes. ``partial_fit`` on any cut of the rows gives the bits of one ``fit``
-    with ``shuffle=False``. Class numbers are whole and thresholds start at 0, so thresholds stay
-    in order [1]_. A row of weight 2 is not two rows to a method that depends on their order: there
-    is no ``sample_weight``.
+    A row costs O(n_columns + n_classes), or O(n_support n_features) with a kernel; n_support grows
+    with the number of mistakes. ``partial_fit`` on consecutive blocks of the rows is bit-identical
+    to one ``fit`` with ``shuffle=False``. Steps are whole and thresholds start at 0, so thresholds
+    stay in order [1]_. There is no ``sample_weight``: the method depends on the order of the rows,
+    so a weight of 2 would not be equivalent to two rows.
 
-    Where some ``|(w, b)| = 1`` keeps every row at least gamma away from the thresholds, on its
-    side, ``total_loss_ <= (n_classes - 1) (R^2 + 1) / gamma^2`` with R the largest norm of a row
-    (of its products with ``degree=2``) [1]_.
+    If some ``(w, b)`` of norm 1 puts every row on the correct side of all thresholds, at a distance
+    of at least gamma, then ``total_loss_ <= (n_classes - 1) (R^2 + 1) / gamma^2``. R is the largest
+    norm of a row (of its products with ``degree=2``) [1]_.
 
     References
     ----------

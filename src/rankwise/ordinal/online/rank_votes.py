@@ -1,6 +1,6 @@
-"""Classes from votes: the mode, the lower median, or the mean of the ranks voted for.
+"""Classes from votes: the mode, the lower median or the mean of the ranks voted for.
 
-Composition: what VotedPRank and AggregatePRank predict by.
+Composition: prediction rule of VotedPRank and AggregatePRank.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ VOTES = StrOptions({"mode", "median", "mean"})
 
 
 class Votes(OrdinalRanker):
-    """Mixin of PRanks that vote."""
+    """Mixin of estimators that combine PRanks by votes."""
 
     votes: str
 
     def vote_shares(self, X: FrameLike) -> Float64Array:
-        """Share of the votes that each class gets.
+        """Share of the votes for each class.
 
         Parameters
         ----------
@@ -38,7 +38,7 @@ class Votes(OrdinalRanker):
         return votes / votes.sum(axis=1, keepdims=True)
 
     def rank_score(self, X: FrameLike) -> Float64Array:
-        """Mean class number voted for, unrounded.
+        """Unrounded mean class number of the votes.
 
         Parameters
         ----------
@@ -47,13 +47,13 @@ class Votes(OrdinalRanker):
         Returns
         -------
         ndarray of shape (n_samples,), float64
-            From 0, the lowest class, to n_classes - 1, whatever ``votes`` is.
+            Between 0, the lowest class, and n_classes - 1, for any rule in ``votes``.
         """
         votes = self._count_votes(X)
         return votes @ np.arange(votes.shape[1], dtype=np.float64) / votes.sum(axis=1)
 
     def predict(self, X: FrameLike) -> NDArray[Any]:
-        """Class of every row by the rule of ``votes``.
+        """Class of every row according to the rule in ``votes``.
 
         Parameters
         ----------
@@ -62,8 +62,9 @@ class Votes(OrdinalRanker):
         Returns
         -------
         ndarray of shape (n_samples,), of the type of ``classes_``
-            "mode": the class with the most votes, of equal ones the lowest; "median": the lowest
-            class that half of the votes do not exceed; "mean": the rounded mean, halves upwards.
+            "mode": the class with the most votes; ties go to the lowest class. "median": the lowest
+            class that half of the votes do not exceed. "mean": the rounded mean; halves are rounded
+            up.
         """
         if self.votes == "mean":
             return super().predict(X)
@@ -71,7 +72,7 @@ class Votes(OrdinalRanker):
         return self.classes_[chosen]
 
     def decision_function(self, X: FrameLike) -> Float64Array:
-        """What the rule of ``votes`` makes largest, in scikit-learn's shape.
+        """Quantity that the rule in ``votes`` maximises, in scikit-learn's shape.
 
         Parameters
         ----------
@@ -80,8 +81,9 @@ class Votes(OrdinalRanker):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
-            "mode": share of the votes; "median": minus the expected rank loss under the votes;
-            "mean": distances of the mean from half steps. Two classes: upper less lower.
+            "mode": share of the votes. "median": negative expected rank loss under the votes.
+            "mean": distance of the mean from the thresholds 0.5, 1.5, .... For two classes: value
+            of the upper class minus that of the lower class.
         """
         if self.votes == "mean":
             return super().decision_function(X)
@@ -98,7 +100,7 @@ class Votes(OrdinalRanker):
         return merits / votes.sum(axis=1, keepdims=True)
 
     def _count_votes(self, X: FrameLike) -> Float64Array:
-        """Votes, (n_samples, n_classes); whole numbers, some in every row."""
+        """Votes of shape (n_samples, n_classes): whole numbers, at least one in every row."""
         raise NotImplementedError
 
     def _half_steps(self) -> Float64Array:

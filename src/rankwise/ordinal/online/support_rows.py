@@ -1,4 +1,4 @@
-"""Rows that a kernel expansion keeps, offered one after the other."""
+"""Support rows of a kernel expansion, offered one at a time."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense, is_spa
 
 
 class SupportRows(ABC):
-    """Kept rows, with room for all the rows of a block.
+    """Support rows, with space for all rows of a block.
 
     Attributes
     ----------
     n_kept : int
+        Number of rows kept so far.
     """
 
     n_kept: int
 
     @abstractmethod
     def offer(self, row: int) -> Matrix:
-        """The kept rows and, last, a row of the block: a view that the next call changes."""
+        """View of the kept rows followed by one row of the block; the next call changes it."""
 
     @abstractmethod
     def keep(self) -> None:
-        """Keep the row that was offered last."""
+        """Keep the row that was last offered."""
 
     @abstractmethod
     def kept(self) -> Matrix:
-        """The kept rows, in arrays of their own."""
+        """Copy of the kept rows."""
 
     @staticmethod
     def start(kept: Matrix, block: Matrix) -> SupportRows:
-        """Rows kept so far and the block that more will come from, dense or CSR as it is."""
+        """Support rows for the rows kept so far and the next block, dense or CSR like ``kept``."""
         if is_sparse(kept):
             return SparseSupportRows(kept, sparse.csr_array(block, dtype=np.float64))
         dense = as_dense(block)
@@ -42,7 +43,7 @@ class SupportRows(ABC):
 
 
 class DenseSupportRows(SupportRows):
-    """Of arrays."""
+    """Support rows in a dense array."""
 
     def __init__(self, kept: Float64Array, block: Float64Array) -> None:
         self._block, self.n_kept = block, len(kept)
@@ -61,7 +62,7 @@ class DenseSupportRows(SupportRows):
 
 
 class SparseSupportRows(SupportRows):
-    """Of CSR matrices."""
+    """Support rows in a CSR matrix."""
 
     def __init__(self, kept: SparseMatrix, block: SparseMatrix) -> None:
         self._block, self.n_kept = block, kept.shape[0]

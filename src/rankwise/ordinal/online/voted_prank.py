@@ -1,6 +1,6 @@
-"""Voted PRank: every hypothesis that PRank ever held votes, as often as it survived rows.
+"""Voted PRank: all hypotheses of a PRank vote, weighted by the number of rows they survived.
 
-Composition: PRank x votes of all its hypotheses, replayed from the rows it was wrong on.
+Composition: PRank x votes of all its hypotheses, replayed from the rows with mistakes.
 """
 
 from __future__ import annotations
@@ -27,82 +27,88 @@ from rankwise.typing import (
     is_sparse,
 )
 
-SLICE_VALUES = 2**21  # kernel values at a time
-PIECES = 8  # of a slice, over threads
+SLICE_VALUES = 2**21  # kernel values of a slice
+PIECES = 8  # parts of a slice for threads
 
 
 class VotedPRank(Votes, OnlineRanker):
-    """PRank whose hypotheses vote, each weighted by the rows it survived.
+    """PRank whose hypotheses vote, weighted by the number of rows that each survived.
 
     Parameters
     ----------
     votes : {"mode", "median", "mean"}, default="mode"
-        Which class the votes choose: the one with the most; the lowest that half of them do not
-        exceed, which has the least expected rank loss under the votes; or the rounded mean.
+        Rule that derives a class from the votes. "mode": the class with the most votes. "median":
+        the lowest class that half of the votes do not exceed, which has the least expected rank
+        loss under the votes. "mean": the rounded mean.
     degree : {1, 2}, default=1
-        1: the columns as they are. 2: their products and a constant, as the kernel
-        ``(x.z + 1)^2`` has them.
+        Degree of the explicit columns. 1: the features. 2: their products and a constant, which are
+        the columns of the kernel ``(x.z + 1)^2``.
     kernel : str, callable or None, default=None
-        In place of explicit columns, see :class:`PRank`.
+        Kernel that replaces explicit columns, see :class:`PRank`.
     gamma : float > 0, "scale", "auto" or None, default=None
+        Width of the kernel, see :class:`PRank`.
     kernel_params : dict, optional
+        Further kernel parameters, see :class:`PRank`.
     n_epochs : int >= 1, default=1
-        Passes of ``fit`` over the rows.
+        Number of passes of ``fit`` over the rows.
     shuffle : bool, default=True
-        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
-        order given, see :class:`PRank`.
+        Whether ``fit`` shuffles the rows before each pass. False: rows are read in the given order,
+        see :class:`PRank`.
     random_state : int, RandomState or None, default=None
-        Seed of ``shuffle``; pass an int for the same result in every fit.
+        Seed for ``shuffle``. Pass an int for reproducible fits.
     probability : bool, default=False
-        Whether ``predict_proba`` is there. It takes five more fits, see there, and
-        ``partial_fit`` refuses it.
+        Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
+        ``predict_proba``; ``partial_fit`` raises ValueError.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
-        0.5, 1.5, ..., which split the mean vote for ``votes="mean"``.
+        0.5, 1.5, ..., the thresholds of the mean vote for ``votes="mean"``.
     X_fit_ : ndarray or CSR of shape (n_mistakes_, n_features_in_), float64
-        The rows that PRank was wrong on, in their order: after each starts another hypothesis.
+        Rows on which PRank made a mistake, in order. Each one starts a new hypothesis.
     dual_coef_ : ndarray of shape (n_mistakes_,), float64
-        Step on each of them.
+        Coefficient of the step on each of these rows.
     threshold_path_ : ndarray of shape (n_mistakes_ + 1, n_classes - 1), float64
-        Thresholds of every hypothesis, the one of zeros first.
+        Thresholds of every hypothesis; the first hypothesis is zero.
     survival_ : ndarray of shape (n_mistakes_ + 1,), int64
-        Votes of every hypothesis: the number of rows after which it was the one held. They sum to
-        ``n_seen_``.
+        Number of votes of every hypothesis: the rows after which it was the current one. The votes
+        sum to ``n_seen_``.
     n_mistakes_, total_loss_ : int
-        As in :class:`PRank`.
+        Number of mistakes and total rank loss, as in :class:`PRank`.
     n_seen_ : int
-        Rows seen, each pass counted.
+        Number of rows seen, counted once for each pass.
     kernel_ : Kernel
+        The kernel used. Only if ``kernel`` is given.
     hypotheses_ : Hypotheses
-        The last one.
+        The last hypothesis, from which ``partial_fit`` continues.
     began_with_ : dict
-        Parameters that shape the model, as they were when it began: ``partial_fit`` and
-        predictions need them unchanged.
+        Values of the parameters that shape the model, recorded when training began. ``partial_fit``
+        and predictions need them unchanged.
     calibration_ : ScoreCalibration
-        Where ``probability`` is set.
+        Calibration that ``predict_proba`` uses. Only with ``probability=True``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Fitting costs what PRank costs and keeps the rows of the mistakes; a prediction costs
-    O(M (n_features + n_classes)), whatever the degree, for M mistakes.
+    Fitting costs as much as fitting :class:`PRank` and also stores the rows with mistakes. A
+    prediction costs O(M (n_features + n_classes)) for M mistakes and any degree.
 
-    ``rank_score`` is the mean class number voted for, unrounded, under any rule. Its thresholds
-    give the class for ``votes="mean"`` only; the other rules choose by all votes, and the argmax
-    of ``decision_function`` is what they choose.
+    ``rank_score`` is the unrounded mean class number of the votes, for any rule. Comparing it with
+    ``thresholds_`` gives the predicted class for ``votes="mean"`` only. The other rules use all
+    votes; their class is the argmax of ``decision_function``.
 
-    Scores of earlier hypotheses are sums of kernel values with ``X_fit_``, rounded in another
-    order than ``w.x`` was in training (and in another one for CSR). A score that exact arithmetic
-    puts on a threshold, as of columns in tenths, can so fall on either side of it, and a few votes
-    may differ from those of the weights; whole numbers have no rounding. Weights of every
-    hypothesis would need n_columns in place of n_features steps for each mistake, with
-    ``degree=2`` about n_features / 2 times as many.
+    Scores of earlier hypotheses are sums of kernel values with ``X_fit_``. They are summed in a
+    different order than ``w.x`` in training (and in another one for CSR), so rounding differs. If
+    exact arithmetic puts a score on a threshold, as with columns in tenths, the score may fall on
+    either side, and a few votes may differ from those of the weights. Columns of whole numbers have
+    no rounding errors. Storing the weights of every hypothesis would cost n_columns instead of
+    n_features steps for each mistake, about n_features / 2 times as many with ``degree=2``.
 
     References
     ----------
@@ -178,7 +184,7 @@ class VotedPRank(Votes, OnlineRanker):
         path[0] = self.threshold_path_[-1]
         replay_thresholds(moves[mistakes], codes[mistakes], path)
         self.threshold_path_ = np.concatenate([self.threshold_path_, path[1:]])
-        if self.kernel is None:  # else they are kept already
+        if self.kernel is None:  # a kernel has already stored them
             self.X_fit_ = _joined(self.X_fit_, X[order[mistakes]])
 
     def _publish(self) -> None:
@@ -206,7 +212,7 @@ class VotedPRank(Votes, OnlineRanker):
         )
 
     def _values(self, X: Matrix) -> Float64Array:
-        """Kernel values with the rows of the mistakes, (n_rows, n_mistakes_)."""
+        """Kernel values with the rows of ``X_fit_``, shape (n_rows, n_mistakes_)."""
         if self.n_mistakes_ == 0:
             return np.zeros((X.shape[0], 0))
         kernel = self._features().kernel if self.kernel is None else self.kernel_
@@ -217,7 +223,7 @@ class VotedPRank(Votes, OnlineRanker):
 
 
 def _joined(kept: Matrix, more: Matrix) -> Matrix:
-    """Rows kept and more of them, in float64, CSR where the kept ones are."""
+    """Kept rows followed by more rows, in float64, as CSR if the kept rows are CSR."""
     if is_sparse(kept):
         rows: Any = sparse.vstack([kept, sparse.csr_array(more, dtype=np.float64)], format="csr")
         return rows

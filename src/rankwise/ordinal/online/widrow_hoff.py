@@ -1,6 +1,6 @@
 """Widrow-Hoff: least mean squares on the class numbers, rounded to a class.
 
-``w += eta (r - w.x) x`` for a row x of rank r in 1, ..., K; the class is the rank nearest to w.x.
+For a row x of rank r in 1, ..., K: ``w += eta (r - w.x) x``. The class is the rank nearest to w.x.
 
 Composition: columns with a constant, their products, or a kernel x least mean squares.
 """
@@ -23,7 +23,7 @@ from rankwise.typing import ArrayLike, Float64Array, Int64Array, Matrix, is_spar
 
 @dataclass(frozen=True)
 class LeastMeanSquares:
-    """Steps of one hypothesis, of length ``eta``; methods as those of PerceptronSteps."""
+    """Update rule of one hypothesis with step size ``eta``; same methods as PerceptronSteps."""
 
     eta: float
 
@@ -51,66 +51,76 @@ class LeastMeanSquares:
 
 
 class WidrowHoff(OnlineRanker):
-    """Online least squares on class numbers, then rounding.
+    """Online least squares on class numbers, rounded to a class.
 
     Parameters
     ----------
     eta : float > 0, default=0.1
-        Step. On a row x it is 1 / ``|x|^2`` where that is less, with which the score of the row
-        becomes its class number: from 2 / ``|x|^2`` on, the error would grow.
+        Step size, limited to 1 / ``|x|^2`` on a row x. At this limit the score of the row becomes
+        its class number; from 2 / ``|x|^2`` on, the error would grow.
     degree : {1, 2}, default=1
-        1: the columns and a constant. 2: their products too, as the kernel ``(x.z + 1)^2`` has
-        them: ``x_i^2``, ``sqrt(2) x_i x_j``, ``sqrt(2) x_i``, 1.
+        Degree of the explicit columns. 1: the features and a constant. 2: also their products,
+        which gives the columns of the kernel ``(x.z + 1)^2``: ``x_i^2``, ``sqrt(2) x_i x_j``,
+        ``sqrt(2) x_i``, 1.
     kernel : str, callable or None, default=None
-        In place of explicit columns a kernel of :func:`rankwise.features.kernels.resolve_kernel`
-        (but "precomputed"). It keeps every row, and has a constant only where the kernel has one.
+        Kernel that replaces explicit columns, see :func:`rankwise.features.kernels.resolve_kernel`;
+        all kernels except "precomputed". Every row is kept. The model has a constant only if the
+        kernel has one.
     gamma : float > 0, "scale", "auto" or None, default=None
+        Width of the kernel, see :class:`PRank`.
     kernel_params : dict, optional
+        Further kernel parameters, see :class:`PRank`.
     n_epochs : int >= 1, default=1
-        Passes of ``fit`` over the rows.
+        Number of passes of ``fit`` over the rows.
     shuffle : bool, default=True
-        Whether ``fit`` reads the rows in a random order, drawn anew for each pass. False: in the
-        order given, see :class:`PRank`.
+        Whether ``fit`` shuffles the rows before each pass. False: rows are read in the given order,
+        see :class:`PRank`.
     random_state : int, RandomState or None, default=None
-        Seed of ``shuffle``; pass an int for the same result in every fit.
+        Seed for ``shuffle``. Pass an int for reproducible fits.
     probability : bool, default=False
-        Whether ``predict_proba`` is there. It takes five more fits, see there, and
-        ``partial_fit`` refuses it.
+        Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
+        ``predict_proba``; ``partial_fit`` raises ValueError.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
-        1.5, 2.5, ..., n_classes - 0.5: scores are estimates of ranks from 1.
+        1.5, 2.5, ..., n_classes - 0.5, because scores estimate ranks that start at 1.
     coef_ : ndarray of shape (n_columns,), float64
-        Of the columns that ``degree`` names, in that order.
+        Weights of the columns of ``degree``, in that order.
     X_fit_ : ndarray or CSR of shape (n_support, n_features_in_), or None
+        Support rows of the kernel. None without a kernel.
     dual_coef_ : ndarray of shape (n_support,), float64
-        In place of ``coef_`` with a kernel: the score is ``sum_i dual_coef_[i] K(x, X_fit_[i])``.
+        Replaces ``coef_`` if a kernel is used: the score is ``sum_i dual_coef_[i] K(x,
+        X_fit_[i])``.
     kernel_ : Kernel
+        The kernel used. Only if ``kernel`` is given.
     n_mistakes_, total_loss_ : int
-        As in :class:`PRank`.
+        Number of mistakes and total rank loss, as in :class:`PRank`.
     n_seen_ : int
-        Rows seen, each pass counted.
+        Number of rows seen, counted once for each pass.
     hypotheses_ : Hypotheses
+        State of the learner, from which ``partial_fit`` continues.
     began_with_ : dict
-        Parameters that shape the model, as they were when it began: ``partial_fit`` and
-        predictions need them unchanged.
+        Values of the parameters that shape the model, recorded when training began. ``partial_fit``
+        and predictions need them unchanged.
     calibration_ : ScoreCalibration
-        Where ``probability`` is set.
+        Calibration that ``predict_proba`` uses. Only with ``probability=True``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(n_columns) for each row; with a kernel O(n_support n_features). ``partial_fit`` on any cut of
-    the rows gives the bits of one ``fit`` with ``shuffle=False``.
+    A row costs O(n_columns), or O(n_support n_features) with a kernel. ``partial_fit`` on
+    consecutive blocks of the rows is bit-identical to one ``fit`` with ``shuffle=False``.
 
-    ``rank_score`` estimates the rank, from 1 for the lowest class, unrounded.
+    ``rank_score`` is the unrounded estimate of the rank; the lowest class has rank 1.
 
-    Differs from plain least mean squares: the step is at most 1 / ``|x|^2``.
+    Differs from plain least mean squares: the step size is at most 1 / ``|x|^2``.
 
     References
     ----------

@@ -66,130 +66,141 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
     """Support vector machine for ordered classes, with a kernel (ORSVM).
 
-    Minimises
-    ``|f|_K^2 / 2 + |theta|^2 / 2 + C sum_nk w_nk max(0, 1 - s_nk (f(x_n) + b + theta_k))``: a sum
-    over rows n and thresholds k. ``s_nk`` is 1 if the class of row n is above threshold k and -1 if
-    not, the intercept b is not penalised, and the weights ``w_nk`` come from ``costs``.
+    Minimises ``|f|_K^2 / 2 + |theta|^2 / 2 + C sum_nk w_nk max(0, 1 - s_nk (f(x_n) + b +
+    theta_k))``: a sum over rows n and thresholds k. ``s_nk`` is 1 if the class of row n is above
+    threshold k and -1 otherwise. The intercept b is not penalised. The weights ``w_nk`` are derived
+    from ``costs``.
 
     Parameters
     ----------
     kernel : str or callable, default='perceptron'
-        "perceptron", "stump", "laplacian", "rbf", "polynomial", "linear", "sigmoid",
-        "precomputed", or ``K(X, Z)`` that returns an array (n_x, n_z) and is called once with the
-        two matrices, see :func:`rankwise.features.kernels.resolve_kernel`. Features are not
-        scaled. A linear kernel of many rows is for :class:`PolyOrdinalSVM`.
+        "perceptron", "stump", "laplacian", "rbf", "polynomial", "linear", "sigmoid", "precomputed",
+        or a function ``K(X, Z)`` that returns an array of shape (n_x, n_z) and is called once with
+        both matrices, see :func:`rankwise.features.kernels.resolve_kernel`. Features are not
+        scaled. For a linear kernel and many rows use :class:`PolyOrdinalSVM`.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
-        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
-        the median width, is searched together with C.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        Width of the kernel, as in Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1
+        / median squared distance (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 /
+        n_features). A list, or "grid" for powers of two around the median width, is searched
+        together with C. "scale" and "auto" are defined as in scikit-learn. Kernels without gamma
+        ignore it and warn.
     C : float > 0, list of floats, "cv" or "val", default=1.0
-        Multiplies the SUM of the losses over rows and thresholds against half the squared norm. A
-        grid is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv"
-        and "val" search 10^-3, 10^-2, ..., 10^2.
+        Factor of the SUM of the losses over rows and thresholds; half the squared norm has factor
+        1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
+        "cv" and "val" search 10^-3, 10^-2, ..., 10^2.
     costs : {"absolute", "squared", "zero_one", "err"} or array, default="absolute"
-        What an error costs, see ``rankwise.losses.ordinal_costs.row_costs``: by ranks off,
-        by their square, the same for any error, by what the row's query would lose in expected
-        reciprocal rank, or an array (n_classes, n_classes) by true and predicted class or
-        (n_samples, n_classes) by row and predicted class. Costs must not be negative, and must not
-        fall with the distance from the true class. "err" needs ``qid`` in ``fit`` and a larger C:
-        its costs are far below 1, see the notes.
+        Cost of an error, see ``rankwise.losses.ordinal_costs.row_costs``. "absolute": number of
+        ranks off. "squared": its square. "zero_one": the same cost for every error. "err": loss of
+        expected reciprocal rank in the row's query. An array has shape (n_classes, n_classes), by
+        true and predicted class, or (n_samples, n_classes), by row and predicted class. Costs must
+        not be negative, and must not decrease with the distance from the true class. "err" needs
+        ``qid`` in ``fit``, and a larger C because its costs are far below 1, see the notes.
     fit_intercept : bool, default=True
-        Whether b is free. Without it, the kernel must be positive definite by itself (not
-        perceptron and stump), and steps move all variables of one row.
+        Whether to fit the intercept b. Without it, the kernel must itself be positive definite
+        (perceptron and stump are not), and steps move all variables of one row.
     kernel_params : dict, optional
-        "degree" and "coef0" of the polynomial, "coef0" of the sigmoid, "delta" of perceptron and
-        stump (without effect), or keyword arguments of a callable.
+        Further kernel parameters: "degree" and "coef0" of the polynomial kernel, "coef0" of the
+        sigmoid kernel, "delta" of the perceptron and stump kernels (without effect), or keyword
+        arguments of a callable.
     max_bytes : int, default=2**33
-        Most memory for kernel values, in bytes: all of them in float64 where they fit, else in
-        float32, else the rows read last in float32. ``8 n^2`` for n distinct rows are quickest.
+        Memory limit for kernel values, in bytes. All values are stored in float64 if they fit, or
+        else in float32; otherwise the most recently used rows are cached in float32. ``8 n^2``
+        bytes for n distinct rows are fastest.
     measure : str, default="MAE"
-        What the search optimises, see :func:`rankwise.metrics.parse`. Measures of predicted
-        labels get class numbers, the others the scores.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`. Measures of predicted
+        labels receive class numbers; all others receive the scores.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     tol : float > 0, default=1e-3
-        LIBSVM's: largest violation of the optimality conditions, in units of the margin. It does
-        not bound ``dual_gap_``: with a large C on rows that can be separated, small violations
-        times C leave a gap near 1 without a warning. Lower it where the objective itself counts.
+        Tolerance as in LIBSVM: largest violation of the optimality conditions, in units of the
+        margin. It does not bound ``dual_gap_``: with a large C on separable rows, small violations
+        times C can leave a gap near 1 without a warning. Use a smaller value if the objective
+        itself matters.
     max_iter : int, optional
-        Steps for each C. None: 10^7, or 100 for each variable where these are more.
+        Largest number of steps for each C. None: 10^7, or 100 per variable if that is more.
     probability : bool, default=False
-        Whether ``predict_proba`` is there. It takes five more fits, see there.
+        Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
+        ``predict_proba``.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
         ``-theta``, ascending.
     intercept_ : float
-        b, part of ``rank_score``.
+        Intercept b, included in ``rank_score``.
     C_ : float
+        The given or chosen C.
     dual_objective_ : float
-        ``(1/2) alpha' Q alpha - sum alpha`` at the end, <= 0; the least value is the minimum of
-        the problem with its sign changed.
+        Final value of the dual objective ``(1/2) alpha' Q alpha - sum alpha``, <= 0. Its minimum is
+        minus the minimum of the objective.
     objective_ : float
-        The minimised sum at the end.
+        Final value of the objective.
     dual_gap_ : float
-        ``(objective_ + dual_objective_) / objective_``: the share by which it may be too large.
+        Relative duality gap ``(objective_ + dual_objective_) / objective_``: upper bound on the
+        relative excess of ``objective_`` over the minimum.
     n_iter_ : int
-        Steps for ``C_`` (after those for smaller values of a grid).
+        Number of steps for ``C_``, not counting those for smaller values of a grid.
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients a of ``rank_score(x) = sum_i a_i K(x, x_i) + intercept_``; of a precomputed
-        kernel of all rows, (n_samples,).
+        Coefficients a of ``rank_score(x) = sum_i a_i K(x, x_i) + intercept_``. For a precomputed
+        kernel: coefficients of all rows, shape (n_samples,).
     X_fit_ : ndarray of shape (n_support, n_features_in_), float64 (CSR beyond 1/8 of ``max_bytes``)
-        Rows with a coefficient, each once (not of precomputed and linear kernels).
+        Distinct rows with a nonzero coefficient. Not for precomputed and linear kernels.
     coef_ : ndarray of shape (n_features_in_,)
-        In place of the two above for the linear kernel.
+        Replaces the two attributes above if the kernel is linear.
     support_ : ndarray of shape (n_support,), int64
-        Rows of the fit with a coefficient, of equal ones one.
+        Numbers of the training rows with a nonzero coefficient, one for each group of equal rows.
     kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width.
     path_ : dict with "C" of shape (n_C,), "coef", "intercept" and "thresholds"
-        For the chosen gamma; "coef" has the coefficients of the training rows, (n_C, n_samples),
-        those of equal rows shared.
+        Solutions for the chosen gamma. "coef" holds the coefficients of the training rows, shape
+        (n_C, n_samples); equal rows share theirs.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
-        And "gamma" where it is searched.
+        Results of the search; also "gamma" if it is searched.
     calibration_ : ScoreCalibration
-        ``slope``, ``thresholds`` and range of the scores that ``predict_proba`` is made of, where
-        ``probability`` is set.
+        Calibration that ``predict_proba`` uses: ``slope``, ``thresholds`` and the range of the
+        scores. Only with ``probability=True``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        When the steps run out, with the violation that is left.
+        If ``max_iter`` steps are not enough; the message gives the remaining violation.
 
     Notes
     -----
-    The binary problem over all N (K - 1) pairs of row and threshold is never built: variables of
-    one row share its kernel row, ``8 N^2`` bytes in all where LIBSVM on the expanded kernel needs
-    ``(K - 1)^2`` times that. A step costs O(N + K^2), and O(N K) more where it
-    changes the order of the thresholds; there are some multiple of N of them, more for large C and
-    many classes. Time grows with N^2 at least: tens of thousands of rows are a limit;
-    :class:`PolyOrdinalSVM` takes more. Hundreds of classes cost by their number: 300 rows of as
-    many classes take tens of seconds.
+    The binary problem over all N (K - 1) pairs of row and threshold is never built. The variables
+    of a row share its kernel row, which needs ``8 N^2`` bytes in all; LIBSVM on the expanded kernel
+    needs ``(K - 1)^2`` times as much. A step costs O(N + K^2), and O(N K) more if it changes the
+    order of the thresholds. The number of steps is a multiple of N, and grows with C and the number
+    of classes. Time grows at least with N^2, so the limit is tens of thousands of rows; use
+    :class:`PolyOrdinalSVM` for more. Many classes are slow: 300 rows of 300 classes take tens of
+    seconds.
 
-    With an intercept the coefficients sum to 0, so that a constant in the kernel (``delta``)
-    changes nothing. Costs that are convex in the predicted class ("absolute", "squared") order the
-    thresholds by themselves [1]_, up to ``tol``; others need not, and are sorted, which changes no
-    class: it is the number of thresholds that a score reaches. A weight multiplies C, which is
-    repetition; equal rows are merged, and the order of the rows changes no bit. With
-    ``costs="err"`` a query's costs come from all its rows that ``fit`` receives; they are far below
-    1 (of five classes in queries of 5 to 20 rows, 1/30 of absolute costs), so that C must be larger
-    by an order of magnitude or two. Whether a callable or precomputed kernel is semidefinite is not
-    checked.
+    With an intercept the coefficients sum to 0, so a constant in the kernel (``delta``) has no
+    effect. If costs are convex in the predicted class ("absolute", "squared"), the solution has
+    ordered thresholds [1]_, up to ``tol``. Other costs need not order them. The thresholds are then
+    sorted, which does not change predictions: the class number is the number of thresholds that a
+    score reaches. A weight multiplies C, which is equivalent to repeating the row. Equal rows are
+    merged, and results are bit-identical for any order of the rows. With ``costs="err"`` the costs
+    of a query are computed from all its rows passed to ``fit``. They are far below 1: with five
+    classes and queries of 5 to 20 rows they are 1/30 of absolute costs. C must therefore be one or
+    two orders of magnitude larger. Callable and precomputed kernels are not checked for
+    semidefiniteness.
 
-    With a linear kernel, steps of two variables hardly end where columns differ in size by factors
-    of 100 and more, or C is large. Where 10^5 of them (20 for each variable where these are more)
-    have not converged, Newton steps on the columns find a point near the optimum, and the steps
-    go on from there. Of columns whose spread differs by more than 10^5 they may still run out.
+    With a linear kernel, steps of two variables converge slowly if C is large or if column scales
+    differ by factors of 100 or more. After 10^5 steps (or 20 per variable if that is more) without
+    convergence, Newton steps on the columns find a point near the optimum, from which the steps
+    continue. If column scales differ by more than 10^5, ``max_iter`` may still be reached.
 
-    Differs from the authors' program, a changed LIBSVM: it holds one kernel row for all
-    thresholds of a row, reports the duality gap, and takes costs by row.
+    Differs from the authors' program, a modified LIBSVM: all thresholds of a row share one kernel
+    row, the duality gap is reported, and costs can be given for each row.
 
     References
     ----------
@@ -298,13 +309,14 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            Of a precomputed kernel the values between the rows, (n_samples, n_samples).
+            Features. For a precomputed kernel: the kernel values between the rows, shape
+            (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, for folds and measures; ``costs="err"`` needs it.
+            Query of each row, for folds and measures. Required by ``costs="err"``.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight means repetition of the row.
+            Weight of each row, >= 0. A row of weight w counts as w copies of it.
         X_val, y_val, qid_val : optional
             Validation rows for the search over a list or "val".
 
@@ -315,7 +327,7 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         self._validate_params()
         is_centred = self.kernel == "linear" and self.fit_intercept
@@ -359,12 +371,12 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
-        """The score that the thresholds cut, shape (n_samples,), float64; higher ranks higher."""
+        """Score that is compared with ``thresholds_``, shape (n_samples,), float64."""
         check_is_fitted(self)
         X = check_rows(self, X)
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_, dtype=np.float64) + self.intercept_
-        columns = np.arange(X.shape[1])  # those of a precomputed kernel
+        columns = np.arange(X.shape[1])  # used by a precomputed kernel only
         known: Any = getattr(self, "X_fit_", None)
         expansion = KernelExpansion(self.kernel_, known, columns)
         return expansion.scores(X, self.dual_coef_[:, None])[:, 0] + self.intercept_
@@ -375,7 +387,7 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
         require_attributes(self, "dual_coef_")
         name = self.kernel_.name
         require((name == "precomputed") != hasattr(self, "X_fit_"), "X_fit_",
-                "be there but for a precomputed kernel", name)  # fmt: skip
+                "be present unless the kernel is precomputed", name)  # fmt: skip
         if name == "precomputed":
             n = self.n_features_in_
             require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
@@ -413,9 +425,9 @@ class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
             self.cv_results_ = choice.results
         if not result.converged:
             warnings.warn(
-                f"OrdinalSVM stopped after {result.n_iter} steps at C={self.C_:g} with a violation "
-                f"of {result.stop_value:.2g}, above tol={self.tol:g}. Raise max_iter or tol, lower "
-                "C, or scale X.",
+                f"OrdinalSVM stopped after {result.n_iter} steps at C={self.C_:g}; the violation "
+                f"is {result.stop_value:.2g}, above tol={self.tol:g}. Increase max_iter or tol, "
+                "lower C, or scale X.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

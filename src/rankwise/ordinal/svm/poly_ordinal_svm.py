@@ -52,119 +52,133 @@ LOSSES = ("hinge", "squared_hinge")
 
 
 class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
-    """Linear support vector machine for ordered classes, on powers of the features (Poly-ORSVM).
+    """Linear support vector machine for ordered classes on powers of the features (Poly-ORSVM).
 
     Minimises ``(|w|^2 + |theta|^2) / 2 + C sum_nk w_nk h(1 - s_nk (w.z_n + theta_k))``: a sum over
-    rows n and thresholds k. ``h(s)`` is ``max(0, s)`` or its square (``loss``), z the features and
-    their powers, ``s_nk`` 1 if the class of row n is above threshold k and -1 if not, and the
-    weights ``w_nk`` come from ``costs``.
+    rows n and thresholds k. ``h(s)`` is ``max(0, s)`` or its square (``loss``), and z consists of
+    the features and their powers. ``s_nk`` is 1 if the class of row n is above threshold k and -1
+    otherwise. The weights ``w_nk`` are derived from ``costs``.
 
     Parameters
     ----------
     degree : int, default=4
-        >= 1: a feature t has the columns ``t, t^2, ..., t^degree``. 1 is a linear machine, for
-        rows from a feature map (then with ``scale=False``).
+        Highest power, >= 1: a feature t has the columns ``t, t^2, ..., t^degree``. 1 is a linear
+        model, suitable for rows from a feature map (use ``scale=False`` then).
     C : float > 0, list of floats, "cv" or "val", default=1.0
-        Multiplies the SUM of the losses over rows and thresholds against half the squared norm. A
-        grid is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv"
-        and "val" search 10^-3, 10^-2, ..., 10^2.
+        Factor of the SUM of the losses over rows and thresholds; half the squared norm has factor
+        1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
+        "cv" and "val" search 10^-3, 10^-2, ..., 10^2.
     costs : {"absolute", "squared", "zero_one", "err"} or array, default="absolute"
-        What an error costs, see ``rankwise.losses.ordinal_costs.row_costs``: by ranks off,
-        by their square, the same for any error, by what the row's query would lose in expected
-        reciprocal rank, or an array (n_classes, n_classes) by true and predicted class or
-        (n_samples, n_classes) by row and predicted class. Costs must not be negative, and must not
-        fall with the distance from the true class. "err" needs ``qid`` in ``fit`` and a larger C:
-        its costs are far below 1, see the notes.
+        Cost of an error, see ``rankwise.losses.ordinal_costs.row_costs``. "absolute": number of
+        ranks off. "squared": its square. "zero_one": the same cost for every error. "err": loss of
+        expected reciprocal rank in the row's query. An array has shape (n_classes, n_classes), by
+        true and predicted class, or (n_samples, n_classes), by row and predicted class. Costs must
+        not be negative, and must not decrease with the distance from the true class. "err" needs
+        ``qid`` in ``fit``, and a larger C because its costs are far below 1, see the notes.
     terms : {"powers", "random", "cross"}, default="powers"
-        Columns beside the features: their powers, none of which is stored; or, stored, as many
-        products of different features drawn at random, or all products, see
-        :class:`PolynomialTerms`.
+        Columns in addition to the features. "powers": powers of the features, which are not stored.
+        "random": the same number of random products of different features. "cross": all products.
+        Products are stored, see :class:`PolynomialTerms`.
     loss : {"hinge", "squared_hinge"}, default="hinge"
+        Loss h of a margin.
     scale : bool, default=True
-        Divide every feature by its largest absolute value in the training rows. Powers of
-        unscaled features differ by orders of magnitude, and so would the weights that one C
-        penalises.
+        Whether to divide every feature by its largest absolute value in the training rows. Powers
+        of unscaled features differ by orders of magnitude, and a single C could not penalise their
+        weights evenly.
     solver : {"auto", "descent", "newton"}, default="auto"
-        Dual coordinate descent; proximal Newton steps, O(D^3) and 8 D^2 bytes for D columns;
-        "auto": descent for 30 passes, then Newton steps where there are at most 2,000 columns.
+        "descent": dual coordinate descent. "newton": proximal Newton steps, which need O(D^3) time
+        and 8 D^2 bytes for D columns. "auto": 30 passes of descent, then Newton steps if there are
+        at most 2,000 columns.
     measure : str, default="MAE"
-        What the search optimises, see :func:`rankwise.metrics.parse`. Measures of predicted
-        labels get class numbers, the others the scores.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`. Measures of predicted
+        labels receive class numbers; all others receive the scores.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     tol : float > 0, default=1e-4
-        Duality gap to reach, as a share of the minimised sum.
+        Duality gap at which the solver stops, relative to the objective.
     max_iter : int, default=1000
-        >= 1, passes of descent, and Newton steps, for each value of C and each one on the way.
+        Largest number of descent passes, and of Newton steps, for each C and each intermediate C;
+        >= 1.
     random_state : int, RandomState or None, default=None
-        For ``terms="random"``.
+        Seed for ``terms="random"``.
     max_bytes : int, default=2**33
-        Most memory for the products of "random" and "cross" and the list of them (those of sparse
-        rows are not counted), in bytes; more raises before any is listed.
+        Memory limit in bytes for the products of "random" and "cross" and for the list of products.
+        Products of sparse rows are not counted. ``fit`` raises before it creates products beyond
+        the limit.
     probability : bool, default=False
-        Whether ``predict_proba`` is there. It takes five more fits, see there.
+        Whether to provide ``predict_proba``. ``fit`` then trains five more models, see
+        ``predict_proba``.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     thresholds_ : ndarray of shape (n_classes - 1,), float64
         ``-theta``, ascending.
     coef_ : ndarray of shape (n_columns,), float64
-        ``rank_score`` is the sum of coefficients times columns of ``X / scale_``: the features,
-        then their second powers, and so on; the terms of ``terms_``.
+        Coefficients of the columns computed from ``X / scale_``: the features, then their second
+        powers, and so on; or the products in ``terms_``. ``rank_score`` is the sum of coefficients
+        times columns.
     scale_ : ndarray of shape (n_features_in_,), float64
-        Largest absolute values, 1 for a feature of zeros (or of numbers below 2.3e-308 alone, whose
-        inverse overflows) and without ``scale``.
+        Largest absolute value of each feature. 1 for a feature of zeros (or of subnormal numbers
+        below 2.3e-308, whose inverse overflows) and if ``scale=False``.
     terms_ : TermMap or None
-        Products of features; None for powers.
+        Products of features. None for powers.
     C_ : float
+        The given or chosen C.
     objective_ : float
-        The minimised sum at the end.
+        Final value of the objective.
     dual_objective_ : float
-        That of the dual, minimised form: at most 0, at the optimum minus the objective.
+        Final value of the dual objective, which is minimised: at most 0, and ``-objective_`` at the
+        optimum.
     dual_gap_ : float
-        ``(objective_ + dual_objective_) / objective_``: the share by which it may be too large.
+        Relative duality gap ``(objective_ + dual_objective_) / objective_``: upper bound on the
+        relative excess of ``objective_`` over the minimum.
     n_iter_ : int
-        Passes and Newton steps for ``C_`` (after those for smaller values of a grid).
+        Number of passes and Newton steps for ``C_``, not counting those for smaller values of a
+        grid.
     path_ : dict with "C" of shape (n_C,), "coef" (n_C, n_columns), "thresholds"
+        Penalties, and coefficients and thresholds of their models.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     calibration_ : ScoreCalibration
-        ``slope``, ``thresholds`` and range of the scores that ``predict_proba`` is made of, where
-        ``probability`` is set.
+        Calibration that ``predict_proba`` uses: ``slope``, ``thresholds`` and the range of the
+        scores. Only with ``probability=True``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        When the passes run out, with the gap that is left.
+        If ``max_iter`` passes are not enough; the message gives the remaining gap.
 
     Notes
     -----
-    A pass over N rows costs 4 N D operations for D columns, and a handful of passes is enough for
-    a small C. A larger C is approached from smaller ones, each of which starts from the dual
-    values before. Rows of the binary problem share their score, so it is never built, and all
-    K - 1 dual values of a row are solved at once, exactly.
+    A pass over N rows costs 4 N D operations for D columns, and a handful of passes is enough for a
+    small C. A larger C is reached through smaller values, each of which starts from the previous
+    dual values. The binary problem is never built, because all its pairs of one row share a score.
+    The K - 1 dual values of a row are solved jointly and exactly.
 
-    Thresholds are part of what C penalises, as in the reduction to LIBLINEAR; with many rows that
-    is next to nothing, and :class:`OrdinalSVM` has an unpenalised intercept besides. They come
-    sorted, which leaves predictions as they are: the class is the number of thresholds that the
-    score reaches. One that no row counts for takes the place of its neighbour.
+    Thresholds are penalised, as in the reduction to LIBLINEAR. With many rows the effect is
+    negligible; :class:`OrdinalSVM` has an additional unpenalised intercept. Thresholds are sorted,
+    which does not change predictions: the class number is the number of thresholds that the score
+    reaches. A threshold with no weighted row equals its neighbour.
 
-    Equal rows are merged, their weights added: a weight is a repetition, and the order of the rows
-    does not matter. With ``costs="err"`` a query's costs come from all its rows that ``fit``
-    receives; they are far below 1, so C must be larger: on drawn rows of five classes in queries of
-    5 to 20 their mean was 1/30 of that of absolute costs, C of 100 to 1000 did best, and C = 1 left
-    up to three of the classes out. Powers grow fast beyond the features of the training rows. A
-    hinge may prefer the majority class for all rows, whatever their scores, where C is small; a
-    squared hinge does not.
+    Equal rows are merged and their weights added: a weight is equivalent to repeating the row, and
+    the order of the rows does not matter. With ``costs="err"`` the costs of a query are computed
+    from all its rows passed to ``fit``. They are far below 1, so C must be larger. On synthetic
+    rows of five classes in queries of 5 to 20 rows, their mean was 1/30 of that of absolute costs.
+    C from 100 to 1000 worked best, and with C = 1 up to three of the classes were never predicted.
+    Powers grow fast outside the feature range of the training rows. If C is small, a hinge loss may
+    predict the majority class for all rows; a squared hinge does not.
 
-    Between this and :class:`OrdinalSVM` are pipelines of features that approximate a kernel,
-    ``make_pipeline(Nystroem("perceptron"), PolyOrdinalSVM(1, scale=False))``, or with
-    :class:`RandomPerceptrons` in the first place.
+    A compromise between this class and :class:`OrdinalSVM` is a pipeline whose features approximate
+    a kernel, such as ``make_pipeline(Nystroem("perceptron"), PolyOrdinalSVM(1, scale=False))``, or
+    a pipeline that starts with :class:`RandomPerceptrons`.
 
     References
     ----------
@@ -270,9 +284,9 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
         y : array-like of shape (n_samples,)
             Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, for folds and measures; ``costs="err"`` needs it.
+            Query of each row, for folds and measures. Required by ``costs="err"``.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight means repetition of the row.
+            Weight of each row, >= 0. A row of weight w counts as w copies of it.
         X_val, y_val, qid_val : optional
             Validation rows for the search over a list or "val".
 
@@ -283,7 +297,7 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         self._validate_params()
         costs = self.costs
@@ -309,14 +323,14 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
         return self
 
     def rank_score(self, X: FrameLike) -> Float64Array:
-        """The score that the thresholds cut, shape (n_samples,), float64; higher ranks higher."""
+        """Score that is compared with ``thresholds_``, shape (n_samples,), float64."""
         check_is_fitted(self)
         rows = PowerMap(self.scale_, self.terms_, self.degree)(check_rows(self, X))
         return rows.scores(self.coef_)
 
     @property
     def additive_scores(self) -> bool:
-        """Whether scores are sums of functions of single features: without products of them."""
+        """Whether scores are sums of functions of single features, which excludes products."""
         return self.terms == "powers"
 
     def _check_structure(self) -> None:
@@ -350,9 +364,9 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
             self.cv_results_ = choice.results
         if not solution.converged:
             warnings.warn(
-                f"PolyOrdinalSVM stopped after {solution.n_iter} passes at C={self.C_:g} with a "
-                f"duality gap of {solution.stop_value:.2g} of the objective, above "
-                f"tol={self.tol:g}. Raise max_iter or tol, lower C, or set solver='newton'.",
+                f"PolyOrdinalSVM stopped after {solution.n_iter} passes at C={self.C_:g}; the "
+                f"relative duality gap is {solution.stop_value:.2g}, above tol={self.tol:g}. "
+                "Increase max_iter or tol, lower C, or set solver='newton'.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -361,7 +375,7 @@ class PolyOrdinalSVM(ScoreProbabilities, OrdinalRanker):
 def largest_magnitudes(X: Matrix) -> Float64Array:
     """Largest absolute value of every column, shape (n_features,), float64.
 
-    1 for a column of zeros, and of subnormal numbers, whose inverse may be infinite.
+    1 for a column of zeros or subnormal numbers, whose inverse may be infinite.
     """
     ends = [X.max(axis=0), X.min(axis=0)]
     high, low = (np.asarray(as_dense(end), dtype=np.float64).ravel() for end in ends)

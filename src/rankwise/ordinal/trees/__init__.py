@@ -1,1 +1,1 @@
-"""Ranking trees and forests of them."""
+"""Ranking trees and ranking forests."""

@@ -1,4 +1,4 @@
-"""Ranking forest: the mean of many ranking trees, each grown on a bag of rows or queries.
+"""Ranking forest: mean of ranking trees grown on bootstrap samples of rows or queries.
 
 Composition: columns x rank impurity x grower on bags, with few columns for each node; then the
 mean of the leaves' class shares and a leaf rule.
@@ -37,82 +37,97 @@ from rankwise.trees.tree import Tree
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array
 
 LARGEST_SEED = 2**63 - 1
-MOST_DRAWS = 2**24  # for one bag
+MOST_DRAWS = 2**24  # draws of a bag
 
 
 class RankingForest(TreeRanker):
-    """Mean of ranking trees grown on bags of the rows, or of the queries.
+    """Mean of ranking trees that are grown on bootstrap samples of the rows or queries.
 
     Parameters
     ----------
     n_estimators : int >= 1, default=100
         Number of trees.
     criterion : {"rank", "gini", "entropy", "absolute_error"}, default="rank"
-        See :class:`~rankwise.RankingTree`, also for the parameters below.
+        Impurity that splits reduce, see :class:`~rankwise.RankingTree`.
     leaf : {"median", "mode", "mean", "probabilities"}, default="median"
-        Rule that names a class from the mean of the leaves' class shares.
+        Rule that predicts a class from the mean class shares of the leaves.
     max_features : {"sqrt", "log2"}, int >= 1, float in (0, 1] or None, default="sqrt"
-        Columns drawn for each node: square root or logarithm to base 2 of their number, a number, a
-        share, or all. Where no drawn column has a split that gains, the others are tried.
+        Number of columns drawn for each node: square root or binary logarithm of their number, a
+        number, a share, or all. If no drawn column has a useful split, the other columns are tried.
     bootstrap : bool, default=True
-        Grow each tree on as many rows, drawn with replacement, as there are; where fit gets the
-        queries of rows, on as many whole queries. False: on all rows.
+        Whether to grow each tree on a bootstrap sample of the same size as the data: of whole
+        queries if ``fit`` receives ``qid``, otherwise of rows. False: every tree uses all rows.
     oob_score : bool, default=False
-        Measure each row by the trees whose bag is without it.
+        Whether to evaluate each row with the trees whose sample does not contain it.
     max_depth : int >= 1 or None, default=None
+        Largest depth of a tree. None: no limit.
     rank_distance : None, {"absolute", "squared", "zero_one"}, array or callable, default=None
+        Distance between ranks, see :class:`~rankwise.RankingTree`.
     method : {"exact", "histogram", "auto"}, default="auto"
+        Candidate thresholds, see :class:`~rankwise.RankingTree`.
     max_bins : int from 2 to 255, default=255
+        Largest number of bins per column.
     min_samples_leaf : int >= 1, default=1
+        Smallest weight of a leaf, see :class:`~rankwise.RankingTree`.
     min_samples_split : int >= 2, default=2
+        Smallest weight of a node that may be split. 2: no limit.
     max_leaf_nodes : int >= 2, optional
+        Largest number of leaves of a tree.
     min_gain : float >= 0, default=0.0
+        Gain that a split must exceed.
     ccp_alpha : float >= 0, default=0.0
+        Cost of a leaf in pruning, see :class:`~rankwise.RankingTree`.
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
+        Nominal columns, see :class:`~rankwise.RankingTree`.
     n_jobs : int, optional
-        Trees grown at a time; None: one for each CPU, -2: one less, and so on. The result has the
-        same bits for any number.
+        Number of threads, each of which grows a tree. None: one for each CPU; -2: one fewer, and so
+        on. Results are bit-identical for any number.
     random_state : int, RandomState or None, default=None
-        Of the bags and the columns drawn.
+        Seed for the bootstrap samples and the drawn columns.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     trees_ : list of Tree
-        See ``rankwise.trees.tree.Tree``.
+        Trees of the forest, see ``rankwise.trees.tree.Tree``.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Mean over the trees of each column's share in the gains, summing to 1 (0 without splits).
+        Mean over the trees of each column's share of the gains. The sum is 1 (0 without splits).
     oob_score_ : float
-        Minus the mean absolute rank loss of rows by the trees that have not seen them (with
-        ``oob_score``).
+        Negative mean absolute rank loss of the rows, predicted by the trees that were grown without
+        them. Only with ``oob_score=True``.
     oob_proba_ : ndarray of shape (n_samples, n_classes)
-        Their mean class shares; NaN for a row that is in every bag or has weight 0.
+        Mean class shares of these trees. NaN for a row that is in every sample or has weight 0.
     thresholds_ : ndarray of shape (n_classes - 1,)
-        0.5, 1.5, ...: the classes nearest to ``rank_score``. ``predict`` follows the leaf rule.
+        0.5, 1.5, ...: thresholds that assign ``rank_score`` to the nearest class. ``predict``
+        follows the leaf rule instead.
     columns_, has_missing_, distance_
         As in :class:`~rankwise.RankingTree`.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X has column names.
+        Only if X has column names.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
     Columns are sorted or binned once for all trees: O(n d log n) for n rows and d columns. A level
-    of a tree costs O(n d) where columns are sorted (each stays sorted within the nodes), and O(n m)
-    for m drawn columns where they are binned. Bags are drawn over rows in an order of their
-    content, so the order of the rows changes nothing.
+    of a tree costs O(n d) with sorted columns, each of which stays sorted within the nodes. With
+    binned columns it costs O(n m) for m drawn columns. Samples are drawn from rows sorted by
+    content, so the order of the rows does not matter.
 
-    A weight means repetition of the row. Whole weights grow the forest of the repeated rows, bit
-    for bit, up to 2^24 of these. With fractional weights a bag has as many draws as there are rows
-    of positive weight, each row with a probability in proportion to its weight; every draw counts
-    the mean weight. Bags of queries draw queries alike, whatever their weights, and keep the
-    weights of their rows. A row of weight 2 is out of a bag if neither of its copies was drawn.
+    A weight is equivalent to repeating the row. With whole weights the forest is bit-identical to
+    that of the repeated rows, for up to 2^24 repeated rows. With fractional weights a sample has as
+    many draws as there are rows of positive weight. A row is drawn with probability proportional to
+    its weight, and every draw has the mean weight. Samples of queries draw all queries with equal
+    probability and keep the weights of their rows. A row of weight 2 is out of a sample if neither
+    of its copies was drawn.
 
-    ``rank_score`` is the mean class number, missing values and sparse rows are those of
+    ``rank_score`` is the mean class number. Missing values and sparse rows are treated as in
     :class:`~rankwise.RankingTree`.
 
     References
@@ -217,9 +232,10 @@ class RankingForest(TreeRanker):
         y : array-like of shape (n_samples,)
             Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
-            Query of every row: bags are of whole queries, where there are two or more.
+            Query of each row. If there are two or more queries, bootstrap samples consist of whole
+            queries.
         sample_weight : array-like of shape (n_samples,), optional
-            >= 0; a whole number is a repetition of the row.
+            Weight of each row, >= 0. A row of whole weight w counts as w copies of it.
 
         Returns
         -------
@@ -228,12 +244,12 @@ class RankingForest(TreeRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         self._validate_params()
         if self.oob_score and not self.bootstrap:
             raise ValueError(
-                "oob_score=True needs bootstrap=True: no tree has rows out of its bag."
+                "oob_score=True needs bootstrap=True, got bootstrap=False. Set bootstrap=True."
             )
         data = self._read(X, y, qid, sample_weight)
         n_samples, kept = len(data.y), data.kept
@@ -263,7 +279,7 @@ class RankingForest(TreeRanker):
         return self
 
     def score_trees(self) -> list[tuple[Tree, Float64Array]]:
-        """The trees and the mean class number of each of their nodes, divided by their number."""
+        """Trees, and the mean class number of each node divided by the number of trees."""
         check_is_fitted(self)
         return [(tree, mean_ranks(tree.counts) / len(self.trees_)) for tree in self.trees_]
 
@@ -280,7 +296,7 @@ class RankingForest(TreeRanker):
     def _bags(
         self, rng: np.random.RandomState, sizes: Int64Array, weight: Float64Array | None
     ) -> NDArray[Any]:
-        """Weight of each row in each tree, shape (n_estimators, n_samples); rows by query."""
+        """Weight of each row in each tree, (n_estimators, n_samples); rows are sorted by query."""
         if not self.bootstrap:
             return np.ones((self.n_estimators, 0), dtype=np.int64)
         n = int(sizes.sum())
@@ -313,7 +329,7 @@ class RankingForest(TreeRanker):
     def _set_out_of_bag(
         self, data: FitData, bags: NDArray[Any], places: Int64Array, n_samples: int
     ) -> None:
-        """Class shares and score of each row by the trees that have not seen it."""
+        """Compute class shares and score of each row from the trees that were grown without it."""
         shares, n_trees = np.zeros((len(data.y), len(self.classes_))), np.zeros(len(data.y))
         for tree, bag in zip(self.trees_, bags, strict=True):
             out = np.flatnonzero(bag == 0)

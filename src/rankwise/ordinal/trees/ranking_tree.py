@@ -1,7 +1,7 @@
-"""Ranking tree: a decision tree whose splits separate the pairs of rows of different ranks.
+"""Ranking tree: a decision tree whose splits separate pairs of rows with different ranks.
 
-A split gains ``I(T) - I(T_L) - I(T_R)`` of the rank impurity ``I(T) = sum_{i<j} (j - i) N_i N_j``
-over the numbers of rows of each rank [1]_, equations (1) and (2).
+The gain of a split is ``I(T) - I(T_L) - I(T_R)``, with the rank impurity ``I(T) = sum_{i<j} (j - i)
+N_i N_j`` of the numbers N of rows of each rank [1]_, equations (1) and (2).
 
 Composition: columns x rank impurity x grower, then pruning and a leaf rule.
 """
@@ -39,101 +39,109 @@ from rankwise.trees.tree import Tree
 from rankwise.tuning.folds import cv_splits
 from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int64Array, as_dense
 
-DEPTHS = range(1, 21)  # what "cv" and "val" search
+DEPTHS = range(1, 21)  # searched by "cv" and "val"
 
 
 class RankingTree(TreeRanker):
-    """Decision tree over ordered classes, grown by rank impurity.
+    """Decision tree for ordered classes, grown by rank impurity.
 
     Parameters
     ----------
     max_depth : int >= 1, None, list of int, "cv" or "val", default=None
-        Splits from the root to a leaf. None: until no split gains. A list is searched on ``X_val``
-        where it is given and else by ``cv`` folds, for the least mean absolute rank loss and, of
-        equal ones, the least depth; "cv" and "val" search 1, 2, ..., 20.
+        Largest number of splits from the root to a leaf. None: grow until no split has a gain. A
+        list is searched on ``X_val`` if it is given, otherwise with ``cv`` folds. The search
+        minimises the mean absolute rank loss; ties go to the smallest depth. "cv" and "val" search
+        1, 2, ..., 20.
     criterion : {"rank", "gini", "entropy", "absolute_error"}, default="rank"
-        Impurity whose fall a split maximises, each a sum over the rows of a node and not divided
-        by their weight: ``sum_{i<j} d(i, j) N_i N_j``, N times Gini's, N times the entropy,
-        ``sum_i |y_i - median|``.
+        Impurity that splits reduce, summed over the rows of a node and not divided by their weight.
+        "rank": ``sum_{i<j} d(i, j) N_i N_j``. "gini": N times the Gini impurity. "entropy": N times
+        the entropy. "absolute_error": ``sum_i |y_i - median|``.
     leaf : {"median", "mode", "mean", "probabilities"}, default="median"
-        Class that a leaf predicts: of least absolute loss, the most frequent, the one nearest the
-        mean class number, or of least mean ``rank_distance``. Ties go to the lower class, but for
-        the mean.
+        Class that a leaf predicts. "median": the class of least absolute loss. "mode": the most
+        frequent class. "mean": the class nearest to the mean class number. "probabilities": the
+        class of least mean ``rank_distance``. Ties go to the lower class, except for "mean".
     rank_distance : None, {"absolute", "squared", "zero_one"}, array or callable, default=None
-        Distance d of ranks 0, 1, ... that does not fall as they move apart, for criterion "rank"
-        and leaf "probabilities": ``|i - j|`` for None; an array of shape (n_classes, n_classes);
-        or ``d(i, j)``.
+        Distance d between ranks 0, 1, ..., used by ``criterion="rank"`` and
+        ``leaf="probabilities"``. It must not decrease as ranks move apart. None: ``|i - j|``. An
+        array has shape (n_classes, n_classes); a function is called as ``d(i, j)``.
     method : {"exact", "histogram", "auto"}, default="auto"
-        Thresholds half-way between any two values, or between at most ``max_bins`` bins. "auto":
-        bins from 2,000,000 values on.
+        Candidate thresholds. "exact": midpoints between all adjacent values. "histogram": limits of
+        at most ``max_bins`` bins. "auto": "histogram" from 2,000,000 values on.
     max_bins : int from 2 to 255, default=255
-        Most bins of a column.
+        Largest number of bins per column.
     min_samples_leaf : int >= 1, default=1
-        Least weight of a leaf: rows, where they have none. 1: no rule, also for lower weights.
+        Smallest weight of a leaf, or number of rows without weights. 1: no limit, even for weights
+        below 1.
     min_samples_split : int >= 2, default=2
-        Least weight of a node to split. 2: no rule.
+        Smallest weight of a node that may be split. 2: no limit.
     max_leaf_nodes : int >= 2, optional
-        Most leaves; the splits that gain most come first.
+        Largest number of leaves; splits with the largest gain come first.
     min_gain : float >= 0, default=0.0
-        A split must gain more, in units of the impurity above.
+        Gain that a split must exceed, in units of the impurity of ``criterion``.
     ccp_alpha : float >= 0, default=0.0
-        Price of a leaf in the same units: the tree is pruned to the subtree of least impurity plus
-        ``ccp_alpha`` times its leaves.
+        Cost of a leaf in the same units. The tree is pruned to the subtree that minimises impurity
+        plus ``ccp_alpha`` times the number of leaves.
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
-        Nominal columns, split by subsets of their categories, whatever their dtype: a mask,
-        numbers or names. In frames text and unordered categories are nominal besides, ordered
-        categories are split by their order. None: all columns are numbers.
+        Nominal columns of any dtype, as a mask, numbers or names. They are split by subsets of
+        their categories. In frames, text and unordered categories are also nominal; ordered
+        categories are split by their order. None: all columns are numeric.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text; numbers, booleans and ordered
-        categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text; numbers, booleans and ordered
+        categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Ordered classes, lowest first.
     tree_ : Tree
-        Arrays over the nodes, see ``rankwise.trees.tree.Tree``.
+        Fitted tree as arrays over the nodes, see ``rankwise.trees.tree.Tree``.
     node_classes_ : ndarray of shape (n_nodes,), int64
-        Class number that the leaf rule gives each node.
+        Class number of each node under the leaf rule.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Sum of the gains of the splits of each column, summing to 1 (0 without splits).
+        Share of each column in the gains of all splits. The sum is 1 (0 without splits).
     thresholds_ : ndarray of shape (n_classes - 1,)
-        0.5, 1.5, ...: the classes nearest to ``rank_score``. ``predict`` follows the leaf rule,
-        which is that for "mean" alone.
+        0.5, 1.5, ...: thresholds that assign ``rank_score`` to the nearest class. ``predict``
+        follows the leaf rule, which agrees with them only for "mean".
     max_depth_ : int or None
-        The one that was given or chosen.
+        Given or chosen depth.
     cv_results_ : dict with "max_depth", "fold_test_scores" and "mean_test_score" (after a search)
-        Minus the mean absolute rank loss, (n_folds, n_depths) and (n_depths,), the mean over rows.
+        Negative mean absolute rank loss of each fold, shape (n_folds, n_depths), and its mean over
+        all rows, shape (n_depths,).
     columns_ : ColumnTable
-        Categories of the columns.
+        Types and categories of the columns.
     has_missing_ : ndarray of shape (n_features_in_,), bool
-        Columns with missing values in fit.
+        Whether each column has missing values in the training rows.
     distance_ : ndarray of shape (n_classes, n_classes)
-        ``rank_distance`` as numbers.
+        ``rank_distance`` as a matrix.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X has column names.
+        Only if X has column names.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
     ``rank_score`` is the mean class number in the leaf. Missing values (NaN, None, NA) go to the
-    side where the split gains more, or with the heavier child where a node has none; so do
-    categories that it has not seen. Of up to 8 categories in a node all subsets are tried, of more
-    those that the order of their mean class allows; a column of many categories has many splits,
-    and gains by chance. Sparse rows are made dense: a split looks at whole columns.
+    side that gives the larger gain, or to the heavier child if the node had no missing values in
+    training. Unseen categories are treated like missing values. With up to 8 categories in a node
+    all subsets are tried; with more, categories are sorted by their mean class and split in this
+    order. A column with many categories has many splits, so it can gain by chance. Sparse rows are
+    made dense, because a split needs whole columns.
 
-    Exact: O(n d log n) to sort and O(n d K) a level of the tree, n rows, d columns, K classes;
-    histogram: O(n d) a level. Weights are repetition. The queries only make the folds. Monotone
-    changes of a column do not change the classes of the training rows.
+    For n rows, d columns and K classes, ``method="exact"`` costs O(n d log n) for sorting and O(n d
+    K) for each level of the tree; "histogram" costs O(n d) for each level. A weight is equivalent
+    to repeating the row. Queries are only used to form folds. Monotone transformations of a column
+    do not change the predicted classes of the training rows.
 
-    ``ccp_alpha`` of scikit-learn's trees, whose impurities are divided by the weight of all rows,
-    is that of "gini" here divided by this weight.
+    ``ccp_alpha`` of scikit-learn's trees equals ``ccp_alpha`` of ``criterion="gini"`` divided by
+    the weight of all rows, because scikit-learn divides impurities by this weight.
 
-    Differs from [1]: any rank distance, weights, missing values, depth by cross-validation of the
-    rank loss; depth 9 and no other rule is the paper's.
+    Differs from [1]: supports any rank distance, weights and missing values, and chooses the depth
+    by cross-validation of the rank loss. The paper uses depth 9 and no other stopping rule.
 
     References
     ----------
@@ -219,11 +227,11 @@ class RankingTree(TreeRanker):
         y : array-like of shape (n_samples,)
             Ordered classes: numbers, an ordered categorical, or text with ``classes``.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, for the folds of ``max_depth="cv"``.
+            Query of each row, used to form the folds of ``max_depth="cv"``.
         sample_weight : array-like of shape (n_samples,), optional
-            >= 0; a whole number is a repetition of the row.
+            Weight of each row, >= 0. A row of whole weight w counts as w copies of it.
         X_val, y_val, qid_val : optional
-            Rows to choose ``max_depth`` on.
+            Validation rows for choosing ``max_depth``.
 
         Returns
         -------
@@ -232,7 +240,7 @@ class RankingTree(TreeRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         self._validate_params()
         vars(self).pop("cv_results_", None)
@@ -253,17 +261,17 @@ class RankingTree(TreeRanker):
         return importances(self.tree_, self.n_features_in_)
 
     def apply(self, X: FrameLike) -> Int64Array:
-        """Leaf that every row reaches, a node number of ``tree_``, shape (n_samples,)."""
+        """Leaf of every row as a node number of ``tree_``, shape (n_samples,)."""
         rows = self._check_rows(X)
         return self.tree_.apply(rows)
 
     def decision_path(self, X: FrameLike) -> Any:
-        """Nodes on the way of every row: CSR of shape (n_samples, n_nodes), bool."""
+        """Nodes on the path of every row: boolean CSR matrix of shape (n_samples, n_nodes)."""
         rows = self._check_rows(X)
         return self.tree_.decision_path(rows)
 
     def get_depth(self) -> int:
-        """Splits on the longest way from the root to a leaf."""
+        """Number of splits on the longest path from the root to a leaf."""
         check_is_fitted(self)
         return int(self.tree_.depth.max())
 
@@ -285,8 +293,8 @@ class RankingTree(TreeRanker):
         Returns
         -------
         Bunch
-            ``ccp_alphas`` of shape (n_steps,), ascending from 0, and ``impurities``, the sum of
-            the impurities of the leaves from each alpha on.
+            ``ccp_alphas`` of shape (n_steps,), ascending from 0, and ``impurities``: the total
+            impurity of the leaves of the subtree from each alpha on.
         """
         grown: Any = clone(self)
         grown.set_params(ccp_alpha=0.0)
@@ -305,7 +313,7 @@ class RankingTree(TreeRanker):
         return self.tree_.counts[self.tree_.apply(X)]
 
     def _chosen_tree(self, data: FitData, validation: FitData | None) -> Tree:
-        """The tree of the given depth, or of the one that is best on held-out rows."""
+        """Tree of the given depth, or of the depth that is best on held-out rows."""
         way, depths = self._depths(validation is not None)
         if way == "fixed":
             self.max_depth_ = depths[0]
@@ -322,7 +330,7 @@ class RankingTree(TreeRanker):
         return self._grown(data, depths[self._choose(depths, losses, np.array(weights))])
 
     def _depths(self, has_validation: bool) -> tuple[str, list[Any]]:
-        """How the depth is chosen ("fixed", "cv" or "val"), and among which ones, ascending."""
+        """How the depth is chosen ("fixed", "cv" or "val"), and the candidate depths, ascending."""
         if self.max_depth is None or isinstance(self.max_depth, Integral):
             return "fixed", [self.max_depth]
         if isinstance(self.max_depth, str):
@@ -345,10 +353,11 @@ class RankingTree(TreeRanker):
         return self._grow(self._prepare(data), data, max_depth, data.sample_weight)
 
     def _trees(self, data: FitData, depths: list[int]) -> list[Tree]:
-        """One tree for each depth, the upper parts of the deepest one.
+        """One tree for each depth, cut from the deepest tree if possible.
 
-        Growing does not look ahead, so cutting is what growing to the depth gives; but leaves that
-        are grown by gain until there are enough of them are others where the depth is another.
+        Growing does not look ahead, so cutting the deepest tree is equivalent to growing to a
+        smaller depth. With ``max_leaf_nodes`` it is not, because a depth limit changes the splits
+        that are made first.
         """
         if self.max_leaf_nodes is not None:
             return [self._grown(data, depth) for depth in depths]
@@ -356,7 +365,7 @@ class RankingTree(TreeRanker):
         return [cut_at_depth(deepest, depth) for depth in depths]
 
     def _losses(self, trees: list[Tree], held_out: FitData) -> list[float]:
-        """Mean absolute rank loss of each tree, once pruned."""
+        """Mean absolute rank loss of each tree after pruning."""
         losses = []
         for tree in trees:
             tree = prune(tree, self.ccp_alpha)
@@ -367,7 +376,7 @@ class RankingTree(TreeRanker):
         return losses
 
     def _choose(self, depths: list[int], losses: list[list[float]], weights: Float64Array) -> int:
-        """Place of the least depth of least mean loss; keeps the results of the search."""
+        """Position of the smallest depth of least mean loss; stores the results of the search."""
         mean = np.average(losses, axis=0, weights=weights)
         self.cv_results_ = {
             "max_depth": np.array(depths),

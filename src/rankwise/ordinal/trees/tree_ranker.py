@@ -1,4 +1,4 @@
-"""What the ranking tree and the forest of them share: columns, rules of growing, leaf rules."""
+"""Base of the ranking tree and the ranking forest: columns, growth limits and leaf rules."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rankwise.typing import ArrayLike, Float64Array, FloatArray, FrameLike, Int6
 
 RankDistance = str | ArrayLike | Callable[[int, int], float] | None
 
-BINNED_FROM = 2_000_000  # values, for method="auto"
+BINNED_FROM = 2_000_000  # number of values from which method="auto" uses bins
 MOST_BINS = 255
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -48,7 +48,7 @@ TREE_CONSTRAINTS: dict[str, list[Any]] = {
 
 
 class TreeRanker(OrdinalRanker):
-    """Base of trees: rows of any kind of column in, weights of the classes in a leaf out.
+    """Base of ranking trees, which map columns of any type to class weights in a leaf.
 
     A subclass has the parameters of ``TREE_CONSTRAINTS`` and defines ``_class_weights(X)``.
     """
@@ -84,11 +84,11 @@ class TreeRanker(OrdinalRanker):
         self.columns_.check_width(self.n_features_in_)
 
     def _class_weights(self, X: FloatArray) -> Float64Array:
-        """Weights of the classes where each row ends up, shape (n_samples, n_classes)."""
+        """Class weights in the leaf of each row, shape (n_samples, n_classes)."""
         raise TypeError(f"{type(self).__name__} must define _class_weights.")
 
     def rank_score(self, X: FrameLike) -> Float64Array:
-        """Mean class number of every row's leaf, from 0 to n_classes - 1.
+        """Mean class number in the leaf of every row, between 0 and n_classes - 1.
 
         Parameters
         ----------
@@ -101,7 +101,7 @@ class TreeRanker(OrdinalRanker):
         return mean_ranks(self._class_weights(self._check_rows(X)))
 
     def predict(self, X: FrameLike) -> NDArray[Any]:
-        """Class of every row by the leaf rule; of ``rank_score`` and thresholds for "mean" alone.
+        """Class of every row under the leaf rule; only "mean" uses ``rank_score`` and thresholds.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class TreeRanker(OrdinalRanker):
         return self.classes_[margins.argmax(axis=1)]
 
     def predict_proba(self, X: FrameLike) -> Float64Array:
-        """Shares of the classes in every row's leaf.
+        """Class shares in the leaf of every row.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class TreeRanker(OrdinalRanker):
         return weights / weights.sum(axis=1, keepdims=True)
 
     def decision_function(self, X: FrameLike) -> Float64Array:
-        """How well each class fits by the leaf rule, in scikit-learn's shape.
+        """Value of each class under the leaf rule, in scikit-learn's shape; higher is better.
 
         Parameters
         ----------
@@ -140,9 +140,10 @@ class TreeRanker(OrdinalRanker):
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
-            "median", "probabilities": minus the mean distance from each class; "mode": shares;
-            "mean": distance of the score from the thresholds. The first of the largest is the
-            predicted class. Two classes: that of the upper less that of the lower one.
+            "median", "probabilities": negative mean distance from each class. "mode": class shares.
+            "mean": distance of the score from the thresholds. The predicted class has the largest
+            value; ties go to the lower class. For two classes: value of the upper class minus that
+            of the lower class.
         """
         if self.leaf == "mean":
             return super().decision_function(X)
@@ -150,7 +151,7 @@ class TreeRanker(OrdinalRanker):
         return margins[:, 1] - margins[:, 0] if margins.shape[1] == 2 else margins
 
     def score_trees(self) -> list[tuple[Tree, Float64Array]]:
-        """Trees, and scores of their nodes whose sums over a row's leaves are its ``rank_score``.
+        """Trees with a score for each node; the sum over the leaves of a row is its ``rank_score``.
 
         Returns
         -------
@@ -159,11 +160,11 @@ class TreeRanker(OrdinalRanker):
         raise TypeError(f"{type(self).__name__} must define score_trees.")
 
     def tree_ensemble(self) -> TreeEnsemble:
-        """The trees of :meth:`score_trees` as flat arrays, for rows of :meth:`encoded_rows`."""
+        """Trees of :meth:`score_trees` as flat arrays, for rows from :meth:`encoded_rows`."""
         return TreeEnsemble.of_grown(self.score_trees())
 
     def encoded_rows(self, X: FrameLike) -> FloatArray:
-        """Rows as the trees take them: codes for categories, NaN where missing.
+        """Rows as input of the trees: categories as codes, missing values as NaN.
 
         Parameters
         ----------
@@ -176,7 +177,7 @@ class TreeRanker(OrdinalRanker):
         return self._check_rows(X)
 
     def _prepare(self, data: FitData) -> SortedColumns | BinnedColumns:
-        """Sorted or binned columns to grow from."""
+        """Sorted or binned columns for growing trees."""
         n_categories = self.columns_.n_categories(self.n_features_in_)
         return prepare(
             as_dense(data.X),
@@ -195,7 +196,7 @@ class TreeRanker(OrdinalRanker):
             return self.method
         n_rows = float(len(data.y))
         if data.sample_weight is not None and not (data.sample_weight % 1).any():
-            n_rows = data.sample_weight.sum()  # of rows repeated so often
+            n_rows = data.sample_weight.sum()  # number of rows after repetition
         is_large = n_rows * data.X.shape[1] >= BINNED_FROM and most_categories <= MOST_BINS
         return "histogram" if is_large else "exact"
 
@@ -209,7 +210,7 @@ class TreeRanker(OrdinalRanker):
         max_features: int | None = None,
         seed: int = 0,
     ) -> Tree:
-        """One tree over prepared columns."""
+        """Grow one tree on prepared columns."""
         limits = Limits(
             max_depth=max_depth,
             min_samples_leaf=self.min_samples_leaf,
@@ -239,7 +240,7 @@ class TreeRanker(OrdinalRanker):
         qid: ArrayLike | QueryGroups | None,
         sample_weight: ArrayLike | None = None,
     ) -> FitData:
-        """Checked training rows; sets what later rows are read by."""
+        """Check the training rows, and set the attributes that are needed to read later rows."""
         X = dense_within_memory(X)
         self.columns_ = ColumnTable.of(X, self.categorical_features)
         data = check_ordinal_fit(
@@ -258,20 +259,20 @@ class TreeRanker(OrdinalRanker):
         return data
 
     def _check_rows(self, X: FrameLike) -> FloatArray:
-        """Rows as the grower wants them."""
+        """Check and encode rows for prediction."""
         check_is_fitted(self)
         rows = encode_rows(self, self.columns_, X)
         return check_rows(self, rows, accept_sparse=False, allow_nan=True)
 
 
 def take_rows(data: FitData, rows: Int64Array) -> FitData:
-    """Some of the checked rows, in the order given."""
+    """Some of the checked rows, in the given order."""
     weight = None if data.sample_weight is None else data.sample_weight[rows]
     return FitData(data.X[rows], data.y[rows], data.groups.take(rows), weight, classes=data.classes)
 
 
 def row_weights(data: FitData) -> Float64Array:
-    """Weights of the rows, 1 where they have none."""
+    """Weights of the rows; 1 without ``sample_weight``."""
     return np.ones(len(data.y)) if data.sample_weight is None else data.sample_weight
 
 
@@ -283,7 +284,7 @@ def importances(tree: Tree, n_features: int) -> Float64Array:
 
 
 def in_any_order(data: FitData) -> FitData:
-    """The same rows in an order of their own where sums would depend on it: for broken weights."""
+    """Rows sorted by content if weights are fractional, so sums do not depend on their order."""
     weight = data.sample_weight
     if weight is None or not (weight % 1).any():
         return data

@@ -84,7 +84,7 @@ def test_names_of_the_columns(rows):
     cheap = np.where(np.arange(3) == 1, 0.0, costs + 1)
     alone = CSOVO().fit(X[few], y[few], costs=RowCosts(cheap[few], CLASSES))
     assert set(alone.predict(X)) == {"b"}
-    with pytest.raises(ValueError, match="y must hold classes that the costs name, got 'b'"):
+    with pytest.raises(ValueError, match="y must contain only classes named by costs, got 'b'"):
         CSOVO().fit(X, y, costs=RowCosts(costs[:, :2], ["a", "c"]))
 
 

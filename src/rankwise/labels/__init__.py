@@ -1,4 +1,4 @@
-"""Estimators for rows that have several labels, or whose errors differ in cost."""
+"""Estimators for rows with several labels, and for errors of different cost."""
 
 import warnings as _warnings
 from typing import Any as _Any
@@ -12,7 +12,7 @@ def __getattr__(name: str) -> _Any:
     if name == "csovo_costs":
         _warnings.warn(
             "rankwise.labels.csovo_costs has been renamed to all_pairs_costs: it transforms costs "
-            "as weighted all-pairs does, and CSOVO weighs pairs by plain differences of costs. "
+            "as in weighted all-pairs, and CSOVO weights pairs by plain differences of costs. "
             "Import all_pairs_costs.",
             FutureWarning,
             stacklevel=2,

@@ -1,4 +1,4 @@
-"""Costs of classes: containers that cross-validation slices rightly, and builders of costs."""
+"""Costs of classes: containers that cross-validation can slice, and functions that build costs."""
 
 from rankwise.checks.costs import ClassCosts, RowCosts
 from rankwise.losses.class_costs import confusion_costs, ordinal_costs, random_costs

@@ -1,4 +1,4 @@
-"""Any scikit-learn estimator below: one model for several outputs where it can, else one each."""
+"""Fit any scikit-learn estimator on several outputs, with one model if it supports this."""
 
 from __future__ import annotations
 
@@ -16,19 +16,22 @@ from rankwise.typing import Float64Array, Matrix
 def fit_outputs(
     estimator: Any, X: Matrix, targets: Float64Array, sample_weight: Float64Array | None
 ) -> list[Any]:
-    """Fitted clones of a regressor: one where it takes several outputs, else one for each.
+    """Fitted clones of a regressor: one if it supports several outputs, else one for each.
 
     Parameters
     ----------
     estimator : regressor
+        Regressor to clone and fit.
     X : ndarray or CSR of shape (n_samples, n_features)
     targets : ndarray of shape (n_samples, n_outputs), float64
+        Targets of each output.
     sample_weight : ndarray of shape (n_samples,), float64, or None
+        Row weights.
 
     Raises
     ------
     ValueError
-        Where there are weights and the regressor takes none.
+        If there are weights and the regressor does not accept them.
     """
     together = targets.shape[1] > 1 and get_tags(estimator).target_tags.multi_output
     parts = [targets] if together else list(np.ascontiguousarray(targets.T))
@@ -38,15 +41,15 @@ def fit_outputs(
 def fitted_clone(
     estimator: Any, X: Matrix, target: NDArray[Any], sample_weight: Float64Array | None
 ) -> Any:
-    """A fitted clone that has seen the weights; an error where it takes none."""
+    """Clone fitted with the weights; raises ValueError if it does not accept them."""
     offered = {} if sample_weight is None else {"sample_weight": sample_weight}
     model = clone(estimator)
     if fit_with(model, X, target, offered) != offered.keys():
         raise ValueError(
-            "estimator must take sample_weight where fit is given one, "
+            "estimator must accept sample_weight if fit receives it, but "
             f"{type(estimator).__name__} does not. "
-            "Drop sample_weight, choose another estimator, or request it: "
-            "set_fit_request(sample_weight=True) on the part of a pipeline that takes it."
+            "Remove sample_weight, choose another estimator, or call "
+            "set_fit_request(sample_weight=True) on the step of a pipeline that accepts it."
         )
     return model
 
@@ -58,20 +61,21 @@ def predict_outputs(models: list[Any], X: Matrix) -> Float64Array:
 
 
 def output_scores(models: list[Any], X: Matrix, n_outputs: int) -> Float64Array:
-    """How likely each output is 1.
+    """Scores of how likely each output is 1.
 
     Parameters
     ----------
     models : list of fitted classifiers
-        One for all outputs, or one for each.
+        One classifier for all outputs, or one for each output.
     X : ndarray or CSR of shape (n_samples, n_features)
     n_outputs : int
+        Number of outputs.
 
     Returns
     -------
     ndarray of shape (n_samples, n_outputs), float64
-        Probabilities where the classifiers have them, else their decision values d as
-        ``(1 + d / (1 + |d|)) / 2``, which exceeds one half where d > 0, else predictions.
+        Probabilities if the classifiers have them; otherwise ``(1 + d / (1 + |d|)) / 2`` for
+        decision values d, which exceeds one half if d > 0; otherwise predictions.
     """
     together = len(models) < n_outputs
     return np.column_stack([_scores(model, X, together=together) for model in models])
@@ -82,7 +86,7 @@ def _scores(model: Any, X: Matrix, *, together: bool) -> Float64Array:
         shares: Any = model.predict_proba(X)
         if not together:
             return _share_of_ones(shares, model.classes_)
-        if not isinstance(shares, list):  # a column for each output
+        if not isinstance(shares, list):  # one column for each output
             return np.asarray(shares, dtype=np.float64)
         parts = zip(shares, model.classes_, strict=True)
         return np.column_stack([_share_of_ones(*part) for part in parts])
@@ -93,6 +97,6 @@ def _scores(model: Any, X: Matrix, *, together: bool) -> Float64Array:
 
 
 def _share_of_ones(shares: Any, classes: Any) -> Float64Array:
-    """The column of class 1; zeros where the training rows have no such class."""
+    """Column of class 1; zeros if the training rows do not have this class."""
     ones = np.asarray(classes) == 1
     return np.asarray(shares, dtype=np.float64)[:, ones].sum(axis=1)

@@ -167,9 +167,9 @@ def test_saved_with_its_classifiers(of, rows, tmp_path):
 def test_weights_must_be_taken(rows):
     X, y, costs, _ = rows
     for base in (KNeighborsClassifier(), make_pipeline(StandardScaler(), LogisticRegression())):
-        with pytest.raises(TypeError, match="estimator must take sample_weight"):
+        with pytest.raises(TypeError, match="estimator must accept sample_weight"):
             CSOVO(base).fit(X, y, costs=costs)
-        with pytest.raises(TypeError, match="estimator must take sample_weight"):
+        with pytest.raises(TypeError, match="estimator must accept sample_weight"):
             WeightedAllPairs(base, encoding="indicators").fit(X, y, costs=costs)
     with sklearn.config_context(enable_metadata_routing=True):
         first = StandardScaler().set_fit_request(sample_weight=False)
@@ -332,7 +332,7 @@ def test_ordered_categorical_and_two_classes(rows):
     np.testing.assert_array_equal(plain.predict(X), model.predict(X))
     with pytest.raises(ValueError, match="y must have an order"):
         OrdinalReduction().fit(X, names[y])
-    with pytest.raises(ValueError, match="classes must be those that the costs name"):
+    with pytest.raises(ValueError, match="classes must equal the classes named by costs"):
         OrdinalReduction(classes=names[::-1]).fit(X, names[y], costs=by_costs)
     two = OrdinalReduction().fit(X, y > 1)
     decision = two.decision_function(X)

@@ -114,7 +114,7 @@ def test_sparsity_is_the_largest_label_set(rng):
     model = CompressedSensing(8, random_state=0).fit(X, Y)
     assert model.sparsity_ == 5
     assert ((model.decision_function(X) != 0).sum(axis=1) <= 5).all()
-    with pytest.raises(ValueError, match=r"sparsity must be at most 9 for the labels .* got 20"):
+    with pytest.raises(ValueError, match=r"sparsity must be at most 9 for these labels, got 20"):
         CompressedSensing(8, sparsity=20, random_state=0).fit(X, Y)
 
 

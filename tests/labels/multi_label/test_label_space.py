@@ -364,7 +364,7 @@ def test_weights_go_to_the_base(labelled, rng):
         got = model.fit(X, Y, sample_weight=weight).decision_function(X)
         np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6)
     with pytest.raises(
-        ValueError, match=r"estimator must take sample_weight .* KNeighborsRegressor does not"
+        ValueError, match=r"estimator must accept sample_weight .* KNeighborsRegressor does not"
     ):
         BinaryRelevance(estimator=KNeighborsRegressor()).fit(X, Y, sample_weight=weight)
 
@@ -375,7 +375,7 @@ def test_weights_go_to_the_base(labelled, rng):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (PLST(8), "n_components must be at most 7 for the labels that there are, got 8"),
+        (PLST(8), "n_components must be at most 7 for these labels, got 8"),
         (CPLST(8), "n_components must be at most 7"),
         (CompressedSensing(9), "n_components must be at most 8"),
         (PartialBinaryRelevance(9), "n_labels must be at most 7"),

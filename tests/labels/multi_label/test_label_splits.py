@@ -87,7 +87,7 @@ def test_path_keeps_the_digits_of_columns_far_from_zero(labelled):
 
 def test_wrong_calls_are_named(labelled):
     X, Y = labelled
-    with pytest.raises(TypeError, match=r"fit_splits takes an estimator .* got Ridge"):
+    with pytest.raises(TypeError, match=r"estimator must regress linear codes .* got Ridge"):
         next(fit_splits(Ridge(), X, Y, [[0]]))
     with pytest.raises(ValueError, match="y must be a 0/1 matrix with a column for every label"):
         next(fit_splits(PLST(), X, Y[:, 0], [[0]]))

@@ -1,1 +1,1 @@
-"""Classifiers whose errors differ in cost."""
+"""Classifiers for errors of different cost."""

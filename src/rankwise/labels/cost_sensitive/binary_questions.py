@@ -1,4 +1,4 @@
-"""Weighted yes-or-no questions about rows, answered by least squares or by any classifier."""
+"""Reduction to weighted binary questions, answered by least squares or by any classifier."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from rankwise.structure.rules import (
 )
 from rankwise.typing import Float64Array, Matrix
 
-# Rows for which threads are worth their start.
+# Number of rows above which threads are worth their start-up time.
 FEW_ROWS = 256
 
 
 class BinaryQuestions:
-    """What the reductions to weighted binary classification share.
+    """Base of the reductions to weighted binary classification.
 
-    A subclass takes ``estimator``, ``alpha`` and ``n_jobs``. ``_ask`` fits the answers to the
-    questions, ``_answers`` gives them for other rows.
+    A subclass accepts ``estimator``, ``alpha`` and ``n_jobs``. ``_ask`` trains one binary model for
+    each question; ``_answers`` applies the models to other rows.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -62,7 +62,7 @@ class BinaryQuestions:
         require_attributes(self, *names)
 
     def _ask(self, X: Matrix, contrasts: Contrasts) -> None:
-        """Sets ``coef_`` and ``intercept_``, or ``estimators_`` and ``constants_``."""
+        """Set ``coef_`` and ``intercept_``, or ``estimators_`` and ``constants_``."""
         for name in ("coef_", "intercept_", "estimators_", "constants_"):
             vars(self).pop(name, None)
         if self.estimator is None:
@@ -79,10 +79,11 @@ class BinaryQuestions:
         self.constants_ = np.array([constant for _, constant in fitted], dtype=np.float64)
 
     def _answers(self, X: Matrix) -> tuple[Float64Array, Float64Array]:
-        """For every row and question 1 for the second class, 0 for the first, and a confidence.
+        """Answer (1: second class, 0: first class) and confidence for every row and question.
 
-        A question that no row asked is answered by one half. Confidences are decision values,
-        else probabilities of the second class, else 0; all shapes are (n_samples, n_questions).
+        The answer is 1/2 if no training row concerned the question. Confidences are decision
+        values, otherwise probabilities of the second class, otherwise 0. Both arrays have shape
+        (n_samples, n_questions).
         """
         if self.estimator is None:
             confidence = X @ self.coef_.T + self.intercept_
@@ -107,7 +108,7 @@ class BinaryQuestions:
 
 
 def _answer(estimator: Any, X: Matrix, signed: Float64Array) -> tuple[Any, float]:
-    """A fitted clone and NaN; or None and the one answer: 0, 1, or 1/2 where nobody asks."""
+    """A fitted clone and NaN; or None and a constant answer: 0, 1, or 1/2 without rows."""
     asking = np.flatnonzero(signed)
     label = (signed[asking] > 0).astype(np.int64)
     if len(asking) == 0 or label.min() == label.max():
@@ -115,15 +116,15 @@ def _answer(estimator: Any, X: Matrix, signed: Float64Array) -> tuple[Any, float
     model: Any = clone(estimator)
     rows = X if len(asking) == X.shape[0] else X[asking]
     weight = np.abs(signed[asking])
-    if (weight == 1.0).all():  # so that classifiers without weights serve where none are needed
+    if (weight == 1.0).all():  # classifiers without sample_weight are accepted if all weights are 1
         model.fit(rows, label)
         return model, np.nan
     taken = fit_with(model, rows, label, {"sample_weight": weight})
     if "sample_weight" not in taken:
         raise TypeError(
-            f"estimator must take sample_weight, {type(estimator).__name__}.fit does not. Use a "
-            "weighted classifier; in a pipeline, its last step's .set_fit_request("
-            "sample_weight=True)."
+            f"estimator must accept sample_weight, but {type(estimator).__name__}.fit does not. "
+            "Use a classifier that does. In a pipeline, call set_fit_request(sample_weight=True) "
+            "on the last step."
         )
     return model, np.nan
 

@@ -1,9 +1,9 @@
-"""Least squares with a ridge for many weighted yes-or-no questions about the same rows.
+"""Ridge regression for many weighted binary questions about the same rows.
 
-Question p minimises ``sum_n w_np (t_np - x_n' beta - b)^2 + alpha |beta|^2`` with t = 1 or -1. As
-``w t`` is linear in the values that the contrasts compare, the right-hand sides of all questions
-are columns of one product; where weights depend on a row's class alone, so do the Gram matrices:
-one per class, whatever the number of questions.
+Question p minimises ``sum_n w_np (t_np - x_n' beta - b)^2 + alpha |beta|^2`` with t = 1 or -1.
+Since ``w t`` is linear in the values that the contrasts compare, one product gives the right-hand
+sides of all questions. If weights depend only on the class of a row, one Gram matrix per class is
+enough for any number of questions.
 """
 
 from __future__ import annotations
@@ -19,28 +19,30 @@ from rankwise.typing import Float64Array, Matrix, as_dense, is_sparse
 def fit_binary_ridge(
     X: Matrix, contrasts: Contrasts, alpha: float, n_threads: int
 ) -> tuple[Float64Array, Float64Array]:
-    """Coefficients and intercepts of every question.
+    """Coefficients and intercepts of all questions.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     contrasts : Contrasts
+        Questions of the rows.
     alpha : float > 0
-        Multiplies ``|beta|^2`` against the sum over rows; the intercept is not penalised.
+        Penalty: factor of ``|beta|^2``. The intercept is not penalised.
     n_threads : int
-        Questions at a time; the result has the same bits for any number.
+        Number of questions solved in parallel. Results are bit-identical for any number.
 
     Returns
     -------
     coef : ndarray of shape (n_questions, n_features), float64
+        Coefficients of each question.
     intercept : ndarray of shape (n_questions,), float64
-        Both 0 for a question without weight.
+        Intercepts. Coefficients and intercept of a question without weight are 0.
 
     Notes
     -----
-    With p questions, O(N d^2 + p d^2 (K + d)) where costs depend on the class alone, else
-    O(p d^2 (N + d)). More features than rows are first rotated into the space of the rows, which
-    changes no score: d becomes N.
+    p questions cost O(N d^2 + p d^2 (K + d)) if costs depend only on the class, and O(p d^2 (N +
+    d)) otherwise. If there are more features than rows, features are first rotated into the row
+    space, so d becomes N. Scores do not change.
     """
     centre = centre_of(X)
     with single_threaded_blas():
@@ -59,14 +61,14 @@ def fit_binary_ridge(
 
 
 def centre_of(X: Matrix) -> Float64Array | None:
-    """Column means of dense rows, far from which moments lose digits; None for sparse ones."""
+    """Column means of dense rows, needed for accurate moments; None for sparse rows."""
     return None if is_sparse(X) else X.mean(axis=0, dtype=np.float64)
 
 
 def row_space(X: Matrix) -> tuple[Matrix, Matrix | None]:
-    """``(Z, R)`` with ``X = Z R'`` and orthonormal columns of R, for a matrix wider than long.
+    """``(Z, R)`` with ``X = Z R'`` and orthonormal columns of R, for more columns than rows.
 
-    Any other matrix comes back as it is, in float64, with None.
+    Any other matrix is returned in float64, with None for R.
     """
     X = X.astype(np.float64, copy=False)
     if X.shape[1] <= X.shape[0]:
@@ -80,12 +82,13 @@ def row_space(X: Matrix) -> tuple[Matrix, Matrix | None]:
 
 
 class QuestionMoments:
-    """Weighted moments of the rows for every question, from those of the classes where it can be.
+    """Weighted moments of the rows for every question, computed from class moments if possible.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     contrasts : Contrasts
+        Questions of the rows.
     """
 
     def __init__(self, X: Matrix, contrasts: Contrasts) -> None:
@@ -98,7 +101,7 @@ class QuestionMoments:
             self.by_class = np.array([weighted_moments(X[of], weight[of]) for of in rows_of])
 
     def of(self, question: int) -> tuple[Float64Array, Float64Array]:
-        """``sum_n w_n [x_n 1] [x_n 1]'`` and ``sum_n w_n t_n [x_n 1]``."""
+        """``sum_n w_n [x_n 1] [x_n 1]'`` and ``sum_n w_n t_n [x_n 1]`` of a question."""
         if self.by_class is None:
             signed = self.contrasts.of_rows(question)
             return weighted_moments(self.X, np.abs(signed)), _moments_of(self.X, signed)
@@ -107,7 +110,7 @@ class QuestionMoments:
 
 
 def weighted_moments(X: Matrix, weight: Float64Array) -> Float64Array:
-    """``sum_n w_n [x_n 1] [x_n 1]'``; the last line is :func:`_moments_of`."""
+    """``sum_n w_n [x_n 1] [x_n 1]'``; the last row equals :func:`_moments_of`."""
     n_features = X.shape[1]
     moments = np.empty((n_features + 1, n_features + 1))
     if is_sparse(X):
@@ -127,7 +130,7 @@ def _moments_of(X: Matrix, signed: Float64Array) -> Float64Array:
 
 
 def _solve(gram: Float64Array, total: Float64Array, alpha: float) -> tuple[Float64Array, float]:
-    """Coefficients and the intercept, which is eliminated first."""
+    """Coefficients and intercept; the intercept is eliminated first."""
     weight = gram[-1, -1]
     if weight <= 0:
         return np.zeros(len(total) - 1), 0.0
@@ -139,7 +142,7 @@ def _solve(gram: Float64Array, total: Float64Array, alpha: float) -> tuple[Float
 
 
 def solve_positive(matrix: Float64Array, right: Float64Array) -> Float64Array:
-    """``matrix^-1 right`` by Cholesky; of least norm where rounding has left it singular."""
+    """``matrix^-1 right`` by Cholesky; minimum-norm solution if the matrix is singular."""
     try:
         return scipy.linalg.cho_solve(scipy.linalg.cho_factor(matrix), right)
     except np.linalg.LinAlgError:

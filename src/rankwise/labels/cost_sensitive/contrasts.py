@@ -1,8 +1,8 @@
-"""Weighted yes-or-no questions about the costs of two classes, the same for every reduction.
+"""Weighted binary questions about the costs of two classes, shared by all reductions.
 
-Question p of a row asks whether class ``second[p]`` is cheaper than ``first[p]``; the answer is the
-sign of ``values[:, first[p]] - values[:, second[p]]``, the weight its size. One-versus-one asks
-about all pairs, the ordinal reduction about neighbours.
+Question p of a row is whether class ``second[p]`` is cheaper than class ``first[p]``. The answer is
+the sign of ``values[:, first[p]] - values[:, second[p]]``, and the weight is its absolute value.
+One-versus-one uses all pairs of classes; the ordinal reduction uses adjacent classes.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Questions of every row.
+    """Binary questions of all rows.
 
     Attributes
     ----------
     values : ndarray of shape (n_groups, n_classes), float64
-        Of rows, or of classes where all rows of a class have the same.
+        Values of each row; or of each class, if all rows of a class have the same values.
     group : ndarray of shape (n_samples,), int64, or None
-        Line of ``values`` of every row; None: its own.
+        Row of ``values`` for each training row. None: ``values`` has one row for each.
     first, second : ndarray of shape (n_questions,), int64
+        Numbers of the two classes of each question.
     weight : ndarray of shape (n_samples,), float64, or None
         Row weights.
     """
@@ -43,7 +44,7 @@ class Contrasts:
         return len(self.first)
 
     def of_groups(self, question: int) -> Float64Array:
-        """Answer times weight for every line of ``values``, row weights left out."""
+        """Answer times weight for every row of ``values``, without row weights."""
         return self.values[:, self.first[question]] - self.values[:, self.second[question]]
 
     def of_rows(self, question: int) -> Float64Array:
@@ -56,12 +57,14 @@ class Contrasts:
 def pair_contrasts(
     table: CostTable, weight: Float64Array | None, *, transformed: bool = True
 ) -> Contrasts:
-    """All pairs a < b, in the order of ``numpy.triu_indices``.
+    """Questions of all pairs a < b, in the order of ``numpy.triu_indices``.
 
     Parameters
     ----------
     table : CostTable
+        Costs of the rows.
     weight : ndarray of shape (n_samples,) or None
+        Row weights.
     transformed : bool, default=True
         Whether costs are transformed, see :mod:`rankwise.losses.pair_costs`.
     """
@@ -73,7 +76,7 @@ def pair_contrasts(
 
 
 def threshold_contrasts(table: CostTable, weight: Float64Array | None) -> Contrasts:
-    """The K - 1 pairs of neighbouring classes: is the class above?"""
+    """Questions of the K - 1 pairs of adjacent classes: is the upper class cheaper?"""
     values = table.by_row if table.by_class is None else table.by_class
     first = np.arange(len(table.classes) - 1, dtype=np.int64)
     group = None if table.by_class is None else table.codes

@@ -1,4 +1,4 @@
-"""Ridge regression of the costs of classes, with squared and with one-sided squared loss."""
+"""Ridge regression of class costs, with squared or one-sided squared loss."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HALVINGS = 40
 def fit_cost_ridge(
     X: Matrix, costs: Float64Array, alpha: float, weight: Float64Array | None
 ) -> tuple[Float64Array, Float64Array]:
-    """Coefficients (n_classes, n_features) and intercepts of the squared loss.
+    """Coefficients (n_classes, n_features) and intercepts for the squared loss.
 
     Minimises ``sum_n w_n (r_k(x_n) - c_nk)^2 + alpha |beta_k|^2`` for all k with one factorisation.
     """
@@ -48,11 +48,12 @@ def fit_one_sided_ridge(
     max_iter: int,
     n_threads: int,
 ) -> tuple[Float64Array, Float64Array, Int64Array]:
-    """Coefficients, intercepts and steps of the one-sided loss.
+    """Coefficients, intercepts and numbers of steps for the one-sided loss.
 
-    Minimises ``sum_n w_n max(0, z_nk (r_k(x_n) - c_nk))^2 + alpha |beta_k|^2``, z = 1 where class k
-    has the row's least cost and -1 elsewhere. Newton with step halving: the objective is piecewise
-    quadratic, and a full step that leaves the charged rows as they are has reached the minimum.
+    Minimises ``sum_n w_n max(0, z_nk (r_k(x_n) - c_nk))^2 + alpha |beta_k|^2``, z = 1 if class k
+    has the least cost of the row and -1 otherwise. Solved by Newton's method with step halving. The
+    objective is piecewise quadratic, so a full step that does not change the set of rows with a
+    loss reaches the minimum.
     """
     weight = np.ones(len(costs)) if weight is None else weight
     side = np.where(costs == costs.min(axis=1, keepdims=True), 1.0, -1.0)
@@ -67,8 +68,8 @@ def fit_one_sided_ridge(
     steps = np.array([n for _, n, _ in solved], dtype=np.int64)
     if not all(done for _, _, done in solved):
         warnings.warn(
-            f"The one-sided loss has not reached its minimum in max_iter={max_iter} steps for "
-            f"{sum(not done for _, _, done in solved)} classes. Raise max_iter or alpha.",
+            f"The one-sided loss did not reach its minimum within max_iter={max_iter} steps for "
+            f"{sum(not done for _, _, done in solved)} classes. Increase max_iter or alpha.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -84,7 +85,7 @@ def _one_sided(
     weight: Float64Array,
     max_iter: int,
 ) -> tuple[Float64Array, int, bool]:
-    """``[beta, b]``, the number of steps and whether the minimum is reached."""
+    """``[beta, b]``, the number of steps and whether the minimum was reached."""
     penalty = np.full(X.shape[1] + 1, alpha)
     penalty[-1] = 0.0
     theta = np.zeros(X.shape[1] + 1)
@@ -95,7 +96,7 @@ def _one_sided(
         charged = np.where(excess > 0, weight, 0.0)
         hessian = weighted_moments(X, charged)
         right = np.append(X.T @ (charged * cost), charged @ cost)
-        if hessian[-1, -1] == 0:  # nothing is charged: only the penalty is left
+        if hessian[-1, -1] == 0:  # no row has a loss, so only the penalty remains
             hessian[-1, -1], right[-1] = 1.0, theta[-1]
         hessian[np.diag_indices_from(hessian)] += penalty
         direction = solve_positive(hessian, right) - theta
@@ -107,7 +108,7 @@ def _one_sided(
             if tried_value <= value:
                 break
             length /= 2
-        else:  # no step improves by more than rounding
+        else:  # no step improves the objective by more than rounding error
             return theta, step, True
         done = length == 1.0 and np.array_equal(found > 0, excess > 0)
         theta, excess, value = tried, found, tried_value
@@ -128,7 +129,7 @@ def _back(
     rotation: Matrix | None,
     centre: Float64Array | None,
 ) -> tuple[Float64Array, Float64Array]:
-    """Coefficients of the features as they came."""
+    """Coefficients of the original features."""
     if rotation is not None:
         coef = np.asarray((rotation @ coef.T).T)
     return coef, intercept if centre is None else intercept - coef @ centre

@@ -1,4 +1,4 @@
-"""What every cost-sensitive classifier shares: forms of the costs, decisions, score, saving."""
+"""Base of all cost-sensitive classifiers: cost formats, decisions, score and saving."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ SCORE_NAME = "-cost"
 
 
 class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimator):
-    """Base of all classifiers that learn from costs of classes.
+    """Base of all classifiers that are trained on class costs.
 
-    A subclass takes ``estimator`` and ``n_jobs``, defines ``_fit(X, table, sample_weight)`` on
-    checked rows and ``_class_scores(X)``, whose arg max is the prediction. ``fit`` and ``score``
-    request ``costs`` and ``sample_weight`` from scikit-learn's metadata routing.
+    A subclass accepts ``estimator`` and ``n_jobs``. It defines ``_fit(X, table, sample_weight)``
+    for checked rows, and ``_class_scores(X)``; the class of the highest score is predicted. ``fit``
+    and ``score`` request ``costs`` and ``sample_weight`` from scikit-learn's metadata routing.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Those that the costs name, else those of y as they sort.
+        Classes named by the costs, otherwise the sorted classes of y.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -65,7 +66,7 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         costs: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Train on rows and what each class would cost them.
+        """Train on rows and on the cost of each class for each row.
 
         Parameters
         ----------
@@ -73,13 +74,13 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         y : array-like of shape (n_samples,)
             True classes: numbers, strings, booleans, or an ordered categorical.
         costs : array-like, ClassCosts, RowCosts or None
-            Shape (n_samples, n_classes): costs of every row; (n_classes, n_classes): by true and
-            predicted class. Columns are the classes of y as they sort, or those that
-            :class:`~rankwise.labels.RowCosts` and :class:`~rankwise.labels.ClassCosts` name. An
-            array of as many rows as classes may be both: use these. None: every wrong class
-            costs 1, or as the class says.
+            Costs by row and predicted class, shape (n_samples, n_classes), or by true and predicted
+            class, shape (n_classes, n_classes). Columns are the sorted classes of y, or the classes
+            named by :class:`~rankwise.labels.RowCosts` or :class:`~rankwise.labels.ClassCosts`. Use
+            one of these if there are as many rows as classes, because an array is then ambiguous.
+            None: the default costs of the estimator, usually 1 for every wrong class.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight means repetition of the row.
+            Weight of each row, >= 0. A row of weight w counts as w copies of it.
 
         Returns
         -------
@@ -88,7 +89,7 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         self._validate_params()
         tags = self.__sklearn_tags__().input_tags
@@ -109,8 +110,8 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         if (table.codes < 0).any():
             unknown = data.classes[data.y[table.codes < 0].astype(np.int64)].tolist()[0]
             raise ValueError(
-                f"y must hold classes that the costs name, got {unknown!r}. "
-                f"Classes: {table.classes.tolist()}."
+                f"y must contain only classes named by costs, got {unknown!r}. "
+                f"Classes of costs: {table.classes.tolist()}."
             )
         self.classes_ = table.classes
         self.score_name_ = SCORE_NAME
@@ -118,7 +119,7 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         return self
 
     def decision_function(self, X: FrameLike) -> Float64Array:
-        """Scores of the classes, higher is better.
+        """Scores of the classes; higher is better.
 
         Parameters
         ----------
@@ -127,13 +128,13 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes), float64
-            Two classes: the second one's score less the first one's.
+            For two classes: score of the second class minus score of the first class.
         """
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: FrameLike) -> NDArray[Any]:
-        """Class of every row: that of the highest score, the first of equal ones.
+        """Class of the highest score for every row; ties go to the first class.
 
         Parameters
         ----------
@@ -154,16 +155,18 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         *,
         costs: Any = None,
     ) -> float:
-        """Minus the mean cost of the predicted classes.
+        """Negative mean cost of the predicted classes.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
+            True classes.
         sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0.
         costs : array-like, ClassCosts, RowCosts or None
-            As for ``fit``, columns in the order of ``classes_`` where they are not named; with
-            None too, whatever ``fit`` got.
+            Costs as in ``fit``; unnamed columns are in the order of ``classes_``. None: the default
+            costs, even if ``fit`` received other costs.
 
         Returns
         -------
@@ -175,11 +178,11 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         return -mean_cost(y, predicted, costs, classes=classes, sample_weight=sample_weight)
 
     def _read_classes(self, y: ArrayLike, n_samples: int, costs: Any) -> OrderedLabels:
-        """Classes of y, and the class number of every row."""
+        """Classes of y and class number of every row."""
         return order_labels(y, n_samples)
 
     def _default_costs(self, n_classes: int) -> ClassCosts | None:
-        """Costs where none are given; None: 1 for every wrong class."""
+        """Costs if none are given. None: 1 for every wrong class."""
         return None
 
     def _fit(self, X: Matrix, table: CostTable, sample_weight: Float64Array | None) -> None:
@@ -189,7 +192,7 @@ class CostSensitiveClassifier(FiniteResults, Save, ClassifierMixin, BaseEstimato
         raise TypeError(f"{type(self).__name__} must define _class_scores.")
 
     def _scores(self, X: FrameLike) -> Float64Array:
-        """Scores of unchecked rows, (n_samples, n_classes)."""
+        """Scores of unchecked rows, shape (n_samples, n_classes)."""
         check_is_fitted(self)
         tags = self.__sklearn_tags__().input_tags
         rows = check_rows(self, X, accept_sparse=tags.sparse, allow_nan=tags.allow_nan)

@@ -1,8 +1,8 @@
 """Cost-sensitive one-versus-all regression (OSR).
 
-One regressor per class predicts what the class costs; the class of the least predicted cost is
-predicted. With the one-sided loss [1]_ a prediction is charged only where it errs to the wrong
-side: above the cost of a row's cheapest class, below the cost of any other.
+One regressor per class predicts the cost of the class, and the class of least predicted cost is
+chosen. The one-sided loss [1]_ penalises a prediction only if it is above the cost of the row's
+cheapest class, or below the cost of any other class.
 
 Composition: costs x squared or one-sided squared loss x regressor per class x arg min.
 
@@ -40,50 +40,55 @@ from rankwise.typing import Float64Array, Matrix
 
 
 class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
-    """One-versus-all regression of costs, squared or one-sided loss (OSR).
+    """One-versus-all regression of costs with squared or one-sided loss (OSR).
 
     Minimises ``sum_n w_n (r_k(x_n) - c_nk)^2 + alpha |beta_k|^2`` for each class k without an
     ``estimator``: a sum over rows, ``r_k(x) = x'beta_k + b_k`` with an unpenalised intercept b_k.
-    ``loss="one_sided"`` squares only the errors to the wrong side.
+    ``loss="one_sided"`` counts only errors to the wrong side.
 
     Parameters
     ----------
     estimator : regressor or None, default=None
-        Cloned for every class and fitted to its costs, with ``sample_weight`` where there is one.
-        None: ridge regression in closed form.
+        Regressor that is cloned for every class and fitted to its costs, with ``sample_weight`` if
+        it is given. None: ridge regression in closed form.
     loss : {"squared", "one_sided"}, default="squared"
-        "one_sided": ``max(0, r - c)^2`` for classes of a row's least cost, ``max(0, c - r)^2`` for
-        the others; only without an ``estimator``.
+        Loss of a predicted cost r. "squared": ``(r - c)^2``. "one_sided": ``max(0, r - c)^2`` for
+        the classes of least cost of a row and ``max(0, c - r)^2`` for the others; only without an
+        ``estimator``.
     alpha : float > 0, default=1.0
-        Of the ridge where ``estimator`` is None: multiplies the squared norm against the sum over
-        rows; the intercept is not penalised.
+        L2 penalty if ``estimator`` is None: factor of the squared norm. The intercept is not
+        penalised.
     max_iter : int, default=100
-        Newton steps of the one-sided loss, for each class.
+        Largest number of Newton steps for the one-sided loss, for each class.
     n_jobs : int, optional
-        Classes at a time, in threads; None: one for each CPU, -2: one less, and so on.
+        Number of classes fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
+        on.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Classes, in the order of the columns of the costs.
     estimators_ : list of n_classes regressors
-        Not without an ``estimator``.
+        Only if ``estimator`` is given.
     coef_, intercept_ : ndarrays of shape (n_classes, n_features) and (n_classes,), float64
-        Where ``estimator`` is None.
+        Only if ``estimator`` is None.
     n_iter_ : ndarray of shape (n_classes,), int64
-        Newton steps of the one-sided loss; 1 otherwise.
+        Number of Newton steps for the one-sided loss; 1 otherwise.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        When the steps of the one-sided loss run out.
+        If the one-sided loss reaches ``max_iter``.
 
     Notes
     -----
-    ``decision_function`` is minus the predicted costs. The squared ridge has one factorisation for
-    all classes, O(N d (d + K)); the one-sided one solves exactly by Newton steps over the
-    rows that are charged, O(N d^2) each and mostly some ten of them. It is stated from memory of
-    [1]_, which has kernels in place of the ridge and other penalties in its experiments.
+    ``decision_function`` returns the negative predicted costs. The squared loss needs one
+    factorisation for all classes, O(N d (d + K)). The one-sided loss is solved exactly by Newton
+    steps over the rows with a loss. A step costs O(N d^2), and about ten steps are usual. The
+    formulation follows [1]_ from memory; that paper uses kernels instead of ridge regression, and
+    other penalties in its experiments.
 
     References
     ----------
@@ -158,8 +163,8 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
     ) -> None:
         if self.loss == "one_sided":
             raise ValueError(
-                'loss="one_sided" needs estimator=None: other regressors minimise their own loss. '
-                'Use loss="squared", or drop the estimator.'
+                'loss="one_sided" needs estimator=None, because a regressor has its own loss. '
+                'Use loss="squared", or remove the estimator.'
             )
         offered = {} if sample_weight is None else {"sample_weight": sample_weight}
 
@@ -167,8 +172,8 @@ class CostSensitiveOneVsAllRegression(CostSensitiveClassifier):
             model = clone(self.estimator)
             if fit_with(model, X, column, offered) != set(offered):
                 raise TypeError(
-                    f"estimator must take sample_weight, {type(model).__name__}.fit does not. "
-                    "Drop sample_weight, or use a weighted regressor."
+                    f"estimator must accept sample_weight, but {type(model).__name__}.fit does "
+                    "not. Remove sample_weight, or use a regressor that accepts it."
                 )
             return model
 

@@ -1,8 +1,7 @@
 """Cost-sensitive one-versus-one classification (CSOVO) [1]_.
 
-Every pair of classes asks each row which of the two is cheaper, weighted by the difference of the
-two costs. A weighted binary classifier per pair answers, and the class with most votes is
-predicted.
+For every pair of classes, a binary classifier learns which of the two is cheaper for a row. Rows
+are weighted by the difference of the two costs. The class with the most votes is predicted.
 
 Composition: differences of costs x weighted binary classifier per pair x votes.
 
@@ -29,7 +28,7 @@ from rankwise.typing import Float64Array, Matrix
 
 
 class CSOVO(BinaryQuestions, CostSensitiveClassifier):
-    """Cost-sensitive one-versus-one: pairs of classes weighted by costs, any weighted classifier.
+    """Cost-sensitive one-versus-one classification: one weighted binary classifier per class pair.
 
     Minimises ``sum_n w_n (t_n - x_n'beta - b)^2 + alpha |beta|^2`` for each pair without an
     ``estimator``: a sum over its rows, with t of -1 or 1 and an unpenalised intercept b.
@@ -37,53 +36,59 @@ class CSOVO(BinaryQuestions, CostSensitiveClassifier):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Cloned for every pair and fitted on the rows that the pair concerns, labels 0 (the first
-        class is cheaper) and 1, with ``sample_weight``. It may do without weights only where
-        they are all 1, as with costs of 0 and 1. None: least squares on -1 and 1 with a ridge, in
-        closed form.
+        Classifier that is cloned for every pair and fitted with ``sample_weight`` on the rows whose
+        costs differ. Label 0 means that the first class is cheaper, 1 that the second is. A
+        classifier without ``sample_weight`` is accepted if all weights are 1, as with costs of 0
+        and 1. None: ridge regression on -1 and 1, in closed form.
     weights : {"difference", "transformed"}, default="difference"
         Weight of a row for classes a and b. "difference": ``|c_a - c_b|``, the construction of
         CSOVO. "transformed": ``|v_a - v_b|`` with v of
         :func:`rankwise.labels.all_pairs_costs`, the weights of weighted all-pairs [2]_ with one
         classifier per pair.
     alpha : float > 0, default=1.0
-        Of the ridge where ``estimator`` is None: multiplies the squared norm against the weighted
-        sum over the rows of a pair. Costs times a number are weights times it.
+        L2 penalty if ``estimator`` is None: factor of the squared norm. Multiplying costs by a
+        number multiplies the weights by it, but not the penalty.
     n_jobs : int, optional
-        Pairs at a time, in threads; None: one for each CPU, -2: one less, and so on.
+        Number of pairs fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
+        on.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Classes, in the order of the columns of the costs.
     pairs_ : ndarray of shape (n_pairs, 2), int64
-        Numbers of the classes of every pair, the smaller first.
+        Class numbers of every pair, the smaller one first.
     estimators_ : list of n_pairs classifiers
-        None where all rows answer alike, or none asks; not without an ``estimator``.
+        Only if ``estimator`` is given. None for a pair without rows, or whose rows all have the
+        same label.
     constants_ : ndarray of shape (n_pairs,), float64
-        That answer: 0, 1, or 1/2 where no row asks; NaN where there is a classifier.
+        Constant answer of a pair without a classifier: 0, 1, or 1/2 if the pair has no rows. NaN
+        for a pair with a classifier.
     coef_, intercept_ : ndarrays of shape (n_pairs, n_features) and (n_pairs,), float64
-        Of the least squares where ``estimator`` is None; positive for the second class.
+        Ridge regression of every pair, only if ``estimator`` is None. Positive values favour the
+        second class.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The excess cost of a row is at most twice the weight of the questions answered wrongly. The
-    transformed weights attain this bound: against the classes cheaper than a they sum to the
-    excess cost of a. A difference of costs is never smaller than the transformed weight of the
-    same pair, so the bound holds for it too, and is looser.
+    The excess cost of a row is at most twice the total weight of the pairs that are classified
+    wrongly. The transformed weights attain this bound: over the classes cheaper than a, they sum to
+    the excess cost of a. A difference of costs is never smaller than the transformed weight of the
+    same pair, so the bound also holds for differences, but is looser.
 
     With costs of 0 and 1 both weights are 1 for the pairs that contain the true class and 0 for all
-    others. This is plain one-versus-one, exactly, including ties of votes, which are broken as in
-    scikit-learn's ``OneVsOneClassifier``, by the sum of decision values or probabilities.
+    others. The method then equals plain one-versus-one classification. Ties of votes are broken as
+    in scikit-learn's ``OneVsOneClassifier``, by the sum of decision values or probabilities.
 
-    Scaling the costs scales the weights, which a penalised classifier feels: scale the costs, or
-    tune the penalty.
+    The scale of the costs is the scale of the weights, which matters to a penalised classifier:
+    scale the costs, or tune the penalty.
 
-    The default was "transformed" in version 0.1.0. A saved model holds its ``weights`` and is
-    loaded with them, whatever the default.
+    The default was "transformed" in version 0.1.0. A saved model stores ``weights`` and does not
+    depend on the default.
 
-    Time is that of K (K - 1) / 2 fits, each on the rows whose costs of the two classes differ. The
-    ridge builds K Gram matrices for all of them where costs are by class.
+    Training makes K (K - 1) / 2 fits, each on the rows whose costs of the two classes differ. If
+    costs depend only on the class, ridge regression needs only K Gram matrices for all fits.
 
     References
     ----------

@@ -1,8 +1,8 @@
 """Cost-sensitive classification of ordered classes by thresholds [1]_.
 
-Every threshold k asks each row whether a class above it would be cheaper, with the weight
-``|c_k - c_{k+1}|`` from the row's costs; a weighted binary classifier per threshold answers, and
-the predicted class has as many below it as there are positive answers.
+For every threshold k, a binary classifier learns whether the class above it is cheaper for a row
+than the class below. The weight is ``|c_k - c_{k+1}|`` with the row's costs c. The predicted class
+number is the number of positive answers.
 
 Composition: costs of neighbouring classes x weighted binary classifier per threshold x count.
 
@@ -32,7 +32,7 @@ from rankwise.typing import ArrayLike, Float64Array, Matrix
 
 
 class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
-    """Thresholds between ordered classes weighted by ordinal costs, any weighted classifier.
+    """Cost-sensitive classifier for ordered classes: one weighted binary classifier per threshold.
 
     Minimises ``sum_n w_n (t_n - x_n'beta - b)^2 + alpha |beta|^2`` for each threshold without an
     ``estimator``: a sum over its rows, with t of -1 or 1 and an unpenalised intercept b.
@@ -40,42 +40,47 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Cloned for every threshold and fitted on the rows whose costs of the two neighbouring
-        classes differ, labels 0 (the lower class is cheaper) and 1, with ``sample_weight``. None:
-        least squares on -1 and 1 with a ridge, in closed form.
+        Classifier that is cloned for every threshold and fitted with ``sample_weight`` on the rows
+        whose costs of the two adjacent classes differ. Label 0 means that the lower class is
+        cheaper, 1 that the upper class is. None: ridge regression on -1 and 1, in closed form.
     alpha : float > 0, default=1.0
-        Of the ridge where ``estimator`` is None: multiplies the squared norm against the weighted
-        sum over rows.
+        L2 penalty if ``estimator`` is None: factor of the squared norm.
     n_jobs : int, optional
-        Thresholds at a time, in threads; None: one for each CPU, -2: one less, and so on.
+        Number of thresholds fitted in parallel threads. None: one for each CPU; -2: one fewer, and
+        so on.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed if y holds text and the costs do not name the classes;
-        numbers, booleans and ordered categoricals have an order of their own.
+        All classes, lowest first. Required if y holds text and the costs do not name the classes;
+        numbers, booleans and ordered categoricals already have an order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        In ascending order: numbers as they sort, others as ``classes``, an ordered categorical or
-        the costs declare.
+        Classes in ascending order: sorted numbers, or the order that ``classes``, an ordered
+        categorical or the costs declare.
     estimators_ : list of n_classes - 1 classifiers
-        None where all rows answer alike, or none asks; not without an ``estimator``.
+        Only if ``estimator`` is given. None for a threshold without rows, or whose rows all have
+        the same label.
     constants_ : ndarray of shape (n_classes - 1,), float64
-        That answer: 0, 1, or 1/2 where no row asks; NaN where there is a classifier.
+        Constant answer of a threshold without a classifier: 0, 1, or 1/2 if the threshold has no
+        rows. NaN for a threshold with a classifier.
     coef_, intercept_ : ndarrays of shape (n_classes - 1, n_features) and (n_classes - 1,)
-        Of the least squares where ``estimator`` is None; positive for classes above.
+        Ridge regression of every threshold, only if ``estimator`` is None. Positive values favour
+        the classes above.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Without costs the absolute ones are taken, the number of classes between the true and the
-    predicted one: weights are then 1, and the answers those of separate questions "above k?". For
-    costs that are V-shaped in each row (they do not fall with the distance from the true class) a
-    row's cost is at most the weight of the questions answered wrongly, if its answers fall with the
-    threshold or its costs are convex [1]_; other costs are taken as they are, without that bound.
+    Without ``costs``, absolute costs are used: the distance in ranks between the true and the
+    predicted class. All weights are then 1, and each classifier learns "is the class above k?".
+    Costs are V-shaped if they do not decrease with the distance from the true class. With V-shaped
+    costs, the cost of a row is at most the total weight of the wrong answers, if the answers
+    decrease with the threshold or the costs are convex [1]_. Other costs are accepted, but the
+    bound does not hold for them.
 
-    Differs from :class:`OrdinalSVM` and :class:`ORBoost`, which have the same weights: one score
-    with thresholds answers all questions there, a classifier of its own each of them here, and the
-    answers of a row need not fall with the threshold.
+    :class:`OrdinalSVM` and :class:`ORBoost` use the same weights but a single score with
+    thresholds. Here every threshold has its own classifier, so the answers of a row need not
+    decrease with the threshold.
 
     References
     ----------
@@ -115,8 +120,8 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
             return ordinal_labels(y, n_samples, self.classes)
         if self.classes is not None and checked_classes(self.classes).tolist() != named.tolist():
             raise ValueError(
-                f"classes must be those that the costs name, {named.tolist()}, got "
-                f"{np.asarray(self.classes).tolist()}. Drop classes."
+                f"classes must equal the classes named by costs, {named.tolist()}, got "
+                f"{np.asarray(self.classes).tolist()}. Remove classes."
             )
         return order_labels(y, n_samples)
 
@@ -127,7 +132,7 @@ class OrdinalReduction(BinaryQuestions, CostSensitiveClassifier):
         self._ask(X, threshold_contrasts(table, sample_weight))
 
     def _class_scores(self, X: Matrix) -> Float64Array:
-        """Minus the squared distance from the number of positive answers, moved by their sum."""
+        """Negative squared distance to the number of positive answers, adjusted by confidences."""
         chosen, confidence = self._answers(X)
         total = confidence.sum(axis=1)
         position = chosen.sum(axis=1) + total / (3.0 * (np.abs(total) + 1.0))

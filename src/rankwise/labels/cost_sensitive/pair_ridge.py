@@ -1,8 +1,9 @@
-"""One least-squares machine for all pairs of classes: linear scores whose differences answer.
+"""Ridge regression for all pairs of classes jointly: differences of linear class scores.
 
 Minimises ``sum_n sum_{a<b} w_nab (t_nab - (s_b(x_n) - s_a(x_n)))^2 + alpha sum_k |beta_k|^2`` with
-``s_k(x) = x' beta_k + b_k``. The sum over pairs is a Laplacian form in the scores of a row, so the
-normal equations have the moments of pair (a, b) as blocks and no pair of a row is ever built.
+``s_k(x) = x' beta_k + b_k``. The sum over pairs is a Laplacian form in the scores of a row. The
+normal equations therefore have the moments of the pairs (a, b) as blocks, and the pairs of a row
+are never built.
 """
 
 from __future__ import annotations
@@ -23,21 +24,24 @@ from rankwise.typing import Float64Array, Matrix
 def fit_pair_ridge(
     X: Matrix, contrasts: Contrasts, n_classes: int, alpha: float, n_threads: int
 ) -> tuple[Float64Array, Float64Array]:
-    """Coefficients (n_classes, n_features) and intercepts (n_classes,), which sum to 0.
+    """Coefficients (n_classes, n_features) and intercepts (n_classes,); the intercepts sum to 0.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     contrasts : Contrasts
-        Of all pairs.
+        Questions of all pairs.
     n_classes : int
+        Number of classes.
     alpha : float > 0
-        The intercepts are not penalised.
+        Penalty; intercepts are not penalised.
     n_threads : int
+        Number of threads.
 
     Notes
     -----
-    Memory ``8 K^2 (d + 1)^2`` bytes, time O(K^3 d^3) beside the moments of the pairs.
+    Needs ``8 K^2 (d + 1)^2`` bytes of memory, and O(K^3 d^3) time in addition to the moments of the
+    pairs.
     """
     centre = centre_of(X)
     with single_threaded_blas():
@@ -59,7 +63,7 @@ def fit_pair_ridge(
         classes = np.arange(n_classes)
         for column in range(width - 1):
             gram[classes, column, classes, column] += alpha
-        gram[:, -1, :, -1] += heaviest / n_classes  # the same number on all intercepts is free
+        gram[:, -1, :, -1] += heaviest / n_classes  # fixes the common shift of the intercepts
         size = n_classes * width
         theta = solve_positive(gram.reshape(size, size), total.ravel()).reshape(n_classes, width)
     coef = theta[:, :-1] if rotation is None else np.asarray((rotation @ theta[:, :-1].T).T)

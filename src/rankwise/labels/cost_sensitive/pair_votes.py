@@ -10,22 +10,25 @@ from rankwise.typing import Float64Array, Int64Array
 def class_votes(
     chosen: Float64Array, confidence: Float64Array, pairs: Int64Array, n_classes: int
 ) -> Float64Array:
-    """Votes for every class, with the sum of confidences between them.
+    """Votes for every class, with ties broken by the sum of confidences.
 
     Parameters
     ----------
     chosen : ndarray of shape (n_samples, n_pairs)
         Votes for the second class of the pair: 0, 1, or 1/2.
     confidence : ndarray of shape (n_samples, n_pairs)
-        In the second class.
+        Confidence in the second class of the pair.
     pairs : ndarray of shape (n_pairs, 2), int64
+        Class numbers of each pair.
     n_classes : int
+        Number of classes.
 
     Returns
     -------
     ndarray of shape (n_samples, n_classes), float64
-        Votes plus ``s / (3 (|s| + 1))`` for the sum s of the confidences, as scikit-learn's
-        one-versus-one has it: what differs by a vote keeps its order, ties are broken.
+        Votes plus ``s / (3 (|s| + 1))`` for the sum s of the confidences, as in scikit-learn's
+        one-versus-one. The addition breaks ties and keeps the order of classes that differ by a
+        vote.
 
     Examples
     --------

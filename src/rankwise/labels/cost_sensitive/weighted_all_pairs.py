@@ -30,48 +30,51 @@ from rankwise.typing import Float64Array, Matrix, is_sparse
 
 
 class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
-    """Weighted all-pairs: one classifier that is told the pair, weights from costs.
+    """Weighted all-pairs: one classifier for all class pairs, with weights derived from costs.
 
     Minimises ``sum_n sum_{a<b} w_nab (t_nab - (s_b(x_n) - s_a(x_n)))^2 + alpha sum_k |beta_k|^2``
     without an ``estimator``: a sum over rows and pairs of classes, with t of -1 or 1 and scores
-    ``s_k(x) = x'beta_k + b_k`` whose intercepts are not penalised.
+    ``s_k(x) = x'beta_k + b_k``. Intercepts are not penalised.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Fitted once on all questions "is the second class cheaper?", each asked in both orders with
-        half the weight, as ``sample_weight``. None: least squares on -1 and 1 with a ridge, in
-        closed form, of the "products".
+        Classifier that is fitted once on the question "is the second class cheaper?" for all rows
+        and pairs. Each pair occurs in both orders, with half the weight as ``sample_weight``. None:
+        ridge regression on -1 and 1 with the encoding "products", in closed form.
     encoding : {"products", "indicators"}, default="products"
-        What the classifier gets for a row x and the pair (a, b). "products": a sparse row with
-        -[x, 1] in the columns of class a and [x, 1] in those of b, so that a linear classifier has
-        a score for every class. "indicators": x and one column per class, -1 for a and 1 for b,
-        for trees and kernels.
+        Input of the classifier for a row x and the pair (a, b). "products": a sparse row with -[x,
+        1] in the columns of class a and [x, 1] in those of class b; a linear classifier then has
+        one score per class. "indicators": x and one column per class, -1 for a and 1 for b;
+        suitable for trees and kernels.
     alpha : float > 0, default=1.0
-        Of the ridge where ``estimator`` is None: multiplies the squared norm against the weighted
-        sum over rows and pairs; intercepts are not penalised.
+        L2 penalty if ``estimator`` is None: factor of the squared norm. Intercepts are not
+        penalised.
     n_jobs : int, optional
-        Pairs at a time for the ridge, in threads; None: one for each CPU, -2: one less, and so on.
+        Number of pairs processed in parallel threads by ridge regression. None: one for each CPU;
+        -2: one fewer, and so on.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Classes, in the order of the columns of the costs.
     estimator_ : classifier or None
-        None where no row asks anything; not without an ``estimator``.
+        Only if ``estimator`` is given. None if no row has different costs.
     coef_, intercept_ : ndarrays of shape (n_classes, n_features) and (n_classes,), float64
-        Scores of the classes where ``estimator`` is None.
+        Linear scores of the classes, only if ``estimator`` is None.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Weights are differences of the costs transformed by :func:`rankwise.labels.all_pairs_costs`.
-    The excess cost of a row is at most twice the weight of the questions answered wrongly [1]_.
-    Stated from memory of [1]_, which leaves the encoding of the pair open.
+    Weights are differences of the costs transformed by :func:`rankwise.labels.all_pairs_costs`. The
+    excess cost of a row is at most twice the total weight of the wrong answers [1]_. The
+    formulation follows [1]_ from memory; that paper does not specify the encoding of the pair.
     ``CSOVO(weights="transformed")`` has the same weights and one classifier per pair.
 
-    A classifier gets up to N K (K - 1) rows, which are built. The ridge builds none of them: over
-    the pairs of a row the squares are a Laplacian form of the scores, and what is solved is one
-    system of K (d + 1) equations, O(K^3 d^3).
+    A classifier receives up to N K (K - 1) rows, which are stored. Ridge regression stores none of
+    them: the sum of squares over the pairs of a row is a Laplacian form of the scores, so one
+    system of K (d + 1) equations is solved, O(K^3 d^3).
 
     References
     ----------
@@ -146,14 +149,14 @@ class WeightedAllPairs(BinaryQuestions, CostSensitiveClassifier):
             taken = fit_with(model, rows, np.concatenate(labels).astype(np.int64), offered)
         if not taken:
             raise TypeError(
-                f"estimator must take sample_weight, {type(model).__name__}.fit does not. Use a "
-                "weighted classifier; in a pipeline, its last step's .set_fit_request("
-                "sample_weight=True)."
+                f"estimator must accept sample_weight, but {type(model).__name__}.fit does not. "
+                "Use a classifier that does. In a pipeline, call "
+                "set_fit_request(sample_weight=True) on the last step."
             )
         return model
 
     def _encoded(self, X: Matrix, first: int, second: int) -> Matrix:
-        """Rows of the one classifier."""
+        """Rows x encoded with the pair as input of the classifier."""
         pair = np.zeros((1, len(self.classes_)))
         pair[0, first], pair[0, second] = -1.0, 1.0
         if self.encoding == "products":

@@ -1,4 +1,4 @@
-"""Binary relevance: one regression for every label, side by side."""
+"""Binary relevance: an independent regression for every label."""
 
 from __future__ import annotations
 
@@ -12,50 +12,52 @@ from rankwise.typing import Float64Array, SparseMatrix
 
 
 class BinaryRelevance(LabelSpace):
-    """One regression for every label; a label is predicted where the regression exceeds one half.
+    """One regression for every label; a label is predicted if its regression exceeds one half.
 
     Minimises ``sum_i w_i |y_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
-    rows and labels, with the constants in the first row of B penalised like all coefficients.
+    rows and labels. The constants in the first row of B are penalised like all coefficients.
 
     Parameters
     ----------
     alpha : float >= 0, default=0.01
-        Multiplies the squared norm of the coefficients, the constant's among them, against the sum
-        of squared errors. Not used with ``estimator``.
+        L2 penalty: factor of the squared norm of the coefficients, including the constants. Not
+        used if ``estimator`` is given.
     estimator : regressor, classifier or None, default=None
-        Any scikit-learn regressor or classifier, fitted on all labels where it takes several
-        outputs and cloned for each label where it does not. None: ridge regression with one
+        Any scikit-learn regressor or classifier. It is fitted once on all labels if it supports
+        multiple outputs, and is cloned for each label otherwise. None: ridge regression with one
         factorisation.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Numbers of the labels; the classes where one class for every row was given.
+        Numbers of the labels; or the classes, if y held one class for every row.
     coef_ : ndarray of shape (n_labels, n_features), float64
-        Where ``estimator`` is None.
+        Only if ``estimator`` is None.
     intercept_ : ndarray of shape (n_labels,), float64
-        Where ``estimator`` is None.
+        Only if ``estimator`` is None.
     regressors_ : list of estimators
-        Where ``estimator`` is given.
+        Fitted estimators, only if ``estimator`` is given.
     offset_ : ndarray of shape (n_labels,), float64
-        Zeros.
+        Reference point of the label codes: zeros.
     components_ : CSR of shape (n_labels, n_labels), float64
-        The identity.
+        Matrix of the label codes: the identity.
     target_form_ : {"dense", "sparse", "classes"}
-        How labels were given, and are predicted.
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    A classifier predicts the labels itself; labels are ranked by its probabilities, or by its
-    decision values d as ``(1 + d / (1 + |d|)) / 2`` where it has no ``predict_proba``.
+    If ``estimator`` is a classifier, its predictions are the labels. Labels are ranked by its
+    probabilities; without ``predict_proba``, its decision values d give the scores ``(1 + d / (1 +
+    |d|)) / 2``.
 
-    O(N p^2 + N p b + p^3 + p^2 K) for N rows of p features and b of K labels each: the labels
-    share one Gram matrix and one Cholesky factor.
+    For N rows with p features and b of K labels each, the cost is O(N p^2 + N p b + p^3 + p^2 K):
+    all labels share one Gram matrix and one Cholesky factor.
 
-    Dense rows, more than columns, are centred before they are multiplied where a column's mean
-    exceeds 100 standard deviations, so that large offsets cost no digits. Sparse rows are not,
-    which would fill them, nor are fewer rows than columns: subtract large offsets before.
+    If the mean of a column exceeds 100 standard deviations, dense rows are centred first, so large
+    offsets do not reduce accuracy. Sparse rows are not centred, because this would make them dense,
+    and neither are data with fewer rows than columns: subtract large offsets beforehand.
 
     Composition: columns with a constant x squared loss on every label x Cholesky.
 

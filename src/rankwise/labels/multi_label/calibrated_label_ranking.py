@@ -1,8 +1,9 @@
-"""Calibrated label ranking (CLR) [1]_: pairwise comparisons of labels and of a calibrating label.
+"""Calibrated label ranking (CLR) [1]_: pairwise comparisons of labels and a calibration label.
 
-Every pair of labels asks the rows that have one of the two which it is; a virtual label, which
-stands between the relevant and the irrelevant ones, is compared with every label on all rows. The
-labels are ranked by their votes, and those with more votes than the virtual label are predicted.
+For every pair of labels, a binary classifier is trained on the rows that have exactly one of the
+two. A virtual label separates relevant from irrelevant labels; it is compared with every label on
+all rows. Labels are ranked by their votes, and those with more votes than the virtual label are
+predicted.
 
 Composition: pairs of labels x binary classifier per pair x votes.
 
@@ -29,7 +30,7 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix
 
 
 class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
-    """Pairwise comparisons of labels, calibrated by a virtual label; any binary classifier.
+    """Label ranking by pairwise comparisons, calibrated by a virtual label.
 
     Minimises ``sum_n w_n (t_n - x_n'beta - b)^2 + alpha |beta|^2`` for each pair without an
     ``estimator``: a sum over its rows, with t of -1 or 1 and an unpenalised intercept b.
@@ -37,38 +38,45 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Cloned for every pair and fitted on its rows, labels 0 (the first label) and 1; it need not
-        take weights where ``fit`` is given none. None: least squares on -1 and 1 with a ridge, in
-        closed form.
+        Binary classifier that is cloned for every pair and fitted on its rows. 0 stands for the
+        first label, 1 for the second. It must accept ``sample_weight`` only if ``fit`` receives it.
+        None: ridge regression on -1 and 1, in closed form.
     alpha : float > 0, default=1.0
-        Of the ridge where ``estimator`` is None: multiplies the squared norm against the sum over
-        the rows of a pair.
+        L2 penalty if ``estimator`` is None: factor of the squared norm.
     n_jobs : int, optional
-        Pairs at a time, in threads; None: one for each CPU, -2: one less, and so on.
+        Number of pairs fitted in parallel threads. None: one for each CPU; -2: one fewer, and so
+        on.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
+        Names of the labels, as in :class:`BinaryRelevance`.
     pairs_ : ndarray of shape (n_pairs, 2), int64
-        Positions of the labels of every pair, the virtual label being ``n_labels``: first all
-        pairs of labels, the smaller first, then the virtual label and every label.
+        Positions of the two labels of every pair; the virtual label has position ``n_labels``. All
+        pairs of labels come first, the smaller position first, then the virtual label with every
+        label.
     estimators_ : list of n_pairs classifiers
-        None where all rows of the pair answer alike, or it has none; not without an ``estimator``.
+        Only if ``estimator`` is given. None for a pair without rows, or whose rows all have the
+        same answer.
     constants_ : ndarray of shape (n_pairs,), float64
-        That answer: 0, 1, or 1/2 where the pair has no rows; NaN where there is a classifier.
+        Constant answer of a pair without a classifier: 0, 1, or 1/2 if the pair has no rows. NaN
+        for a pair with a classifier.
     coef_, intercept_ : ndarrays of shape (n_pairs, n_features) and (n_pairs,), float64
-        Of the least squares where ``estimator`` is None; positive for the second label.
+        Ridge regression of every pair, only if ``estimator`` is None. Positive values favour the
+        second label.
     target_form_ : {"dense", "sparse", "classes"}
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    ``decision_function`` gives a label's votes less those of the virtual label, ties between votes
-    broken by the sum of decision values (or probabilities), as in scikit-learn's
-    ``OneVsOneClassifier``. The comparisons with the virtual label alone are binary relevance.
+    ``decision_function`` returns the votes of a label minus those of the virtual label. Ties of
+    votes are broken by the sum of decision values (or probabilities), as in scikit-learn's
+    ``OneVsOneClassifier``. The comparisons with the virtual label alone would be binary relevance.
 
-    Time is that of K (K + 1) / 2 fits, each pair of labels on the rows that have one of the two:
-    meant for up to a few hundred labels.
+    Training makes K (K + 1) / 2 fits; a pair of labels uses the rows that have exactly one of the
+    two. The method is suitable for up to a few hundred labels.
 
     References
     ----------
@@ -123,13 +131,14 @@ class CalibratedLabelRanking(BinaryQuestions, MultiLabel):
 
 
 def label_contrasts(Y: Float64Array, weight: Float64Array | None) -> Contrasts:
-    """All pairs of labels, then the virtual label and every label, in questions of weight 1.
+    """Questions of weight 1 for all pairs of labels, then for the virtual label with every label.
 
     Parameters
     ----------
     Y : ndarray of shape (n_samples, n_labels), float64
-        0 and 1.
+        Labels, 0 or 1.
     weight : ndarray of shape (n_samples,) or None
+        Row weights.
     """
     n_samples, n_labels = Y.shape
     values = np.hstack([-Y, 1 - 2 * Y, np.zeros((n_samples, 1))])

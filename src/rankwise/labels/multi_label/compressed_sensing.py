@@ -1,4 +1,4 @@
-"""Compressed sensing for labels [1]_: regression on random codes, decoded as sparse vectors.
+"""Compressed sensing for labels [1]_: regression on random codes, decoded to sparse vectors.
 
 References
 ----------
@@ -25,10 +25,10 @@ AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
 class CompressedSensing(LabelSpace):
-    """Regression on random projections of the labels, decoded as a sparse vector.
+    """Regression on random projections of the labels, decoded to a sparse vector.
 
     Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
-    rows and projections t_i of the labels, with the constants in the first row of B penalised like
+    rows and projections t_i of the labels. The constants in the first row of B are penalised like
     all coefficients.
 
     Parameters
@@ -36,17 +36,18 @@ class CompressedSensing(LabelSpace):
     n_components : int >= 1 or None, default=None
         Number of projections M, at most the order of the Hadamard matrix. None: all labels.
     sparsity : int >= 1 or None, default=None
-        Number s of labels that decoding finds, at most all. None: the most labels of a training
-        row.
+        Number s of nonzero labels in the decoded vector. None: the largest number of labels of a
+        training row.
     random_state : int, RandomState or None, default=None
-        Of the projections.
+        Seed for the projections.
     rows : {"hadamard", "gaussian"}, default="hadamard"
-        M rows and K columns of the Hadamard matrix of the next power of two, at random, or
-        independent normal entries; both divided by the square root of M.
+        Distribution of the projections. "hadamard": M random rows and K random columns of the
+        Hadamard matrix of the next power of two. "gaussian": independent normal entries. Both are
+        divided by the square root of M.
     decoder : {"cosamp", "omp"}, default="cosamp"
-        CoSaMP or orthogonal matching pursuit.
+        Decoder: CoSaMP or orthogonal matching pursuit.
     max_steps : int >= 1, default=10
-        Most steps of CoSaMP.
+        Largest number of steps of CoSaMP.
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
     estimator : regressor or None, default=None
@@ -55,23 +56,28 @@ class CompressedSensing(LabelSpace):
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
+        Names of the labels, as in :class:`BinaryRelevance`.
     offset_ : ndarray of shape (n_labels,), float64
-        Zeros.
+        Reference point of the codes: zeros.
     components_ : ndarray of shape (n_codes, n_labels), float64
-        The projections.
+        Projection matrix.
     sparsity_ : int
+        Value of s that is used.
     coef_, intercept_, regressors_
         As in :class:`BinaryRelevance`, for the codes.
     target_form_ : {"dense", "sparse", "classes"}
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The cost of ridge regression on M outputs; decoding takes O(K M + s^2 M + s^3) a row and step.
-    With 3 s > M the least squares of CoSaMP have many solutions, of which that of least norm is
-    taken: recovery is no longer guaranteed.
+    Training costs as much as ridge regression on M outputs. Decoding costs O(K M + s^2 M + s^3) for
+    each row and step. If 3 s > M, the least-squares problem of CoSaMP has many solutions; the
+    minimum-norm solution is used, and recovery is no longer guaranteed.
 
-    Differs from [1]_: the scale of the projections, which the ridge and both decoders ignore.
+    Differs from [1]_ in the scale of the projections, which affects neither ridge regression nor
+    the decoders.
 
     Composition: columns with a constant x squared loss on random projections of the labels x
     Cholesky.
@@ -160,9 +166,9 @@ class CompressedSensing(LabelSpace):
 
 
 def hadamard_part(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Float64Array:
-    """Entries of Sylvester's Hadamard matrix in some rows and columns, -1.0 and 1.0.
+    """Entries of Sylvester's Hadamard matrix for some rows and columns, -1.0 or 1.0.
 
-    Entry (i, j) is -1 where i and j share an odd number of binary ones.
+    Entry (i, j) is -1 if the binary numbers i and j have an odd number of ones in common.
     """
     shared = rows[:, None] & columns
     for shift in (32, 16, 8, 4, 2, 1):

@@ -1,4 +1,4 @@
-"""Conditional principal label space transformation (CPLST) [1]_: axes that the features predict.
+"""Conditional principal label space transformation (CPLST) [1]_: predictable axes of the labels.
 
 References
 ----------
@@ -20,42 +20,47 @@ from rankwise.typing import Float64Array
 
 
 class CPLST(LabelSpace):
-    """Regression on the axes of the labels that a ridge on the features predicts best.
+    """Regression on the label axes that ridge regression predicts best from the features.
 
-    The rows of V are the M leading eigenvectors of ``(Y - 1 o')'H(Y - 1 o')``, with o the label
-    means and H the hat matrix of the ridge: they minimise the encoding error plus the penalised
-    training error of the regression on the codes. Decoding is as in :class:`PLST`.
+    The rows of V are the M leading eigenvectors of ``(Y - 1 o')'H(Y - 1 o')``, with the label means
+    o and the hat matrix H of ridge regression. They minimise the encoding error plus the penalised
+    training error of the regression on the codes. Codes are decoded as in :class:`PLST`.
 
     Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
-    rows and codes ``t_i = V (y_i - o)``, with the constants in the first row of B penalised like
-    all coefficients.
+    rows and codes ``t_i = V (y_i - o)``. The constants in the first row of B are penalised like all
+    coefficients.
 
     Parameters
     ----------
     n_components : int >= 1 or None, default=None
         Number of axes M. None: all labels.
     alpha : float >= 0, default=0.01
-        As in :class:`BinaryRelevance`; it shapes H with any ``estimator``.
+        L2 penalty as in :class:`BinaryRelevance`. It also determines H, even if ``estimator`` is
+        given.
     estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
+        Names of the labels, as in :class:`BinaryRelevance`.
     offset_ : ndarray of shape (n_labels,), float64
-        The label means.
+        Label means o.
     components_ : ndarray of shape (n_codes, n_labels), float64
-        Orthonormal rows.
+        Orthonormal axes V.
     fitted_values_ : ndarray of shape (n_codes,), float64
-        Eigenvalues, descending: products of the codes with their fitted values.
+        Eigenvalues in descending order, equal to the inner products of codes and fitted values.
     coef_, intercept_, regressors_
         As in :class:`BinaryRelevance`, for the codes.
     target_form_ : {"dense", "sparse", "classes"}
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The cost of :class:`BinaryRelevance` and O(K^2 (p + M)) for the axes: K x K numbers are held.
+    Training costs as much as :class:`BinaryRelevance` plus O(K^2 (p + M)) for the axes. A K x K
+    matrix is held in memory.
 
     Composition: columns with a constant x squared loss on predictable axes of the labels x
     Cholesky.

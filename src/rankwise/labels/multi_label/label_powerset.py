@@ -1,4 +1,4 @@
-"""Label powerset (LP) [1]_: every label set of the training rows is a class.
+"""Label powerset (LP) [1]_: every distinct label set of the training rows is a class.
 
 Composition: label sets as classes x squared loss, or any classifier x most likely set.
 
@@ -37,46 +37,49 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, SparseMatrix
 
 
 class LabelPowerset(MultiLabel):
-    """One class for every label set of the training rows; any classifier.
+    """Multi-class classification with one class for every label set of the training rows.
 
     Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
-    rows and label sets, ``t_i`` the indicators of the row's set, with the constants in the first
-    row of B penalised like all coefficients.
+    rows and label sets, with the indicators ``t_i`` of the row's set. The constants in the first
+    row of B are penalised like all coefficients.
 
     Parameters
     ----------
     alpha : float >= 0, default=0.01
-        Multiplies the squared norm of the coefficients, the constant's among them, against the sum
-        of squared errors. Not used with ``estimator``.
+        L2 penalty: factor of the squared norm of the coefficients, including the constants. Not
+        used if ``estimator`` is given.
     estimator : classifier or None, default=None
-        Learns the numbers of the label sets. None: ridge regression on their indicators, with one
-        factorisation, and the set of the largest output.
+        Classifier that is fitted on the numbers of the label sets. None: ridge regression on the
+        indicators of the sets, with one factorisation; the set of the largest output is predicted.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
+        Names of the labels, as in :class:`BinaryRelevance`.
     label_sets_ : ndarray of shape (n_sets, n_labels), int8
-        The distinct label sets, in lexicographic order.
+        Distinct label sets in lexicographic order.
     coef_ : ndarray of shape (n_sets, n_features), float64
-        Where ``estimator`` is None.
+        Only if ``estimator`` is None.
     intercept_ : ndarray of shape (n_sets,), float64
-        Where ``estimator`` is None.
+        Only if ``estimator`` is None.
     estimator_ : classifier
-        Where ``estimator`` is given.
+        Only if ``estimator`` is given.
     target_form_ : {"dense", "sparse", "classes"}
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    ``predict`` gives the most likely set: a combination that no training row has is never
-    predicted. ``decision_function`` adds up for every label the probabilities (outputs of the
-    ridge) of the sets that hold it, so labels are ranked by how likely each is. A classifier
-    without ``predict_proba`` gives the softmax of its decision values in their place, one that has
-    neither the predicted set alone. The ridge's sums are the scores of
-    :class:`BinaryRelevance`, as regression is linear in its targets; the decisions differ.
+    ``predict`` returns the most likely label set, so a combination without a training row is never
+    predicted. ``decision_function`` sums, for every label, the probabilities (or ridge outputs) of
+    the sets that contain it; labels are ranked by this sum. Without ``predict_proba``, the softmax
+    of the decision values replaces the probabilities; without decision values, only the predicted
+    set counts. Regression is linear in its targets, so the sums of ridge outputs equal the scores
+    of :class:`BinaryRelevance`, but the predictions differ.
 
-    The cost of ridge regression on as many outputs as there are label sets; there may be almost as
-    many as rows.
+    Training costs as much as ridge regression with one output for each label set. There may be
+    almost as many label sets as rows.
 
     References
     ----------
@@ -133,8 +136,8 @@ class LabelPowerset(MultiLabel):
     def _fit(self, X: Matrix, Y: SparseMatrix, sample_weight: Float64Array | None) -> None:
         if self.estimator is not None and not is_classifier(self.estimator):
             raise ValueError(
-                "estimator must be a classifier, for it learns the numbers of label sets as "
-                f"classes, got {self.estimator!r}. Pass a classifier, or a regressor to "
+                "estimator must be a classifier, because label sets are encoded as classes, "
+                f"got {self.estimator!r}. Pass a classifier, or a regressor to "
                 "BinaryRelevance."
             )
         for name in ("coef_", "intercept_", "estimator_"):
@@ -158,7 +161,7 @@ class LabelPowerset(MultiLabel):
         return self.label_sets_[best] == 1
 
     def _set_scores(self, X: Matrix) -> tuple[Float64Array, Int64Array]:
-        """Probability, or what stands for it, of every set; and the predicted set."""
+        """Probability (or substitute) of every label set, and number of the predicted set."""
         if self.estimator is None:
             outputs = X @ self.coef_.T + self.intercept_
             return outputs, level_ties(outputs).argmax(axis=1)
@@ -172,6 +175,6 @@ class LabelPowerset(MultiLabel):
             values = np.asarray(self.estimator_.decision_function(X), dtype=np.float64)
             if values.ndim == 1:
                 values = np.column_stack([np.zeros(len(values)), values])
-            if values.shape[1] == n_sets:  # not those of pairs of sets
+            if values.shape[1] == n_sets:  # otherwise values of pairs of sets
                 return softmax(values, axis=1), best
         return one_hot(best, n_sets).toarray(), best

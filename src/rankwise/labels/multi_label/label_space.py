@@ -1,9 +1,9 @@
-"""Regression on linear codes of the labels: what the multi-label estimators here have in common.
+"""Base of the multi-label estimators that regress linear codes of the labels.
 
-The labels y of a row, less a reference point o, are encoded as ``h = P (y - o)``, a regressor
-predicts r for h, and r is decoded to scores, by default ``o + P'r``. With orthonormal rows of P the
-Hamming loss of the decisions at one half is at most
-``4 / K (|r - h|^2 + |(I - P'P)(y - o)|^2)`` [1]_.
+The labels y of a row are encoded as ``h = P (y - o)`` with a reference point o. A regressor
+predicts r for h, and r is decoded to scores, by default ``o + P'r``. If the rows of P are
+orthonormal, thresholding the scores at one half gives a Hamming loss of at most ``4 / K (|r - h|^2
++ |(I - P'P)(y - o)|^2)`` [1]_.
 
 References
 ----------
@@ -44,14 +44,14 @@ from rankwise.structure.rules import (
 )
 from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, as_dense, is_sparse
 
-# Products of features and labels that may be held: 256 MB.
+# Largest number of products of features and labels held in memory: 256 MB.
 MOST_PRODUCTS = 2**25
 ALPHA_CONSTRAINT = [Interval(Real, 0, None, closed="left")]
 ESTIMATOR_CONSTRAINT = [HasMethods(["fit", "predict"]), None]
 
 
 class LabelSource(Protocol):
-    """What codes are made from: rows, or statistics of them."""
+    """Source of label codes: rows, or statistics of rows."""
 
     @property
     def n_labels(self) -> int:
@@ -65,17 +65,17 @@ class LabelSource(Protocol):
 
     @property
     def means(self) -> Float64Array:
-        """Share of the rows that has each label, shape (K,)."""
+        """Share of the rows with each label, shape (K,)."""
         ...
 
     @property
     def largest_set(self) -> int:
-        """Most labels of a row."""
+        """Largest number of labels of a row."""
         ...
 
     @property
     def rows(self) -> tuple[SparseMatrix, Float64Array | None] | None:
-        """Labels of the rows and their weights, where rows are at hand."""
+        """Labels and weights of the rows; None if only statistics are available."""
         ...
 
     def products(self) -> Float64Array:
@@ -83,28 +83,28 @@ class LabelSource(Protocol):
         ...
 
     def fitted_products(self) -> Float64Array:
-        """``(Y - o)' W H (Y - o)`` with o the means and H the ridge's hat matrix, (K, K)."""
+        """``(Y - o)' W H (Y - o)`` with means o and the hat matrix H of the ridge, shape (K, K)."""
         ...
 
 
 class LabelSpace(MultiLabel):
-    """Base of the estimators that regress codes of the labels.
+    """Base of the estimators that regress linear codes of the labels.
 
-    A subclass has the parameters ``alpha`` and ``estimator`` and defines ``_set_code``, which sets
+    A subclass has the parameters ``alpha`` and ``estimator``. It defines ``_set_code``, which sets
     ``offset_`` and ``components_``.
 
     Attributes
     ----------
     offset_ : ndarray of shape (n_labels,), float64
-        The reference point o.
+        Reference point o.
     components_ : ndarray or CSR of shape (n_codes, n_labels), float64
-        The rows of P.
+        Encoding matrix P.
     coef_ : ndarray of shape (n_codes, n_features), float64
-        Where ``estimator`` is None.
+        Only if ``estimator`` is None.
     intercept_ : ndarray of shape (n_codes,), float64
-        Where ``estimator`` is None.
+        Only if ``estimator`` is None.
     regressors_ : list of estimators
-        Where ``estimator`` is given: one for all codes, or one for each.
+        Fitted estimators, one for all codes or one for each code. Only if ``estimator`` is given.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -118,7 +118,7 @@ class LabelSpace(MultiLabel):
     alpha: float
     estimator: Any
     offset_: Float64Array
-    components_: Any  # an ndarray or CSR, see the subclasses
+    components_: Any  # ndarray or CSR, depending on the subclass
     coef_: Float64Array
     intercept_: Float64Array
     regressors_: list[Any]
@@ -128,12 +128,12 @@ class LabelSpace(MultiLabel):
     }
 
     def encode_labels(self, Y: SparseMatrix) -> Float64Array:
-        """Codes ``P (y - o)`` of label sets: what an ideal regressor would predict.
+        """Codes ``P (y - o)`` of label sets, the targets of the regression.
 
         Parameters
         ----------
         Y : array-like or sparse matrix of shape (n_samples, n_labels)
-            0 and 1.
+            Label sets as 0 and 1.
 
         Returns
         -------
@@ -145,11 +145,12 @@ class LabelSpace(MultiLabel):
         return as_dense(codes)
 
     def decode_scores(self, codes: ArrayLike) -> Float64Array:
-        """Scores of the labels from (predicted) codes.
+        """Label scores decoded from codes or from predictions of codes.
 
         Parameters
         ----------
         codes : array-like of shape (n_samples, n_codes)
+            Codes, or predictions of codes.
 
         Returns
         -------
@@ -160,7 +161,7 @@ class LabelSpace(MultiLabel):
         if codes.ndim != 2 or codes.shape[1] != self.components_.shape[0]:
             raise ValueError(
                 f"codes must have a column for each of the {self.components_.shape[0]} codes, got "
-                f"shape {codes.shape}. Pass what encode_labels returns, or predictions of it."
+                f"shape {codes.shape}. Pass the output of encode_labels, or predictions of it."
             )
         return self._decode(codes)
 
@@ -183,12 +184,12 @@ class LabelSpace(MultiLabel):
             self.regressors_ = fit_outputs(self.estimator, X, codes, sample_weight)
         elif is_sparse(self.components_) or X.shape[1] * Y.shape[1] > MOST_PRODUCTS:
             self._set_coefficients(source.ridge.coefficients(self._encode(Y)))
-        else:  # products of sparse labels cost less than those of their dense codes
+        else:  # products with sparse labels are cheaper than products with dense codes
             code = self.components_
             self._set_coefficients(source.ridge.code_coefficients(Y, code, self.offset_))
 
     def _fit_statistics(self, statistics: LabelStatistics, largest_set: int) -> None:
-        """Train the ridge from sums over rows; see :func:`rankwise.labels.fit_splits`."""
+        """Train ridge regression from sums over rows, see :func:`rankwise.labels.fit_splits`."""
         self._forget_regression()
         source = StatisticsSource(statistics, largest_set, self.alpha)
         self._set_code(source)
@@ -202,11 +203,11 @@ class LabelSpace(MultiLabel):
         return self._decode(output_scores(self.regressors_, X, self.components_.shape[0]))
 
     def _predict_labels(self, X: Matrix) -> NDArray[np.bool_]:
-        # A classifier's decision need not be a probability above one half.
+        # A classifier may predict a label whose probability is at most one half.
         return self._decode(self._predict_codes(X)) > 0.5
 
     def _predict_codes(self, X: Matrix) -> Float64Array:
-        """Predictions of the regressor, shape (n_samples, n_codes), of checked rows."""
+        """Predictions of the regressor for checked rows, shape (n_samples, n_codes)."""
         if self.estimator is None:
             return X @ self.coef_.T + self.intercept_
         return predict_outputs(self.regressors_, X)
@@ -216,7 +217,7 @@ class LabelSpace(MultiLabel):
         raise TypeError(f"{type(self).__name__} must define _set_code.")
 
     def _encode(self, Y: SparseMatrix) -> Matrix:
-        """``P (y - o)`` for a CSR of label sets; CSR where P is and o is zero."""
+        """``P (y - o)`` for label sets in CSR; the result is CSR if P is CSR and P o is zero."""
         codes = Y @ self.components_.T
         shift = self.components_ @ self.offset_
         if not shift.any():
@@ -224,7 +225,7 @@ class LabelSpace(MultiLabel):
         return as_dense(codes) - shift
 
     def _decode(self, codes: Float64Array) -> Float64Array:
-        """``o + P'r``."""
+        """Decoded scores ``o + P'r``."""
         return codes @ self.components_ + self.offset_
 
     def _set_coefficients(self, coefficients: Float64Array) -> None:
@@ -232,23 +233,23 @@ class LabelSpace(MultiLabel):
         self.coef_ = np.ascontiguousarray(coefficients[1:].T)
 
     def _forget_regression(self) -> None:
-        """Drop what an earlier fit with another ``estimator`` has left."""
+        """Delete attributes of an earlier fit with another ``estimator``."""
         for name in ("coef_", "intercept_", "regressors_"):
             vars(self).pop(name, None)
 
 
 def checked_size(name: str, value: int | None, most: int) -> int:
-    """A number of codes, all that there can be where it is None."""
+    """Checked number of codes; None means all."""
     if value is not None and value > most:
         raise ValueError(
-            f"{name} must be at most {most} for the labels that there are, got {value}. Choose "
-            "fewer, or None for all."
+            f"{name} must be at most {most} for these labels, got {value}. Choose a smaller "
+            "number, or None for all."
         )
     return most if value is None else int(value)
 
 
 def checked_sizes(name: str, values: Iterable[int], most: int) -> list[int]:
-    """Numbers of codes, each from 0 to all that there are."""
+    """Checked numbers of codes, each from 0 to ``most``."""
     sizes = list(values)
     for value in sizes:
         if not isinstance(value, Integral) or not 0 <= value <= most:
@@ -259,17 +260,17 @@ def checked_sizes(name: str, values: Iterable[int], most: int) -> list[int]:
 
 
 def _check_estimator(estimator: Any, codes: Float64Array) -> None:
-    """Refuse a classifier, but where the codes are labels."""
+    """Raise ValueError for a classifier, unless the codes are 0 and 1."""
     if is_classifier(estimator) and not ((codes == 0) | (codes == 1)).all():
         raise ValueError(
-            "estimator must be a regressor, for codes of the labels are real numbers, got "
+            "estimator must be a regressor, because label codes are real numbers, got "
             f"{estimator!r}. "
-            "Pass a regressor, or the classifier to BinaryRelevance."
+            "Pass a regressor, or use BinaryRelevance with this classifier."
         )
 
 
 class RowSource:
-    """Rows as a source of codes."""
+    """Source of label codes that holds the rows."""
 
     def __init__(
         self, X: Matrix, Y: SparseMatrix, weight: Float64Array | None, alpha: float
@@ -283,7 +284,7 @@ class RowSource:
 
     @cached_property
     def ridge(self) -> SharedRidge:
-        """The rows of X, factorised."""
+        """Factorised rows of X."""
         return SharedRidge(self.X, self.rows[1], self.alpha)
 
     def products(self) -> Float64Array:
@@ -294,7 +295,7 @@ class RowSource:
 
 
 class StatisticsSource:
-    """Statistics as a source of codes."""
+    """Source of label codes that holds statistics only."""
 
     rows = None
 

@@ -1,4 +1,4 @@
-"""Regression on any linear code of the labels, with any decoder."""
+"""Regression on an arbitrary linear code of the labels, with any decoder."""
 
 from __future__ import annotations
 
@@ -14,25 +14,26 @@ from rankwise.typing import ArrayLike, Float64Array
 
 
 class LinearLabelSpaceTransform(LabelSpace):
-    """Labels are encoded by a matrix, regressed, and decoded by a matrix or a function.
+    """Regression on labels encoded by a matrix and decoded by a matrix or a function.
 
     :class:`BinaryRelevance`, :class:`PartialBinaryRelevance`, :class:`PLST`, :class:`CPLST` and
-    :class:`CompressedSensing` are cases with a matrix of their own.
+    :class:`CompressedSensing` are special cases with particular matrices.
 
     Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
-    rows and codes ``t_i = P (y_i - o)``, with the constants in the first row of B penalised like
-    all coefficients.
+    rows and codes ``t_i = P (y_i - o)``. The constants in the first row of B are penalised like all
+    coefficients.
 
     Parameters
     ----------
     encode : array-like of shape (n_codes, n_labels) or None, default=None
-        P: labels y become the codes ``P (y - o)``. None: the identity.
+        Encoding matrix P: labels y have the codes ``P (y - o)``. None: the identity.
     decode : array-like of shape (n_codes, n_labels), callable or None, default=None
-        D: predicted codes r become the scores ``o + D'r``; a function takes r of shape
-        (n_samples, n_codes) and returns the scores less o, of shape (n_samples, n_labels). None:
-        the pseudo-inverse of P, which is P' where its rows are orthonormal.
+        Decoding matrix D: predicted codes r give the scores ``o + D'r``. A function receives r of
+        shape (n_samples, n_codes) and returns the scores minus o, of shape (n_samples, n_labels).
+        None: the pseudo-inverse of P, which is P' if the rows of P are orthonormal.
     reference : {"zero", "mean"} or array-like of shape (n_labels,), default="zero"
-        The point o: 0, the shares of the training rows that have each label, or any other.
+        Reference point o. "zero": 0. "mean": the share of the training rows with each label. An
+        array: any other point.
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
     estimator : regressor or None, default=None
@@ -41,19 +42,23 @@ class LinearLabelSpaceTransform(LabelSpace):
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
+        Names of the labels, as in :class:`BinaryRelevance`.
     offset_ : ndarray of shape (n_labels,), float64
+        Reference point o.
     components_ : ndarray of shape (n_codes, n_labels), float64
-        P.
+        Encoding matrix P.
     decoder_ : ndarray of shape (n_codes, n_labels), float64, or None
-        D; None where ``decode`` is a function.
+        Decoding matrix D. None if ``decode`` is a function.
     coef_, intercept_, regressors_
         As in :class:`BinaryRelevance`, for the codes.
     target_form_ : {"dense", "sparse", "classes"}
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(n_codes n_labels) a row for encoding and decoding, beside the regression.
+    Encoding and decoding cost O(n_codes n_labels) for each row, in addition to the regression.
 
     Composition: columns with a constant x squared loss on codes of the labels x Cholesky.
 
@@ -130,7 +135,7 @@ class LinearLabelSpaceTransform(LabelSpace):
 
 
 def _finite(name: str, value: Any, shape: tuple[int | None, ...]) -> Float64Array:
-    """The array as float64 of the shape, None for any length."""
+    """Array in float64 after a check of its shape; a length of None matches any length."""
     array = np.array(value, dtype=np.float64)
     fits = array.ndim == len(shape) and all(
         want in (None, have) for want, have in zip(shape, array.shape, strict=True)

@@ -1,4 +1,4 @@
-"""What every multi-label estimator shares: forms of the labels, decisions, ranks, score, saving."""
+"""Base of all multi-label estimators: label formats, decisions, ranks, score and saving."""
 
 from __future__ import annotations
 
@@ -26,28 +26,29 @@ from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import TRAINED_ON, Labels, Rule, Word
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, SparseMatrix
 
-# Label scores held at a time where only decisions are wanted: 128 MB.
+# Largest number of label scores held in memory by predict: 128 MB.
 MOST_SCORES = 2**24
-# Scores of classes this near to the largest are ties, broken by class order.
+# Class scores within this relative distance of the largest are ties, broken by class order.
 TIE = 1e-12
 
 
 class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
     """Base of all multi-label estimators: a score for every label of every row.
 
-    A subclass defines ``_fit(X, Y, sample_weight)`` on checked rows, where Y is a CSR of ones
-    whatever the caller passed, and ``_label_scores(X)``, the scores of checked rows. A label is
-    predicted where its score exceeds one half; ``_predict_labels`` may decide otherwise. ``fit``
-    and ``score`` request ``sample_weight`` from scikit-learn's metadata routing.
+    A subclass defines ``_fit(X, Y, sample_weight)`` for checked rows, with Y as a CSR matrix of
+    ones for all label formats, and ``_label_scores(X)``, the scores of checked rows. A label is
+    predicted if its score exceeds one half, unless the subclass overrides ``_predict_labels``.
+    ``fit`` and ``score`` request ``sample_weight`` from scikit-learn's metadata routing.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
-        Names of the labels: the columns of a frame, the tags, or the classes where one class for
-        every row was given; else numbers.
+        Names of the labels: the columns of a frame, the tags, or the classes if y held one class
+        for every row; otherwise numbers.
     target_form_ : {"dense", "sparse", "classes", "tags"}
-        How labels were given, and are predicted.
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -77,18 +78,18 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         *,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Train on rows with any number of labels each.
+        """Train on rows with any number of labels.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like or sparse matrix of shape (n_samples, n_labels), or (n_samples,)
-            1 where a label is relevant, 0 where it is not; or one class for every row. A dense
-            column, of shape (n_samples, 1), is one class for every row, as in scikit-learn; a
-            sparse one is a single label. Or a list of tags for every row, ``[["cat", "indoor"],
-            ["dog"], []]``. ``classes_`` has the names of a frame's columns or the tags.
+            Label matrix: 1 if a label is relevant, 0 if not. Alternatively, one class for every
+            row, or a list of tags for every row, ``[["cat", "indoor"], ["dog"], []]``. A dense
+            column of shape (n_samples, 1) is one class for every row, as in scikit-learn; a sparse
+            column is a single label. ``classes_`` holds the column names of a frame, or the tags.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight means repetition of the row.
+            Weight of each row, >= 0. A row of weight w counts as w copies of it.
 
         Returns
         -------
@@ -97,7 +98,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         data = check_label_fit(self, X, y, sample_weight)
         self._validate_params()
@@ -106,7 +107,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: FrameLike) -> Float64Array:
-        """Scores of the labels, greater for more relevant.
+        """Scores of the labels; higher scores are more relevant.
 
         Parameters
         ----------
@@ -115,7 +116,8 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_labels), float64
-            After a fit on two classes of shape (n_samples,): the second's score less the first's.
+            If y held two classes, shape (n_samples,): score of the second class minus that of the
+            first.
         """
         X = self._check_rows(X)
         if self.target_form_ != "classes":
@@ -124,7 +126,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: FrameLike) -> Any:
-        """Labels of every row, in the form that ``fit`` was given.
+        """Labels of every row, in the format of y in ``fit``.
 
         Parameters
         ----------
@@ -134,7 +136,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         -------
         ndarray or CSR of shape (n_samples, n_labels), int64, or ndarray of shape (n_samples,)
             1 for predicted labels; or the class of the largest score, of the type of ``classes_``.
-            After a fit on lists of tags: a list of tuples of tags.
+            If y held lists of tags: a list of tuples of tags.
         """
         X = self._check_rows(X)
         if self.target_form_ == "classes":
@@ -151,7 +153,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         return labels
 
     def predict_ranking(self, X: FrameLike) -> Int64Array:
-        """1-based rank of every label of every row, by score; ties are broken by label order.
+        """1-based rank of every label in every row, by score; ties are broken by label order.
 
         Parameters
         ----------
@@ -170,13 +172,15 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
     def score(
         self, X: FrameLike, y: ArrayLike | Matrix, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Minus the Hamming loss of the predicted labels; accuracy where classes were given.
+        """Negative Hamming loss of the predicted labels, or accuracy if y held classes.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like or sparse matrix of the form of ``fit``
+            True labels.
         sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row, >= 0.
 
         Returns
         -------
@@ -197,11 +201,11 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         return float(np.average(right, weights=weight))
 
     def _fit(self, X: Matrix, Y: SparseMatrix, sample_weight: Float64Array | None) -> None:
-        """Train on checked rows; Y of shape (n_samples, n_labels) holds ones."""
+        """Train on checked rows, with Y of shape (n_samples, n_labels) holding ones."""
         raise TypeError(f"{type(self).__name__} must define _fit.")
 
     def _label_scores(self, X: Matrix) -> Float64Array:
-        """Scores of shape (n_samples, n_labels), float64, of checked rows."""
+        """Scores of checked rows, shape (n_samples, n_labels), float64."""
         raise TypeError(f"{type(self).__name__} must define _label_scores.")
 
     def _predict_labels(self, X: Matrix) -> NDArray[np.bool_]:
@@ -221,7 +225,7 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
         return check_rows(self, X)
 
     def _predicted_ones(self, X: Matrix) -> SparseMatrix:
-        """Predicted labels of checked rows as CSR, int64."""
+        """Predicted labels of checked rows as an int64 CSR matrix."""
         blocks = [
             ones_of_mask(self._predict_labels(X[rows]), np.int64)
             for rows in self._chunks(X.shape[0])
@@ -234,6 +238,6 @@ class MultiLabel(FiniteResults, Save, ClassifierMixin, BaseEstimator):
 
 
 def level_ties(scores: Float64Array) -> Float64Array:
-    """Scores in which those that only rounding tells from the largest of a row equal it."""
+    """Scores in which near-ties with the row maximum are replaced by the maximum."""
     largest = scores.max(axis=1, keepdims=True)
     return np.where(scores >= largest - TIE * np.maximum(np.abs(largest), 1.0), largest, scores)

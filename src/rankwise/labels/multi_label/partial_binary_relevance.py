@@ -1,4 +1,4 @@
-"""Partial binary relevance: regressions for some labels, the others left at a reference."""
+"""Partial binary relevance: regressions for some labels and constant scores for the others."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rankwise.typing import SparseMatrix
 
 
 class PartialBinaryRelevance(LabelSpace):
-    """One regression for each of some labels drawn at random; the others stay at a reference.
+    """One regression for each of some randomly drawn labels; the others have a constant score.
 
     Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
-    rows and drawn labels, ``t_i = y_i - o``, with the constants in the first row of B penalised
+    rows and drawn labels, with ``t_i = y_i - o``. The constants in the first row of B are penalised
     like all coefficients.
 
     Parameters
@@ -27,33 +27,36 @@ class PartialBinaryRelevance(LabelSpace):
     n_labels : int >= 1 or None, default=None
         Number of labels to draw. None: all.
     reference : {"absent", "zero", "mean"}, default="absent"
-        Score of the labels that are not drawn: 0, so that they are predicted absent, or the share
-        of the training rows that has the label; with "mean" the shares are subtracted from the
-        drawn labels too before the regression. "zero" is another name of "absent".
+        Score of the labels that are not drawn. "absent": 0, so these labels are never predicted.
+        "zero": same as "absent". "mean": share of the training rows with the label; the shares of
+        the drawn labels are also subtracted before the regression.
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
     estimator : regressor, classifier or None, default=None
-        As in :class:`BinaryRelevance`; a classifier only with ``reference="absent"``.
+        As in :class:`BinaryRelevance`. A classifier needs ``reference="absent"``.
     random_state : int, RandomState or None, default=None
-        Of the draw.
+        Seed for drawing the labels.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
+        Names of the labels, as in :class:`BinaryRelevance`.
     drawn_ : ndarray of shape (n_codes,), int64
-        Positions of the labels that are regressed, ascending.
+        Positions of the drawn labels, ascending.
     offset_ : ndarray of shape (n_labels,), float64
-        The reference.
+        Reference scores of the labels.
     components_ : CSR of shape (n_codes, n_labels), float64
-        Rows of the identity.
+        Rows of the identity matrix for the drawn labels.
     coef_, intercept_, regressors_
         As in :class:`BinaryRelevance`, for the drawn labels.
     target_form_ : {"dense", "sparse", "classes"}
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The cost of :class:`BinaryRelevance` on the drawn labels.
+    Training costs as much as :class:`BinaryRelevance` on the drawn labels.
 
     Composition: columns with a constant x squared loss on some labels x Cholesky.
 

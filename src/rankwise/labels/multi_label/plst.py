@@ -26,20 +26,20 @@ from rankwise.solvers.labels.label_axes import centred_products, leading_axes, r
 from rankwise.structure.rules import Rule, floats
 from rankwise.typing import Float64Array, FrameLike
 
-# Labels up to which their K x K products are decomposed: 128 MB.
+# Largest number of labels K whose K x K products are decomposed: 128 MB.
 EXACT_UP_TO = 4096
 
 
 class PLST(LabelSpace):
-    """Regression on the principal axes of the labels, decoded by projecting back.
+    """Regression on the principal axes of the labels, decoded by projection.
 
-    The M leading right singular vectors V of ``Y - 1 o'`` encode label sets as ``V (y - o)``, with
-    the least encoding error that M linear codes can have; predictions r are decoded as
-    ``o + V'r``, and labels are predicted where that exceeds one half.
+    The M leading right singular vectors V of ``Y - 1 o'`` encode label sets as ``V (y - o)``, which
+    has the least encoding error of all sets of M linear codes. Predictions r are decoded as ``o +
+    V'r``, and labels whose score exceeds one half are predicted.
 
     Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
-    rows and codes ``t_i = V (y_i - o)``, with the constants in the first row of B penalised like
-    all coefficients.
+    rows and codes ``t_i = V (y_i - o)``. The constants in the first row of B are penalised like all
+    coefficients.
 
     Parameters
     ----------
@@ -48,33 +48,39 @@ class PLST(LabelSpace):
     alpha : float >= 0, default=0.01
         As in :class:`BinaryRelevance`.
     reference : {"mean", "zero"}, default="mean"
-        The point o: the shares of the training rows that have each label, or 0.
+        Reference point o. "mean": share of the training rows with each label. "zero": 0.
     estimator : regressor or None, default=None
         As in :class:`BinaryRelevance`.
     random_state : int, RandomState or None, default=None
-        Used beyond 4,096 labels only, where axes are found by iterating a random subspace.
+        Seed for the random subspace iteration that finds the axes of more than 4,096 labels. Not
+        used for fewer labels.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_labels,)
+        Names of the labels, as in :class:`BinaryRelevance`.
     offset_ : ndarray of shape (n_labels,), float64
+        Reference point o.
     components_ : ndarray of shape (n_codes, n_labels), float64
-        Orthonormal rows, in descending order of their singular values; fewer than
-        ``n_components`` are a prefix of more.
+        Orthonormal axes V, in descending order of their singular values. The axes of a smaller
+        ``n_components`` are the first axes of a larger one.
     singular_values_ : ndarray of shape (n_codes,), float64
+        Singular values of the axes.
     coef_, intercept_, regressors_
         As in :class:`BinaryRelevance`, for the codes.
     target_form_ : {"dense", "sparse", "classes"}
+        Format of the labels in ``fit`` and ``predict``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The cost of ridge regression on M outputs, N b^2 + K^2 M for the axes (beyond 4,096 labels
-    N b M a step), and K M a row for decoding.
+    Training costs as much as ridge regression on M outputs, plus O(N b^2 + K^2 M) for the axes (for
+    more than 4,096 labels O(N b M) for each step). Decoding costs O(K M) for each row.
 
-    With ``reference="zero"`` and all axes the scores are those of :class:`BinaryRelevance`. With
-    "mean" they are more by ``alpha z'(Z'Z + alpha I)^-1 e_1`` times the label means, ``z = [1 x]``:
-    the constant of the regression is penalised, the means are not.
+    With ``reference="zero"`` and all axes, the scores equal those of :class:`BinaryRelevance`. With
+    "mean" they are larger by ``alpha z'(Z'Z + alpha I)^-1 e_1`` times the label means, with ``z =
+    [1 x]``, because the constant of the regression is penalised and the means are not.
 
     Composition: columns with a constant x squared loss on principal axes of the labels x Cholesky.
 
@@ -127,13 +133,13 @@ class PLST(LabelSpace):
     def staged_decision_function(
         self, X: FrameLike, n_components: Iterable[int]
     ) -> Iterator[Float64Array]:
-        """Scores with the first axes only: what fits with fewer components would give.
+        """Scores from the first axes only, equal to those of fits with fewer components.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         n_components : iterable of int
-            0 to the number of axes.
+            Numbers of axes to use, from 0 to all.
 
         Returns
         -------
@@ -142,7 +148,7 @@ class PLST(LabelSpace):
         Raises
         ------
         ValueError
-            For a number outside that range.
+            If a number is outside that range.
         """
         rows = self._check_rows(X)
         sizes = checked_sizes("n_components", n_components, len(self.components_))

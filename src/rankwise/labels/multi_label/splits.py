@@ -1,10 +1,10 @@
-"""Fits of many training parts of the same rows, and of many penalties and sizes.
+"""Efficient fits on many subsets of the same rows, and for many penalties and sizes.
 
-Ridge regression on linear codes of the labels needs ``Z'WZ``, ``Z'WY`` and ``Y'WY`` only, with
-``Z = [1 X]``. Those of a training part are the sums over all rows less the sums over the others:
-twenty splits with a tenth held out cost two passes more than one fit. With the eigenvectors of
-``Z'Z`` every further penalty costs two small products, and a PLST with fewer axes is the prefix of
-one with more.
+Ridge regression on linear codes of the labels needs only ``Z'WZ``, ``Z'WY`` and ``Y'WY``, with ``Z
+= [1 X]``. For a subset of the rows, these are the sums over all rows minus the sums over the
+held-out rows: twenty splits that hold out a tenth cost two more passes than one fit. With the
+eigenvectors of ``Z'Z``, every further penalty costs two small products. A PLST with fewer axes is
+the prefix of one with more.
 """
 
 from __future__ import annotations
@@ -32,32 +32,34 @@ def fit_splits(
     y: ArrayLike | Matrix,
     splits: Iterable[Sequence[int] | NDArray[Any]],
 ) -> Iterator[Any]:
-    """Clones of an estimator, each fitted on some of the rows.
+    """Fit clones of an estimator, each on a subset of the rows.
 
     Parameters
     ----------
     estimator : BinaryRelevance, PartialBinaryRelevance, PLST, CPLST, CompressedSensing or \
 LinearLabelSpaceTransform
-        With ``estimator=None`` all fits come from sums over the rows; others are fitted one by one.
+        Estimator to clone. With ``estimator=None`` all fits are computed from sums over the rows;
+        otherwise each clone is fitted separately.
     X : array-like or CSR of shape (n_samples, n_features)
     y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels)
+        Label matrix.
     splits : iterable of int arrays
-        The training rows of each fit; a row that is named twice counts twice.
+        Row numbers for each fit; a repeated row counts repeatedly.
 
     Yields
     ------
     estimator
-        Fitted, without ``fit_fingerprint_``.
+        Fitted clone, without ``fit_fingerprint_``.
 
     Raises
     ------
     TypeError
-        Where the estimator does not regress linear codes of the labels.
+        If the estimator does not regress linear codes of the labels.
 
     Notes
     -----
-    One pass over all rows, and for each split one over the rows held out (over the training rows
-    where these are fewer). Differs from separate fits by rounding.
+    Makes one pass over all rows, and for each split one pass over the held-out rows (over the
+    training rows if there are fewer). Results differ from separate fits only by rounding.
 
     Examples
     --------
@@ -71,8 +73,8 @@ LinearLabelSpaceTransform
     """
     if not isinstance(estimator, LabelSpace):
         raise TypeError(
-            "fit_splits takes an estimator that regresses linear codes of the labels, such as "
-            f"BinaryRelevance or PLST, got {type(estimator).__name__}. Fit it on each split."
+            "estimator must regress linear codes of the labels, as BinaryRelevance and PLST do, "
+            f"got {type(estimator).__name__}. Fit other estimators on each split."
         )
     checked: Any = clone(estimator)
     checked._validate_params()
@@ -107,16 +109,18 @@ def plst_path(
     n_components: Sequence[int],
     reference: Literal["mean", "zero"] = "mean",
 ) -> dict[str, Any]:
-    """Hamming losses of PLST for every penalty and number of axes, from two decompositions.
+    """Hamming loss of PLST for every penalty and number of axes, from two decompositions.
 
     Parameters
     ----------
     X, X_val : array-like or CSR of shape (n_samples, n_features)
-        Rows to train on, and to measure on.
+        Rows for training, and rows for evaluation.
     y, y_val : 0/1 array-like or sparse matrix of shape (n_samples, n_labels)
+        Label matrices.
     alphas : sequence of float >= 0
+        Penalties.
     n_components : sequence of int
-        From 0 to n_labels; 0 predicts by the reference alone.
+        Numbers of axes, from 0 to n_labels. 0 predicts the reference alone.
     reference : {"mean", "zero"}, default="mean"
         As in :class:`rankwise.PLST`.
 
@@ -169,7 +173,7 @@ def _losses(
     true: NDArray[np.bool_],
     n_components: Sequence[int],
 ) -> Float64Array:
-    """Hamming loss by number of axes; scores grow from the smaller numbers to the larger."""
+    """Hamming loss for each number of axes; scores are accumulated in ascending order."""
     losses, done = np.empty(len(n_components)), 0
     scores = np.tile(offset, (len(codes), 1))
     for place in np.argsort(n_components, kind="stable"):
@@ -185,14 +189,14 @@ def _checked(estimator: Any, X: FrameLike, y: ArrayLike | Matrix) -> LabelData:
     data = check_label_fit(estimator, X, y, None)
     if data.form == "classes":
         raise ValueError(
-            "y must be a 0/1 matrix with a column for every label, got one class for every row. "
-            "Pass an indicator matrix."
+            "y must be a 0/1 matrix with a column for every label, but has one class for every "
+            "row. Pass an indicator matrix."
         )
     return data
 
 
 def _of_part(total: LabelStatistics, data: LabelData, train: NDArray[Any]) -> LabelStatistics:
-    """Statistics of the training rows, from those of all rows where that is less work."""
+    """Statistics of the training rows, obtained from those of all rows if that is faster."""
     counts = np.bincount(train, minlength=data.X.shape[0]).astype(np.float64)
     missing = 1.0 - counts
     taken, other = np.flatnonzero(counts), np.flatnonzero(missing)

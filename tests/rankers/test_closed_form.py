@@ -379,7 +379,7 @@ def test_float32_rows_stay_close_to_float64(case):
         ({"C": "best"}, "C"),
         ({"activation": "step"}, "activation"),
         ({"kernel": "gauss"}, "kernel"),
-        ({"kernel_params": {"degree": 2}}, "kernel_params belong to a kernel"),
+        ({"kernel_params": {"degree": 2}}, "kernel_params needs a kernel"),
         ({"graph": "some"}, "graph"),
         ({"n_nodes": 0}, "n_nodes"),
         ({"cv": 1}, "cv"),

@@ -1,4 +1,4 @@
-"""Rankers: predict gives scores, higher is better; one algorithm a file."""
+"""Rankers, one algorithm per file. ``predict`` returns scores; higher is better."""
 
 from rankwise._exports import attach as _attach
 

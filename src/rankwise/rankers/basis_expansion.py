@@ -1,8 +1,8 @@
 """Rankers whose score is an expansion ``f(x) = sum_j w_j phi_j(x) + b`` in basis functions.
 
-The basis is the columns of X, random hidden nodes, Nystroem features, or kernels at training rows.
-The fitted attributes say which, see ``FORMS``; a design (:mod:`rankwise.solvers.least_squares`)
-makes them from the weights.
+The basis consists of the columns of X, random hidden nodes, Nystroem features, or kernels at
+training rows. The fitted attributes identify the basis, see ``FORMS``. A design
+(:mod:`rankwise.solvers.least_squares`) computes them from the weights.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ LINEAR_STRUCTURE: dict[str, Rule] = {"coef_": floats("n_features_in_"), "interce
 
 
 class BasisExpansionRanker(Ranker):
-    """A ranker whose scores are sums of weighted basis functions."""
+    """Base of rankers whose scores are sums of weighted basis functions."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "coef_": Sometimes(floats("n_coefficients")),
@@ -105,7 +105,7 @@ class BasisExpansionRanker(Ranker):
         if isinstance(X, RowStream):
             return predict_chunks(self, X)
         rows = check_rows(self, X)
-        # A kernel of the user's sees all rows at once.
+        # A user-defined kernel receives all rows at once.
         is_users = callable(getattr(self, "kernel", None))
         size = rows.shape[0] if is_users else CHUNK_ROWS
         starts = range(0, rows.shape[0], size)
@@ -121,12 +121,12 @@ class BasisExpansionRanker(Ranker):
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
-        """Mean of the measure named in ``score_name_``; larger is better, always finite.
+        """Mean of the measure in ``score_name_``; larger is better, always finite.
 
-        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank),
-        queries without relevant rows skipped, ties in input order. Real-valued or negative
-        targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
-        weight is the mean weight of its rows. A stream has the labels, queries and weights in it.
+        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank), queries
+        without relevant rows are skipped, ties are in input order. Real-valued or negative targets:
+        1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; the weight of a query
+        is the mean weight of its rows. A stream contains labels, queries and weights.
         """
         if isinstance(X, RowStream):
             return score_stream(self, X)
@@ -148,7 +148,7 @@ class BasisExpansionRanker(Ranker):
             require_attributes(self, "dual_coef_", "kernel_", "intercept_")
             name = self.kernel_.name
             require((name == "precomputed") != hasattr(self, "X_fit_"), "X_fit_",
-                    "be there but for a precomputed kernel", name)  # fmt: skip
+                    "be present unless the kernel is precomputed", name)  # fmt: skip
             if name == "precomputed":
                 n = self.n_features_in_
                 require(len(self.dual_coef_) == n, "dual_coef_", f"have {n} entries",
@@ -162,9 +162,9 @@ class BasisExpansionRanker(Ranker):
 def publish(
     ranker: BasisExpansionRanker, search: PenaltySearch, choice: Choice[Any], power: int = 0
 ) -> None:
-    """Set the fitted attributes of the chosen solution, its path and the search's results.
+    """Set the fitted attributes of the chosen solution, its path and the results of the search.
 
-    The targets that the solutions are of were divided by ``2^power``.
+    The solutions are those for targets divided by ``2^power``.
     """
     for name in OF_FORMS:
         vars(ranker).pop(name, None)
@@ -182,7 +182,7 @@ def publish(
         ranker.cv_results_ = choice.results
 
 
-# Scores by the basis ------------------------------------------------------------------------------
+# Scores of each basis -----------------------------------------------------------------------------
 
 
 def _column_scores(ranker: Any, X: Matrix) -> Float64Array:
@@ -203,7 +203,7 @@ def _landmark_scores(ranker: Any, X: Matrix) -> Float64Array:
 
 def _kernel_scores(ranker: Any, X: Matrix) -> Float64Array:
     X = X.astype(np.float64, copy=False)
-    if not hasattr(ranker, "X_fit_"):  # a precomputed kernel
+    if not hasattr(ranker, "X_fit_"):  # only with a precomputed kernel
         return np.asarray(X @ ranker.dual_coef_) + ranker.intercept_
     size = SLICE_ROWS if ranker.kernel_.function is None else max(1, X.shape[0])
     parts = [
@@ -213,14 +213,14 @@ def _kernel_scores(ranker: Any, X: Matrix) -> Float64Array:
     return np.concatenate(parts) + ranker.intercept_
 
 
-# The fitted attribute that tells a basis, and the scores of rows in it.
+# The fitted attribute that identifies a basis, and its function for scores.
 FORMS: dict[str, Callable[[Any, Matrix], Float64Array]] = {
     "coef_": _column_scores,
     "hidden_weights_": _node_scores,
     "nystroem_": _landmark_scores,
     "dual_coef_": _kernel_scores,
 }
-# All fitted attributes of the bases.
+# All fitted attributes of any basis.
 OF_FORMS = (
     *FORMS, "intercept_", "hidden_biases_", "output_weights_", "X_fit_", "kernel_", "gamma_",
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""The fit of rankers with a squared loss: feature map x squared loss x least-squares path.
+"""Fit of rankers with a squared loss: feature map x squared loss x least-squares path.
 
-A ranker says in ``_closed_form`` what it is made of. :func:`fit_closed_form` fits it on rows in
+A ranker returns its components from ``_closed_form``. :func:`fit_closed_form` fits it on rows in
 memory or on a stream; the mixin :class:`PartialFit` fits it batch by batch.
 """
 
@@ -42,12 +42,12 @@ from rankwise.tuning.penalty import Penalties, inverse
 from rankwise.tuning.penalty_search import Path, Penalty, PenaltySearch, search_way
 from rankwise.typing import ArrayLike, FrameLike
 
-# Zong & Huang's grid: 2^-30, 2^-28, ..., 2^20.
+# Grid of Zong & Huang: 2^-30, 2^-28, ..., 2^20.
 DEFAULT_GRID = 2.0 ** np.arange(-30, 21, 2)
-# Penalties against a mean over pairs: 10^2, 10^1.5, ..., 10^-8.
+# Penalties for a mean over pairs: 10^2, 10^1.5, ..., 10^-8.
 MEAN_GRID = 10.0 ** np.arange(2, -8.5, -0.5)
 WAYS = ("cv", "loqo", "lpo", "val")
-# What the penalties of a squared loss may be.
+# Allowed penalties of a squared loss.
 C_OF_SUM = Penalty("C", "C", DEFAULT_GRID, WAYS, unpenalised=True)
 ALPHA = Penalty("alpha", "alpha", inverse(DEFAULT_GRID), WAYS, unpenalised=True)
 LAM = Penalty("lam", "lam", MEAN_GRID, WAYS, unpenalised=True)
@@ -59,16 +59,16 @@ SELECTION_CONSTRAINTS: dict[str, list[Any]] = {
 
 
 class Features(Protocol):
-    """A feature map before the rows are known."""
+    """Feature map before the rows are known."""
 
     @property
     def searched(self) -> Sequence[Any]:
-        """Parameters beside the penalty, of which lists and names are searched."""
+        """Parameters other than the penalty whose lists and names are searched."""
         ...
 
     @property
     def adds_batches(self) -> bool:
-        """Whether a model does not grow with the rows and needs to see no row twice."""
+        """Whether the model neither grows with the rows nor needs any row twice."""
         ...
 
     @property
@@ -77,32 +77,34 @@ class Features(Protocol):
         ...
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
-        """Designs to choose from, each with the searched parameters that tell it apart."""
+        """Candidate designs, each with the values of its searched parameters."""
         ...
 
     def check_stream(self, name: str, rows: RowStream) -> None:
-        """Raise where the ranker of this name cannot be fitted on the stream."""
+        """Raise if the ranker of this name cannot be fitted on the stream."""
         ...
 
     def sample(self, rows: FitData) -> FitData:
-        """The first rows of a stream, with X as the designs need it."""
+        """First rows of a stream, with X in the form that the designs need."""
         ...
 
     def sample_draws(self) -> tuple[LeastRows, ...]:
-        """Draws from all rows that the designs need; empty if the first rows will do."""
+        """Draws from all rows that the designs need; empty if the first rows are enough."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ClosedForm:
-    """What a ranker is made of.
+    """Components of a ranker with a squared loss.
 
     Attributes
     ----------
     features : Features
+        Feature map.
     loss : SquaredLoss
+        Loss of the scores.
     path : callable
-        From rows, a design of these features, the loss and penalties to the path that solves them.
+        Function of rows, a design, the loss and the penalties that returns the path of solutions.
     """
 
     features: Features
@@ -119,9 +121,9 @@ def fit_closed_form(
     sample_weight: ArrayLike | None,
     validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None] = (None, None, None),
 ) -> PathFit:
-    """Fit the path, choose from it, and set the fitted attributes.
+    """Fit the path, choose a model, and set the fitted attributes.
 
-    Held-out queries are measured without weights, whatever ``sample_weight`` the rows have.
+    Held-out queries are evaluated without weights, even if the rows have a ``sample_weight``.
     """
     ranker._validate_params()
     for state in ("_running", "_stream_design", "cv_results_"):
@@ -139,7 +141,7 @@ def fit_closed_form(
     search = search_of(ranker, form, held_out)
     search.check_measure(rows)
     power = target_power(rows.y) if search.way == "fixed" else 0
-    if power:  # the solution is linear in y
+    if power:  # because the solution is linear in y
         rows = replace(rows, y=np.ldexp(rows.y, -power))
     with single_threaded_blas():
         choice = search.choose(
@@ -153,7 +155,7 @@ def fit_closed_form(
 
 
 def search_of(ranker: Any, form: ClosedForm, validation: FitData | None = None) -> PenaltySearch:
-    """How the ranker's penalty is chosen."""
+    """Search that chooses the penalty of the ranker."""
     return PenaltySearch.of(
         ranker._penalty,
         getattr(ranker, ranker._penalty.name),
@@ -165,13 +167,13 @@ def search_of(ranker: Any, form: ClosedForm, validation: FitData | None = None) 
 
 
 def leaves_out(ranker: Any) -> bool:
-    """Whether the ranker's penalty is chosen by leaving rows out exactly."""
+    """Whether the penalty of the ranker is chosen by leaving rows out exactly."""
     value = getattr(ranker, ranker._penalty.name)
     return isinstance(value, str) and value in ("loqo", "lpo")
 
 
 def check_stream(ranker: Any, form: ClosedForm, rows: RowStream, *, has_validation: bool) -> None:
-    """Raise where the fit needs all rows in memory."""
+    """Raise ValueError if the fit needs all rows in memory."""
     form.features.check_stream(type(ranker).__name__, rows)
     name = ranker._penalty.name
     value = getattr(ranker, name)
@@ -181,15 +183,15 @@ def check_stream(ranker: Any, form: ClosedForm, rows: RowStream, *, has_validati
         raise ValueError(f'{name}="{way}" needs all rows in memory, got a stream. Use {name}="cv".')
     if way == "cv" and not (ranker.cv is None or isinstance(ranker.cv, Integral)):
         raise ValueError(
-            f"cv must be a number of folds for a stream, got {ranker.cv!r}: the rows of other "
-            "splits are in no fixed place."
+            f"cv must be a number of folds for a stream, got {ranker.cv!r}. Pass an int, or fit "
+            "rows in memory."
         )
     if way == "cv":
         check_rereadable(rows, name, value)
 
 
 class PartialFit(FiniteResults):
-    """Fits a closed form batch by batch: the statistics of the rows add up."""
+    """Mixin that fits a closed form batch by batch, by adding up statistics of the rows."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "_running": Sometimes(Many(Part((RunningGram,)))),
@@ -209,10 +211,10 @@ class PartialFit(FiniteResults):
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add a batch of rows; the model is that of one ``fit`` on all batches.
+        """Add a batch of rows; the model equals that of one ``fit`` on all batches.
 
-        Memory does not grow with the number of batches. A query may go on from the end of one
-        batch to the start of the next; without qid all rows of all batches are one query.
+        Memory does not grow with the number of batches. A query may continue from the end of one
+        batch at the start of the next. Without ``qid``, all rows of all batches form one query.
 
         Parameters
         ----------
@@ -222,15 +224,15 @@ class PartialFit(FiniteResults):
         Raises
         ------
         ValueError
-            When the penalty is not a number, when a query comes back after others, or when a query
-            that may go on has too many grades with ``graph="distinct"`` (512 MB are kept, one
-            matrix of the squared number of columns for each grade). The model is then
-            as it was before the call.
+            If the penalty is not a number, or if a query returns after other queries. With
+            ``graph="distinct"``, also if a query that may continue has too many grades: each grade
+            needs a matrix with the squared number of columns, and at most 512 MB are used. The
+            model then keeps its state from before the call.
 
         Warns
         -----
         UserWarning
-            When the model comes from ``fit``, which keeps no statistics: a new one is started.
+            If the model was trained by ``fit``, which stores no statistics; a new model is started.
         """
         ranker: Any = self
         ranker._validate_params()
@@ -239,14 +241,14 @@ class PartialFit(FiniteResults):
         if search.way != "fixed":
             name = search.penalty.name
             raise ValueError(
-                f"partial_fit needs a number for {name}, got {getattr(ranker, name)!r}. Choose it "
-                "with fit on a sample first."
+                f"partial_fit needs a number for {name}, got {getattr(ranker, name)!r}. Choose "
+                "one by a fit on a sample."
             )
         first = not hasattr(ranker, "_running")
         if first and hasattr(ranker, "n_features_in_"):
             warnings.warn(
-                "partial_fit starts a new model: fit keeps no statistics to continue from. Pass "
-                "all rows to partial_fit.",
+                "partial_fit starts a new model, because fit stores no statistics to continue "
+                "from. Pass all rows to partial_fit.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -262,7 +264,7 @@ class PartialFit(FiniteResults):
                 running = [RunningGram(Gram.zeros(phi.n_features_out)) for phi in design.maps]
             else:
                 design = ranker._stream_design
-                running = copy.deepcopy(ranker._running)  # a batch that fails must change nothing
+                running = copy.deepcopy(ranker._running)  # a failing batch must change nothing
             fit = _fit_batch(running, design, form.loss, rows, search, has_qid=qid is not None)
             ranker._stream_design, ranker._running = design, running
             publish(ranker, search, search.choose([({}, fit, None)]))
@@ -274,15 +276,15 @@ class PartialFit(FiniteResults):
 
 
 class PartialFitOfColumns(PartialFit):
-    """The same for rankers whose kernel may keep rows: these have no ``partial_fit`` then."""
+    """``PartialFit`` for kernel rankers, without ``partial_fit`` if the kernel stores rows."""
 
     def _adds_batches(self: Any) -> bool:
         if self._closed_form().features.adds_batches:
             return True
         raise AttributeError(
-            f"partial_fit needs a model that does not grow with the rows; {type(self).__name__} "
-            f'with kernel={self.kernel!r} keeps them. RankRLS(kernel="linear") and random nodes '
-            "(PairwiseELM) do not."
+            f"partial_fit needs a model that does not store the rows, but {type(self).__name__} "
+            f'with kernel={self.kernel!r} stores them. Use RankRLS(kernel="linear") or random '
+            "nodes (PairwiseELM)."
         )
 
     @available_if(_adds_batches)
@@ -294,7 +296,7 @@ class PartialFitOfColumns(PartialFit):
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add a batch of rows; the model is that of one ``fit`` on all batches (linear kernel).
+        """Add a batch of rows; the model equals that of one ``fit`` on all batches (linear kernel).
 
         Parameters
         ----------
@@ -313,7 +315,7 @@ def _fit_batch(
     *,
     has_qid: bool,
 ) -> PathFit:
-    """Add rows to the running statistics of each block map, and solve what they hold by now."""
+    """Add rows to the running statistics of each block map, and solve for the current ones."""
     problem, grams = loss.on(rows), []
     with single_threaded_blas():
         for state, phi in zip(running, design.maps, strict=True):

@@ -1,4 +1,4 @@
-"""The fit of rankers with a loss of scores: feature map x loss over pairs x solver x search.
+"""Fit of rankers with a loss of scores: feature map x loss over pairs x solver x search.
 
 Minimises ``|f|^2 / 2 + C L(f)`` for a loss L over pairs of distinct grades.
 """
@@ -27,7 +27,7 @@ from rankwise.typing import ArrayLike, FrameLike
 
 # 10^-5, 10^-4.5, ..., 10^2.
 C_OF_PAIRS = Penalty("C", "C", 10.0 ** np.arange(-5, 2.5, 0.5))
-# What an iterative solver says of its solution.
+# Fitted attributes that describe the solution of an iterative solver.
 SOLVER_STRUCTURE: dict[str, Rule] = {
     "n_iter_": Number("i", low=0),
     "objective_": Number(finite=False),
@@ -36,15 +36,15 @@ SOLVER_STRUCTURE: dict[str, Rule] = {
 
 
 class SearchedFeatures(Protocol):
-    """A feature map before the rows are known."""
+    """Feature map before the rows are known."""
 
     @property
     def searched(self) -> Sequence[Any]:
-        """Parameters beside C, of which lists and names are searched."""
+        """Parameters other than C whose lists and names are searched."""
         ...
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
-        """Designs to choose from, each with the searched parameters that tell it apart."""
+        """Candidate designs, each with the values of its searched parameters."""
         ...
 
 
@@ -59,8 +59,8 @@ def fit_pairs(
     sample_weight: ArrayLike | None,
     validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
 ) -> AnyLoss:
-    """Fit for every C, choose from them, and set the fitted attributes; returns the loss."""
-    # Newton steps are preconditioned, and columns far from zero are centred.
+    """Fit for every C, choose a model, and set the fitted attributes; returns the loss."""
+    # Newton steps are preconditioned, and columns with large means are centred.
     limit = None if ranker.kernel == "linear" else kernel_limit(ranker.kernel)
     rows = check_fit(ranker, X, y, qid, sample_weight, column_limit=limit)
     ranker._set_score_name(rows.y)
@@ -82,9 +82,9 @@ def fit_pairs(
     result = choice.fit.results[choice.index]
     if not result.converged:
         warnings.warn(
-            f"{type(ranker).__name__} stopped after {result.n_iter} steps at C={choice.value:g} "
-            f"with a duality gap of {result.stop_value:.2g} of the objective, above "
-            f"tol={ranker.tol:g}. Raise max_iter or tol, or scale the columns of X.",
+            f"{type(ranker).__name__} stopped after {result.n_iter} steps at C={choice.value:g}; "
+            f"the relative duality gap is {result.stop_value:.2g}, above tol={ranker.tol:g}. "
+            "Increase max_iter or tol, or scale the columns of X.",
             ConvergenceWarning,
             stacklevel=4,
         )
@@ -92,9 +92,9 @@ def fit_pairs(
 
 
 def refuse_stream(ranker: object, X: object, losses: str) -> None:
-    """Raise where X is a stream: the losses have no statistics that add up."""
+    """Raise if X is a stream, because these losses have no statistics that add up."""
     if isinstance(X, RowStream):
         raise ValueError(
-            f"{type(ranker).__name__} needs all rows in memory, got a stream: {losses} have no "
-            "statistics that add up. Pass arrays, or use RankRLS."
+            f"{type(ranker).__name__} needs all rows in memory, got a stream: {losses} cannot be "
+            "summed chunk by chunk. Pass arrays, or use RankRLS."
         )

@@ -1,4 +1,4 @@
-"""Scores of streams: predicted chunk by chunk, measured query by query."""
+"""Scores of streams: predicted chunk by chunk and evaluated query by query."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from rankwise.typing import Float64Array
 
 
 def predict_chunks(estimator: Any, rows: RowStream) -> Iterator[Float64Array]:
-    """Scores of each chunk; names of its columns are checked."""
+    """Scores of each chunk, after a check of its column names."""
     for chunk in rows:
         yield predict_chunk(estimator, chunk)
 
 
 def score_stream(estimator: Any, rows: RowStream) -> float:
-    """What ``score`` gives for all rows in memory, to rounding; one pass."""
+    """Value of ``score`` for all rows in memory, up to rounding; takes one pass."""
     score = RunningScore()
     for part in _cutter().cut(_scored(estimator, rows, weighted=True)):
         queries = part.take()
@@ -43,31 +43,31 @@ def evaluate_stream(
     *,
     preset: str | None = None,
 ) -> EvaluationResult:
-    """Measures of a ranker on a stream: predicted and measured query by query.
+    """Evaluate a ranker on a stream, query by query.
 
     Parameters
     ----------
     ranker : fitted estimator
-        With ``predict``.
+        Model with ``predict``.
     rows : RowStream
-        With labels, and each query in one chunk or over consecutive ones; read once.
+        Stream with labels, read once. Each query must lie in one chunk or in consecutive chunks.
     measures, preset
-        As for :func:`rankwise.evaluate`.
+        Measures and preset as in :func:`rankwise.evaluate`.
 
     Returns
     -------
     EvaluationResult
-        What :func:`rankwise.evaluate` gives for all rows in memory.
+        Same result as :func:`rankwise.evaluate` for all rows in memory.
 
     Raises
     ------
     ValueError
-        As :func:`rankwise.evaluate` raises, and where the rows of a query are apart.
+        In the cases of :func:`rankwise.evaluate`, and if the rows of a query are not consecutive.
 
     Notes
     -----
-    Memory: the scores of a few thousand rows (of the largest query), and one number for each
-    query and measure.
+    Needs memory for the scores of a few thousand rows (or of the largest query), and for one number
+    for each query and measure.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def evaluate_stream(
 
 
 def _cutter() -> Cutter:
-    """Cuts rows, whose one column is their score, into whole queries."""
+    """Splitter of rows, whose single column is their score, into whole queries."""
     nothing = Problem(np.zeros((0, 1)), np.zeros(0), QueryGroups.single(0), None, "all")
     return Cutter(nothing, chunk_rows=path_selection.MEASURED_ROWS)
 
@@ -105,7 +105,9 @@ def _scored(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitD
         if not chunk.n_rows:
             continue
         if chunk.y is None:
-            raise ValueError("the stream needs labels to be measured, got y=None in a chunk.")
+            raise ValueError(
+                "the stream needs labels for evaluation, got y=None in a chunk. Pass chunks with y."
+            )
         y = check_target(chunk.y, chunk.n_rows)
         groups = QueryGroups.from_qid(chunk.qid, chunk.n_rows)
         scores, weight = np.asarray(predict_chunk(estimator, chunk), dtype=np.float64), None
@@ -119,7 +121,7 @@ def _scored(estimator: Any, rows: RowStream, *, weighted: bool) -> Iterator[FitD
         last = plain_id(data.groups.ids[-1])
         yield data
     if last is nothing:
-        raise ValueError("the stream must have rows of positive weight to be measured, got none.")
+        raise ValueError("the stream must contain rows of positive weight, got none.")
 
 
 def predict_chunk(estimator: Any, chunk: Chunk) -> Any:

@@ -1,10 +1,11 @@
-"""Closed forms of rows that need not fit in memory.
+"""Closed-form fits of rows that need not fit in memory.
 
-The statistics of :func:`rankwise.solvers.least_squares.gram.accumulate` take one pass; choosing by
-folds of queries takes one before it, which reads the query ids (folds depend on all of them), and
-one after it, which measures held-out queries under every penalty. Cuts, precision and order of all
-sums are those of rows in memory, and so are the bits of the result (to rounding where a query of
-more than ``GIANT_ROWS`` rows counts pairs of different grades only).
+The statistics of :func:`rankwise.solvers.least_squares.gram.accumulate` take one pass. A search
+with folds of queries takes two more: one before it to read the query ids, because folds depend on
+all of them, and one after it to evaluate held-out queries for every penalty. All sums have the same
+blocks, precision and order as for rows in memory, so results are bit-identical. The exception is a
+query with more than ``GIANT_ROWS`` rows if only pairs of different grades count: results then agree
+up to rounding.
 """
 
 from __future__ import annotations
@@ -49,19 +50,19 @@ def read_head(
     sample_weight: Any,
     column_limit: ColumnLimit | None,
 ) -> FitData:
-    """The first rows of a stream (all of a short one), for ``fit`` of ``estimator``.
+    """First rows of a stream (all rows of a short one) for ``fit`` of ``estimator``.
 
     Raises
     ------
     TypeError
-        When labels, queries or weights are given beside the stream.
+        If labels, queries or weights are passed in addition to the stream.
     """
     given = {"y": y, "qid": qid, "sample_weight": sample_weight}
     for name, value in given.items():
         if value is not None:
             raise TypeError(
-                f"{name} belongs in the stream, got {name} beside it. Give chunks (X, y, qid, "
-                "sample_weight), and only the stream to fit."
+                f"{name} must be part of the stream, got a separate {name}. Make chunks (X, y, "
+                "qid, sample_weight), and pass only the stream to fit."
             )
     stream = CheckedStream(estimator, rows, column_limit=column_limit)
     data = stream.head(gram.CHUNK_ROWS)
@@ -73,7 +74,7 @@ def read_head(
 
 @dataclass(frozen=True, eq=False)
 class StreamPath:
-    """The path of a squared loss on rows of a stream, from sums over its chunks."""
+    """Path of a squared loss on the rows of a stream, computed from sums over its chunks."""
 
     rows: StreamData
     design: Design
@@ -88,12 +89,12 @@ class StreamPath:
         return fit_from_grams(grams, self.design, problem, self.penalties)
 
     def validate(self, measure: Measure, rows: FitData) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, measured on validation rows."""
+        """Solutions on all rows, evaluated on validation rows."""
         fit = self.solve()
         return fit, measure_validation(self.design, fit.coefs, measure, rows)
 
     def cross_validate(self, measure: Measure, cv: int | None) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, measured by folds of queries, in three passes."""
+        """Solutions on all rows, evaluated by cross-validation over queries, in three passes."""
         n_folds = int(cv or DEFAULT_FOLDS)
         stream, design, problem = self.rows.checked, self.design, self.loss.on(self.rows)
         folds, n_samples = stream_folds(stream, n_folds)
@@ -101,7 +102,7 @@ class StreamPath:
         fit, held = solve_folds(draws, n_folds, design, problem, self.penalties)
         dtype = np.float64 if is_precise(n_samples, design.n_columns) else self.rows.X.dtype
         read_outs = [design.read_out(coefs, dtype) for coefs in held]
-        whole = replace(problem, graph="all")  # a measure takes whole queries
+        whole = replace(problem, graph="all")  # a measure needs whole queries
         cutter = Cutter(whole, folds, chunk_rows=path_selection.MEASURED_ROWS)
         return fit, mean_measures(design, read_outs, cutter.cut(stream.chunks()), measure)
 
@@ -113,9 +114,9 @@ def stream_path(
     loss: SquaredLoss,
     penalties: Penalties,
 ) -> Path[PathFit]:
-    """The path of a stream: ``path`` of all its rows where they are fewer than the columns.
+    """Path of a stream; ``path`` of all its rows if there are fewer rows than columns.
 
-    Streams for rankers that keep kernel values are refused before.
+    Streams for rankers that store kernel values have already been rejected.
     """
     assert isinstance(rows, StreamData) and not isinstance(design, KernelDesign)
     every = rows.checked.all_rows(design.n_columns)
@@ -132,14 +133,15 @@ def stream_grams(
     folds: Folds | None = None,
     n_rows: int | None = None,
 ) -> list[list[list[Gram]]]:
-    """Statistics of all rows, by problem, block map and fold; one pass.
+    """Statistics of all rows by problem, block map and fold, in one pass.
 
     Parameters
     ----------
     problems : sequence of Problem
-        Of the first rows, of one pair graph: that and their query weights count.
+        Problems on the first rows. All have the same pair graph; only the graph and the query
+        weights are used.
     n_rows : int or None
-        Number of all rows, where it is known.
+        Number of all rows, if it is known.
     """
     cutter = Cutter(problems[0], folds, chunk_rows=gram.CHUNK_ROWS, giant_rows=gram.GIANT_ROWS)
     columns = [(phi, problem.query_weight) for problem in problems for phi in maps]
@@ -156,36 +158,36 @@ def _draw_grams(
     folds: Folds | None,
     n_rows: int | None,
 ) -> Iterator[list[Gram]]:
-    """For each draw, the statistics of each fold; one pass."""
+    """Statistics of each fold for each draw, in one pass."""
     of_maps = stream_grams(chunks, [problem], design.maps, n_folds, folds, n_rows)[0]
     while of_maps:
         yield from (list(draw) for draw in zip(*map(design.draws, of_maps.pop(0)), strict=True))
 
 
 def stream_folds(stream: CheckedStream, n_folds: int, seed: int | None = None) -> tuple[Folds, int]:
-    """Fold of each query by its number, and the number of rows; a pass of its own.
+    """Fold of each query by its number, and the number of rows; takes a separate pass.
 
     Raises
     ------
     ValueError
-        When there are fewer queries than folds.
+        If there are fewer queries than folds.
     """
     ids, n_samples = stream.queries()
     return _by_number(ids, dealt_folds(ids, n_folds, seed)), n_samples
 
 
 def dealt_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None) -> Int64Array:
-    """Fold of each of the queries.
+    """Fold of each query.
 
     Raises
     ------
     ValueError
-        When there are fewer queries than folds.
+        If there are fewer queries than folds.
     """
     if len(ids) < n_folds:
         raise ValueError(
             f"cv={n_folds} needs at least as many queries in a stream or in partitions, got "
-            f"n_queries={len(ids)}. Give the rows a qid, lower cv, or choose the penalty on a "
+            f"n_queries={len(ids)}. Add a qid to the rows, lower cv, or choose the penalty on a "
             "sample in memory."
         )
     groups = QueryGroups(np.arange(len(ids) + 1), None, ids)
@@ -197,24 +199,24 @@ def dealt_folds(ids: np.ndarray[Any, Any], n_folds: int, seed: int | None = None
 
 
 def check_rereadable(rows: RowStream, name: str, value: Any) -> None:
-    """Raise where a search cannot read the stream again."""
+    """Raise ValueError if a search cannot read the stream again."""
     if not rows.reiterable:
         raise ValueError(
-            f"{name}={value!r} reads the stream three times, and an iterator can be read once. "
-            "Pass a callable that returns a new iterator each time (stream(make_chunks)), or "
-            "give a number."
+            f"{name}={value!r} reads the stream three times, but an iterator can be read only "
+            "once. Pass a callable that returns a new iterator each time (stream(make_chunks)), "
+            "or pass a number."
         )
 
 
 def _by_number(ids: np.ndarray[Any, Any], fold_of: Int64Array) -> Folds:
-    """Folds by the queries' numbers; checks that the next pass has the same queries."""
+    """Folds by query number, with a check that the next pass has the same queries."""
 
     def folds(some: np.ndarray[Any, Any], first: int) -> Int64Array:
         expected = ids[first : first + len(some)]
         if len(expected) < len(some) or (expected != some).any():
             raise ValueError(
                 "the stream must give the same rows each time it is read, got other queries in "
-                f"the next pass (query number {first} was {expected[:1].tolist()}, is "
+                f"the next pass (query number {first} was {expected[:1].tolist()}, and is now "
                 f"{some[:1].tolist()})."
             )
         return fold_of[first : first + len(some)]

@@ -1,1 +1,1 @@
-"""Extreme learning machines: random hidden nodes and a closed form."""
+"""Extreme learning machines: random hidden nodes with closed-form output weights."""

@@ -1,4 +1,4 @@
-"""The feature map of an extreme learning machine: random hidden nodes, or a kernel in place."""
+"""Feature map of an extreme learning machine: random hidden nodes, or a kernel."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ ELM_STRUCTURE: dict[str, Rule] = {"output_weights_": Sometimes(floats("n_draws",
 
 @dataclass(frozen=True, eq=False)
 class NodeFeatures:
-    """Hidden nodes, before the rows are known; linear ones in the space that they span.
+    """Hidden nodes before the rows are known; linear nodes are reduced to the space they span.
 
     Attributes
     ----------
     n_nodes, activation, n_draws, random_state
-        Of the ranker.
+        Parameters of the ranker.
     gamma, kernel_params
-        Of a kernel: they must be None.
+        Parameters of a kernel, which must be None.
     """
 
     n_nodes: int
@@ -62,32 +62,32 @@ class NodeFeatures:
 
     @property
     def searched(self) -> Sequence[Any]:
-        """Nothing."""
+        """No parameter is searched."""
         return ()
 
     @property
     def adds_batches(self) -> bool:
-        """Always."""
+        """True: batches can always be added."""
         return True
 
     @property
     def column_limit(self) -> ColumnLimit | None:
-        """That of the activation."""
+        """Column limit of the activation."""
         return node_limit(self.activation)
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], Design]]:
-        """The one design.
+        """The single design of the nodes.
 
         Raises
         ------
         ValueError
-            Where ``kernel_params`` are given.
+            If ``kernel_params`` are given.
         """
         warn_of_ignored_gamma(None, self.gamma)
         if self.kernel_params:
             raise ValueError(
-                f"kernel_params belong to a kernel, got {self.kernel_params!r} with kernel=None. "
-                "Name a kernel, or drop them."
+                f"kernel_params needs a kernel, got {self.kernel_params!r} with kernel=None. "
+                "Set kernel, or remove kernel_params."
             )
         d = rows.X.shape[1]
         random_state = check_random_state(self.random_state)
@@ -101,19 +101,19 @@ class NodeFeatures:
             yield {}, NodeDesign([nodes.astype(rows.X.dtype) for nodes in maps])
 
     def check_stream(self, name: str, rows: RowStream) -> None:
-        """Every stream will do."""
+        """Accept every stream."""
 
     def sample(self, rows: FitData) -> FitData:
-        """The first rows: nodes depend on their number of columns."""
+        """The first rows, because nodes depend only on the number of columns."""
         return rows
 
     def sample_draws(self) -> tuple[LeastRows, ...]:
-        """None: the first rows will do."""
+        """No draws, because the first rows are enough."""
         return ()
 
 
 def elm(ranker: Any, loss: SquaredLoss) -> ClosedForm:
-    """An extreme learning machine: nodes or a kernel x this loss x the path that takes both."""
+    """Closed form of an extreme learning machine: nodes or kernel x this loss x the path."""
     if ranker.kernel is not None:
         features = KernelFeatures.of(
             ranker, leaves_out=leaves_out(ranker), takes_shift=loss.takes_shift

@@ -1,4 +1,4 @@
-"""ELMRank: random nodes, magnitude-preserving squared loss, two ridges.
+"""ELMRank: random nodes, magnitude-preserving squared loss and two ridge penalties.
 
 Composition: random nodes x Laplacian loss x eigendecomposition with complex penalties.
 
@@ -50,7 +50,7 @@ from rankwise.tuning.penalty_search import Penalty, search_way
 from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 DEFAULT_FOLDS = 10
-# Penalties beyond the smallest and the largest overflow when they are squared.
+# Squares of penalties outside these limits overflow or underflow.
 LIMITS: dict[str, Any] = {"smallest": 1e-100, "largest": 1e100, "unpenalised": True}
 LAM = Penalty("lam", "lam", LAM_GRID[::-1], **LIMITS)
 SECOND_C = Penalty("C", "C", C_GRID, **LIMITS)
@@ -60,64 +60,72 @@ class ELMRank(BasisExpansionRanker):
     """Least squares on score differences over random hidden nodes (ELMRank).
 
     Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam |b|^2``,
-    a mean over ordered pairs, for scores ``f = H b`` of output weights b. c_q is 1, 1 / W_q or
-    1 / W_q^2 (``query_weight``), W_q the sum of the query's weights, and ``S = sum_q c_q W_q^2``.
-    That is ``A b = B`` with ``A = (2/S) H'LH + lam I``, ``B = (2/S) H'Ly`` and the Laplacian L of
-    the pairs. With a finite C, b minimises ``|A b - B|^2 + |b|^2 / C`` instead.
+    a mean over ordered pairs, for scores ``f = H b`` of output weights b. c_q is 1, 1 / W_q or 1 /
+    W_q^2 (``query_weight``), W_q is the sum of the query's weights, and ``S = sum_q c_q W_q^2``.
+    The solution satisfies ``A b = B`` with ``A = (2/S) H'LH + lam I``, ``B = (2/S) H'Ly`` and the
+    Laplacian L of the pairs. With a finite C, b minimises ``|A b - B|^2 + |b|^2 / C`` instead.
 
     Parameters
     ----------
     n_nodes : int, default=100
         Number of hidden nodes, >= 1.
     lam : float, list of floats, "cv" or "val", default=0.01
-        lam >= 0 multiplies the squared norm of the output weights against the MEAN over ordered
-        pairs; with 0 and ``C=np.inf`` the solution is that of least norm. "cv" and "val" search
-        1e-5, 1e-4, ..., 10.
+        First penalty, lam >= 0: factor of the squared norm of the output weights; the MEAN over
+        ordered pairs has factor 1. With 0 and ``C=np.inf`` the minimum-norm solution is used. "cv"
+        and "val" search 1e-5, 1e-4, ..., 10.
     C : float, list of floats, "cv" or "val", default=inf
-        C > 0 of the second ridge ``I/C``; ``np.inf``: none, which is the plain system
-        ``A b = B``. "cv" and "val" search 2^1, 2^2, ..., 2^25.
+        Second penalty ``I/C``, C > 0. ``np.inf``: no second penalty, so ``A b = B`` is solved
+        directly. "cv" and "val" search 2^1, 2^2, ..., 2^25.
     activation : {"sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"}
-        Default "sigmoid".
+        Activation of the nodes, default "sigmoid".
     weight_law : {"uniform", "normal"}, default="uniform"
-        Hidden weights U[-1, 1] or N(0, 1); biases are U[0, 1] (gaussian nodes: U(0, 1]).
+        Distribution of the hidden weights: U[-1, 1] or N(0, 1). Biases are drawn from U[0, 1]
+        (gaussian nodes: U(0, 1]).
     query_weight : {"pair", "document", "query"}, default="pair"
-        What counts the same: every pair, every document, or every query.
+        Unit of equal weight: every pair, every document, or every query counts the same.
     n_draws : int, default=1
-        Independent draws of the nodes whose scores are averaged. Each chooses its own (lam, C).
+        Number of independent draws of the nodes, whose scores are averaged. Each draw chooses its
+        own (lam, C).
     cv : int, splitter or iterable of (train rows, test rows), default=10
-        A number of folds of queries, or of rows where there are fewer queries; folds depend on
-        ``random_state`` and on the content of the rows, not on their order. A scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). Folds depend on ``random_state`` and on the content of the rows, not on their
+        order. A scikit-learn splitter receives the queries as ``groups``.
     random_state : int, RandomState or None, default=None
+        Seed for drawing the nodes.
 
     Attributes
     ----------
     lam_, C_ : ndarray of shape (n_draws,)
+        Given or chosen penalties of each draw.
     hidden_weights_ : ndarray of shape (n_draws, n_features_in_, n_nodes)
+        Weights from the features to the hidden nodes of each draw.
     hidden_biases_ : ndarray of shape (n_draws, n_nodes)
+        Biases of the hidden nodes of each draw.
     output_weights_ : ndarray of shape (n_draws, n_nodes)
         ``b`` of each draw.
     path_ : dict with "lam" (n_lam,), "C" (n_C,) and "coef" (n_draws, n_lam, n_C, n_nodes)
         Grids in ascending order, and the solutions of all grid points.
     cv_results_ : dict with "lam", "C" and "squared_error" (n_draws, n_lam, n_C)
-        After a search: sum over the held-out rows of their squared errors.
+        Sum of the squared errors of the held-out rows. Only after a search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    A search over one list or way and a number searches the grid of both. A list is searched on
-    ``X_val`` where it is given and else by ``cv`` folds. The criterion is the squared error
-    pooled over all held-out rows: for one query less the mean residual of the training rows
-    (each fold's intercept), otherwise centred within each query. The least error wins; among
-    equal ones the first in (lam, C) order.
+    If only one of ``lam`` and ``C`` is searched, the grid contains the single value of the other. A
+    list is searched on ``X_val`` if it is given, otherwise with ``cv`` folds. The criterion is the
+    squared error over all held-out rows. For one query, the mean residual of the training rows (the
+    intercept of the fold) is subtracted first; for several queries, residuals are centred within
+    each query. Ties go to the first pair in (lam, C) order.
 
-    O(N n^2 + n^3) for N rows and n nodes, linear in the rows; memory O(n^2) for each fold,
-    whatever N. On a group of few rows the whole grid and all folds come from one eigendecomposition
-    a draw: for 36 rows, 100 nodes, 10 folds and 175 grid points in about 0.3 ms beside the node
-    outputs (``benchmarks/bench_elmrank.py``).
+    For N rows and n nodes, time is O(N n^2 + n^3), which is linear in N; memory is O(n^2) for each
+    fold. With few rows, the whole grid and all folds are computed from one eigendecomposition for
+    each draw. For 36 rows, 100 nodes, 10 folds and 175 grid points this takes about 0.3 ms, plus
+    the time for the outputs of the nodes (``benchmarks/bench_elmrank.py``).
 
-    Differs from [1]: 1. sums over rows ``H^i`` are closed forms. 2. Several queries, row weights
-    (a weight means repetition of the row). 3. The identity in (5) has the size of the nodes.
+    Differs from [1]: 1. Sums over rows ``H^i`` are computed in closed form. 2. Several queries and
+    row weights are supported; a weight is equivalent to repeating the row. 3. The identity matrix
+    in (5) has the size of the number of nodes.
 
     References
     ----------
@@ -192,26 +200,28 @@ class ELMRank(BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Draw the nodes, solve the grid and choose from it for each draw.
+        """For each draw, draw the nodes, solve the grid and keep the chosen solution.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            Scaled to about [0, 1], or sigmoid nodes saturate. A stream carries labels, queries and
-            weights: see :func:`rankwise.stream`; it is searched over folds of queries only.
+            Features, scaled to about [0, 1]; otherwise sigmoid nodes saturate. A stream contains
+            labels, queries and weights, see :func:`rankwise.stream`. A search on a stream uses
+            folds of queries only.
         y : array-like of shape (n_samples,); None for a stream
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over lists or "val"; not used with numbers and "cv".
+            Validation data for the search over lists or "val". Not used with numbers or "cv".
 
         Raises
         ------
         ValueError
-            Naming argument, rule, value and fix.
+            If an argument is invalid; the message gives its name, the rule, the value and a remedy.
         """
         self._validate_params()
         if hasattr(self, "cv_results_"):
@@ -306,13 +316,13 @@ class ELMRank(BasisExpansionRanker):
         )
 
     def _check_stream(self, rows: RowStream, has_validation: bool) -> None:
-        """Raise where the search needs all rows in memory."""
+        """Raise ValueError if the search needs all rows in memory."""
         if self._grids(has_validation)[0] != "cv":
             return
         if not (self.cv is None or isinstance(self.cv, Integral)):
             raise ValueError(
-                f"cv must be a number of folds for a stream, got {self.cv!r}: the rows of other "
-                "splits are in no fixed place."
+                f"cv must be a number of folds for a stream, got {self.cv!r}. Pass an int, or fit "
+                "rows in memory."
             )
         check_rereadable(rows, "lam, C", (self.lam, self.C))
 
@@ -320,7 +330,7 @@ class ELMRank(BasisExpansionRanker):
         return Problem(data.X, data.y, data.groups, data.sample_weight, "all", self.query_weight)
 
     def _grids(self, has_validation: bool) -> tuple[str, Float64Array, Float64Array]:
-        """How the penalties are chosen ("fixed", "cv" or "val") and their ascending grids."""
+        """How the penalties are chosen ("fixed", "cv" or "val"), and their ascending grids."""
         way = search_way({"lam": self.lam, "C": self.C}, has_validation=has_validation)
         lam, C = LAM.grid(self.lam).values, SECOND_C.grid(self.C).values
         return way, lam[::-1], C

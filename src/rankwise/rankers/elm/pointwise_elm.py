@@ -31,60 +31,68 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
     """Random hidden nodes with least squares on the grades (pointwise RankELM).
 
     Minimises ``sum_i w_i (y_i - f_i)^2 + |b|^2 / C``, a sum over rows, for scores ``f = H b`` of
-    output weights b; with a kernel ``|f|_K^2`` takes the place of ``|b|^2``. The solution is
-    ``b = (I/C + H'H)^-1 H'y``, by the smaller of this and the dual system.
+    output weights b. With a kernel, ``|f|_K^2`` replaces ``|b|^2``. The solution is ``b = (I/C +
+    H'H)^-1 H'y``, computed from this system or its dual, whichever is smaller.
 
     Parameters
     ----------
     n_nodes : int, default=1000
         Number of hidden nodes, >= 1.
     activation : {"sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"}
-        Default "sigmoid". Linear nodes with ``n_nodes > n_features + 1`` are solved in the
-        (d + 1)-dimensional space they span: the same predictions.
+        Activation of the nodes, default "sigmoid". Linear nodes with ``n_nodes > n_features + 1``
+        are solved in the (d + 1)-dimensional space that they span; predictions are the same.
     kernel : str, callable or None, default=None
-        In place of nodes: "linear" (the columns of X), "rbf", "laplacian", "polynomial",
-        "perceptron", "stump", "precomputed" or ``K(X, Z)``, see
+        Kernel that replaces the nodes: "linear" (the columns of X), "rbf", "laplacian",
+        "polynomial", "perceptron", "stump", "precomputed" or a function ``K(X, Z)``, see
         :func:`rankwise.features.kernels.resolve_kernel` (without intercept).
     C : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        C > 0 multiplies the SUM of squared errors against the squared norm of the output weights.
-        A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of queries;
-        "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by the
-        share of misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
+        Factor of the SUM of squared errors, C > 0; the squared norm of the output weights has
+        factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of
+        queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured by
+        the share of misordered pairs) and "val" search 2^-30, 2^-28, ..., 2^20.
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse`.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     n_draws : int, default=1
-        Independent draws of the nodes whose scores are averaged.
+        Number of independent draws of the nodes, whose scores are averaged.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     random_state : int, RandomState or None, default=None
+        Seed for drawing the nodes.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        Of the kernel, ``exp(-gamma |x - z|^2)`` for rbf; None: 1 / median squared distance. A list,
-        or "grid" for powers of two around the median width, is searched together with C.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance.
+        A list, or "grid" for powers of two around the median width, is searched together with C.
+        "scale" and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     kernel_params : dict, optional
-        "degree", "coef0" or "delta" of the kernel, or keyword arguments of a callable.
+        Further kernel parameters "degree", "coef0" or "delta", or keyword arguments of a callable.
     max_bytes : int, default=2**33
-        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
-        and "lpo".
+        Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
+        "loqo" and "lpo".
 
     Attributes
     ----------
     C_ : float
+        The given or chosen C.
     hidden_weights_ : ndarray of shape (n_draws, n_features_in_, n_nodes)
+        Weights from the features to the hidden nodes of each draw.
     hidden_biases_ : ndarray of shape (n_draws, n_nodes)
+        Biases of the hidden nodes of each draw.
     output_weights_ : ndarray of shape (n_draws, n_nodes)
+        Output weights b of each draw.
     coef_, intercept_ : ndarray of shape (n_features_in_,), float
-        In place of the three above for a linear kernel and for linear nodes.
+        Replace the three attributes above for a linear kernel and for linear nodes.
     dual_coef_, X_fit_, kernel_, gamma_
-        In place of them for another kernel: ``f(x) = sum_i dual_coef_[i] K(x, X_fit_[i])``.
+        Replace them for other kernels; the score is ``f(x) = sum_i dual_coef_[i] K(x, X_fit_[i])``.
     path_ : dict with "C" of shape (n_C,) and "coef"
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(N n^2 + n^3) for N rows and n nodes; O(N^2 n + N^3) where N < n.
+    For N rows and n nodes, time is O(N n^2 + n^3), or O(N^2 n + N^3) if N < n.
 
     References
     ----------
@@ -145,22 +153,22 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Draw the nodes, fit the path and choose from it.
+        """Draw the nodes, fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
-            Scaled to about [0, 1], or sigmoid nodes saturate.
+            Features, scaled to about [0, 1]; otherwise sigmoid nodes saturate. A stream contains
+            labels, queries and weights, see :func:`rankwise.stream`.
         y : array-like of shape (n_samples,); None for a stream
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Queries of the rows; used by the search only.
+            Query of each row, used by the search only.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0.
+            Number of repetitions of each row, >= 0.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number, "cv",
-            "loqo" and "lpo".
+            Validation data for the search over a list or "val". Not used with a number, "cv",
+            "loqo" or "lpo".
         """
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
         fit_closed_form(self, self._closed_form(), *rows, validation)

@@ -1,1 +1,1 @@
-"""Kernel rankers: scores are expansions over the training rows."""
+"""Kernel rankers, whose scores are kernel expansions over the training rows."""

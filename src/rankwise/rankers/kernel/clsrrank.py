@@ -28,7 +28,7 @@ from rankwise.solvers.least_squares.path_selection import LeastSquaresPath, Path
 from rankwise.tuning.penalty import Penalties
 from rankwise.tuning.penalty_search import Path, Penalty
 
-# No closed form leaves pairs out: every pair takes two columns with it.
+# Leave-pair-out has no closed form here, because each pair also removes two columns.
 PENALTY = replace(LAM, ways=("cv", "loqo", "val"))
 
 
@@ -36,65 +36,71 @@ class CLSRRank(FitKernel, BasisExpansionRanker):
     """Coefficient-regularised least-squares ranking, for any kernel (CLSRRank).
 
     Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam m |a|^2``
-    over ``f(x) = sum_i a_i K(x, x_i)``: a mean over ordered pairs, m the number of rows, and the
-    squared norm of the coefficients a. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q the
-    sum of the query's weights, and ``S = sum_q c_q W_q^2``. K need be neither symmetric nor
+    over ``f(x) = sum_i a_i K(x, x_i)``: a mean over ordered pairs plus a penalty on the
+    coefficients a; m is the number of rows. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q
+    is the sum of the query's weights, and ``S = sum_q c_q W_q^2``. K need be neither symmetric nor
     positive semidefinite.
 
     Parameters
     ----------
     kernel : str or callable, default='rbf'
         "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", "sigmoid",
-        or ``K(X, Z)`` that returns an array (n_x, n_z) and is called once with the two matrices,
-        see :func:`rankwise.features.kernels.resolve_kernel`.
+        or a function ``K(X, Z)`` that returns an array of shape (n_x, n_z) and is called once with
+        both matrices, see :func:`rankwise.features.kernels.resolve_kernel`.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
-        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
-        the median width, is searched together with the penalty.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
+        for powers of two around the median width, is searched together with the penalty. "scale"
+        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     lam : float, list of floats, "cv", "loqo" or "val", default=1.0
-        lam > 0 multiplies ``m |a|^2`` against the MEAN over ordered pairs of a query. A grid is
-        searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and "loqo"
-        (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ...,
-        10^-8.
+        Penalty, lam > 0: factor of ``m |a|^2``; the MEAN over ordered pairs of a query has factor
+        1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries.
+        "cv", "loqo" (exact leave-one-query-out) and "val" search 10^2, 10^1.5, ..., 10^-8.
     kernel_params : dict, optional
-        "degree" and "coef0" of the polynomial (and sigmoid), "delta" of perceptron and stump, or
-        keyword arguments of a callable.
+        Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
+        "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
     approximation : {"landmarks", None}, default=None
-        "landmarks" expands over ``n_landmarks`` rows drawn from X instead of all: time linear in
-        the rows. ``m`` is then the number of all rows, also in folds.
+        "landmarks" expands over ``n_landmarks`` rows drawn from X instead of all rows; time is then
+        linear in the number of rows. ``m`` remains the number of all rows, also in folds.
     n_landmarks : int, default=1000
+        Number of landmarks.
     query_weight : {"pair", "document", "query"}, default="pair"
-        What counts the same: every pair, every document, or every query.
+        Unit of equal weight: every pair, every document, or every query counts the same.
     max_bytes : int, default=2**33
-        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
-        and "lpo".
+        Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
+        "loqo" and "lpo".
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse`.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     random_state : int, RandomState or None, default=None
-        Draws the landmarks.
+        Seed for drawing the landmarks.
 
     Attributes
     ----------
     lam_ : float
+        The given or chosen lam.
     dual_coef_ : ndarray of shape (n_samples,) or (n_landmarks,)
-        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)``.
+        Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i)``.
     X_fit_ : ndarray or CSR of shape (n_samples or n_landmarks, n_features_in_), float64
+        Rows of the expansion.
     intercept_ : float
-        0.
+        Always 0.
     kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width.
     path_ : dict with "lam" of shape (n_lam,) and "coef"
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "lam", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(N^3) time and 48 N^2 bytes for N rows, O(N n^2) and O(n^2) with n landmarks. "loqo" refits for
-    every query, which takes its columns with it (landmarks stay). A row of weight w stands for w
-    rows that share its coefficient.
+    N rows need O(N^3) time and 48 N^2 bytes; n landmarks need O(N n^2) time and O(n^2) memory.
+    "loqo" refits for every query, because the columns of the query are removed too (landmarks are
+    kept). A row of weight w stands for w rows that share a coefficient.
 
     References
     ----------
@@ -158,7 +164,7 @@ class CLSRRank(FitKernel, BasisExpansionRanker):
 def coefficient_path(
     rows: FitData, design: AnyDesign, loss: SquaredLoss, penalties: Penalties, *, max_bytes: int
 ) -> Path[PathFit]:
-    """The path with penalised coefficients; of landmarks ``m`` stays the number of all rows."""
+    """Path with penalised coefficients; with landmarks, ``m`` is the number of all rows."""
     if isinstance(design, KernelDesign):
         return ExpansionPath(rows, design, loss, penalties, "coefficients", max_bytes)
     weight = rows.sample_weight

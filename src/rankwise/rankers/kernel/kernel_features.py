@@ -1,7 +1,7 @@
-"""The feature map of a kernel: the columns of X, landmarks, or training rows.
+"""Feature map of a kernel: the columns of X, landmarks, or training rows.
 
-A linear kernel is solved on the columns of X, any other one on an N x N matrix, or on the columns
-of a Nystroem map: three designs of one problem.
+A linear kernel is solved on the columns of X. Other kernels are solved on an N x N matrix or on the
+columns of a Nystroem map. These are three designs of the same problem.
 """
 
 from __future__ import annotations
@@ -80,20 +80,21 @@ APPROXIMATION_CONSTRAINTS: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class KernelFeatures:
-    """A kernel, before the rows are known.
+    """Kernel parameters before the rows are known.
 
     Attributes
     ----------
     kernel, gamma, kernel_params, max_bytes, approximation, n_landmarks, random_state
-        Of the ranker.
+        Parameters of the ranker.
     takes_shift, intercept : bool
-        Whether a constant on the scores changes nothing, and whether it is a parameter.
+        Whether the loss ignores a constant added to the scores, and whether the model has an
+        intercept.
     penalise : {"norm", "coefficients"}
-        Where coefficients are penalised a linear kernel is an expansion over the rows too.
+        Penalised quantity. With "coefficients", a linear kernel is also an expansion over the rows.
     leaves_out : bool
-        Whether rows are left out exactly, which takes more memory.
+        Whether a search leaves rows out exactly, which needs more memory.
     smaller : str
-        How to do with less memory.
+        Advice on how to use less memory, appended to the error message.
     """
 
     kernel: Any
@@ -111,7 +112,7 @@ class KernelFeatures:
 
     @classmethod
     def of(cls, ranker: Any, **options: Any) -> KernelFeatures:
-        """Of the parameters of a ranker."""
+        """Kernel features with the parameters of a ranker."""
         names = ("approximation", "n_landmarks", "random_state")
         given = {name: getattr(ranker, name) for name in names if hasattr(ranker, name)}
         if "approximation" in given:
@@ -121,55 +122,54 @@ class KernelFeatures:
 
     @property
     def searched(self) -> Sequence[Any]:
-        """The width."""
+        """The searched width."""
         return (searched_gamma(self.kernel, self.gamma),)
 
     @property
     def is_linear(self) -> bool:
-        """Whether the columns of X are the features."""
+        """Whether the features are the columns of X."""
         return self.kernel == "linear" and self.penalise == "norm"
 
     @property
     def adds_batches(self) -> bool:
-        """Only on the columns of X."""
+        """True only if the features are the columns of X."""
         return self.is_linear
 
     @property
     def column_limit(self) -> ColumnLimit | None:
-        """That of squares, or of the kernel."""
+        """Column limit of squares, or of the kernel."""
         return SQUARES if self.is_linear else kernel_limit(self.kernel)
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
-        """One design for each width; its matrix is not held here."""
+        """One design for each width, without storing its matrix."""
         for gamma in gamma_candidates(rows.X, self.kernel, self.gamma):
             found = {} if self.searched == (None,) else {"gamma": gamma}
             yield found, self._design(rows, gamma)
 
     def check_stream(self, name: str, rows: RowStream) -> None:
-        """Raise where a model would grow with the stream, or landmarks need it twice."""
+        """Raise if the model would grow with the stream, or if landmarks need to read it twice."""
         keeps_rows = not self.is_linear and self.approximation != "nystroem"
         if keeps_rows or self.kernel == "precomputed":
             raise ValueError(
-                f"A stream needs a model that does not grow with the rows; {name} "
-                f'with kernel={self.kernel!r} keeps them. Use RankRLS(kernel="linear"), '
+                f"A stream needs a model that does not store the rows, but {name} with "
+                f'kernel={self.kernel!r} stores them. Use RankRLS(kernel="linear"), '
                 'RankRLS(approximation="nystroem"), or random nodes (PairwiseELM).'
             )
         if self._has_landmarks and not rows.reiterable:
             raise ValueError(
-                "landmarks are drawn from all rows before these are summed, and an iterator can be "
-                "read once. Pass a callable that returns a new iterator each time: "
-                "stream(make_chunks)."
+                "landmarks read the stream twice, but an iterator can be read only once. Pass a "
+                "callable that returns a new iterator each time: stream(make_chunks)."
             )
 
     def sample(self, rows: FitData) -> FitData:
-        """Rows of the whole stream, from which widths and landmarks are drawn."""
+        """Sample from the whole stream, used to choose widths and landmarks."""
         draws = self.sample_draws()
         if not isinstance(rows, StreamData) or not draws:
             return rows
         return replace(rows, X=rows.checked.sample(draws))
 
     def sample_draws(self) -> tuple[LeastRows, ...]:
-        """Draws from all rows, from which widths and landmarks are taken; none if not needed."""
+        """Draws from all rows for choosing widths and landmarks; none if not needed."""
         if not self._has_landmarks:
             return ()
         salt = salt_of(copy.deepcopy(self.random_state))
@@ -177,11 +177,11 @@ class KernelFeatures:
         return LeastRows(MEDIAN_ROWS), LeastRows(candidates, salt)
 
     def resolve(self, rows: FitData, gamma: float | str | None) -> Kernel:
-        """The kernel with its width."""
+        """Kernel with its width."""
         return resolve_kernel_of_fit(self.kernel, rows, gamma, self.kernel_params)
 
     def landmarks(self, rows: FitData, kernel: Kernel) -> NystroemMap:
-        """The Nystroem map of rows drawn at random."""
+        """Nystroem map of randomly drawn rows."""
         drawn = draw_landmarks(
             rows.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
         )
@@ -209,8 +209,8 @@ class KernelFeatures:
     def _kernel_columns(self, rows: FitData, kernel: Kernel) -> KernelColumnsDesign:
         if kernel.name == "precomputed":
             raise ValueError(
-                'approximation="landmarks" needs a kernel of rows, got kernel="precomputed", whose '
-                "values are all there. Drop it."
+                'approximation="landmarks" needs a kernel that is computed from rows, got '
+                'kernel="precomputed". Set approximation=None.'
             )
         drawn = draw_landmarks(
             rows.X, self.n_landmarks, "uniform", kernel, check_random_state(self.random_state)
@@ -225,8 +225,8 @@ class KernelFeatures:
         if needed > self.max_bytes:
             raise ValueError(
                 f"max_bytes={self.max_bytes} is less than the {needed} bytes that an exact kernel "
-                f"model of n_samples={n} rows takes ({matrices} matrices of n_samples x n_samples "
-                f"float64). Raise max_bytes{self.smaller or ', or fit fewer rows'}."
+                f"model of n_samples={n} rows needs ({matrices} matrices of n_samples x n_samples "
+                f"float64). Increase max_bytes{self.smaller or ', or fit fewer rows'}."
             )
         X = rows.X.astype(np.float64, copy=False)
         kept = rows.kept if kernel.name == "precomputed" else None
@@ -238,9 +238,9 @@ class KernelFeatures:
             raise ValueError(
                 f"kernel must be finite between training rows, got kernel={self.kernel!r} with "
                 f"values that overflow (gamma={kernel.gamma}, kernel_params={self.kernel_params}). "
-                "Scale X, or change them."
+                "Scale X, or change these parameters."
             )
-        given = kernel.name in ("callable", "precomputed")  # the named ones are symmetric
+        given = kernel.name in ("callable", "precomputed")  # named kernels are symmetric
         if given and self.penalise == "norm":
             check_symmetric(K, self.kernel)
         definite = kernel.definite == "positive" or (
@@ -252,7 +252,7 @@ class KernelFeatures:
 def kernel_path(
     rows: FitData, design: AnyDesign, loss: SquaredLoss, penalties: Penalties, **options: Any
 ) -> Path[PathFit]:
-    """The path of a squared loss on columns, or on an expansion over the rows."""
+    """Path of a squared loss on columns, or on an expansion over the rows."""
     if isinstance(design, KernelDesign):
         return ExpansionPath(rows, design, loss, penalties, **options)
     return LeastSquaresPath(rows, design, loss, penalties)

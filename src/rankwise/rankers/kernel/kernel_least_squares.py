@@ -1,4 +1,4 @@
-"""A kernel x a squared loss x one factorisation: the fit of five rankers."""
+"""Fit of the kernel rankers with a squared loss: kernel x squared loss x one factorisation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rankwise.typing import ArrayLike, FrameLike
 
 
 def kernel_least_squares(ranker: Any, loss: SquaredLoss, **options: Any) -> ClosedForm:
-    """The closed form of a kernel ranker with this loss; options of :class:`KernelFeatures`."""
+    """Closed form of a kernel ranker with this loss, and options of :class:`KernelFeatures`."""
     shift = {"takes_shift": loss.takes_shift, "intercept": loss.intercept}
     features = KernelFeatures.of(ranker, leaves_out=leaves_out(ranker), **shift, **options)
     return ClosedForm(features, loss, partial(kernel_path, max_bytes=ranker.max_bytes))
 
 
 class FitKernel(FiniteResults):
-    """Fits the closed form of a kernel ranker."""
+    """Mixin that fits the closed form of a kernel ranker."""
 
     _closed_form: Any
 
@@ -36,22 +36,24 @@ class FitKernel(FiniteResults):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the path and choose from it.
+        """Fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
-            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+            A stream contains labels, queries and weights, see :func:`rankwise.stream`. With
+            ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
+            n_samples).
         y : array-like of shape (n_samples,); None for a stream
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number, "cv",
-            "loqo" and "lpo".
+            Validation data for the search over a list or "val". Not used with a number, "cv",
+            "loqo" or "lpo".
         """
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
         fit_closed_form(self, self._closed_form(), *rows, validation)

@@ -24,74 +24,82 @@ from rankwise.tuning.penalty_search import Penalty
 class LSRRank(FitKernel, PartialFitOfColumns, BasisExpansionRanker):
     """Least-squares regularised ranking in the space of a kernel (LSRRank).
 
-    Minimises
-    ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam |f|_K^2``: a mean
-    over ordered pairs, ``|f|_K`` the norm of the kernel's space. c_q is 1, 1 / W_q or 1 / W_q^2
-    (``query_weight``), W_q the sum of the query's weights, and ``S = sum_q c_q W_q^2``: m^2 for one
-    query of m rows.
+    Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + lam
+    |f|_K^2``: a mean over ordered pairs, where ``|f|_K`` is the norm in the space of the kernel.
+    c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the query's weights, and
+    ``S = sum_q c_q W_q^2``: m^2 for one query of m rows.
 
     Parameters
     ----------
     kernel : str or callable, default='rbf'
-        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z), called once with both by exact models, see
-        :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
-        of X, where there are fewer of them than rows.
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or a
+        function ``K(X, Z)`` that returns an array of shape (n_x, n_z), see
+        :func:`rankwise.features.kernels.resolve_kernel`. Exact models call the function once, with
+        both matrices. A linear kernel is solved on the columns of X if there are fewer columns than
+        rows.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
-        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
-        the median width, is searched together with the penalty.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
+        for powers of two around the median width, is searched together with the penalty. "scale"
+        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     lam : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        lam > 0 multiplies the squared norm of the scores against the MEAN over ordered pairs of a
-        query. A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
-        queries; "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
-        search 10^2, 10^1.5, ..., 10^-8.
+        Penalty, lam > 0: factor of the squared norm of the scores; the MEAN over ordered pairs of a
+        query has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
+        folds of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and
+        "val" search 10^2, 10^1.5, ..., 10^-8.
     kernel_params : dict, optional
-        "degree" and "coef0" of the polynomial (and sigmoid), "delta" of perceptron and stump, or
-        keyword arguments of a callable.
+        Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
+        "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
     approximation : {"nystroem", None}, default=None
-        "nystroem" replaces the kernel by that of ``n_landmarks`` rows drawn from X: time linear in
-        the rows.
+        "nystroem" approximates the kernel from ``n_landmarks`` rows drawn from X; time is then
+        linear in the number of rows.
     n_landmarks : int, default=1000
+        Number of landmarks.
     query_weight : {"pair", "document", "query"}, default="pair"
-        What counts the same: every pair, every document, or every query.
+        Unit of equal weight: every pair, every document, or every query counts the same.
     max_bytes : int, default=2**33
-        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
-        and "lpo".
+        Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
+        "loqo" and "lpo".
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
+        Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     random_state : int, RandomState or None, default=None
-        Draws the landmarks.
+        Seed for drawing the landmarks.
 
     Attributes
     ----------
     lam_ : float
+        The given or chosen lam.
     dual_coef_ : ndarray of shape (n_samples,)
-        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
+        Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
     X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+        Training rows of the expansion.
     coef_ : ndarray of shape (n_features_in_,)
-        In place of the two above for the linear kernel.
+        Replaces the two attributes above if the kernel is linear.
     nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
-        In place of them for ``approximation="nystroem"``.
+        Replace them if ``approximation="nystroem"``.
     intercept_ : float
-        0.
+        Always 0.
     kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width.
     path_ : dict with "lam" of shape (n_lam,) and "coef"
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "lam", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Several queries: the mean over the ordered pairs of all queries (weighted as ``query_weight``
-    says). O(N^3) time and 48 N^2 bytes for N rows, or O(N n^2) and O(n^2) with n landmarks.
+    With several queries, the mean is over the ordered pairs of all queries (weighted by
+    ``query_weight``). N rows need O(N^3) time and 48 N^2 bytes; n landmarks need O(N n^2) time and
+    O(n^2) memory.
 
-    Differs from [2]: the symmetric form is solved; [2] prints ``((2/m) P K + lam I)^-1 (2/m) P y``,
-    which is the same a.
+    Differs from [2] in solving the symmetric form; ``((2/m) P K + lam I)^-1 (2/m) P y`` in [2] is
+    the same vector a.
 
     References
     ----------

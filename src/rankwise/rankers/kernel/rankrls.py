@@ -35,75 +35,85 @@ class RankRLS(PartialFitOfColumns, BasisExpansionRanker):
     """Regularised least squares over the pairs of each query (RankRLS).
 
     Minimises ``sum_q c_q sum_{i<j in q} w_i w_j ((y_i - y_j) - (f_i - f_j))^2 + alpha |f|_K^2``: a
-    sum over pairs, ``|f|_K`` the norm of the kernel's space. c_q is 1, 1 / W_q or 1 / W_q^2
-    (``query_weight``), W_q the sum of the query's weights.
+    sum over pairs, where ``|f|_K`` is the norm in the space of the kernel. c_q is 1, 1 / W_q or 1 /
+    W_q^2 (``query_weight``), where W_q is the sum of the query's weights.
 
     Parameters
     ----------
     kernel : str or callable, default='linear'
-        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z), called once with both by exact models, see
-        :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
-        of X, where there are fewer of them than rows.
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or a
+        function ``K(X, Z)`` that returns an array of shape (n_x, n_z), see
+        :func:`rankwise.features.kernels.resolve_kernel`. Exact models call the function once, with
+        both matrices. A linear kernel is solved on the columns of X if there are fewer columns than
+        rows.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
-        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
-        the median width, is searched together with the penalty.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
+        for powers of two around the median width, is searched together with the penalty. "scale"
+        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     alpha : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        alpha > 0 multiplies the squared norm of the scores against the SUM over pairs (each pair
-        once). A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
-        queries; "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and "val"
-        search 2^30, 2^28, ..., 2^-20.
+        Penalty, alpha > 0: factor of the squared norm of the scores; the SUM over pairs (each pair
+        once) has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
+        folds of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out) and
+        "val" search 2^30, 2^28, ..., 2^-20.
     kernel_params : dict, optional
-        "degree" and "coef0" of the polynomial (and sigmoid), "delta" of perceptron and stump, or
-        keyword arguments of a callable.
+        Further kernel parameters: "degree" and "coef0" of the polynomial (and sigmoid) kernel,
+        "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
     approximation : {"nystroem", "pcg", None}, default=None
-        "nystroem" replaces the kernel by that of ``n_landmarks`` rows drawn from X: time linear in
-        the rows. "pcg" solves the exact system for one penalty by conjugate gradients without ever
-        holding the kernel.
+        "nystroem" approximates the kernel from ``n_landmarks`` rows drawn from X; time is then
+        linear in the number of rows. "pcg" solves the exact system for a single penalty by
+        conjugate gradients, without storing the kernel matrix.
     n_landmarks : int, default=1000
+        Number of landmarks.
     graph : {"all", "distinct"}, default="all"
-        All pairs of a query, or only those of different grades.
+        Pairs in the loss: all pairs of a query, or only those with different grades.
     query_weight : {"pair", "document", "query"}, default="pair"
-        What counts the same: every pair, every document, or every query.
+        Unit of equal weight: every pair, every document, or every query counts the same.
     tol, max_iter : float, int, default=1e-8, 500
-        "pcg" stops when the residual is below ``tol`` times the right-hand side.
+        "pcg" stops when the norm of the residual is below ``tol`` times that of the right-hand
+        side, or after ``max_iter`` steps.
     max_bytes : int, default=2**33
-        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
-        and "lpo".
+        Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
+        "loqo" and "lpo".
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
+        Tuning metric of the search, see :func:`rankwise.metrics.parse` ("lpo": the share of pairs
         misordered).
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     random_state : int, RandomState or None, default=None
-        Draws the landmarks.
+        Seed for drawing the landmarks.
 
     Attributes
     ----------
     alpha_ : float
+        The given or chosen alpha.
     dual_coef_ : ndarray of shape (n_samples,)
-        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
+        Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
     X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+        Training rows of the expansion.
     coef_ : ndarray of shape (n_features_in_,)
-        In place of the two above for the linear kernel.
+        Replaces the two attributes above if the kernel is linear.
     nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
-        In place of them for ``approximation="nystroem"``.
+        Replace them if ``approximation="nystroem"``.
     intercept_ : float
-        0.
+        Always 0.
     kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width.
     path_ : dict with "alpha" of shape (n_alpha,) and "coef"
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "alpha", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     n_iter_ : int
-        Steps of the conjugate gradients; 1 for the others, which are direct.
+        Number of steps of conjugate gradients; 1 for direct solvers.
 
     Notes
     -----
-    Linear kernel: O(N d^2 + d^3), linear in the rows. Other kernels: O(N^3) and 48 N^2 bytes
-    exactly; O(N n^2 + n^3) and O(n^2) with n landmarks; "pcg": O(N^2 d) a step and O(N n) bytes.
+    A linear kernel takes O(N d^2 + d^3) time, which is linear in the number of rows N. For other
+    kernels, exact models need O(N^3) time and 48 N^2 bytes; n landmarks need O(N n^2 + n^3) time
+    and O(n^2) memory. "pcg" needs O(N^2 d) time for each step and O(N n) memory.
 
     References
     ----------
@@ -189,22 +199,24 @@ class RankRLS(PartialFitOfColumns, BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the path and choose from it.
+        """Fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
-            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+            A stream contains labels, queries and weights, see :func:`rankwise.stream`. With
+            ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
+            n_samples).
         y : array-like of shape (n_samples,); None for a stream
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number, "cv",
-            "loqo" and "lpo".
+            Validation data for the search over a list or "val". Not used with a number, "cv",
+            "loqo" or "lpo".
         """
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
         self.n_iter_ = fit_closed_form(self, self._closed_form(), *rows, validation).n_iter

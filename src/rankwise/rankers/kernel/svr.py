@@ -43,74 +43,81 @@ class SVRRanker(BasisExpansionRanker):
     Parameters
     ----------
     kernel : str or callable, default='rbf'
-        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "sigmoid",
-        "precomputed", or ``K(X, Z)`` that returns an array (n_x, n_z) and is called once with the
-        two matrices, see :func:`rankwise.features.kernels.resolve_kernel`.
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "sigmoid", "precomputed",
+        or a function ``K(X, Z)`` that returns an array of shape (n_x, n_z) and is called once with
+        both matrices, see :func:`rankwise.features.kernels.resolve_kernel`.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
-        distance; polynomial, sigmoid: 1 / n_features). A list, or "grid" for powers of two around
-        the median width, is searched together with C and epsilon.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial, sigmoid: 1 / n_features). A list, or "grid"
+        for powers of two around the median width, is searched together with C and epsilon. "scale"
+        and "auto" are defined as in scikit-learn. Kernels without gamma ignore it and warn.
     C : float > 0, list of floats, "cv" or "val", default=1.0
-        Multiplies the SUM of the losses against half the squared norm of the scores. A grid is
-        searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and "val"
+        Factor of the SUM of the losses; half the squared norm of the scores has factor 1. A grid is
+        searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv" and "val"
         search 10^-3, 10^-2, ..., 10^2.
     epsilon : float >= 0 or list of floats, default=0.1
-        Residuals up to it cost nothing, in units of y. A list is searched. Take less than half the
-        distance between grades: beyond it a constant may fit best, and scores are rounding.
+        Residuals up to ``epsilon`` (in units of y) have no loss. A list is searched. Use less than
+        half the distance between grades; otherwise a constant may fit best, and score differences
+        are rounding errors.
     kernel_params : dict, optional
-        "degree" and "coef0" of the polynomial and sigmoid, "delta" of perceptron and stump, or
-        keyword arguments of a callable.
+        Further kernel parameters: "degree" and "coef0" of the polynomial and sigmoid kernels,
+        "delta" of the perceptron and stump kernels, or keyword arguments of a callable.
     max_bytes : int, default=2**33
-        Most memory for the kernel matrix (8 n_samples^2), which all kernels need but linear,
-        polynomial, rbf and sigmoid.
+        Memory limit for the kernel matrix (8 n_samples^2 bytes), which all kernels except linear,
+        polynomial, rbf and sigmoid need.
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse`.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     tol : float > 0, default=1e-4
-        Where the solver stops: LIBSVM's largest violation of the optimality conditions, in units
-        of y; for the linear kernel on at least as many rows as columns the duality gap as a share
-        of the objective, times 0.01.
+        Tolerance of the solver. LIBSVM stops when the largest violation of the optimality
+        conditions, in units of y, is below ``tol``. The linear kernel with at least as many rows as
+        columns stops at a relative duality gap of ``0.01 * tol``.
     max_iter : int or None, default=None
-        Steps of the solver. None: no limit for LIBSVM, 1,000 on the columns.
+        Largest number of solver steps. None: no limit for LIBSVM, 1,000 on the columns.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_support,)
-        Coefficients a of ``f(x) = sum_i a_i K(x, x_i) + b`` ("precomputed": of every training row).
+        Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i) + b``. For "precomputed":
+        coefficients of all training rows.
     X_fit_ : ndarray or CSR of shape (n_support, n_features_in_), float64
-        The distinct training rows whose coefficient is not zero.
+        Distinct training rows with nonzero coefficients.
     coef_ : ndarray of shape (n_features_in_,)
-        In place of the two above for the linear kernel.
+        Replaces the two attributes above if the kernel is linear.
     intercept_ : float
+        Intercept b.
     kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width.
     C_, epsilon_ : float
+        The given or chosen C and epsilon.
     path_ : dict with "C" of shape (n_C,) and "coef"
-        Weights of the columns ``(n_C, n_features_in_)`` or of the training rows (n_C, n_samples),
-        for the chosen gamma and epsilon.
+        Solutions for the chosen gamma and epsilon. "coef" holds weights of the columns, shape (n_C,
+        n_features_in_), or of the training rows, shape (n_C, n_samples).
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
-        And "gamma" and "epsilon" where these are searched.
+        Results of the search; also "gamma" and "epsilon" if they are searched.
     n_iter_ : int
-        Steps of the solver.
+        Number of steps of the solver.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        When the steps run out.
+        If ``max_iter`` is reached.
 
     Notes
     -----
-    The queries of the training rows only make the folds of a search. With LIBSVM between O(N^2 d)
-    and O(N^3 d) for each C; the linear kernel costs O(N d^2) a step, tens of steps, each C from the
-    one before. Equal rows are merged, their weights added: a weight multiplies C, which is a
-    repetition.
+    The queries of the training rows are only used to form the folds of a search. LIBSVM needs
+    between O(N^2 d) and O(N^3 d) for each C. The linear kernel takes tens of steps of O(N d^2), and
+    each C starts from the previous solution. Equal rows are merged and their weights added: a
+    weight multiplies C, which is equivalent to repeating the row.
 
-    Differs from scikit-learn's: ``gamma=None`` is the median heuristic; the order of the rows
-    changes nothing; rows of zero weight are dropped (which scikit-learn 1.9 with a precomputed or
-    callable kernel takes for other rows); the linear kernel is solved to a duality gap.
+    Differs from scikit-learn's ``SVR`` as follows. ``gamma=None`` is the median heuristic. The
+    order of the rows does not matter. Rows of zero weight are dropped (with a precomputed or
+    callable kernel, scikit-learn 1.9 confuses the remaining rows in this case). The linear kernel
+    is solved to a given duality gap.
 
     References
     ----------
@@ -179,20 +186,22 @@ class SVRRanker(BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the path and choose from it.
+        """Fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
+            n_samples).
         y : array-like of shape (n_samples,)
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number and "cv".
+            Validation data for the search over a list or "val". Not used with a number or "cv".
         """
         self._validate_params()
         refuse_stream(self, X, "absolute residuals")
@@ -216,11 +225,11 @@ class SVRRanker(BasisExpansionRanker):
             )
         publish(self, search, choice)
         result = choice.fit.results[choice.index]
-        if not result.converged and np.isfinite(result.stop_value):  # LIBSVM warns itself
+        if not result.converged and np.isfinite(result.stop_value):  # LIBSVM emits its own warning
             warnings.warn(
-                f"SVRRanker stopped after {result.n_iter} steps with a duality gap of "
-                f"{result.stop_value:.2g} of the objective, above tol={self.tol:g} times 0.01. "
-                "Raise max_iter or tol.",
+                f"SVRRanker stopped after {result.n_iter} steps; the relative duality gap is "
+                f"{result.stop_value:.2g}, above 0.01 times tol={self.tol:g}. "
+                "Increase max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -229,7 +238,7 @@ class SVRRanker(BasisExpansionRanker):
     def _paths(
         self, rows: FitData, C: Float64Array
     ) -> Iterator[tuple[dict[str, Any], SupportVectorPath]]:
-        """One path for each width and each epsilon."""
+        """One path for each width and epsilon."""
         epsilons = np.atleast_1d(np.asarray(self.epsilon, dtype=np.float64))
         if epsilons.ndim != 1 or not epsilons.size or not (epsilons >= 0).all():
             raise ValueError(

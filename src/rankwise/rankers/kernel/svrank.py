@@ -38,88 +38,99 @@ class SVRank(BasisExpansionRanker):
     """Ranking by epsilon-insensitive absolute differences over pairs, with a kernel (SVRank).
 
     Minimises ``(1/S) sum_q c_q sum_{i,j in q} w_i w_j max(0, |r_i - r_j| - epsilon) + lam |f|_K^2``
-    with residuals ``r = y - f``: a mean over ordered pairs, ``|f|_K`` the norm of the kernel's
-    space. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q the sum of the query's weights,
-    and ``S = sum_q c_q W_q^2``.
+    with residuals ``r = y - f``: a mean over ordered pairs, where ``|f|_K`` is the norm in the
+    space of the kernel. c_q is 1, 1 / W_q or 1 / W_q^2 (``query_weight``), W_q is the sum of the
+    query's weights, and ``S = sum_q c_q W_q^2``.
 
     Parameters
     ----------
     kernel : str or callable, default='rbf'
-        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z), called once with both by exact models, see
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or a
+        function ``K(X, Z)`` that returns an array of shape (n_x, n_z), see
         :func:`rankwise.features.kernels.resolve_kernel`. A linear kernel is solved on the columns
-        of X. The problem is convex, so the kernel must be positive semidefinite; perceptron and
-        stump, which are so on coefficients that sum to 0 in each query, are enough.
+        of X. The kernel must be positive semidefinite for the problem to be convex. Perceptron and
+        stump kernels are suitable, because they are semidefinite for coefficients that sum to 0 in
+        each query.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
-        distance; polynomial: 1 / n_features). A list, or "grid" for powers of two around the median
-        width, is searched together with the penalty.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        Width of the kernel, as in Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1
+        / median squared distance (laplacian: 1 / median L1 distance; polynomial: 1 / n_features). A
+        list, or "grid" for powers of two around the median width, is searched together with the
+        penalty. "scale" and "auto" are defined as in scikit-learn. Kernels without gamma ignore it
+        and warn.
     lam : float, list of floats, "cv" or "val", default=1.0
-        lam > 0 multiplies the squared norm of the scores against the MEAN over ordered pairs of a
-        query. A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
-        queries; "cv" and "val" search 10, 10^0.5, ..., 10^-6.
+        Penalty, lam > 0: factor of the squared norm of the scores; the MEAN over ordered pairs of a
+        query has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
+        folds of queries. "cv" and "val" search 10, 10^0.5, ..., 10^-6.
     epsilon : float >= 0, default=0.0
-        Differences of residuals up to it cost nothing, in units of y. Where most rows share one
-        grade, take about half the distance between grades: with 0 nearly equal scores are best, as
-        a median is.
+        Differences of residuals up to ``epsilon`` (in units of y) have no loss. If most rows share
+        one grade, use about half the distance between grades. With 0, nearly equal scores would
+        then be optimal, just as a median ignores a minority.
     kernel_params : dict, optional
-        "degree" and "coef0" of the polynomial, "delta" of perceptron and stump, or keyword
-        arguments of a callable.
+        Further kernel parameters: "degree" and "coef0" of the polynomial kernel, "delta" of the
+        perceptron and stump kernels, or keyword arguments of a callable.
     approximation : {"nystroem", None}, default=None
-        "nystroem" replaces the kernel by that of ``n_landmarks`` rows drawn from X: for more than
-        a few thousand rows.
+        "nystroem" approximates the kernel from ``n_landmarks`` rows drawn from X. Use it for more
+        than a few thousand rows.
     n_landmarks : int, default=1000
+        Number of landmarks.
     query_weight : {"pair", "document", "query"}, default="pair"
-        What counts the same: every pair, every document, or every query.
+        Unit of equal weight: every pair, every document, or every query counts the same.
     max_bytes : int, default=2**33
-        Most memory an exact model may take, in bytes: 48 n_samples^2, or 64 n_samples^2 for "loqo"
-        and "lpo".
+        Memory limit of an exact model in bytes. It needs 48 n_samples^2, or 64 n_samples^2 for
+        "loqo" and "lpo".
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse`.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     tol : float > 0, default=1e-6
-        Duality gap, as a share of the objective, at which a solution is accepted.
+        Relative duality gap at which a solution is accepted.
     max_iter : int, default=1000
-        Newton steps for each value of lam.
+        Largest number of Newton steps for each lam.
     random_state : int, RandomState or None, default=None
-        Draws the landmarks.
+        Seed for drawing the landmarks.
 
     Attributes
     ----------
     lam_ : float
+        The given or chosen lam.
     objective_ : float
-        The minimum: mean loss over ordered pairs plus ``lam_`` times the squared norm.
+        Final value of the objective: mean loss over ordered pairs plus ``lam_`` times the squared
+        norm.
     dual_gap_ : float
-        Duality gap as a share of it: the minimum is at most this much smaller.
+        Relative duality gap: upper bound on the relative excess of ``objective_`` over the minimum.
     n_iter_ : int
-        Newton steps for ``lam_`` (after those for larger values of a grid).
+        Number of Newton steps for ``lam_``, not counting those for larger values of a grid.
     dual_coef_ : ndarray of shape (n_samples,)
-        Coefficients a of ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
+        Coefficients a of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact models).
     X_fit_ : ndarray or CSR of shape (n_samples, n_features_in_), float64
+        Training rows of the expansion.
     coef_ : ndarray of shape (n_features_in_,)
-        In place of the two above for the linear kernel.
+        Replaces the two attributes above if the kernel is linear.
     nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
-        In place of them for ``approximation="nystroem"``.
+        Replace them if ``approximation="nystroem"``.
     intercept_ : float
-        0.
+        Always 0.
     kernel_, gamma_ : Kernel, float or None
+        The kernel used and its width.
     path_ : dict with "lam" of shape (n_lam,) and "coef"
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "lam", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        When ``max_iter`` steps leave a larger gap than ``tol``; with the gap.
+        If the gap after ``max_iter`` steps is larger than ``tol``; the message gives the gap.
 
     Notes
     -----
-    Several queries: the mean over the ordered pairs of all queries (weighted as ``query_weight``
-    says). A step costs O(N^2 + a^3) for N rows, a of them tied in their residuals, and there are
-    tens of steps, more for small lam; O(N d^2) with d columns. Values are exact by sorting.
+    With several queries, the mean is over the ordered pairs of all queries (weighted by
+    ``query_weight``). A step costs O(N^2 + a^3) for N rows, of which a have tied residuals, or O(N
+    d^2) on d columns. Tens of steps are usual, more for a small lam. Losses are computed exactly by
+    sorting.
 
     References
     ----------
@@ -194,20 +205,22 @@ class SVRank(BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the path and choose from it.
+        """Fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
+            n_samples).
         y : array-like of shape (n_samples,)
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number and "cv".
+            Validation data for the search over a list or "val". Not used with a number or "cv".
         """
         self._validate_params()
         refuse_stream(self, X, "absolute differences")
@@ -236,9 +249,9 @@ class SVRank(BasisExpansionRanker):
         result = choice.fit.results[choice.index]
         if not result.converged:
             warnings.warn(
-                f"SVRank stopped after max_iter={self.max_iter} steps at lam={self.lam_:g} with a "
-                f"duality gap of {result.stop_value:.2g} of the objective, above tol={self.tol:g}. "
-                "Raise max_iter or tol.",
+                f"SVRank stopped after max_iter={self.max_iter} steps at lam={self.lam_:g}; the "
+                f"relative duality gap is {result.stop_value:.2g}, above tol={self.tol:g}. "
+                "Increase max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

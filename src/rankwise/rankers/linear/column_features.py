@@ -1,4 +1,4 @@
-"""The columns of X as features of a pointwise linear ranker."""
+"""Columns of X as features of a pointwise linear ranker."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from rankwise.streams.row_stream import RowStream
 
 @dataclass(frozen=True)
 class ColumnFeatures:
-    """The columns of X, shifted by their means where there is an intercept.
+    """Columns of X, shifted by their means if there is an intercept.
 
     Attributes
     ----------
     intercept : bool
+        Whether the model has an intercept.
     scaled : bool
-        Whether columns are divided by powers of two, which an unpenalised solution does not feel.
+        Whether columns are divided by powers of two, which does not change an unpenalised solution.
     """
 
     intercept: bool
@@ -34,42 +35,42 @@ class ColumnFeatures:
 
     @property
     def searched(self) -> Sequence[Any]:
-        """Nothing."""
+        """No parameter is searched."""
         return ()
 
     @property
     def adds_batches(self) -> bool:
-        """Always."""
+        """True: batches can always be added."""
         return True
 
     @property
     def column_limit(self) -> ColumnLimit | None:
-        """That of squares; none where columns are scaled."""
+        """Column limit of squares; None if columns are scaled."""
         return None if self.scaled else SQUARES
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], LinearDesign]]:
-        """The one design."""
+        """The single design of the columns."""
         n_samples, n_features = rows.X.shape
         scale = column_scales(rows.X) if self.scaled else None
         shift = np.zeros(n_features)
-        # Columns far from zero would cancel in the centred Gram matrix; the first rows tell where
-        # they are, and all that a stream has. The N x N system of wide rows is centred itself,
-        # and sparse rows stay sparse in it.
+        # Columns with large means would cancel in the centred Gram matrix, so the means of the
+        # first rows (all that a stream provides) are subtracted. The N x N system of wide rows
+        # is centred directly, which keeps sparse rows sparse.
         if self.intercept and n_samples >= n_features:
             head = rows.X[:CHUNK_ROWS]
             if scale is None:
                 shift = column_means(head)
-            else:  # sums of the largest values may overflow
+            else:  # sums of the original values may overflow
                 shift = column_means(head @ sparse.diags_array(1.0 / scale)) * scale
         yield {}, LinearDesign(ShiftedColumns(shift, False, scale))
 
     def check_stream(self, name: str, rows: RowStream) -> None:
-        """Every stream will do."""
+        """Accept every stream."""
 
     def sample(self, rows: FitData) -> FitData:
-        """The first rows: they tell where the columns are."""
+        """The first rows, from which column means are estimated."""
         return rows
 
     def sample_draws(self) -> tuple[LeastRows, ...]:
-        """None: the first rows will do."""
+        """No draws, because the first rows are enough."""
         return ()

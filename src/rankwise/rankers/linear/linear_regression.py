@@ -1,6 +1,7 @@
 """Least squares on the grades: LETOR's Regression baseline.
 
-Minimises ``sum_i w_i (y_i - b - x_i'c)^2``; the least-norm solution where columns are dependent.
+Minimises ``sum_i w_i (y_i - b - x_i'c)^2``. The minimum-norm solution is used if columns are
+linearly dependent.
 
 Composition: columns of X x pointwise squared loss x eigendecomposition, no penalty.
 """
@@ -25,20 +26,23 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
     Parameters
     ----------
     fit_intercept : bool, default=True
+        Whether to fit an unpenalised intercept.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
-        Least-norm solution: eigenvalues of the centred Gram matrix below a relative 1e-12 are
-        dropped. Columns whose largest values differ by a factor of 2^18 or more, or are outside
-        2^-256 to 2^256, are first divided by powers of two near those values.
+        Minimum-norm solution: eigenvalues of the centred Gram matrix below a relative 1e-12 are
+        dropped. Columns are first divided by powers of two near their largest values if these
+        values differ by a factor of 2^18 or more, or lie outside 2^-256 to 2^256.
     intercept_ : float
+        Intercept b.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(N d^2 + d^3). With the LETOR scripts' measures it gives LETOR 3.0's published Regression on
-    OHSUMED to the digit.
+    For N rows and d columns, time is O(N d^2 + d^3). With the measures of the LETOR scripts, the
+    published Regression baseline of LETOR 3.0 on OHSUMED is reproduced to all digits.
 
     Examples
     --------
@@ -72,12 +76,13 @@ class LinearRegressionRanker(PartialFit, BasisExpansionRanker):
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
+            Features. A stream contains labels, queries and weights, see :func:`rankwise.stream`.
         y : array-like of shape (n_samples,); None for a stream
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
             Checked, but without effect on a pointwise fit.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0.
+            Number of repetitions of each row, >= 0.
         """
         fit_closed_form(self, self._closed_form(), X, y, qid, sample_weight)
         return self

@@ -25,40 +25,45 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
 class ModelTree(Ranker):
-    """Regression tree with linear models in its leaves, pruned and smoothed (M5').
+    """Regression tree with linear models in the leaves, pruned and smoothed (M5').
 
-    A ranker on the grades, and a regressor for any other use, as the ``estimator`` of the
-    multi-label estimators for instance.
+    The model is a ranker trained on grades. It is also a regressor for other uses, for instance as
+    ``estimator`` of the multi-label estimators.
 
     Parameters
     ----------
     min_samples_leaf : float > 0, default=4
-        Least number of rows, or weight, of a leaf.
+        Smallest number of rows, or smallest weight, of a leaf.
     max_depth : int >= 1 or None, default=None
-        Of the tree before pruning.
+        Largest depth of the tree before pruning.
     least_deviation : float in [0, 1), default=0.05
-        A node whose labels deviate by a smaller share of the deviation of all is not split.
+        A node is not split if the standard deviation of its labels is smaller than this share of
+        the deviation of all labels.
     prune : bool, default=True
-        Whether subtrees give way to a linear model that is expected to err no more.
+        Whether to replace a subtree by a linear model with no larger expected error.
     smoothing : float >= 0, default=15
-        Rows that the model of a parent counts as against its child's; 0: no smoothing.
+        Weight of the parent model, as a number of rows, when it is averaged with the model of its
+        child. 0: no smoothing.
 
     Attributes
     ----------
     nodes_ : ModelNodes
-        Tests of the nodes and models of the leaves.
+        Splits of the nodes and models of the leaves.
     n_leaves_ : int
+        Number of leaves.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(N d log N) a level to grow; for each node of n rows whose subtree uses p features
-    O(n p^2 + p^3). Equal rows are merged, so that any order of the rows gives the same tree and a
-    weight is exactly a repetition. CSR rows become dense. Thresholds separate values as float32.
+    Growing a level costs O(N d log N). A node of n rows whose subtree uses p features costs O(n p^2
+    + p^3). Equal rows are merged, so the order of the rows does not change the tree, and a weight
+    is exactly equivalent to repeating the row. CSR rows are made dense. Thresholds separate values
+    in float32.
 
-    Differs from [1]_ and [2]_: splits minimise the variance within the children (scikit-learn's
-    trees), not the standard deviation; errors are root mean squares, as in WEKA's M5P. Nominal
-    columns and missing values are not taken.
+    Differs from [1]_ and [2]_: splits minimise the variance within the children, as scikit-learn's
+    trees do, instead of the standard deviation. Errors are root mean squares, as in WEKA's M5P.
+    Nominal columns and missing values are not supported.
 
     Composition: columns of X x pointwise squared loss x regression tree with least squares at
     its nodes.
@@ -127,7 +132,7 @@ class ModelTree(Ranker):
         qid : array-like of shape (n_samples,), optional
             Checked, but without effect on a pointwise fit.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0.
+            Number of repetitions of each row, >= 0.
 
         Returns
         -------
@@ -136,7 +141,7 @@ class ModelTree(Ranker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         self._validate_params()
         data = check_fit(self, dense_within_memory(X), y, qid, sample_weight, pairs=False)

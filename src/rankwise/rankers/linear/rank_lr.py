@@ -1,4 +1,4 @@
-"""RankLR: logistic regression on the differences of the pairs of a query.
+"""RankLR: logistic regression on score differences of the pairs of a query.
 
 Composition: columns, their products, or a kernel x logistic loss over pairs of distinct grades x
 truncated Newton steps, or stochastic gradient steps on drawn pairs.
@@ -39,7 +39,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_spars
 
 @dataclass(frozen=True, eq=False)
 class ProductsDesign(MapDesign):
-    """The columns of a :class:`ProductsMap`."""
+    """Design with the columns of a :class:`ProductsMap`."""
 
     def attributes(self, coefs: Coefs) -> dict[str, Any]:
         return {"coef_": coefs[0], "intercept_": 0.0}
@@ -47,13 +47,14 @@ class ProductsDesign(MapDesign):
 
 @dataclass(frozen=True, eq=False)
 class LogisticFeatures:
-    """A kernel, or products of every two features, in a form that stochastic steps can use.
+    """Kernel, or products of every two features, in a form suitable for stochastic steps.
 
     Attributes
     ----------
     kernel_features : KernelFeatures
+        Kernel and its options.
     degree, solver
-        Of the ranker.
+        Parameters of the ranker.
     """
 
     kernel_features: KernelFeatures
@@ -62,7 +63,7 @@ class LogisticFeatures:
 
     @property
     def searched(self) -> Sequence[Any]:
-        """The kernel width."""
+        """The kernel width, if it is searched."""
         return self.kernel_features.searched
 
     def designs(self, rows: FitData) -> Iterator[tuple[Mapping[str, Any], AnyDesign]]:
@@ -71,18 +72,18 @@ class LogisticFeatures:
         Raises
         ------
         ValueError
-            Where solver, degree and kernel do not go together, or memory is short.
+            If solver, degree and kernel cannot be combined, or if ``max_bytes`` is too small.
         """
         kernel, max_bytes = self.kernel_features.kernel, self.kernel_features.max_bytes
         if kernel != "linear" and (self.degree == 2 or self.solver == "sgd"):
             what = "degree=2" if self.degree == 2 else 'solver="sgd"'
             raise ValueError(
-                f'{what} needs kernel="linear", got kernel={kernel!r}. Drop one of them.'
+                f'{what} needs kernel="linear", got kernel={kernel!r}. Change one of them.'
             )
         if self.solver == "sgd" and is_sparse(rows.X) and self.degree == 1:
             raise ValueError(
-                'solver="sgd" needs dense rows, got a sparse X: a step on a sparse pair would '
-                'touch all columns all the same. Use solver="newton", or X.toarray().'
+                'solver="sgd" needs dense rows, got a sparse X. Use solver="newton", or pass '
+                "X.toarray()."
             )
         if self.degree == 1:
             yield from self.kernel_features.designs(rows)
@@ -92,8 +93,8 @@ class LogisticFeatures:
         if needed > max_bytes:
             raise ValueError(
                 f"max_bytes={max_bytes} is less than the {needed} bytes that "
-                f"{products.n_features_out} products of n_samples={rows.X.shape[0]} rows take. "
-                "Raise max_bytes, select features, or fit fewer rows."
+                f"{products.n_features_out} products of n_samples={rows.X.shape[0]} rows need. "
+                "Increase max_bytes, select features, or fit fewer rows."
             )
         yield {}, ProductsDesign([products])
 
@@ -102,82 +103,90 @@ class RankLR(BasisExpansionRanker):
     """Logistic regression on the pairs of each query (RankLR).
 
     Minimises ``|f|^2 / 2 + C sum_q c_q sum_{i,j: y_i > y_j} w_ij log(1 + exp(-(f_i - f_j)))``: a
-    sum over pairs, ``|f|`` the norm of the coefficients or of the kernel's space.
+    sum over pairs, where ``|f|`` is the norm of the coefficients or of the kernel's space.
 
     Parameters
     ----------
     C : float > 0, list of floats, "cv" or "val", default=1.0
-        Multiplies the SUM over pairs against half the squared norm of the scores. A grid is
-        searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and "val"
+        Factor of the SUM over pairs; half the squared norm of the scores has factor 1. A grid is
+        searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv" and "val"
         search 10^-5, 10^-4.5, ..., 10^2.
     degree : {1, 2}, default=1
-        2: on the features and the products of every two of them (linear kernel only).
+        1: the features. 2: the features and the products of every two of them (linear kernel only).
     solver : {"newton", "sgd"}, default="newton"
-        "newton": all pairs, to the tolerance. "sgd": ``n_steps`` pairs are drawn with the
-        probability of their weight, one stochastic gradient step each, and the iterates of the
-        second half are averaged: for huge queries (linear kernel, dense rows).
+        "newton": Newton steps on all pairs, up to ``tol``. "sgd": ``n_steps`` stochastic gradient
+        steps, each on a pair drawn in proportion to its weight; the iterates of the second half are
+        averaged. Use "sgd" for huge queries (linear kernel and dense rows only).
     n_steps : int, default=1_000_000
-        Pairs drawn for each C by "sgd".
+        Number of pairs that "sgd" draws for each C.
     kernel : str or callable, default='linear'
         As in :class:`RankSVM`.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        As in :class:`RankSVM`.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        As in :class:`RankSVM`. "scale" and "auto" are defined as in scikit-learn. Kernels without
+        gamma ignore it and warn.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         As in :class:`RankSVM`.
     query_weight : {"pair", "document", "query"}, default="pair"
-        A query of m rows weighs 1, 1 / m or 1 / m^2.
+        The weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
     kernel_params : dict, optional
+        Further kernel parameters, as in :class:`RankSVM`.
     approximation : {"nystroem"} or None, default=None
-        None: exact. "nystroem": on the columns of ``n_landmarks`` landmarks.
+        None: the exact kernel. "nystroem": columns computed from ``n_landmarks`` landmarks.
     n_landmarks : int, default=1000
+        Number of landmarks.
     max_bytes : int, default=2**33
-        Most memory for the matrices of an exact kernel model or the products of ``degree=2``.
+        Memory limit for the matrices of an exact kernel model or for the products of ``degree=2``,
+        in bytes.
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse`.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     tol : float > 0, default=1e-4
-        Of "newton": largest duality gap as a share of the objective.
+        Relative duality gap at which "newton" stops.
     max_iter : int, default=1000
-        Newton steps for each C.
+        Largest number of Newton steps for each C.
     random_state : int, RandomState or None, default=None
-        Draws the pairs and the landmarks.
+        Seed for drawing pairs and landmarks.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,), or (n_features_in_ (n_features_in_ + 3) / 2,)
-        Weights of the columns (linear kernel), products after the features for ``degree=2``.
+        Weights of the columns (linear kernel); with ``degree=2``, those of the features come before
+        those of the products.
     dual_coef_, X_fit_ : ndarray of shape (n_samples,), ndarray or CSR
-        Coefficients and rows of ``f(x) = sum_i a_i K(x, x_i)`` (exact kernels).
+        Coefficients and rows of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact kernels).
     nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
-        In place of them for ``approximation="nystroem"``.
+        Replace them if ``approximation="nystroem"``.
     intercept_ : float
-        0.
+        Always 0.
     objective_ : float
-        Value of what is minimised.
+        Value of the objective.
     dual_gap_ : float
-        Bound on the distance of ``objective_`` from the minimum, as a share of it. If large values
-        of X let rounding hide the bound, an estimate by Newton's method takes its place.
+        Relative bound on the distance of ``objective_`` from the minimum. If X has such large
+        values that rounding hides the bound, an estimate by Newton's method replaces it.
     n_iter_ : int
-        Newton steps, or drawn pairs.
+        Number of Newton steps or of drawn pairs.
     C_ : float
+        The given or chosen C.
     kernel_, gamma_ : Kernel, float or None
-        Not for a linear kernel.
+        The kernel used and its width. Only if the kernel is not linear.
     path_ : dict with "C" of shape (n_C,) and "coef"
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        When ``max_iter`` steps leave a larger gap than ``tol``.
+        If the gap after ``max_iter`` steps is larger than ``tol``.
 
     Notes
     -----
-    "newton": O(N d + pairs) for each of a handful of products a step, five to twenty steps for
-    each C; a pair costs a division and no exponential. "sgd": O(d) a drawn pair.
+    "newton" makes five to twenty steps for each C; a step takes a handful of products that cost O(N
+    d + pairs). A pair costs a division and no exponential. "sgd" costs O(d) for each drawn pair.
 
     References
     ----------
@@ -262,20 +271,22 @@ class RankLR(BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the path and choose from it.
+        """Fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
+            n_samples).
         y : array-like of shape (n_samples,)
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number and "cv".
+            Validation data for the search over a list or "val". Not used with a number or "cv".
         """
         self._validate_params()
         refuse_stream(self, X, "logistic losses")

@@ -25,7 +25,7 @@ from rankwise.typing import ArrayLike, FrameLike
 
 
 class RidgeRanker(PartialFit, BasisExpansionRanker):
-    """Ridge regression on the grades; the whole path from one eigendecomposition.
+    """Ridge regression on the grades; one eigendecomposition gives the whole path.
 
     Minimises ``sum_i w_i (y_i - b - x_i'c)^2 + alpha |c|^2``: a sum over rows, with an unpenalised
     intercept b.
@@ -33,31 +33,39 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
     Parameters
     ----------
     alpha : float, list of floats, "cv", "loqo", "lpo" or "val", default=1.0
-        alpha >= 0 multiplies the squared norm of the coefficients against the SUM of squared
-        errors. A grid is searched on ``X_val`` where it is given and else by ``cv`` folds of
-        queries; "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out, measured
-        by the share of misordered pairs) and "val" search 2^30, ..., 2^-20.
+        Penalty, alpha >= 0: factor of the squared norm of the coefficients; the SUM of squared
+        errors has factor 1. A grid is searched on ``X_val`` if it is given, otherwise with ``cv``
+        folds of queries. "cv", "loqo" (exact leave-one-query-out), "lpo" (exact leave-pair-out,
+        measured by the share of misordered pairs) and "val" search 2^30, ..., 2^-20.
     fit_intercept : bool, default=True
-        An unpenalised intercept; no effect on the ranking but for its effect on the coefficients.
+        Whether to fit an unpenalised intercept. It affects the ranking only through the
+        coefficients.
     measure : str, default="nDCG@10"
-        What the search maximises (or minimises), see :func:`rankwise.metrics.parse`.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
+        Coefficients c.
     intercept_ : float
+        Intercept b.
     alpha_ : float
+        The given or chosen alpha.
     path_ : dict with "alpha" of shape (n_alpha,) and "coef" of shape (n_alpha, n_features_in_)
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "alpha", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(N d^2 + d^3) for N rows and d columns; each further alpha O(d^2). For wide data without
-    intercept the N x N system is solved. Float32 input is accumulated in float64.
+    For N rows and d columns, time is O(N d^2 + d^3), and each further alpha costs O(d^2). For wide
+    data without intercept, the N x N system is solved instead. Float32 input is accumulated in
+    float64.
 
     Examples
     --------
@@ -104,20 +112,21 @@ class RidgeRanker(PartialFit, BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the path and choose from it.
+        """Fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features), or RowStream
-            A stream carries labels, queries and weights: see :func:`rankwise.stream`.
+            Features. A stream contains labels, queries and weights, see :func:`rankwise.stream`.
         y : array-like of shape (n_samples,); None for a stream
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Queries of the rows; used by the search only.
+            Query of each row, used by the search only.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0.
+            Number of repetitions of each row, >= 0.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number, "cv",
-            "loqo" and "lpo".
+            Validation data for the search over a list or "val". Not used with a number, "cv",
+            "loqo" or "lpo".
         """
         rows, validation = (X, y, qid, sample_weight), (X_val, y_val, qid_val)
         fit_closed_form(self, self._closed_form(), *rows, validation)

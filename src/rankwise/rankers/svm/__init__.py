@@ -1,1 +1,1 @@
-"""Support vector rankers: hinges over the pairs of a query."""
+"""Support vector rankers, with hinge losses over the pairs of a query."""

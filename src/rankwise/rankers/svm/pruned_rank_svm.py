@@ -1,4 +1,4 @@
-"""Pruned RankSVM: RankSVM on some of the pairs of each query.
+"""Pruned RankSVM: RankSVM on a selection of the pairs of each query.
 
 Composition: columns or kernel x hinge over chosen pairs x truncated Newton steps.
 """
@@ -27,7 +27,7 @@ from rankwise.typing import ArrayLike, FrameLike
 
 
 class PrunedRankSVM(BasisExpansionRanker):
-    """RankSVM on some of the pairs of each query, chosen by a rule (Pruned RankSVM).
+    """RankSVM on a selection of the pairs of each query (Pruned RankSVM).
 
     Minimises ``|f|^2 / 2 + C sum_q c_q sum_{(i,j) kept} w_ij h(d_ij - (f_i - f_j))``: a sum over
     the kept pairs, otherwise as in :class:`RankSVM`.
@@ -35,91 +35,101 @@ class PrunedRankSVM(BasisExpansionRanker):
     Parameters
     ----------
     selector : {"random", "adjacent", "nearest", "pilot"}, default="random"
-        "random": a ``share`` of all pairs. "adjacent": pairs of grades next to each other among
-        those of the query. "nearest": pairs of every row with its ``n_opponents`` nearest rows of
-        another grade in its query, in the space of the features or of the kernel. "pilot": pairs
-        that least squares on all pairs leaves within the margin or in the wrong order.
+        Rule that selects pairs. "random": a ``share`` of all pairs. "adjacent": pairs with adjacent
+        grades among the grades of the query. "nearest": pairs of every row with the ``n_opponents``
+        nearest rows of another grade in its query, in the space of the features or of the kernel.
+        "pilot": pairs that a least-squares fit on all pairs orders wrongly or within the margin.
     n_opponents : int, default=10
-        Of "nearest"; equally near ones are taken in an order of their content.
+        Number of nearest rows for "nearest". Ties are resolved by the content of the rows.
     share : float in (0, 1], default=0.2
-        Of "random", rounded up in each query.
+        Share of the pairs for "random"; the number is rounded up in each query.
     C : float > 0, list of floats, "cv" or "val", default=1.0
-        Multiplies the SUM over the kept pairs against half the squared norm of the scores. A grid
-        is searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and
-        "val" search 10^-5, 10^-4.5, ..., 10^2. Fewer pairs want a larger C.
+        Factor of the SUM over the kept pairs; half the squared norm of the scores has factor 1. A
+        grid is searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv"
+        and "val" search 10^-5, 10^-4.5, ..., 10^2. Fewer pairs need a larger C.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        Loss h of the score differences, as in :class:`RankSVM`.
     kernel : str or callable, default='linear'
         As in :class:`RankSVM`.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        As in :class:`RankSVM`.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        As in :class:`RankSVM`. "scale" and "auto" are defined as in scikit-learn. Kernels without
+        gamma ignore it and warn.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         As in :class:`RankSVM`.
     margin : {"unit", "difference"}, default="unit"
         As in :class:`RankSVM`.
     query_weight : {"pair", "document", "query"}, default="pair"
-        A query of m rows weighs 1, 1 / m or 1 / m^2.
+        The weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
     kernel_params : dict, optional
+        Further kernel parameters, as in :class:`RankSVM`.
     approximation : {"nystroem"} or None, default=None
+        As in :class:`RankSVM`.
     n_landmarks : int, default=1000
+        Number of landmarks.
     max_bytes : int, default=2**33
-        Most memory for the matrices of an exact kernel model.
+        Memory limit for the matrices of an exact kernel model, in bytes.
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse`.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     tol : float > 0, default=1e-4
-        Largest duality gap as a share of the objective.
+        Relative duality gap at which the solver stops.
     max_iter : int, default=1000
-        Newton steps for each C.
+        Largest number of Newton steps for each C.
     random_state : int, RandomState or None, default=None
-        Draws the pairs of "random" and the landmarks.
+        Seed for drawing the pairs of "random" and the landmarks.
 
     Attributes
     ----------
     pairs_kept_ : int
-        Number of kept pairs of the training rows, equal rows counted once.
+        Number of selected pairs of the training rows; equal rows count once.
     pairs_share_ : float
-        Their share of all pairs of distinct grades.
+        Share of the selected pairs among all pairs of distinct grades.
     coef_ : ndarray of shape (n_features_in_,)
         Weights of the columns (linear kernel).
     dual_coef_, X_fit_ : ndarray of shape (n_samples,), ndarray or CSR
-        Coefficients and rows of ``f(x) = sum_i a_i K(x, x_i)`` (exact kernels).
+        Coefficients and rows of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact kernels).
     nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
-        In place of them for ``approximation="nystroem"``.
+        Replace them if ``approximation="nystroem"``.
     intercept_ : float
-        0.
+        Always 0.
     objective_ : float
-        Value of what is minimised.
+        Value of the objective.
     dual_gap_ : float
-        Bound on the distance of ``objective_`` from the minimum, as a share of it. If large values
-        of X let rounding hide the bound, an estimate by Newton's method takes its place.
+        Relative bound on the distance of ``objective_`` from the minimum. If X has such large
+        values that rounding hides the bound, an estimate by Newton's method replaces it.
     n_iter_ : int
+        Number of Newton steps for ``C_``.
     C_ : float
+        The given or chosen C.
     kernel_, gamma_ : Kernel, float or None
-        Not for a linear kernel.
+        The kernel used and its width. Only if the kernel is not linear.
     path_ : dict with "C" of shape (n_C,) and "coef"
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        When ``max_iter`` steps leave a larger gap than ``tol``.
+        If the gap after ``max_iter`` steps is larger than ``tol``.
 
     Notes
     -----
-    Choosing the pairs of a query of m rows takes O(m^2) once ("nearest": O(m^2 d)); a step then
-    takes O(N d + kept pairs). :class:`RankSVM` on all pairs needs no list of them, so pruning saves
-    next to nothing here, with a kernel as without. It is for solvers whose dual has a variable per
-    pair: ``python -m benchmarks.bench_pruned_pairs`` measures them.
+    Selecting the pairs of a query of m rows takes O(m^2) once ("nearest": O(m^2 d)); a step then
+    takes O(N d + kept pairs). :class:`RankSVM` on all pairs needs no list of pairs, so pruning
+    saves almost no time here, with or without a kernel. Pruning helps solvers whose dual has a
+    variable for each pair: ``python -m benchmarks.bench_pruned_pairs`` measures such solvers.
 
     The default rule and share follow ``rankwise reproduce pruned-ranksvm``: OHSUMED, MQ2008,
-    MovieLens and five ordinal sets, linear and RBF kernels. The nearest opponents, the default of
-    version 0.1.0, are behind as many random pairs on most sets, and ahead of them only on MovieLens
-    with the RBF kernel; neither of the two other rules is ahead anywhere. From 13 % of the pairs
-    on, random ones are nowhere behind all pairs by more than chance; fewer are in some tables.
+    MovieLens and five ordinal sets, linear and RBF kernels. The rule "nearest", the default of
+    version 0.1.0, is worse than the same number of random pairs on most sets, and better only on
+    MovieLens with the RBF kernel. The two other rules are never better. With at least 13 % of the
+    pairs, random pairs are nowhere worse than all pairs by more than chance; with fewer pairs they
+    are worse in some tables.
 
     References
     ----------
@@ -208,20 +218,22 @@ class PrunedRankSVM(BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the path and choose from it.
+        """Fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
+            n_samples).
         y : array-like of shape (n_samples,)
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number and "cv".
+            Validation data for the search over a list or "val". Not used with a number or "cv".
         """
         self._validate_params()
         refuse_stream(self, X, "hinges")

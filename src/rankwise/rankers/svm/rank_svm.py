@@ -1,4 +1,4 @@
-"""RankSVM: hinges over the pairs of a query, in time that does not grow with the pairs.
+"""RankSVM: hinge losses over the pairs of a query, in time independent of the number of pairs.
 
 Composition: columns or kernel x hinge over pairs of distinct grades x truncated Newton steps.
 """
@@ -41,84 +41,93 @@ class RankSVM(BasisExpansionRanker):
     Parameters
     ----------
     C : float > 0, list of floats, "cv" or "val", default=1.0
-        Multiplies the SUM over pairs against half the squared norm of the scores. A grid is
-        searched on ``X_val`` where it is given and else by ``cv`` folds of queries; "cv" and "val"
+        Factor of the SUM over pairs; half the squared norm of the scores has factor 1. A grid is
+        searched on ``X_val`` if it is given, otherwise with ``cv`` folds of queries. "cv" and "val"
         search 10^-5, 10^-4.5, ..., 10^2.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-        The hinge is reached through ever sharper bends and takes several times the time.
+        Loss h of the score differences. "hinge" is solved through a sequence of progressively
+        sharper smooth hinges, which takes several times longer.
     kernel : str or callable, default='linear'
-        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or ``K(X,
-        Z)`` that returns an array (n_x, n_z), see
-        :func:`rankwise.features.kernels.resolve_kernel`. It must be positive semidefinite, if
-        only on coefficients that sum to 0 in each query.
+        "linear", "polynomial", "rbf", "laplacian", "perceptron", "stump", "precomputed", or a
+        function ``K(X, Z)`` that returns an array of shape (n_x, n_z), see
+        :func:`rankwise.features.kernels.resolve_kernel`. The kernel must be positive semidefinite,
+        at least for coefficients that sum to 0 in each query.
     gamma : float > 0, list of floats, "grid", "scale", "auto" or None, default=None
-        rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance (laplacian: 1 / median L1
-        distance; polynomial: 1 / n_features). A list, or "grid" for powers of two around the median
-        width, is searched together with C.
-        "scale", "auto": scikit-learn's. Kernels without a gamma ignore it, with a warning.
+        Width of the kernel, as in rbf ``exp(-gamma |x - z|^2)``. None: 1 / median squared distance
+        (laplacian: 1 / median L1 distance; polynomial: 1 / n_features). A list, or "grid" for
+        powers of two around the median width, is searched together with C. "scale" and "auto" are
+        defined as in scikit-learn. Kernels without gamma ignore it and warn.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         Weight of a pair with labels a > b. None: 1. "difference": a - b. "gain": 2^a - 2^b.
-        "power": a^(a - b). "product": a (a - b). A function gets the arrays of upper and lower
+        "power": a^(a - b). "product": a (a - b). A function receives the arrays of upper and lower
         labels and returns weights >= 0.
     margin : {"unit", "difference"}, default="unit"
-        Difference of the scores that costs nothing: 1, or that of the labels.
+        Score difference at which the loss of a pair becomes zero: 1, or the difference of the
+        labels.
     query_weight : {"pair", "document", "query"}, default="pair"
-        A query of m rows weighs 1, 1 / m or 1 / m^2.
+        The weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
     kernel_params : dict, optional
-        "degree" and "coef0" of the polynomial, "delta" of perceptron and stump, or keyword
-        arguments of a callable.
+        Further kernel parameters: "degree" and "coef0" of the polynomial kernel, "delta" of the
+        perceptron and stump kernels, or keyword arguments of a callable.
     approximation : {"nystroem"} or None, default=None
-        None: exact. "nystroem": on the columns of ``n_landmarks`` landmarks.
+        None: the exact kernel. "nystroem": columns computed from ``n_landmarks`` landmarks.
     n_landmarks : int, default=1000
+        Number of landmarks.
     max_bytes : int, default=2**33
-        Most memory for the matrices of an exact kernel model.
+        Memory limit for the matrices of an exact kernel model, in bytes.
     measure : str, default="nDCG@10"
-        What the search optimises, see :func:`rankwise.metrics.parse`.
+        Tuning metric of the search, see :func:`rankwise.metrics.parse`.
     cv : int, splitter or iterable of (train rows, test rows), default=5
-        A number of folds of queries (over rows where there are fewer queries); a scikit-learn
-        splitter gets the queries as ``groups``.
+        Number of cross-validation folds, made of whole queries (of rows if there are fewer queries
+        than folds). A scikit-learn splitter receives the queries as ``groups``.
     tol : float > 0, default=1e-4
-        Largest duality gap as a share of the objective.
+        Relative duality gap at which the solver stops.
     max_iter : int, default=1000
-        Newton steps for each C.
+        Largest number of Newton steps for each C.
     random_state : int, RandomState or None, default=None
-        Draws the landmarks.
+        Seed for drawing the landmarks.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         Weights of the columns (linear kernel).
     dual_coef_, X_fit_ : ndarray of shape (n_samples,), ndarray or CSR
-        Coefficients and rows of ``f(x) = sum_i a_i K(x, x_i)`` (exact kernels).
+        Coefficients and rows of the score ``f(x) = sum_i a_i K(x, x_i)`` (exact kernels).
     nystroem_, output_weights_ : NystroemMap, ndarray of shape (n_landmarks,)
-        In place of them for ``approximation="nystroem"``.
+        Replace them if ``approximation="nystroem"``.
     intercept_ : float
-        0.
+        Always 0.
     objective_ : float
-        Value of what is minimised.
+        Value of the objective.
     dual_gap_ : float
-        Bound on the distance of ``objective_`` from the minimum, as a share of it. If large values
-        of X let rounding hide the bound, an estimate by Newton's method takes its place.
+        Relative bound on the distance of ``objective_`` from the minimum. If X has such large
+        values that rounding hides the bound, an estimate by Newton's method replaces it.
     n_iter_ : int
+        Number of Newton steps for ``C_``.
     C_ : float
+        The given or chosen C.
     kernel_, gamma_ : Kernel, float or None
-        Not for a linear kernel.
+        The kernel used and its width. Only if the kernel is not linear.
     path_ : dict with "C" of shape (n_C,) and "coef"
+        Penalties and the coefficients of their models.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
+        Results of the search.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Warns
     -----
     ConvergenceWarning
-        When ``max_iter`` steps leave a larger gap than ``tol``.
+        If the gap after ``max_iter`` steps is larger than ``tol``.
 
     Notes
     -----
-    For N rows and K distinct labels a step costs O(N d + N log N + N K) for each of a handful of
-    products, five to twenty steps for each C, whatever the number of pairs [1]_; with an exact
-    kernel d is the rank of its matrix, whose factor costs O(N^3). Columns of very different scale
-    take a few times as many products. Dense columns far from zero, such as a Unix time, are centred
-    within queries in a copy of X, which leaves the objective unchanged.
+    The solver makes five to twenty steps for each C. A step takes a handful of products; for N rows
+    and K distinct labels, each product costs O(N d + N log N + N K), independent of the number of
+    pairs [1]_. With an exact kernel, d is the rank of the kernel matrix, whose factor costs O(N^3).
+    Columns of very different scale need a few times as many products. Dense columns with large
+    means, such as a Unix time, are centred within queries in a copy of X, which does not change the
+    objective.
 
     References
     ----------
@@ -202,20 +211,22 @@ class RankSVM(BasisExpansionRanker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the path and choose from it.
+        """Fit all models of the path and keep the chosen one.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            For ``kernel="precomputed"`` the kernel between the rows, (n_samples, n_samples).
+            With ``kernel="precomputed"``: the kernel values between the rows, shape (n_samples,
+            n_samples).
         y : array-like of shape (n_samples,)
-            Grades or real-valued targets, larger is better.
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Repetitions of each row, >= 0: a pair weighs the product of its rows' weights.
+            Number of repetitions of each row, >= 0. A pair is weighted by the product of its rows'
+            weights.
         X_val, y_val, qid_val : optional
-            Validation data for the search over a list or "val"; not used with a number and "cv".
+            Validation data for the search over a list or "val". Not used with a number or "cv".
         """
         self._validate_params()
         refuse_stream(self, X, "hinges")

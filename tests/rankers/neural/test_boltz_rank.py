@@ -187,7 +187,7 @@ def test_features_are_those_of_adarank_or_the_named(judged):
         ({"features": [0, 4]}, "features must hold column numbers from 0 to 3"),
         ({"features": [0.5]}, "features must hold column numbers"),
         ({"features": []}, "features must hold column numbers"),
-        ({"features": [0], "n_features": 1}, "n_features must be None where features are given"),
+        ({"features": [0], "n_features": 1}, "n_features must be None if features are given"),
         ({"objective": "MAE"}, "objective must be a measure of rankings, got 'MAE'"),
         ({"objective": "nDCD"}, "Did you mean 'nDCG'"),
         ({"n_rankings": 2}, "n_rankings"),

@@ -152,7 +152,7 @@ def test_scale_of_a_feature_does_not_matter(judged):
     [
         ({"hidden_layer_sizes": (4, 0)}, r"hidden_layer_sizes must hold integers >= 1, got \(4, 0"),
         ({"hidden_layer_sizes": (4.5,)}, "hidden_layer_sizes must hold integers"),
-        ({"device": "abacus"}, "device must be one that torch can use here, got 'abacus'"),
+        ({"device": "abacus"}, "device must be available to torch, got 'abacus'"),
         ({"measure": "nDCD"}, "Did you mean 'nDCG'"),
         (
             {"optimizer": "sgd", "learning_rate_init": 1e200},

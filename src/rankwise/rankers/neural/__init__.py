@@ -1,4 +1,5 @@
-"""Networks trained by torch (extra ``neural``).
+"""Neural networks trained with torch (extra ``neural``).
 
-Torch is needed to fit; a fitted network holds NumPy arrays, so that it predicts and loads without.
+Torch is only needed to fit. A fitted network holds NumPy arrays, so loading and predicting work
+without torch.
 """

@@ -1,4 +1,4 @@
-"""Torch, or what to install."""
+"""Import of torch, with an error message that names the package to install."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ try:
     import torch  # pyright: ignore[reportMissingImports]
 except ImportError as error:
     raise ImportError(
-        "Neural rankers are trained by torch, which is not installed. "
-        'Run: pip install "rankwise[neural]"'
+        'Neural rankers need torch, which is not installed. Run: pip install "rankwise[neural]"'
     ) from error
 
 __all__ = ["torch"]

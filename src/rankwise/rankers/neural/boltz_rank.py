@@ -1,4 +1,4 @@
-"""BoltzRank: the expected measure under a distribution over rankings, by two networks [1]_.
+"""BoltzRank: networks that maximise the expected measure of a random ranking [1]_.
 
 References
 ----------
@@ -34,126 +34,133 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matr
 if TYPE_CHECKING:
     from rankwise.rankers.neural.trainer import Batch, Objective
 
-_N_POINTWISE = 4  # arrays of the pointwise network; those of the pairwise one follow
+_N_POINTWISE = 4  # arrays of the pointwise network, before those of the pairwise network
 
 
 class BoltzRank(NeuralRanker):
     """Networks that maximise the expected measure of a random ranking (BoltzRank).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean over the Q queries, whose loss is in
-    the notes, with the squared weights W of all layers; intercepts are not penalised.
+    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
     ----------
     n_nodes : int >= 1, default=10
-        Hidden nodes of the pointwise network.
+        Number of hidden nodes of the pointwise network.
     n_pair_nodes : int >= 0, default=0
-        Hidden nodes of the pairwise network, whose outputs are summed over the other rows of the
-        query; 0: no pairwise network. With one, a score depends on the query, and ``predict`` takes
-        the qid.
+        Number of hidden nodes of the pairwise network, whose outputs are summed over the other rows
+        of the query. 0: no pairwise network. With a pairwise network, scores depend on the query,
+        and ``predict`` needs ``qid``.
     pair_reduction : {"sum", "mean"}, default="sum"
-        Whether the pairwise network is summed over the other rows, as in [1]_, or averaged. A sum
-        is divided by ``pair_scale_``, which only rescales the weights of the output.
+        Whether outputs of the pairwise network are summed over the other rows, as in [1]_, or
+        averaged. A sum is divided by ``pair_scale_``, which only rescales the output weights.
     objective : str, default="nDCG@10"
-        Measure whose expectation is maximised, e.g. "ERR"; see :func:`rankwise.metrics.parse`.
+        Measure whose expectation is maximised, for instance "ERR", see
+        :func:`rankwise.metrics.parse`.
     kl_weight : float >= 0, default=0.003
-        Weight of the Kullback-Leibler divergence from the distribution that the labels give. The
-        divergence grows with the number of rows, the expected measure does not.
+        Weight of the Kullback-Leibler divergence from the distribution defined by the labels. The
+        divergence grows with the number of rows of a query, the expected measure does not.
     n_rankings : int >= 3, default=50
-        Rankings drawn for a query in every step. A query that has no more rankings than are drawn
-        from the model is summed over all of them.
+        Number of rankings drawn for a query in every step. If a query has no more rankings than
+        would be drawn from the model, all its rankings are used instead.
     gold_share : float in (0, 1), default=0.2
-        Share of the rankings that is drawn from the distribution of the labels, for the divergence
-        only. The rest is drawn from the model. Not used if ``kl_weight`` is 0.
+        Share of the rankings drawn from the distribution of the labels, used for the divergence
+        only. The others are drawn from the model. Not used if ``kl_weight`` is 0.
     slope : float > 0, default=1.0
-        A pair that is t ranks apart counts ``slope * t`` times its difference of scores.
+        Slope of the distance function: the energy of a pair t ranks apart is ``slope * t`` times
+        its score difference.
     n_features : int >= 1, optional
-        Train on so many features, selected by AdaRank on ``objective``, as [2]_ does.
+        Number of features to train on, selected by AdaRank on ``objective`` as in [2]_.
     features : array-like of int, optional
-        Train on these columns. None: on all, or on those of ``n_features``.
+        Columns to train on. None: all columns, or those selected by ``n_features``.
     activation : {"relu", "sigmoid", "tanh"}, default="tanh"
-        What a hidden node does to its sum.
+        Activation function of the hidden nodes.
     n_epochs : int >= 1, default=50
-        Times that every query is seen.
+        Number of passes over all queries.
     batch_size : int >= 1, default=16
-        Queries of a step.
+        Number of queries for each gradient step.
     optimizer : {"adam", "sgd"}, default="adam"
+        Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
-        Step size of the optimizer, the same in all epochs, as in scikit-learn's ``MLPRegressor``.
+        Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
     alpha : float >= 0, default=0.0
-        Half of it multiplies the sum of the squared weights, intercepts left out.
+        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
+        penalised.
     standardize : bool, default=True
-        Whether features are brought to mean 0 and variance 1 over the training rows.
+        Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
-        Taken on X_val after every epoch.
+        Measure evaluated on X_val after every epoch.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many epochs without improvement
-        and keep the weights of the best.
+        Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
+        keep the weights of the best.
     device : str, default="cpu"
-        Where torch trains: "cpu", "cuda", "cuda:1". Scores are computed by NumPy.
+        Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
+        NumPy.
     random_state : int, RandomState or None, default=None
-        Draws the first weights, the order of the queries and the rankings.
+        Seed of the initial weights, the order of the queries and the drawn rankings.
 
     Attributes
     ----------
     selected_features_ : ndarray of int
-        Columns that the networks read.
+        Columns that the networks use.
     weights_ : list of ndarray, float64
-        Weights and intercepts of the pointwise network; then, of the pairwise one, the weights of
-        the row itself, those of the other row, intercepts, and weights of the output.
+        Weights and intercepts of the pointwise network. For the pairwise network, the weights of
+        the row itself, the weights of the other row, the intercepts and the output weights follow.
     shift_, scale_ : ndarray of shape (n_selected,)
-        Subtracted from the selected features, and what the rest is divided by.
+        Offset subtracted from each selected feature, and divisor of the difference.
     loss_curve_ : ndarray of shape (n_epochs_run,)
-        Mean loss of the queries in every epoch, each batch before its step. If rankings are drawn,
-        the divergence lacks a difference of entropies, see the notes.
+        Mean loss of the queries in every epoch; the loss of a batch is taken before its step. If
+        rankings are drawn, the divergence omits a difference of entropies, see the notes.
     pair_scale_ : float
         Mean number of other rows in a training query, at least 1.
     n_epochs_ : int
-        Epochs whose weights are kept.
+        Number of epochs after which the kept weights were reached.
     validation_scores_ : ndarray of shape (n_epochs_run,)
-        ``measure`` on X_val after every epoch, where X_val was given.
+        ``measure`` on X_val after every epoch. Only if X_val was given.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Ranks r (1 = top) of the m rows of a query have the energy ``E(r|s) = 2 / (m (m - 1)) sum over
-    r_i > r_j of g(r_i - r_j) (s_i - s_j)``, ``g(t) = slope t``, and the probability ``P(r|s) =
-    exp(-E) / Z``: a row below another with a smaller score raises the energy. Scores are ``s_i =
-    f(x_i) + sum over the other rows j of h(x_i, x_j)``, networks f and h with one hidden layer
-    each. The loss of a query is ``kl_weight KL(P(.|labels) || P(.|s)) - sum_r P(r|s)
-    objective(r)``.
+    The ranks r (1 = top) of the m rows of a query have the energy ``E(r|s) = 2 / (m (m - 1)) sum
+    over r_i > r_j of g(r_i - r_j) (s_i - s_j)``, with ``g(t) = slope t``, and the probability
+    ``P(r|s) = exp(-E) / Z``. A row ranked below a row with a smaller score increases the energy.
+    Scores are ``s_i = f(x_i) + sum over the other rows j of h(x_i, x_j)``, with networks f and h of
+    one hidden layer each. The loss of a query is ``kl_weight KL(P(.|labels) || P(.|s)) - sum_r
+    P(r|s) objective(r)``.
 
-    Queries of at most 4 rows (by default) are summed over all rankings. For other queries a set of
-    rankings is drawn in every step from ``P(.|s)`` at the current scores, by Gibbs sampling, and
-    weighted by the inverse of the density that it was drawn with. The weights are equal at the
-    current scores, and the gradient of the expectation is that over all rankings: minus the
-    covariance of the objective and the ranks.
+    For queries of at most 4 rows (by default), all rankings are summed. For other queries, a set of
+    rankings is drawn in every step from ``P(.|s)`` at the current scores by Gibbs sampling, and
+    weighted by the inverse of the sampling density. At the current scores all weights are equal,
+    and the gradient of the expectation equals that over all rankings: minus the covariance of the
+    objective and the ranks.
 
-    Differs from [1]_: a fixed set around the orders by label and by score, without these weights,
-    has its optimum elsewhere. Good rankings around the labels are in the set however small their
-    probability is, and equal probabilities give them their full share. In version 0.1.0, with a
-    fifth of the set around the labels, zero scores therefore had a larger expected nDCG@10 than
-    those of ridge regression, and training shrank the scores and lost their order.
+    Differs from [1]_, which uses a fixed set of rankings around the orders by label and by score,
+    without these weights. Such a set has a different optimum: it contains good rankings around the
+    labels even if their probability is small, and equal probabilities give them a large share. In
+    version 0.1.0 a fifth of the set was around the labels. Zero scores then had a larger expected
+    nDCG@10 than the scores of ridge regression, so training shrank the scores and lost their order.
 
-    The gradient of the divergence is that of ``E_labels[E(r|s)] - E_s[E(r|s)]`` with the rankings
-    fixed. E is linear in the ranks, so the expected rank of each row under ``P(.|labels)`` is all
-    that is needed of the labels. ``loss_curve_`` has this difference as its divergence for drawn
-    queries; the divergence itself differs from it by ``H(P(.|s)) - H(P(.|labels))``.
+    The gradient of the divergence equals that of ``E_labels[E(r|s)] - E_s[E(r|s)]`` with fixed
+    rankings. E is linear in the ranks, so only the expected rank of each row under ``P(.|labels)``
+    is needed. For queries with drawn rankings, ``loss_curve_`` contains this difference instead of
+    the divergence; the two differ by ``H(P(.|s)) - H(P(.|labels))``.
 
-    Defaults were chosen by nDCG@10 on validation parts, without any test part: of
+    Defaults were chosen by nDCG@10 on validation data only: of
     :func:`rankwise.datasets.load_lambdarank`, of 120 users of MovieLens 100k as queries, and of 70
-    drawn queries of 100 rows. Tried with 15 nodes, 60 epochs and one seed: slopes of 1 and 10,
-    ``kl_weight`` of 0, 0.001, 0.003 and 0.01, Adam at 0.003 and 0.01, SGD at 0.1. The
-    differences were small. ``n_nodes``, ``n_rankings`` and ``gold_share`` were not varied.
+    synthetic queries of 100 rows. The candidates, with 15 nodes, 60 epochs and one seed, were
+    slopes of 1 and 10; ``kl_weight`` of 0, 0.001, 0.003 and 0.01; Adam at 0.003 and 0.01; and SGD
+    at 0.1. The differences were small. ``n_nodes``, ``n_rankings`` and ``gold_share`` were not
+    varied.
 
-    The sum over pairs is a multiple of ``sum_i (r_i - (m + 1) / 2) s_i``, so a ranking costs
-    O(m log m); the pairwise network costs O(m^2) a query. Labels that are not whole grades from 0
-    to 30 are first mapped linearly onto 0 to 4.
+    The sum over pairs is a multiple of ``sum_i (r_i - (m + 1) / 2) s_i``, so a ranking costs O(m
+    log m). The pairwise network costs O(m^2) for each query. Labels that are not whole grades from
+    0 to 30 are first mapped linearly onto 0 to 4.
 
-    Rows are put in an order that depends on their content alone, so that any order of the file
-    trains the same weights, and on the CPU the same seed gives the same bits. Training is in
-    float64 on one thread. ``sample_weight`` is not accepted: the weight of a row would not be its
-    repetition in a ranking. Loading and predicting need no torch.
+    Rows are first sorted by their content, so the order of the training rows does not change the
+    weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
+    thread. ``sample_weight`` is not accepted, because in a ranking a weight would not be equivalent
+    to repeating the row. Loading and predicting do not need torch.
 
     Composition: expected measure of Boltzmann-distributed rankings x pointwise and pairwise nodes x
     gradient steps.
@@ -247,7 +254,7 @@ class BoltzRank(NeuralRanker):
         self.random_state = random_state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Models of version 0.1.0 took the mean over the other rows and had no parameter for it."""
+        """Restore models of version 0.1.0, which always averaged over the other rows."""
         super().__setstate__({"pair_reduction": "mean", **state})
 
     def predict(self, X: FrameLike, *, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
@@ -257,8 +264,7 @@ class BoltzRank(NeuralRanker):
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         qid : array-like of shape (n_samples,), optional
-            Query of every row, read where there is a pairwise network; None: all rows are one
-            query.
+            Query of each row, used only by a pairwise network. None: all rows form one query.
         """
         check_is_fitted(self)
         X = check_rows(self, X)
@@ -281,15 +287,15 @@ class BoltzRank(NeuralRanker):
     def _check_parameters(self) -> None:
         if parse(self.objective).reads_labels:
             raise ValueError(
-                f"objective must be a measure of rankings, got {self.objective!r}, which reads "
+                f"objective must be a measure of rankings, got {self.objective!r}, a measure of "
                 "predicted labels. Use for example 'nDCG@10' or 'ERR'."
             )
         if self.features is None:
             return
         if self.n_features is not None:
             raise ValueError(
-                f"n_features must be None where features are given, got {self.n_features}. "
-                "Drop one of the two."
+                f"n_features must be None if features are given, got {self.n_features}. "
+                "Remove one of the two."
             )
         features = np.asarray(self.features)
         inside = features.ndim == 1 and features.dtype.kind in "iu" and features.size > 0
@@ -328,7 +334,7 @@ class BoltzRank(NeuralRanker):
 
         measure, activation = parse(self.objective), getattr(torch, self.activation)
         n_judged = 0
-        if self.kl_weight:  # two rankings at least are left for the expectation
+        if self.kl_weight:  # at least two rankings remain for the expectation
             n_judged = min(max(1, round(self.gold_share * self.n_rankings)), self.n_rankings - 2)
 
         def value(weights: list[Any], batch: Batch) -> Any:

@@ -1,9 +1,9 @@
 """Boltzmann distributions over rankings: energies and the loss of BoltzRank [1]_.
 
 For ranks r (1 = top) and scores s of the m rows of a query, ``E(r|s) = 2 / (m (m - 1)) sum over
-pairs r_i > r_j of g(r_i - r_j) (s_i - s_j)`` and ``P(r|s) = exp(-E) / Z``. A row below another with
-a smaller score raises the energy. With ``g(t) = slope t`` the sum over pairs needs no pairs:
-``E = 2 slope / (m - 1) sum_i (r_i - (m + 1) / 2) s_i``, O(m) for a ranking.
+pairs r_i > r_j of g(r_i - r_j) (s_i - s_j)`` and ``P(r|s) = exp(-E) / Z``. A row ranked below a row
+with a smaller score increases the energy. With ``g(t) = slope t`` no pairs need to be listed: ``E =
+2 slope / (m - 1) sum_i (r_i - (m + 1) / 2) s_i``, which costs O(m) for a ranking.
 
 References
 ----------
@@ -26,7 +26,7 @@ def energies(
 ) -> Tensor:
     """Energy of every ranking, shape (n_rankings, n_queries), from ranks (n_rankings, n_samples).
 
-    Linear in the ranks: expected ranks have the expected energy.
+    The energy is linear in the ranks, so expected ranks give the expected energy.
     """
     sizes = np.diff(indptr)
     middle = np.repeat((sizes + 1) / 2, sizes)
@@ -38,11 +38,12 @@ def energies(
 
 
 def log_weights(scores: Tensor, rankings: RankingSets, slope: Slope = 1.0) -> Tensor:
-    """Log of ``exp(-E(r|s))`` over the density of the proposal, shape (n_rankings, n_queries).
+    """Log of ``exp(-E(r|s))`` / density of the proposal, shape (n_rankings, n_queries).
 
-    -1e30 or less for rankings outside the set. Normalised over a set, the weights turn sums into
-    expectations under ``P(r|s)``: exactly if the query is listed, by self-normalised importance
-    sampling otherwise. At the scores that the sample was drawn with, its weights are equal.
+    Rankings outside the set have -1e30 or less. Normalised over a set, the weights turn sums into
+    expectations under ``P(r|s)``: exactly if the query is listed, and by self-normalised importance
+    sampling otherwise. At the scores of the sampling distribution, all weights of the sample are
+    equal.
     """
     proposal = torch.as_tensor(rankings.log_proposal).to(scores.device)
     return -energies(scores, rankings.ranks, rankings.indptr, slope) - proposal
@@ -62,20 +63,23 @@ def boltz_rank(
     Parameters
     ----------
     scores : Tensor of shape (n_samples,)
+        Scores of the rows.
     rankings : RankingSets
+        Sets of rankings of the queries.
     values : ndarray of shape (n_rankings, n_queries)
-        What the measure gives the rankings.
+        Value of the measure for each ranking.
     judged : JudgedRanks, optional
-        Needed for ``kl_weight > 0``.
+        Statistics of the labels. Required if ``kl_weight > 0``.
     slope : float > 0, or ndarray of shape (n_queries,)
-        The distance function of a query is ``g(t) = slope t``.
+        Slope of the distance function ``g(t) = slope t`` of a query.
     kl_weight : float >= 0
+        Weight of the divergence.
 
     Returns
     -------
     Tensor of shape (n_queries,)
-        Of a sampled query, the divergence is ``E_labels[E(r|s)] - E_s[E(r|s)]`` with the gradient
-        of KL: the two differ by the difference of two entropies.
+        Loss of each query. For a sampled query, ``E_labels[E(r|s)] - E_s[E(r|s)]`` replaces the
+        divergence; the two have the same gradient and differ by a difference of entropies.
     """
     weights = log_weights(scores, rankings, slope)
     shares = torch.softmax(weights, 0)

@@ -1,9 +1,9 @@
-"""Losses of rankings as plain functions: (scores, labels, indptr) to one value per query.
+"""Ranking losses as functions of (scores, labels, indptr) that return one value per query.
 
-Scores and labels are float tensors of shape (n_samples,), rows of query q at
-``indptr[q]:indptr[q + 1]`` (int64, NumPy); the value is a tensor of shape (n_queries,), 0 for a
-query in which nothing can be ordered. Differentiable in the scores. Gain, discount and rank are
-parameters: any function of labels, of ranks, and of (scores, indptr).
+Scores and labels are float tensors of shape (n_samples,). Query q has the rows ``indptr[q]:indptr[q
++ 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,), differentiable in the scores,
+and 0 for a query that has no order to learn. Gain, discount and rank are parameters: functions of
+labels, of ranks, and of (scores, indptr).
 
 References
 ----------
@@ -30,31 +30,31 @@ Gain = Callable[[Tensor], Tensor]
 Discount = Callable[[Tensor], Tensor]
 Rank = Callable[[Tensor, Int64Array], Tensor]
 
-_BELOW_ALL = -1e30  # finite: the gradient of an infinite filling is no number
+_BELOW_ALL = -1e30  # finite, because the gradient of infinite padding is NaN
 
 
 def exp2_gain(labels: Tensor) -> Tensor:
-    """``2^y - 1``."""
+    """Gain ``2^y - 1``."""
     return torch.exp2(labels) - 1.0
 
 
 def linear_gain(labels: Tensor) -> Tensor:
-    """``y``."""
+    """Gain ``y``."""
     return labels
 
 
 def log2_discount(ranks: Tensor) -> Tensor:
-    """``1 / log2(1 + r)``."""
+    """Discount ``1 / log2(1 + r)``."""
     return 1.0 / torch.log2(1.0 + ranks)
 
 
 def letor_discount(ranks: Tensor) -> Tensor:
-    """1 at rank 1, then ``1 / log2(r)``."""
+    """Discount 1 at rank 1, then ``1 / log2(r)``."""
     return 1.0 / torch.log2(ranks.clamp(min=2))
 
 
 def reciprocal_discount(ranks: Tensor) -> Tensor:
-    """``1 / r``."""
+    """Discount ``1 / r``."""
     return 1.0 / ranks
 
 
@@ -86,16 +86,16 @@ def lambda_rank(
     rank: Rank = segments.ranks,
     cutoff: int | None = None,
 ) -> Tensor:
-    """RankNet's terms, each times what swapping its two rows changes in nDCG [4]_.
+    """RankNet loss, with each term multiplied by the nDCG change of swapping its two rows [4]_.
 
-    The factor ``(g_i - g_j) |d(r_i) - d(r_j)| / ideal DCG`` is held fixed: the gradient is the sum
-    of lambdas. Ranks below the ``cutoff`` have discount 0.
+    The factor ``(g_i - g_j) |d(r_i) - d(r_j)| / ideal DCG`` is held fixed, so the gradient is the
+    sum of the lambdas. Ranks below the ``cutoff`` have discount 0.
     """
     n_queries = len(indptr) - 1
     query = segments.query_of_rows(indptr, scores)
 
     def weight_of(ranks: Tensor) -> Tensor:
-        weights = discount(ranks.to(scores.dtype))  # torch's logarithm of integers is float32
+        weights = discount(ranks.to(scores.dtype))  # integers would give float32
         return weights if cutoff is None else torch.where(ranks <= cutoff, weights, 0.0)
 
     with torch.no_grad():
@@ -113,9 +113,9 @@ def lambda_rank(
 def list_net(
     scores: Tensor, labels: Tensor, indptr: Int64Array, *, gain: Gain = linear_gain
 ) -> Tensor:
-    """Kullback-Leibler divergence of the top-one probabilities: softmax of gains and of scores.
+    """Kullback-Leibler divergence of top-one probabilities, the softmax of gains and of scores.
 
-    The cross entropy of [2]_ less the entropy of the gains, which is constant: 0 at the best.
+    Equals the cross entropy of [2]_ minus the constant entropy of the gains, so the minimum is 0.
     """
     target = torch.log_softmax(segments.padded(gain(labels), indptr, _BELOW_ALL), 1)
     told = torch.log_softmax(segments.padded(scores, indptr, _BELOW_ALL), 1)
@@ -125,9 +125,10 @@ def list_net(
 def list_mle(scores: Tensor, labels: Tensor, indptr: Int64Array) -> Tensor:
     """Mean over rows i of ``log sum_{j: y_j <= y_i} exp(s_j) - s_i`` [3]_.
 
-    Without ties in the labels, - log of the Plackett-Luce probability of the order by label, over
-    the number of rows. Rows of equal label stand in each other's sums (Breslow's way with ties), so
-    that their order does not matter; the last label, below which nothing is, is left out.
+    Without ties in the labels, this is ``- log`` of the Plackett-Luce probability of the order by
+    label, divided by the number of rows. Rows of equal label are included in each other's sums
+    (Breslow's method for ties), so their order does not matter. Rows of the lowest label are left
+    out, because no row is below them.
     """
     sizes = np.diff(indptr)
     query = segments.query_of_rows(indptr, scores)

@@ -1,7 +1,7 @@
-"""Layers of a network: their first weights, and what they make of rows.
+"""Layers of a network: initial weights and outputs.
 
 ``h_0 = x``, ``h_k = act(h_{k-1} W_k + b_k)``, and the last layer has one node and no activation.
-The same function computes with NumPy's arrays and torch's tensors; this module needs NumPy only.
+The same function works on NumPy arrays and torch tensors; this module needs only NumPy.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ _VALUES_PER_BLOCK = 2**22
 
 
 def first_layers(sizes: Sequence[int], rng: np.random.RandomState) -> list[Float64Array]:
-    """Weights drawn uniformly within ``sqrt(6 / (n_in + n_out))`` [1]_, intercepts 0.
+    """Initial weights, uniform within ``+-sqrt(6 / (n_in + n_out))`` [1]_; intercepts are 0.
 
     Parameters
     ----------
     sizes : sequence of int
-        Nodes of each layer, from the number of inputs to the number of outputs.
+        Number of nodes of each layer, from the inputs to the outputs.
     rng : RandomState
+        Random number generator.
 
     Returns
     -------
     list of ndarray, float64
-        Weights of shape (n_in, n_out) and intercepts of shape (n_out,), layer by layer.
+        Weights of shape (n_in, n_out) and intercepts of shape (n_out,) of each layer.
 
     References
     ----------
@@ -44,7 +45,7 @@ def first_layers(sizes: Sequence[int], rng: np.random.RandomState) -> list[Float
 
 
 def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) -> Any:
-    """Output of every row, shape (n_samples,); O(n_samples) times the number of weights."""
+    """Output for every row, shape (n_samples,); costs O(n_samples) times the number of weights."""
     hidden = X
     for layer in range(0, len(weights) - 2, 2):
         hidden = activation(hidden @ weights[layer] + weights[layer + 1])
@@ -54,13 +55,13 @@ def outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) ->
 def first_pair_layers(
     n_inputs: int, n_nodes: int, rng: np.random.RandomState
 ) -> list[Float64Array]:
-    """Weights of a network of two rows with one hidden layer, drawn as in :func:`first_layers`.
+    """Initial weights of a pairwise network with one hidden layer, see :func:`first_layers`.
 
     Returns
     -------
     list of ndarray, float64
-        For the row itself and for the other, each of shape (n_inputs, n_nodes); intercepts of shape
-        (n_nodes,); weights of the output of shape (n_nodes, 1).
+        Weights of the row itself and of the other row, each of shape (n_inputs, n_nodes);
+        intercepts of shape (n_nodes,); output weights of shape (n_nodes, 1).
     """
     both, intercepts, output, _ = first_layers([2 * n_inputs, n_nodes, 1], rng)
     return [both[:n_inputs], both[n_inputs:], intercepts, output]
@@ -69,7 +70,7 @@ def first_pair_layers(
 def pair_outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any]) -> Iterator[Any]:
     """Sum over the other rows j of ``w . act(A x_i + B x_j + b)``, in blocks of rows i.
 
-    O(m^2 n_nodes) for m rows.
+    m rows cost O(m^2 n_nodes).
     """
     own, other, intercepts, output = weights
     at_own, at_other = X @ own + intercepts, X @ other
@@ -82,7 +83,7 @@ def pair_outputs(X: Any, weights: Sequence[Any], activation: Callable[[Any], Any
 
 
 def relu(values: Float64Array) -> Float64Array:
-    """The positive part."""
+    """Positive part of the values."""
     return np.maximum(values, 0.0)
 
 

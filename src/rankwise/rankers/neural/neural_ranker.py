@@ -1,4 +1,4 @@
-"""Base of the neural rankers: parameters, row order, validation, scores without torch."""
+"""Base of the neural rankers: parameters, row order, validation and scores without torch."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matr
 if TYPE_CHECKING:
     from rankwise.rankers.neural.trainer import Batch, Objective
 
-Loss = Callable[[Any, Any, Int64Array], Any]  # scores, labels and indptr to a value per query
+Loss = Callable[[Any, Any, Int64Array], Any]  # from scores, labels, indptr to one value per query
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
-_CHUNK = 4096  # rows
+_CHUNK = 4096  # rows at a time
 
 
 class NeuralRanker(Ranker):
-    """Base of the rankers that score a row by a network of its own features.
+    """Base of the rankers that compute scores by a neural network.
 
-    A subclass defines ``_loss``, or changes ``_first_weights``, ``_objective`` and ``_scores``.
+    A subclass defines ``_loss``, or overrides ``_first_weights``, ``_objective`` and ``_scores``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -48,7 +48,7 @@ class NeuralRanker(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # A weight would have to be a repetition of the row, and with it of its pairs and its ranks.
+    # A weight would have to be equivalent to repeating the row, with its pairs and ranks.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "hidden_layer_sizes": ["array-like", AT_LEAST_ONE],
@@ -106,17 +106,17 @@ class NeuralRanker(Ranker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """Train on judged rows.
+        """Train on rows with relevance labels.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         X_val, y_val, qid_val : optional
-            Validation rows: ``measure`` is taken on them after every epoch.
+            Validation rows, on which ``measure`` is evaluated after every epoch.
 
         Returns
         -------
@@ -125,9 +125,9 @@ class NeuralRanker(Ranker):
         Raises
         ------
         ImportError
-            Where torch is not installed.
+            If torch is not installed.
         ValueError
-            For wrong input, naming it; where the loss is no longer finite.
+            If an input is invalid (the message names it), or if the loss is no longer finite.
         """
         limit = None if self.standardize else SATURATED_NETWORK
         data = check_fit(self, X, y, qid, column_limit=limit)
@@ -135,7 +135,7 @@ class NeuralRanker(Ranker):
         self._validate_params()
         measure = parse(self.measure)
         self._check_parameters()
-        from rankwise.rankers.neural import trainer  # loads torch
+        from rankwise.rankers.neural import trainer  # imports torch
 
         self._set_score_name(data.y)
         rng = check_random_state(self.random_state)
@@ -185,21 +185,21 @@ class NeuralRanker(Ranker):
         require(len(self.shift_) == n_inputs, "shift_", f"have {n_inputs} entries",
                 len(self.shift_))  # fmt: skip
         require((self.scale_ > 0).all(), "scale_", "be > 0", self.scale_)
-        # Shapes alone: the values of weights that are drawn are dropped.
+        # Only the shapes of these drawn weights are used.
         drawn = self._first_weights(np.random.RandomState(0))
         expected = [weights.shape for weights in drawn]
         require(shapes == expected, "weights_", f"have shapes {expected}", shapes)
 
     def _n_inputs(self) -> int:
-        """Number of columns that the network reads."""
+        """Number of input columns of the network."""
         return int(self.n_features_in_)
 
     def _loss(self, graded: bool) -> Loss:
-        """The loss; ``graded``: labels are whole grades from 0 to 30."""
+        """Loss function. ``graded``: whether labels are whole grades from 0 to 30."""
         raise NotImplementedError
 
     def _objective(self, graded: bool, rng: np.random.RandomState) -> Objective:
-        """Weights and a batch to the loss of every query."""
+        """Loss of every query of a batch under the given weights."""
         from rankwise.rankers.neural._torch import torch
 
         loss, activation = self._loss(graded), getattr(torch, self.activation)
@@ -210,7 +210,7 @@ class NeuralRanker(Ranker):
         return value
 
     def _check_parameters(self) -> None:
-        """Raise where a parameter is wrong in a way that no constraint says."""
+        """Raise if a parameter violates a rule that the constraints cannot express."""
         if any(not isinstance(size, Integral) or size < 1 for size in self._sizes()):
             raise ValueError(
                 f"hidden_layer_sizes must hold integers >= 1, got {self.hidden_layer_sizes!r}. "
@@ -221,11 +221,11 @@ class NeuralRanker(Ranker):
         return np.atleast_1d(np.asarray(self.hidden_layer_sizes, dtype=object)).tolist()
 
     def _first_weights(self, rng: np.random.RandomState) -> list[Float64Array]:
-        """What training starts from, once the inputs are set."""
+        """Initial weights, computed after the inputs are set."""
         return first_layers([len(self.shift_), *map(int, self._sizes()), 1], rng)
 
     def _set_input(self, X: Matrix, labels: Float64Array, indptr: Int64Array) -> None:
-        """Mean and spread of the features, in chunks of rows."""
+        """Set mean and spread of the features, computed in chunks of rows."""
         self.shift_, self.scale_ = np.zeros(X.shape[1]), np.ones(X.shape[1])
         if self.standardize:
             chunks = [slice(lo, lo + _CHUNK) for lo in range(0, X.shape[0], _CHUNK)]
@@ -236,7 +236,7 @@ class NeuralRanker(Ranker):
             self.scale_ = np.where(varies, spread, 1.0)
 
     def _prepare(self, X: Matrix) -> Float64Array:
-        """What the network reads, shape (n_samples, n_inputs)."""
+        """Inputs of the network, shape (n_samples, n_inputs)."""
         return (_dense(X) - self.shift_) / self.scale_
 
     def _scores(

@@ -1,4 +1,4 @@
-"""RankNet: logistic loss of the pairs of each query, scores by a network."""
+"""RankNet: a network trained by the logistic loss of the pairs of each query."""
 
 from __future__ import annotations
 
@@ -8,62 +8,66 @@ from rankwise.rankers.neural.neural_ranker import Loss, NeuralRanker
 class RankNet(NeuralRanker):
     """Network trained on the pairs of each query by logistic loss (RankNet).
 
-    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean over the Q queries, whose loss is in
-    the notes, with the squared weights W of all layers; intercepts are not penalised.
+    Minimises ``(1/Q) sum_q loss_q + alpha |W|^2 / 2``: a mean of losses over the Q queries (defined
+    in the notes) plus a penalty on the weights W of all layers. Intercepts are not penalised.
 
     Parameters
     ----------
     hidden_layer_sizes : int or sequence of int >= 1, default=(32,)
-        Nodes of the hidden layers; (): a linear function.
+        Number of nodes of each hidden layer. (): a linear function.
     activation : {"relu", "sigmoid", "tanh"}, default="relu"
-        What a hidden node does to its sum.
+        Activation function of the hidden nodes.
     n_epochs : int >= 1, default=50
-        Times that every query is seen.
+        Number of passes over all queries.
     batch_size : int >= 1, default=16
-        Queries of a step.
+        Number of queries for each gradient step.
     optimizer : {"adam", "sgd"}, default="adam"
+        Optimizer of torch.
     learning_rate_init : float > 0, default=0.01
-        Step size of the optimizer, the same in all epochs, as in scikit-learn's ``MLPRegressor``.
+        Step size of the optimizer, constant over all epochs, as in scikit-learn's ``MLPRegressor``.
     alpha : float >= 0, default=1e-4
-        Half of it multiplies the sum of the squared weights, intercepts left out.
+        L2 penalty: adds ``alpha / 2`` times the sum of the squared weights; intercepts are not
+        penalised.
     standardize : bool, default=True
-        Whether features are brought to mean 0 and variance 1 over the training rows.
+        Whether to scale each feature to mean 0 and variance 1 over the training rows.
     measure : str, default="nDCG@10"
-        Taken on X_val after every epoch, see :func:`rankwise.metrics.parse`.
+        Measure evaluated on X_val after every epoch, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many epochs without improvement
-        and keep the weights of the best.
+        Used only if ``fit`` receives X_val: stop after this many epochs without improvement and
+        keep the weights of the best.
     device : str, default="cpu"
-        Where torch trains: "cpu", "cuda", "cuda:1". Scores are computed by NumPy.
+        Torch device for training, such as "cpu", "cuda" or "cuda:1". Scores are computed with
+        NumPy.
     random_state : int, RandomState or None, default=None
-        Draws the first weights and the order of the queries.
+        Seed of the initial weights and of the order of the queries.
 
     Attributes
     ----------
     weights_ : list of ndarray, float64
-        Weights of shape (n_in, n_out) and intercepts of shape (n_out,), layer by layer.
+        Weights of shape (n_in, n_out) and intercepts of shape (n_out,) of each layer.
     shift_, scale_ : ndarray of shape (n_features_in_,)
-        Subtracted from the features, and what the rest is divided by.
+        Offset subtracted from each feature, and divisor of the difference.
     loss_curve_ : ndarray of shape (n_epochs_run,)
-        Mean loss of the queries in every epoch, each batch before its step.
+        Mean loss of the queries in every epoch; the loss of a batch is taken before its step.
     n_epochs_ : int
-        Epochs whose weights are kept.
+        Number of epochs after which the kept weights were reached.
     validation_scores_ : ndarray of shape (n_epochs_run,)
-        ``measure`` on X_val after every epoch, where X_val was given.
+        ``measure`` on X_val after every epoch. Only if X_val was given.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
     The loss of a query is the mean of ``log(1 + exp(-(s_i - s_j)))`` over its pairs with y_i > y_j,
-    and queries count alike. O(m^2) time and memory for a query of m rows: for large queries of few
-    grades use ListNet, or RankLR, which sums pairs without listing them.
+    and all queries have equal weight. A query of m rows needs O(m^2) time and memory. For large
+    queries with few grades use ListNet, or RankLR, which sums over pairs without listing them.
 
-    Differs from [1]_: pairs of equal labels are left out, and queries weigh the same.
+    Differs from [1]_: pairs of equal labels are left out, and all queries have equal weight.
 
-    Rows are put in an order that depends on their content alone, so that any order of the file
-    trains the same weights, and on the CPU the same seed gives the same bits. Training is in
-    float64 on one thread. ``sample_weight`` is not accepted: in batches of queries, the weight of
-    a row would not be its repetition. Loading and predicting need no torch.
+    Rows are first sorted by their content, so the order of the training rows does not change the
+    weights. On the CPU, equal seeds give bit-identical results. Training is in float64 on one
+    thread. ``sample_weight`` is not accepted, because in batches of queries a weight would not be
+    equivalent to repeating the row. Loading and predicting do not need torch.
 
     Composition: logistic loss of pairs of distinct labels x layers of nodes x gradient steps.
 

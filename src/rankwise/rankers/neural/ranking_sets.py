@@ -1,4 +1,4 @@
-"""Sets of rankings of each query: all of them, or a sample of a Boltzmann distribution."""
+"""Sets of rankings of each query: all rankings, or a sample from a Boltzmann distribution."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from rankwise.metrics.measure import Measure
 from rankwise.typing import Float64Array, Int64Array
 
 Slope = float | Float64Array  # one for all queries, or one for each
-NEVER = 1e30  # minus the log of the weight of a ranking outside the set
-_LARGEST_LISTED = 8  # rows of a query whose rankings may all be listed
+NEVER = 1e30  # minus the log weight of a ranking outside the set
+_LARGEST_LISTED = 8  # largest number of rows of a query whose rankings can all be listed
 _N_SWEEPS = 20
 
 
 @dataclass(frozen=True)
 class RankingSets:
-    """A set of rankings for every query, with the density that it was drawn from.
+    """A set of rankings for every query, with the density of its sampling distribution.
 
     Attributes
     ----------
     ranks : ndarray of shape (n_rankings, n_samples), int64
         1-based rank of every row within its query.
     log_proposal : ndarray of shape (n_rankings, n_queries), float64
-        Log of the density of each ranking, up to a constant of the query. A listed query has 0
-        for each of its rankings and 1e30 for the surplus, which does not count.
+        Log density of each ranking, up to a constant of the query. A listed query has 0 for its
+        rankings, and 1e30 for surplus entries, which do not count.
     listed : ndarray of shape (n_queries,), bool
         True: the set holds every ranking of the query once. False: a sample with replacement.
     indptr : ndarray of shape (n_queries + 1,), int64
-        Rows of the queries, none of which is empty.
+        Limits of the rows of each query; no query is empty.
     """
 
     ranks: Int64Array
@@ -44,9 +44,9 @@ class RankingSets:
     indptr: Int64Array
 
     def measured(self, measure: Measure, labels: Float64Array) -> Float64Array:
-        """Value of every ranking, larger is better, shape (n_rankings, n_queries).
+        """Value of every ranking, shape (n_rankings, n_queries); larger is better.
 
-        A query that does not count for the measure has 0.
+        Queries that the measure skips have 0.
         """
         n_rankings = len(self.ranks)
         groups = QueryGroups.from_sizes(np.tile(np.diff(self.indptr), n_rankings))
@@ -58,15 +58,16 @@ class RankingSets:
 
 @dataclass(frozen=True)
 class JudgedRanks:
-    """What the divergence needs of the distributions that the labels give.
+    """Statistics of the distributions defined by the labels, as needed for the divergence.
 
     Attributes
     ----------
     ranks : ndarray of shape (n_samples,), float64
         Expected rank of every row under ``P(r|labels)``.
     entropy : ndarray of shape (n_queries,), float64
-        Entropy of ``P(r|labels)`` if the query is listed. Otherwise that of ``P(r|s0)``, s0 the
-        scores of the sample, less ``log Z(s0)``: constants that no gradient sees.
+        Entropy of ``P(r|labels)`` if the query is listed. Otherwise the entropy of ``P(r|s0)``
+        minus ``log Z(s0)``, with the scores s0 of the sample; these constants do not affect
+        gradients.
     """
 
     ranks: Float64Array
@@ -80,30 +81,33 @@ def sample_rankings(
     rng: np.random.RandomState,
     slope: Slope = 1.0,
 ) -> RankingSets:
-    """All rankings of a query that has at most ``n_rankings``, else a sample of ``P(r|scores)``.
+    """All rankings of a query if at most ``n_rankings``, else a sample from ``P(r|scores)``.
 
     Parameters
     ----------
     scores : ndarray of shape (n_samples,), float64
-        Rows of query q at ``indptr[q]:indptr[q + 1]``.
+        Scores; query q has the rows ``indptr[q]:indptr[q + 1]``.
     indptr : ndarray of shape (n_queries + 1,), int64
+        Query q has the rows ``indptr[q]:indptr[q + 1]``.
     n_rankings : int >= 1
+        Number of rankings of each query.
     rng : RandomState
+        Random number generator.
     slope : float > 0, or ndarray of shape (n_queries,)
-        The distance function of a query is ``g(t) = slope t``; see
+        Slope of the distance function ``g(t) = slope t`` of a query, see
         :mod:`rankwise.rankers.neural.boltzmann`.
 
     Notes
     -----
-    Each ranking starts as the order of the scores plus normal noise. If scores are evenly spaced,
-    the variance of this noise gives nearly the right spread of ranks at any slope. Twenty sweeps of
-    Gibbs sampling follow (:mod:`rankwise.kernels.ranking_swaps`), each of which leaves P as it is.
-    O(n_rankings n_samples log n_samples).
+    Each ranking starts as the order of the scores plus normal noise. For evenly spaced scores, the
+    variance of the noise gives nearly the correct spread of ranks for any slope. Twenty sweeps of
+    Gibbs sampling follow (:mod:`rankwise.kernels.ranking_swaps`), each of which leaves the
+    distribution P invariant. The cost is O(n_rankings n_samples log n_samples).
     """
     sizes = np.diff(indptr)
     query = np.repeat(np.arange(len(sizes)), sizes)
     force = _force(scores, indptr, slope)
-    step = np.sqrt(12.0) / sizes[query]  # between evenly spaced forces of deviation 1
+    step = np.sqrt(12.0) / sizes[query]  # of evenly spaced forces with deviation 1
     noise = np.sqrt(step * (_spread(force, query, sizes) + step))
     keys = -force - noise * rng.normal(size=(n_rankings, len(scores)))
     order = np.empty(keys.shape, dtype=np.int64)
@@ -132,19 +136,22 @@ def judged_ranks(
     rng: np.random.RandomState,
     slope: Slope = 1.0,
 ) -> JudgedRanks:
-    """Expected ranks under ``P(r|labels)``: sums over a listed query, else means of a sample.
+    """Expected ranks under ``P(r|labels)``: exact for a listed query, else means of a sample.
 
-    Rows of equal label have the same expectation, so the sample is averaged over them too.
+    Rows of equal label have the same expectation, so the sample is also averaged over them.
 
     Parameters
     ----------
     labels : ndarray of shape (n_samples,), float64
+        Labels of the rows.
     rankings : RankingSets
-        The sets of the divergence.
+        Sets of rankings of the divergence.
     n_rankings : int >= 1
-        Rankings of the sample.
+        Number of rankings in the sample.
     rng : RandomState
+        Random number generator.
     slope : float > 0, or ndarray of shape (n_queries,)
+        Slope of the distance function, see :mod:`rankwise.rankers.neural.boltzmann`.
     """
     indptr = rankings.indptr
     sizes = np.diff(indptr)
@@ -168,19 +175,19 @@ def judged_ranks(
 
 @lru_cache(maxsize=_LARGEST_LISTED + 1)
 def all_rankings(size: int) -> Int64Array:
-    """Every ranking of ``size`` rows, shape (size!, size)."""
+    """All rankings of ``size`` rows, shape (size!, size)."""
     ranks = np.array(list(permutations(range(1, size + 1))), dtype=np.int64)
     ranks.flags.writeable = False
     return ranks
 
 
 def _force(scores: Float64Array, indptr: Int64Array, slope: Slope) -> Float64Array:
-    """Rise of the energy when a row falls by one rank: ``2 slope / (m - 1) s_i``."""
+    """Increase of the energy when a row falls by one rank: ``2 slope / (m - 1) s_i``."""
     sizes = np.diff(indptr)
     return np.repeat(2 * slope / np.maximum(sizes - 1, 1), sizes) * scores
 
 
 def _spread(values: Float64Array, query: Int64Array, sizes: Int64Array) -> Float64Array:
-    """Standard deviation of the query of every row."""
+    """Standard deviation within the query of every row."""
     mean = np.bincount(query, values) / sizes
     return np.sqrt(np.bincount(query, (values - mean[query]) ** 2) / sizes)[query]

@@ -1,6 +1,6 @@
-"""Ragged queries on tensors: rows of queries one after the other, query q at indptr[q]:indptr[q+1].
+"""Operations on queries of unequal length; query q has the rows indptr[q]:indptr[q+1].
 
-O(n) or O(n log n), but for the pairs, which are listed.
+All operations cost O(n) or O(n log n), except for the listing of pairs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def sums(values: Tensor, query: Tensor, n_queries: int) -> Tensor:
 
 
 def padded(values: Tensor, indptr: Int64Array, fill: float) -> Tensor:
-    """One line per query, short ones filled up, shape (n_queries, longest)."""
+    """One row per query, padded to the longest query, shape (n_queries, longest)."""
     sizes = np.diff(indptr)
     steps = np.arange(sizes.max(initial=0))
     inside = steps < sizes[:, None]
@@ -36,7 +36,7 @@ def padded(values: Tensor, indptr: Int64Array, fill: float) -> Tensor:
 
 
 def ranks(scores: Tensor, indptr: Int64Array) -> Tensor:
-    """1-based rank within the query by descending score, ties in order of the rows; int64."""
+    """1-based int64 rank within the query by descending score; ties keep the order of the rows."""
     query = query_of_rows(indptr, scores)
     by_score = torch.argsort(scores, descending=True, stable=True)
     order = by_score[torch.argsort(query[by_score], stable=True)]
@@ -47,9 +47,9 @@ def ranks(scores: Tensor, indptr: Int64Array) -> Tensor:
 
 
 def pairs(labels: Tensor, indptr: Int64Array) -> tuple[Tensor, Tensor]:
-    """Rows (upper, lower) of every pair of a query with labels upper > lower.
+    """Row numbers (upper, lower) of every pair of a query whose labels satisfy upper > lower.
 
-    O(sum of m^2) for queries of m rows.
+    Queries of m rows cost O(sum of m^2).
     """
     found = [
         torch.nonzero(labels[lo:hi, None] > labels[None, lo:hi]) + lo

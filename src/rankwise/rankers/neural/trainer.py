@@ -1,7 +1,8 @@
-"""The trainer of all networks: batches of whole queries, one optimiser step each.
+"""Trainer of all networks: one optimizer step for each batch of whole queries.
 
-Everything random comes from NumPy. On the CPU torch works on one thread meanwhile, so that a seed
-gives the same bits anywhere the same library is; on CUDA sums come in no fixed order.
+All random numbers come from NumPy. On the CPU, torch runs on one thread during training, so equal
+seeds give bit-identical results with the same library version. On CUDA, the order of sums is not
+fixed.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from rankwise.typing import Float64Array, Int64Array, Matrix
 
 @dataclass(frozen=True)
 class JudgedRows:
-    """Training rows, whole queries one after the other.
+    """Training rows, sorted by query.
 
     Attributes
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     labels : ndarray of shape (n_samples,), float64
+        Labels of the rows.
     indptr : ndarray of shape (n_queries + 1,), int64
+        Query q has the rows ``indptr[q]:indptr[q + 1]``.
     prepare : callable
-        Rows of X to what the network reads, float64.
+        Function that maps rows of X to float64 inputs of the network.
     """
 
     X: Matrix
@@ -46,12 +49,12 @@ class Batch:
     indptr: Int64Array
 
 
-Objective = Callable[[list[Tensor], Batch], Tensor]  # weights and a batch to a loss per query
+Objective = Callable[[list[Tensor], Batch], Tensor]  # one loss per query of the batch
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how training goes on; as the rankers' parameters say."""
+    """Training schedule, with the parameters of the rankers."""
 
     n_epochs: int
     batch_size: int
@@ -64,13 +67,14 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Monitor:
-    """Validation rows and the measure on them.
+    """Validation rows and the measure that is evaluated on them.
 
     Attributes
     ----------
     staged : StagedMeasure
+        Evaluation of the measure after every epoch.
     scores : callable
-        Weights to the scores of the validation rows.
+        Function that maps weights to the scores of the validation rows.
     """
 
     staged: StagedMeasure
@@ -79,15 +83,16 @@ class Monitor:
 
 @dataclass(frozen=True)
 class Training:
-    """Trained weights.
+    """Result of training.
 
     Attributes
     ----------
     weights : list of ndarray, float64
+        Weights and intercepts of the layers.
     losses : list of float
-        Mean loss of the queries in every epoch, each batch before its step.
+        Mean loss of the queries in every epoch; the loss of a batch is taken before its step.
     n_epochs : int
-        Epochs whose weights are kept.
+        Number of epochs after which the kept weights were reached.
     """
 
     weights: list[Float64Array]
@@ -103,14 +108,15 @@ def train(
     rng: np.random.RandomState,
     monitor: Monitor | None = None,
 ) -> Training:
-    """Minimise the mean of ``objective`` over the queries, from ``weights``.
+    """Minimise the mean of ``objective`` over the queries, starting from ``weights``.
 
-    Stops ``early_stopping_rounds`` epochs after the best on the monitor and takes that back.
+    Stops ``early_stopping_rounds`` epochs after the best epoch on the monitor, and restores the
+    weights of that epoch.
 
     Raises
     ------
     ValueError
-        Where there is no such device, or the loss is no longer finite.
+        If the device does not exist, or if the loss is no longer finite.
     """
     _check_device(schedule.device)
     patience = schedule.early_stopping_rounds if monitor is not None else None
@@ -126,7 +132,7 @@ def train(
                 raise ValueError(
                     f"learning_rate_init must be small enough to converge, got "
                     f"{schedule.learning_rate_init}: the loss was {losses[-1]} in epoch {epoch}. "
-                    "Lower it, or scale the features."
+                    "Lower learning_rate_init, or scale the features."
                 )
             now = [w.detach().cpu().numpy().copy() for w in tensors]
             if monitor is not None:
@@ -148,7 +154,7 @@ def _one_epoch(
     schedule: Schedule,
     rng: np.random.RandomState,
 ) -> float:
-    """Every query once, in a new order; mean loss."""
+    """Train once on every query, in a new order, and return the mean loss."""
     n_queries = len(rows.indptr) - 1
     order = rng.permutation(n_queries)
     total = 0.0
@@ -164,7 +170,7 @@ def _one_epoch(
 
 
 def batch_of(rows: JudgedRows, queries: Int64Array, device: str = "cpu") -> Batch:
-    """The rows of some queries, one query after the other."""
+    """Batch of the rows of some queries, sorted by query."""
     starts, sizes = rows.indptr[queries], rows.indptr[queries + 1] - rows.indptr[queries]
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     places = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
@@ -175,7 +181,7 @@ def batch_of(rows: JudgedRows, queries: Int64Array, device: str = "cpu") -> Batc
 
 
 def _optimizer(tensors: list[Tensor], schedule: Schedule) -> torch.optim.Optimizer:
-    """The optimiser; the penalty is on weights, not on intercepts."""
+    """Optimizer with a penalty on weights but not on intercepts."""
     groups = [
         {"params": [w for w in tensors if w.ndim > 1], "weight_decay": schedule.alpha},
         {"params": [w for w in tensors if w.ndim == 1], "weight_decay": 0.0},
@@ -185,19 +191,19 @@ def _optimizer(tensors: list[Tensor], schedule: Schedule) -> torch.optim.Optimiz
 
 
 def _check_device(device: str) -> None:
-    """Raise where torch cannot compute there."""
+    """Raise ValueError if torch cannot use the device."""
     try:
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ValueError(
-            f"device must be one that torch can use here, got {device!r} "
+            f"device must be available to torch, got {device!r} "
             f"({str(error).splitlines()[0]}). Use device='cpu'."
         ) from None
 
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Torch on one thread: batches are small, and bits do not depend on the number of CPUs."""
+    """Run torch on one thread; batches are small, and results do not depend on the CPU count."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

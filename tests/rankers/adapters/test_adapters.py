@@ -292,7 +292,7 @@ def test_lightgbm_deals_queries_above_its_limit():
     y = np.clip(np.round(X[:, 0] + 1), 0, 3)
     qid = np.repeat([0, 1], [10_001, 499])
     ranker = quick(rankwise.LightGBMRanker, n_estimators=10)
-    with pytest.warns(UserWarning, match="at most 10000 rows, the largest here has 10001"):
+    with pytest.warns(UserWarning, match="at most 10000 rows, the largest has 10001"):
         ranker.fit(X, y, qid=qid)
     assert correlation(ranker, X[:10_001], y[:10_001]) > 0.9
     with pytest.warns(UserWarning, match="at most 10000 rows"):

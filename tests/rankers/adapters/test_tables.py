@@ -202,7 +202,9 @@ def test_validation_rows_are_read_by_the_same_codes(ranker_class, table):
 def test_catboost_refuses_many_categories():
     pytest.importorskip("catboost")
     frame = pd.DataFrame({"word": [f"word {i}" for i in range(300)]})
-    with pytest.raises(ValueError, match=r"at most 254 categories a column.* 300 in column 'word'"):
+    with pytest.raises(
+        ValueError, match=r"at most 254 categories per column.* 300 in column 'word'"
+    ):
         quick(rankwise.CatBoostRanker).fit(frame, np.arange(300) % 3)
 
 
@@ -283,7 +285,7 @@ def test_catboost_keeps_no_trees_over_pairs_monotone(judged):
         ({7: 1}, "must number columns from 0 to 4, got 7"),
         ([1, 0], "must have n_features=5 entries"),
         ({"price in €": 2}, "must be -1, 0 or 1, got 2"),
-        ({"colour": 1}, "must be 0 for column 1, which has categories"),
+        ({"colour": 1}, "must be 0 for column 1, which has unordered"),
     ],
 )
 def test_wrong_constraints_are_named(ranker_class, table, constraints, message):

@@ -80,7 +80,7 @@ def test_measures_beyond_one_are_refused(judged, measure):
     X, y, qid = judged
     with pytest.raises(ValueError, match="measure must lie between 0 and 1 on every query"):
         AdaRank(measure).fit(X * 100, y, qid=qid)
-    with pytest.raises(ValueError, match="measure must read scores"):
+    with pytest.raises(ValueError, match="measure must be a measure of rankings"):
         AdaRank("MAE").fit(X, y, qid=qid)
 
 

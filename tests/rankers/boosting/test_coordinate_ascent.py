@@ -105,7 +105,7 @@ def test_first_start_prefers_what_ranks_well(judged):
 
 def test_refuses_measures_of_labels(judged):
     X, y, qid = judged
-    with pytest.raises(ValueError, match="measure must read scores"):
+    with pytest.raises(ValueError, match="measure must be a measure of rankings"):
         CoordinateAscent("MAE").fit(X, y, qid=qid)
 
 

@@ -142,7 +142,7 @@ def test_limit_of_pairs(judged):
     X, y, qid = judged
     n_pairs = len(pairs_of(y, qid)[0])
     FRank(1, max_pairs=n_pairs).fit(X, y, qid=qid)
-    with pytest.raises(ValueError, match=f"is less than the {n_pairs} pairs of the rows"):
+    with pytest.raises(ValueError, match=f"is less than the {n_pairs} pairs of the training rows"):
         FRank(1, max_pairs=n_pairs - 1).fit(X, y, qid=qid)
 
 

@@ -124,7 +124,7 @@ def test_fractional_labels_become_few_classes(labels, n_classes, rng):
 
 
 def test_gain_of_large_labels_is_refused(rng):
-    with pytest.raises(ValueError, match="gain='exp2' takes labels up to 1000, got 2000"):
+    with pytest.raises(ValueError, match="gain='exp2' needs labels up to 1000, got 2000"):
         McRank(gain="exp2").fit(rng.normal(size=(4, 1)), [0, 0, 2000, 2000])
 
 

@@ -1,1 +1,1 @@
-"""Boosting libraries behind the qid API (extra ``gbdt``)."""
+"""Adapters of boosting libraries to the API of rankwise (extra ``gbdt``)."""

@@ -1,12 +1,12 @@
-"""What the boosting adapters share: columns, labels, row order, validation, stored trees.
+"""Base of the boosting adapters: columns, labels, row order, validation and stored trees.
 
-An adapter names its parameters and translates them; everything that makes the three libraries
-behave alike is here. Queries may be unsorted and of any type; any real labels are taken; any order
-of the rows trains the same model (``_rows``); categories become the same codes in every table
-(:mod:`rankwise.trees.columns`); early stopping follows any measure of :mod:`rankwise.metrics` under
-its own convention; the trees are kept as the library's own text, and checked before they are parsed
-(``_stored``), so that models pickle, copy and save. The text numbers the columns; the object that
-is parsed from it has their names.
+An adapter defines its parameters and translates them. This module makes the three libraries behave
+alike. Queries may be unsorted and of any type, and any real labels are accepted. The order of the
+rows does not change the model (``_rows``). Categories have the same codes in every table
+(:mod:`rankwise.trees.columns`). Early stopping uses any measure of :mod:`rankwise.metrics` under
+its own convention. Trees are stored as the library's own text and checked before parsing
+(``_stored``), so models can be pickled, copied and saved. The text numbers the columns; the parsed
+object has their names.
 """
 
 from __future__ import annotations
@@ -49,15 +49,16 @@ VALUES_PER_THREAD = 2_000_000
 
 
 class ValidationMonitor:
-    """Measures the scores of the validation rows after every tree.
+    """Evaluates the measure on the validation rows after every tree.
 
     Attributes
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     n_samples : int
+        Number of validation rows.
     values : list of float
-        What the measure gave so far; NaN where it scores no query (a rank correlation of equal
-        scores, say).
+        Values of the measure so far. NaN if it scores no query, such as a rank correlation of equal
+        scores.
     """
 
     def __init__(self, measure: Measure, rows: FitData) -> None:
@@ -72,14 +73,14 @@ class ValidationMonitor:
             )
 
     def __call__(self, scores: ArrayLike) -> float:
-        """Add the measure of these scores; returns it so that larger is better."""
+        """Append the measure of these scores; returns its value, negated if smaller is better."""
         scores = np.array(scores, dtype=np.float64)
         self.values.append(self._measure.mean(self._y, scores, self._groups))
         return float(self._ascending()[-1])
 
     @property
     def best_iteration(self) -> int:
-        """1-based number of the first best tree."""
+        """1-based number of the first tree with the best value."""
         return 1 + int(np.argmax(self._ascending()))
 
     def _ascending(self) -> Float64Array:
@@ -89,12 +90,12 @@ class ValidationMonitor:
 
 
 class BoostedRanker(Ranker):
-    """Base of the adapters.
+    """Base of the boosting adapters.
 
     A subclass has the parameters ``n_estimators, monotone_constraints, categorical_features, gain,
-    measure, early_stopping_rounds, params, n_jobs, random_state`` and its own, and defines
-    ``_train``, ``_stored_copy``, ``_library_booster``, ``_parse``, ``_predict``, ``_n_rounds``,
-    ``_stored_trees`` and ``_importances``.
+    measure, early_stopping_rounds, params, n_jobs, random_state`` and further ones of its own. It
+    defines ``_train``, ``_stored_copy``, ``_library_booster``, ``_parse``, ``_predict``,
+    ``_n_rounds``, ``_stored_trees`` and ``_importances``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -105,7 +106,7 @@ class BoostedRanker(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # Weights per query cannot be cut by rows, as bagging does: whoever routes them says so.
+    # Weights per query cannot be split by rows, as bagging does, so routing must be explicit.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": None}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_estimators": [AT_LEAST_ONE],
@@ -122,7 +123,7 @@ class BoostedRanker(Ranker):
     }
     _library: ClassVar[str]
     _in_float32: ClassVar[bool] = False  # whether the library rounds rows to float32
-    _own_names: ClassVar[frozenset[str]]  # the library's names of what has a parameter here
+    _own_names: ClassVar[frozenset[str]]  # library names of the parameters of the adapter
 
     n_estimators: int
     monotone_constraints: Any
@@ -153,25 +154,25 @@ class BoostedRanker(Ranker):
         qid_val: ArrayLike | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
-        """Train on judged rows.
+        """Train on rows with relevance labels.
 
         Parameters
         ----------
         X : array-like, CSR or frame of shape (n_samples, n_features)
-            NaN means missing; an entry absent from a CSR matrix is 0. Columns of categories are
-            taken as ``categorical_features`` says.
+            Features. NaN means missing; an entry absent from a CSR matrix is 0. Categorical columns
+            are chosen by ``categorical_features``.
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0, see Notes of the class. Rows of weight 0 are left out.
+            Weight of each row, >= 0, see the notes of the class. Rows of weight 0 are left out.
         X_val, y_val, qid_val : optional
-            Validation rows: ``measure`` is taken on them after every tree, and training stops
-            when it has not improved for ``early_stopping_rounds`` trees.
+            Validation rows, on which ``measure`` is evaluated after every tree. Training stops
+            after ``early_stopping_rounds`` trees without improvement.
         init_model : fitted ranker of this class, or the library's model, optional
-            Its trees come first, and ``n_estimators`` more are added to them. Categories keep the
-            codes that they have in it.
+            Model to continue from: ``n_estimators`` trees are added to its trees. Categories keep
+            the codes of this model.
 
         Returns
         -------
@@ -180,7 +181,7 @@ class BoostedRanker(Ranker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         validation = (X_val, y_val, qid_val)
         return self._fit(X, y, qid, sample_weight, validation, init_model)
@@ -201,7 +202,7 @@ class BoostedRanker(Ranker):
         self.columns_ = ColumnTable.of(X, self.categorical_features)
         if columns is not None:
             shape = getattr(X, "shape", ())
-            if len(shape) == 2:  # before categories are compared, whose message would say less
+            if len(shape) == 2:  # first, because the message about categories is less specific
                 self._check_start(init_model, shape[1], getattr(X, "columns", None))
             self.columns_ = self.columns_.continuing(columns)
         rows = self.columns_.encode(X)
@@ -223,7 +224,7 @@ class BoostedRanker(Ranker):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         monitor = None if held_out is None else ValidationMonitor(measure, held_out)
         model = start
-        if len(data.y) > 1:  # then some query has a pair, or the check of the rows has raised
+        if len(data.y) > 1:  # a query has a pair, otherwise the check of the rows has raised
             training = TrainingRows.of(data, self.gain, places)
             previous = self._parse(start, None) if start else None
             model = self._train(training, monitor, seed, previous) or start
@@ -238,26 +239,27 @@ class BoostedRanker(Ranker):
         seed: int,
         network: Any,
     ) -> Self:
-        """Train with others, of which each has a share of the rows, on all of these together.
+        """Train jointly with other processes, each of which holds a share of the rows.
 
         Parameters
         ----------
         rows : X, y, qid and sample_weight of this share
-            Whole queries; no column holds categories.
+            Rows of whole queries, without categorical columns.
         names : list of str, optional
-            Of the columns.
+            Names of the columns.
         labels : Labels
-            Of the rows of all shares.
+            Labels of the rows of all shares.
         validation : X_val, y_val and qid_val
-            The same for all.
+            Validation rows, identical in all processes.
         seed : int
+            Seed, identical in all processes.
         network : object
-            One of :meth:`networks`; None: there are no others.
+            A connection from :meth:`networks`. None: there are no other processes.
 
         Returns
         -------
         self
-            All have the same trees.
+            All processes have the same trees.
         """
         measure = self._check_parameters()
         self.columns_ = ColumnTable({}, {})
@@ -282,11 +284,12 @@ class BoostedRanker(Ranker):
         Parameters
         ----------
         hosts : sequence of str
-            Of the processes that hold the shares.
+            Hosts of the processes that hold the shares.
         ports : sequence of int
-            A free port on each of them.
+            A free port on each host.
         here : str
-            Address of this machine for them. This object must live until all are done.
+            Address of this machine for the hosts. The returned object must exist until all
+            processes are done.
         """
         return [None] if len(hosts) == 1 else self._networks(hosts, ports, here)
 
@@ -307,8 +310,8 @@ class BoostedRanker(Ranker):
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher.
 
-        A category that ``fit`` has not seen counts as missing. Where there was nothing to learn (a
-        single row, no feature that varies for CatBoost), every score is 0.
+        A category that ``fit`` has not seen counts as missing. If there was nothing to learn (a
+        single row, or no varying feature for CatBoost), all scores are 0.
         """
         rows = library_matrix(self._check_rows(X))
         if not self.model_:
@@ -317,7 +320,7 @@ class BoostedRanker(Ranker):
         return np.asarray(self._predict(booster, rows), dtype=np.float64)
 
     def encoded_rows(self, X: FrameLike) -> Any:
-        """Rows as the trees of :meth:`tree_ensemble` take them.
+        """Rows as input of the trees of :meth:`tree_ensemble`.
 
         Parameters
         ----------
@@ -326,13 +329,13 @@ class BoostedRanker(Ranker):
         Returns
         -------
         ndarray of shape (n_samples, n_features), float32 or float64
-            Codes for categories, NaN where missing.
+            Rows with codes for categories and NaN for missing values.
         """
         rows = self._check_rows(X)
         return rows.toarray() if is_sparse(rows) else rows
 
     def tree_ensemble(self) -> TreeEnsemble:
-        """The trees as flat arrays, read from ``model_``."""
+        """Trees as flat arrays, read from ``model_``."""
         check_is_fitted(self)
         if self._ensemble is None:
             stored = self.stored_trees()
@@ -342,16 +345,16 @@ class BoostedRanker(Ranker):
         return self._ensemble
 
     def stored_trees(self) -> StoredTrees:
-        """The trees read from ``model_``, of rows as :meth:`encoded_rows` gives them."""
+        """Trees read from ``model_``, for rows from :meth:`encoded_rows`."""
         check_is_fitted(self)
         n_categories = self.columns_.n_categories(self.n_features_in_)
         return self._stored_trees(self.model_, n_categories)
 
     @property
     def booster_(self) -> Any:
-        """The library's own model object; None where there was nothing to learn.
+        """Model object of the library; None if there was nothing to learn.
 
-        Its features have the names of X, with ``_`` for characters that the library forbids.
+        Its features have the column names of X, with ``_`` for characters that the library forbids.
         """
         check_is_fitted(self)
         if self._booster is None and self.model_:
@@ -360,12 +363,12 @@ class BoostedRanker(Ranker):
         return self._booster
 
     def __getstate__(self) -> dict[str, Any]:
-        """Parameters and fitted state, the trees as bytes."""
+        """Parameters and fitted state, with the trees as bytes."""
         state: Any = super().__getstate__()
         return {key: state[key] for key in state if key not in ("_booster", "_ensemble")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        columns = {"columns_": ColumnTable({}, {})} if "model_" in state else {}  # of 0.1.0
+        columns = {"columns_": ColumnTable({}, {})} if "model_" in state else {}  # from 0.1.0
         super().__setstate__({**columns, **state, "_booster": None, "_ensemble": None})
 
     def _check_structure(self) -> None:
@@ -378,30 +381,30 @@ class BoostedRanker(Ranker):
     def _train(
         self, rows: TrainingRows, monitor: ValidationMonitor | None, seed: int, previous: Any
     ) -> bytes:
-        """The trees as bytes, cut at the best one where training stops early; empty: none.
+        """Trees as bytes, cut after the best tree if training stops early; empty if there are none.
 
-        Those of ``previous`` come first.
+        The trees of ``previous`` come first.
         """
         raise NotImplementedError
 
     def _stored_copy(self, booster: Any) -> bytes:
-        """All trees of the library's model object as bytes."""
+        """All trees of a model object of the library as bytes."""
         raise NotImplementedError
 
     def _library_booster(self, model: Any) -> Any:
-        """The library's model object that a user's object is or holds; None of other objects."""
+        """Model object of the library in a user's object; None for objects without one."""
         raise NotImplementedError
 
     def _networks(self, hosts: Sequence[str], ports: Sequence[int], here: str) -> list[Any]:
-        """As :meth:`networks` for several hosts."""
-        raise TypeError(f"{self._library} trains on one machine only. Fit it locally.")
+        """Implementation of :meth:`networks` for several hosts."""
+        raise TypeError(f"{self._library} can train on a single machine only. Fit it locally.")
 
     def _in_network(self, network: Any) -> AbstractContextManager[Any]:
-        """Within it, ``_train`` trains with the others."""
+        """Context in which ``_train`` trains jointly with the other processes."""
         raise NotImplementedError
 
     def _parse(self, model: bytes, names: list[str] | None) -> Any:
-        """The library's model object, with these names of its features."""
+        """Model object of the library with the given feature names."""
         raise NotImplementedError
 
     def _predict(self, booster: Any, X: Matrix) -> Any:
@@ -414,33 +417,33 @@ class BoostedRanker(Ranker):
         raise NotImplementedError
 
     def _importances(self, booster: Any) -> Any:
-        """One number >= 0 per feature."""
+        """Importance of each feature, >= 0."""
         raise NotImplementedError
 
     def _check_params(self) -> None:
-        """Raise ValueError where the library does not know one of ``params``."""
+        """Raise ValueError if the library does not know one of ``params``."""
         raise NotImplementedError
 
     def _check_data(self, data: FitData) -> None:
-        """Raise where the library cannot take the weights or categories."""
+        """Raise if the library does not support the weights or categories."""
         check_query_weights(data, type(self).__name__)
 
     def _check_rows(self, X: FrameLike) -> Matrix:
-        """Rows as the library takes them, codes for categories."""
+        """Checked rows as input of the library, with codes for categories."""
         check_is_fitted(self)
         if self.columns_.nominal or self.columns_.ordered:
             X = encode_rows(self, self.columns_, collected(X))
         return check_rows(self, X, allow_nan=True)
 
     def _constraints(self) -> list[int] | None:
-        """Direction of every column, where ``monotone_constraints`` says any."""
+        """Direction of every column; None without ``monotone_constraints``."""
         names = getattr(self, "feature_names_in_", None)
         names = None if names is None else list(names)
         constraints, n_features = self.monotone_constraints, self.n_features_in_
         return constraint_list(constraints, n_features, names, self.columns_.nominal)
 
     def _start(self, init_model: Any) -> tuple[bytes, ColumnTable | None]:
-        """Trees to go on from, and the codes of their categories."""
+        """Trees to continue from, and the codes of their categories."""
         if init_model is None:
             return b"", None
         if isinstance(init_model, BoostedRanker) and init_model._library == self._library:
@@ -455,7 +458,7 @@ class BoostedRanker(Ranker):
         return self._stored_copy(booster), ColumnTable({}, {})
 
     def _check_start(self, init_model: Any, n_features: int, names: Any) -> None:
-        """Raise where the columns of X are not those of ``init_model``."""
+        """Raise if the columns of X are not those of ``init_model``."""
         if not isinstance(init_model, BoostedRanker):
             return
         before = getattr(init_model, "feature_names_in_", None)
@@ -464,14 +467,14 @@ class BoostedRanker(Ranker):
             raise ValueError(
                 f"init_model must be fitted on the columns of X, got a model of "
                 f"{init_model.n_features_in_} columns for {n_features}"
-                f"{', of other names' if renamed else ''}. Pass the same columns in the same order."
+                f"{' with other names' if renamed else ''}. Pass the same columns in order."
             )
 
     def _threads(self, X: Matrix) -> int:
-        """Threads for a table: few values get few, whatever there is.
+        """Number of threads for a table; small tables get few threads on any machine.
 
-        The libraries' threads wait for each other at every leaf; on cores that others use too,
-        two threads on a small table were measured up to 30 times slower than one.
+        The threads of the libraries wait for each other at every leaf. On busy cores, two threads
+        on a small table were up to 30 times slower than one.
         """
         if self.n_jobs is None:
             values = X.nnz if is_sparse(X) else X.size
@@ -479,12 +482,12 @@ class BoostedRanker(Ranker):
         return self.n_jobs if self.n_jobs > 0 else max(1, available_threads() + 1 + self.n_jobs)
 
     def _check_parameters(self) -> Measure:
-        """Raise where a parameter is wrong, used or not; returns the measure."""
+        """Check all parameters, even unused ones, and return the measure."""
         self._validate_params()
         taken = sorted(set(self.params or {}) & self._own_names)
         if taken:
             raise ValueError(
-                f"params must not hold {taken}: {type(self).__name__} sets them. "
-                "Use its parameter of that meaning."
+                f"params must not hold {taken}, because {type(self).__name__} sets them. "
+                "Use its own parameter instead."
             )
         return parse(self.measure)

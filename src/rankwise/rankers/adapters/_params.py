@@ -1,4 +1,4 @@
-"""Parameters in the words of the libraries: names of columns, constraints, unknown keys."""
+"""Translation of parameters for the libraries: column names, constraints and unknown keys."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ def refuse_unknown(owner: str, library: str, given: Iterable[str], known: Collec
     Parameters
     ----------
     owner : str
-        The adapter's class.
+        Class name of the adapter.
     library : str
+        Name of the library.
     given : iterable of str
+        Keys of ``params``.
     known : collection of str
-        All names that the library takes.
+        All names that the library accepts.
 
     Raises
     ------
     ValueError
-        With the nearest known name.
+        For an unknown key; the message suggests the most similar known name.
     """
     unknown = [name for name in given if name not in known]
     if unknown:
@@ -35,14 +37,14 @@ def refuse_unknown(owner: str, library: str, given: Iterable[str], known: Collec
 
 
 def unknown_message(owner: str, library: str, name: str, known: Collection[str]) -> str:
-    """What to say of a key that the library does not know."""
+    """Error message for a key that the library does not know."""
     near = get_close_matches(name, known, n=1)
     hint = f"Did you mean {near[0]!r}?" if near else f"See {library}'s list of parameters."
     return f"params must hold parameters of {library}, got {name!r} for {owner}. {hint}"
 
 
 def library_names(names: Sequence[str], forbidden: re.Pattern[str]) -> list[str]:
-    """Names of the columns with ``_`` for characters that a library forbids, all different."""
+    """Distinct column names, with ``_`` for characters that a library forbids."""
     taken: set[str] = set()
     out = []
     for column, name in enumerate(names):
@@ -59,21 +61,23 @@ def library_names(names: Sequence[str], forbidden: re.Pattern[str]) -> list[str]
 def constraint_list(
     constraints: Any, n_features: int, names: Sequence[str] | None, nominal: Collection[int]
 ) -> list[int] | None:
-    """Direction of every column, -1, 0 or 1; None where all are free.
+    """Direction of every column, -1, 0 or 1; None if there are no constraints.
 
     Parameters
     ----------
     constraints : mapping of str or int to int, array-like of shape (n_features,), or None
+        The parameter ``monotone_constraints``.
     n_features : int
+        Number of columns.
     names : sequence of str, optional
-        Of the columns, where X has names.
+        Names of the columns, if X has names.
     nominal : collection of int
-        Columns of categories, which have no order.
+        Categorical columns, which have no order.
 
     Raises
     ------
     ValueError
-        Where a key names no column, a value is no direction, or a column has no order.
+        If a key is not a column, a value is not a direction, or a column has no order.
     """
     if constraints is None:
         return None
@@ -92,12 +96,12 @@ def constraint_list(
         if direction not in _DIRECTIONS:
             raise ValueError(
                 f"monotone_constraints must be -1, 0 or 1, got {direction!r} for column {column}. "
-                "1: the score never falls as the feature grows; -1: it never rises."
+                "1: the score never decreases as the feature grows; -1: it never increases."
             )
         if direction and column in nominal:
             raise ValueError(
-                f"monotone_constraints must be 0 for column {column}, which has categories "
-                "without order. Pass an ordered categorical, or drop the constraint."
+                f"monotone_constraints must be 0 for column {column}, which has unordered "
+                "categories. Pass an ordered categorical, or remove the constraint."
             )
     return [int(direction) for direction in directions]
 

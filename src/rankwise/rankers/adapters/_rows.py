@@ -1,4 +1,4 @@
-"""Training rows as the libraries take them: in canonical order, with weights and positions."""
+"""Training rows as input of the libraries: in canonical order, with weights and positions."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from rankwise.checks.row_hash import canonical_order
 from rankwise.checks.rows import FitData
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
-LARGEST_GRADE = 30  # 2**grade - 1 is what LightGBM and XGBoost take up to here
-WEIGHTS = (1e-30, 1e30)  # the libraries keep them as float32
+LARGEST_GRADE = 30  # LightGBM and XGBoost accept 2**grade - 1 up to this grade
+WEIGHTS = (1e-30, 1e30)  # the libraries store weights as float32
 LARGEST_LABEL_COUNT = 2**16
-LABEL_SPAN = 4.0  # real-valued labels are spread over the usual range of grades
+LABEL_SPAN = 4.0  # real-valued labels are mapped onto the usual range of grades
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels of all training rows, of which this process may hold a part.
+    """Labels of all training rows; this process may hold only a part of the rows.
 
     Attributes
     ----------
     low, high : float
+        Smallest and largest label.
     is_grade : bool
-        Whether all are whole grades from 0 to 30.
+        Whether all labels are whole grades from 0 to 30.
     values : ndarray of float64, or None
-        The distinct ones, ascending; None where they are more than 65,536.
+        Distinct labels, ascending; None if there are more than 65,536.
     """
 
     low: float
@@ -38,7 +39,7 @@ class Labels:
 
     @classmethod
     def of(cls, y: Float64Array) -> Labels:
-        """Those of at least one row."""
+        """Summary of the labels of at least one row."""
         whole = (y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE
         values = np.unique(y)
         few = len(values) <= LARGEST_LABEL_COUNT
@@ -46,7 +47,7 @@ class Labels:
         return cls(low, high, bool(whole), values if few else None)
 
     def joined(self, other: Labels) -> Labels:
-        """Those of both."""
+        """Summary of the labels of both."""
         values = None
         if self.values is not None and other.values is not None:
             values = np.union1d(self.values, other.values)
@@ -59,31 +60,33 @@ class Labels:
         )
 
     def mapped(self, y: Float64Array) -> Float64Array:
-        """Whole grades as they are, all other labels linearly onto 0..4."""
+        """Whole grades unchanged; all other labels mapped linearly onto 0..4."""
         if self.is_grade:
             return y
-        largest = max(abs(self.low), abs(self.high))  # the span of huge labels would overflow
+        largest = max(abs(self.low), abs(self.high))  # the range of huge labels would overflow
         low, high = self.low / largest, self.high / largest
         return (y / largest - low) * (LABEL_SPAN / (high - low))
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Checked rows in canonical order, whole queries one after the other.
+    """Checked rows in canonical order, sorted by query.
 
     Attributes
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,), float64
-        Whole grades 0..30 as they are, all other labels mapped linearly onto 0..4.
+        Whole grades 0..30 unchanged; all other labels mapped linearly onto 0..4.
     exp2 : bool
         Whether the gain of a label is 2**y - 1 instead of y.
     sizes : ndarray of shape (n_queries,), int64
+        Number of rows of each query.
     weight : ndarray of shape (n_samples,), float64 > 0, or None
+        Row weights.
     position : ndarray of shape (n_samples,), int64, or None
-        Places at which the rows were shown; then rows of a query are ordered by them.
+        Places at which the rows were shown. If given, the rows of a query are sorted by place.
     label_values : ndarray of float64, or None
-        Distinct labels of all rows, ascending; None where they are more than 65,536.
+        Distinct labels of all rows, ascending; None if there are more than 65,536.
     """
 
     X: Matrix
@@ -98,12 +101,12 @@ class TrainingRows:
     def of(
         cls, data: FitData, gain: str, position: Int64Array | None, labels: Labels | None = None
     ) -> TrainingRows:
-        """Bring checked rows into canonical order; ``labels`` are those of other rows too.
+        """Bring checked rows into canonical order; ``labels`` also summarises other rows.
 
         Raises
         ------
         ValueError
-            Where ``gain="exp2"`` meets labels that are no whole grades.
+            If ``gain="exp2"`` and the labels are not whole grades.
         """
         X = library_matrix(data.X)
         labels = Labels.of(data.y) if labels is None else labels
@@ -128,12 +131,12 @@ class TrainingRows:
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     def query_weight(self) -> Float64Array | None:
-        """Weight of every query, shape (n_queries,), where its rows have one weight."""
+        """Weight of every query, shape (n_queries,), if its rows have equal weights."""
         return None if self.weight is None else self.weight[np.cumsum(self.sizes) - self.sizes]
 
 
 def check_weight_range(data: FitData) -> None:
-    """Raise where a weight is beyond float32, in which the libraries keep them."""
+    """Raise if a weight is outside the range of float32, in which the libraries store weights."""
     weight = data.sample_weight
     if weight is None or not len(weight):
         return
@@ -147,12 +150,12 @@ def check_weight_range(data: FitData) -> None:
 
 
 def check_query_weights(data: FitData, owner: str) -> None:
-    """Raise where the rows of a query differ in weight.
+    """Raise if the rows of a query differ in weight.
 
     Raises
     ------
     ValueError
-        Naming the first such query.
+        If there is such a query; the message names the first one.
     """
     if data.sample_weight is None:
         return
@@ -163,14 +166,14 @@ def check_query_weights(data: FitData, owner: str) -> None:
         row = int(differs[0])
         query = data.groups.ids[np.searchsorted(indptr, row, side="right") - 1]
         raise ValueError(
-            f"sample_weight must be equal for all rows of a query, because {owner} weighs queries, "
-            f"got {first[row]:g} and {weight[row]:g} in query {query}. Pass one weight per query, "
-            "repeated for its rows, or use LightGBMRanker, which weighs rows."
+            f"sample_weight must be equal for all rows of a query, because {owner} weights "
+            f"queries, got {first[row]:g} and {weight[row]:g} in query {query}. Pass one weight "
+            "per query, repeated for its rows, or use LightGBMRanker, which weights rows."
         )
 
 
 def library_matrix(X: Matrix) -> Any:
-    """X itself where dense; sparse arrays as a CSR matrix in the one form all libraries take."""
+    """Dense X unchanged; sparse arrays as a CSR matrix in the form that all libraries accept."""
     if not is_sparse(X):
         return X
     index = np.int32 if max(X.nnz, X.shape[1]) < 2**31 else np.int64
@@ -190,16 +193,18 @@ def deal_large_queries(
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
-        Labels, queries one after the other.
+        Labels, sorted by query.
     sizes : ndarray of shape (n_queries,), int64
+        Number of rows of each query.
     limit : int
-        Most rows a part may have.
+        Largest number of rows of a part.
 
     Returns
     -------
     order : ndarray of shape (n_samples,), int64
+        Row numbers, sorted by part.
     sizes : ndarray of int64
-        Rows per part; none exceeds ``limit``.
+        Number of rows of each part, at most ``limit``.
     """
     parts: list[Int64Array] = []
     start = 0

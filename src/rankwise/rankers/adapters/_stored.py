@@ -1,8 +1,8 @@
-"""Structural checks of stored trees, made before a native library sees them.
+"""Structural checks of stored trees, made before a native library reads them.
 
-The libraries index into their arrays with the child and feature numbers that a model file holds;
-a crafted file could make them read or write outside. Here every number that is used as an index
-is checked, trees must be trees, and whatever rankwise does not write itself is refused.
+The libraries use the child and feature numbers of a model file as array indices, so a crafted file
+could make them read or write out of bounds. This module checks every number that is used as an
+index, checks that trees are trees, and rejects all content that rankwise does not write.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LIGHTGBM_NODES = {
     "split_feature", "split_gain", "threshold", "decision_type", "left_child", "right_child",
     "internal_value", "internal_weight", "internal_count",
 }  # fmt: skip
-# LightGBM ends the process at a number that it cannot read, and reads fewer forms than Python.
+# LightGBM ends the process if it cannot read a number, and it accepts fewer forms than Python.
 _INTEGER = re.compile(r"-?[0-9]{1,10}")
 _NUMBER = re.compile(r"-?([0-9]{1,40}(\.[0-9]{1,40})?(e[+-]?[0-9]{1,3})?|inf|nan)")
 _FEATURE_INFO = re.compile(
@@ -69,7 +69,7 @@ _WHAT_CHECKS_RUN_INTO = (
 
 
 class StoredTreesError(ValueError):
-    """Stored trees are damaged, or of a kind that rankwise does not store."""
+    """Error for stored trees that are damaged or of a kind that rankwise does not store."""
 
 
 def check_lightgbm(data: bytes, n_features: int) -> str:
@@ -91,20 +91,20 @@ def check_lightgbm(data: bytes, n_features: int) -> str:
         _require(header["num_class"] == "1", "num_class must be 1")
         _require(header["num_tree_per_iteration"] == "1", "num_tree_per_iteration must be 1")
         _require(header["max_feature_idx"] == str(n_features - 1), "the feature count is wrong")
-        _require(re.fullmatch("v[0-9]", header["version"]) is not None, "the version is odd")
+        _require(re.fullmatch("v[0-9]", header["version"]) is not None, "unknown version")
         _require(header["label_index"] == "0", "label_index must be 0")
         _tokens(header["feature_names"], re.compile(r"\w{1,99}"), n_features, "feature_names")
         _tokens(header["feature_infos"], _FEATURE_INFO, n_features, "feature_infos")
         for key in optional:
             _tokens(header[key], re.compile("-1|0|1"), n_features, key)
         objective = header["objective"]
-        _require(objective in LIGHTGBM_OBJECTIVES, f"objective {objective!r} is not a ranking one")
+        _require(objective in LIGHTGBM_OBJECTIVES, f"{objective!r} is not a ranking objective")
         start = len(header_text) + 2
         for number, size in enumerate(_integers(header["tree_sizes"], None, "tree_sizes")):
             _require(0 < size <= len(text), "a tree has a wrong size")
             _check_lightgbm_tree(text[start : start + size], number, n_features)
             start += size
-        _require(text[start:] == "end of trees\n", "the trees do not end where they should")
+        _require(text[start:] == "end of trees\n", "unexpected text after the last tree")
         return text
     except _WHAT_CHECKS_RUN_INTO as error:
         raise StoredTreesError(f"LightGBM model: {error}") from None
@@ -112,14 +112,14 @@ def check_lightgbm(data: bytes, n_features: int) -> str:
 
 def _check_lightgbm_tree(block: str, number: int, n_features: int) -> None:
     first, *lines = block.rstrip("\n").split("\n")
-    _require(first == f"Tree={number}", f"tree {number} does not start where it should")
+    _require(first == f"Tree={number}", f"tree {number} does not start at its offset")
     tree = dict(line.split("=", 1) for line in lines)
     _require(len(tree) == len(lines), "a key of a tree comes twice")
     (n_nominal,) = _integers(tree["num_cat"], 1, "num_cat").tolist()
     _require(tree["is_linear"] == "0", "linear trees are not stored")
     (n_leaves,) = _integers(tree["num_leaves"], 1, "num_leaves").tolist()
     _require(n_leaves >= 1, "a tree has no leaves")
-    if n_leaves == 1:  # a constant: the arrays of nodes are empty or absent
+    if n_leaves == 1:  # a constant, for which the arrays of nodes are empty or absent
         tree = {**dict.fromkeys(_LIGHTGBM_NODES | _LIGHTGBM_LEAVES, ""), **tree}
     lists = _LIGHTGBM_CATEGORIES if n_nominal else set()
     _require_keys(tree, _LIGHTGBM_NODES | _LIGHTGBM_LEAVES | _LIGHTGBM_SCALARS | lists)
@@ -174,14 +174,14 @@ def check_xgboost(data: bytes, n_features: int) -> bytes:
         for key in ("attributes", "feature_names"):
             _require(not learner[key], f"{key} must be empty")
         types = learner["feature_types"]
-        _require(type(types) is list and len(types) in (0, n_features), "feature_types are odd")
+        _require(type(types) is list and len(types) in (0, n_features), "feature_types is invalid")
         _require(all(kind in ("c", "q") for kind in types), "feature_types holds a wrong word")
         shape = learner["learner_model_param"]
         _require_keys(shape, _XGBOOST_SHAPE)
         expected = {"num_feature": n_features, "num_class": 0, "num_target": 1}
         for key, value in expected.items():
             _require(shape[key] == str(value), f"{key} must be {value}")
-        _require(shape["boost_from_average"] in ("0", "1"), "boost_from_average is odd")
+        _require(shape["boost_from_average"] in ("0", "1"), "boost_from_average is invalid")
         _tokens(shape["base_score"].strip("[]").lower(), _NUMBER, 1, "base_score")
         _check_xgboost_objective(learner["objective"])
         _require(learner["gradient_booster"]["name"] == "gbtree", "the booster is not gbtree")
@@ -227,7 +227,7 @@ def _check_xgboost_tree(tree: dict[str, Any], number: int, nominal: np.ndarray[A
     sizes = {key: _integers(text, 1, key)[0] for key, text in tree["tree_param"].items()}
     n_nodes = sizes["num_nodes"]
     _require(n_nodes >= 1, "a tree has no nodes")
-    _require(0 <= sizes["num_deleted"] < n_nodes, "num_deleted is odd")
+    _require(0 <= sizes["num_deleted"] < n_nodes, "num_deleted is invalid")
     _require(sizes["num_feature"] == n_features, "the feature count is wrong")
     _require(sizes["size_leaf_vector"] in (0, 1), "leaves must be scalars")
     for key in _XGBOOST_NODES:
@@ -247,7 +247,7 @@ def _check_xgboost_tree(tree: dict[str, Any], number: int, nominal: np.ndarray[A
     nodes = np.flatnonzero(inner)
     _require(
         (parents[left[nodes]] == nodes).all() and (parents[right[nodes]] == nodes).all(),
-        "a child does not know its parent",
+        "a child has another parent entry",
     )
     known = parents != _XGBOOST_NO_PARENT
     _check_range(parents[known], n_nodes, "parents")
@@ -291,8 +291,8 @@ def check_catboost(data: bytes, n_features: int) -> bytes:
             _require_keys(feature, _CATBOOST_FEATURE)
             _require(feature["feature_index"] == number, "feature_index does not count up")
             _require(isinstance(feature["feature_id"], str), "feature_id is not a name")
-            _require(isinstance(feature["has_nans"], bool), "has_nans is not a truth value")
-            _require(feature["nan_value_treatment"] in _CATBOOST_NAN, "a NaN treatment is odd")
+            _require(isinstance(feature["has_nans"], bool), "has_nans is not a boolean")
+            _require(feature["nan_value_treatment"] in _CATBOOST_NAN, "a NaN treatment is invalid")
             _check_numbers(feature["borders"], None, "borders")
         for number, feature in enumerate(nominal):
             _require_keys(feature, _CATBOOST_NOMINAL)
@@ -353,7 +353,7 @@ def _require_keys(found: dict[str, Any], expected: set[str]) -> None:
 
 
 def _tokens(text: str, form: re.Pattern[str], n: int | None, what: str) -> list[str]:
-    """The words of a line, checked: all of one form, parted by single blanks."""
+    """Checked words of a line, all of one form and separated by single spaces."""
     words = text.split(" ") if text else []
     _require(n is None or len(words) == n, f"{what} has a wrong length")
     _require(all(form.fullmatch(word) for word in words), f"{what} holds a wrong word")

@@ -1,4 +1,4 @@
-"""CatBoost's YetiRank behind the qid API [1]_.
+"""CatBoost's YetiRank with the API of rankwise [1]_.
 
 References
 ----------
@@ -40,7 +40,7 @@ except ImportError as error:
         'CatBoostRanker needs CatBoost, which is not installed. Run: pip install "rankwise[gbdt]"'
     ) from error
 
-MOST_CATEGORIES = 254  # and missing values: a constant of CatBoost
+MOST_CATEGORIES = 254  # besides missing values; a constant of CatBoost
 OBJECTIVES = ("YetiRank", "PairLogit", "QueryRMSE")
 _NOTHING_VARIES = "All features are either constant or ignored"
 _ANY_NAME = re.compile("(?!)")
@@ -48,7 +48,7 @@ _KEPT = ("features_info", "oblivious_trees", "scale_and_bias")
 
 
 class CatBoostRanker(BoostedRanker):
-    """Gradient boosted symmetric trees with a ranking loss, trained by CatBoost.
+    """Gradient-boosted symmetric trees with a ranking loss, trained by CatBoost.
 
     Minimises ``loss + reg_lambda sum_j v_j^2 / 2`` in every tree, over the values v_j of its leaves
     before ``learning_rate`` shrinks them; the loss is summed over pairs or rows.
@@ -58,6 +58,7 @@ class CatBoostRanker(BoostedRanker):
     n_estimators : int >= 1, default=100
         Number of trees.
     learning_rate : float > 0, default=0.1
+        Shrinkage of the values of the leaves.
     depth : int in 1..16, default=6
         Depth of every tree.
     reg_lambda : float >= 0, default=3.0
@@ -67,63 +68,68 @@ class CatBoostRanker(BoostedRanker):
     colsample_bylevel : float in (0, 1], default=1.0
         Share of the features drawn for every split (CatBoost's ``rsm``).
     max_bin : int in 1..65535, default=254
-        Most borders of a feature (CatBoost's ``border_count``).
+        Largest number of borders of a feature (CatBoost's ``border_count``).
     monotone_constraints : dict or array-like of shape (n_features,), optional
-        By name or number of a column: 1 where the score must not fall as the feature grows, -1
-        where it must not rise, 0 where it is free. Needs ``objective="QueryRMSE"``: CatBoost's
-        trees of the other two break them.
+        Direction of each column, by name or number. 1: the score must not decrease as the feature
+        grows. -1: it must not increase. 0: no constraint. Needs ``objective="QueryRMSE"``, because
+        CatBoost violates constraints under the other two objectives.
     categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
-        Columns that are split by one category, as a mask, by number or by name; at most 254
-        categories each. Frames besides: text and unordered categories are, ordered categories are
-        split like numbers. None: no column holds categories.
+        Columns that are split by single categories, as a mask, by number or by name; at most 254
+        categories each. In frames, text and unordered categories are also split this way; ordered
+        categories are split like numbers. None: no column is categorical.
     objective : {"YetiRank", "PairLogit", "QueryRMSE"}, default="YetiRank"
+        Training loss of CatBoost.
     gain : {"auto", "exp2", "linear"}, default="auto"
-        What the loss sees of a label. "linear" and, differing from the other adapters, "auto":
-        the label, as CatBoost takes it; real-valued, negative and large labels are mapped linearly
+        Label that the loss receives. "linear" and, unlike in the other adapters, "auto": the label
+        itself, as usual in CatBoost; real-valued, negative and large labels are mapped linearly
         onto 0..4. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
     measure : str, default="nDCG@10"
-        Measure taken on X_val after every tree.
+        Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many trees without improvement
-        and keep the trees up to the best.
+        Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
+        the trees up to the best.
     params : dict, optional
-        Further parameters of CatBoost, under its names; unknown ones are refused.
+        Further parameters of CatBoost, by their names in the library. Unknown names raise
+        ValueError.
     n_jobs : int, optional
-        Threads; None: one for every two million values of X, at most all CPUs of this process,
-        capped by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
+        Number of threads. None: one for every two million values of X, at most the number of CPUs
+        of this process, limited by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
     random_state : int, RandomState or None, default=None
+        Seed of the library.
 
     Attributes
     ----------
     best_iteration_ : int
         Number of trees that ``predict`` uses.
     validation_scores_ : ndarray of shape (n_trees,)
-        ``measure`` on X_val after every tree, where X_val was given.
+        ``measure`` on X_val after every tree. Only if X_val was given.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        CatBoost's PredictionValuesChange, summing to 1 (all 0 without splits).
+        CatBoost's PredictionValuesChange. The sum is 1 (0 without splits).
     model_ : bytes
-        The trees as CatBoost's JSON, columns by number.
+        Trees as JSON of CatBoost, with numbered columns.
     booster_ : catboost.CatBoost
-        The same trees as CatBoost's object, with the names of the features.
+        Trees as a CatBoost object, with the names of the features.
     columns_ : ColumnTable
-        Which columns hold categories, and their codes.
+        Columns that hold categories, and the codes of the categories.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X has column names.
+        Only if X has column names.
     score_name_ : str
-        What ``score`` returns.
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Differs from ``catboost.CatBoostRanker``: takes queries in any order; trains the same model for
-    any order of the rows; early stopping sees any measure of :mod:`rankwise.metrics`, under its
-    convention; 100 trees at rate 0.1 instead of 1,000 at 0.03; constant features and labels are
-    no error; categories are always split one by one (CatBoost's ``one_hot_max_size``), never by the
-    mean labels of their rows; a category that ``fit`` has not seen counts as missing. Features are
-    rounded to float32 by CatBoost. Trees other than symmetric ones are not supported.
+    Differs from ``catboost.CatBoostRanker`` as follows. Queries may be in any order, and the order
+    of the rows does not change the model. Early stopping uses any measure of
+    :mod:`rankwise.metrics` under its convention. The defaults are 100 trees at rate 0.1 instead of
+    1,000 at 0.03. Constant features and labels are not an error. Categories are always split one by
+    one (CatBoost's ``one_hot_max_size``), never by the mean labels of their rows. A category that
+    ``fit`` has not seen counts as missing. CatBoost rounds features to float32. Only symmetric
+    trees are supported.
 
-    "YetiRank" and "PairLogit" weigh queries: ``sample_weight`` must be equal for all rows of a
-    query. "QueryRMSE" weighs rows.
+    "YetiRank" and "PairLogit" weight queries: ``sample_weight`` must be equal for all rows of a
+    query. "QueryRMSE" weights rows.
 
     Composition: CatBoost's trees × YetiRank × CatBoost's boosting.
 
@@ -226,17 +232,17 @@ class CatBoostRanker(BoostedRanker):
 
     def _pool(self, X: Matrix, y: Any, group_id: Any, **weights: Any) -> catboost.Pool:
         nominal = sorted(self.columns_.nominal)
-        names = [str(column) for column in range(X.shape[1])]  # those of the stored model
+        names = [str(column) for column in range(X.shape[1])]  # of the stored model
         rows = self._coded(X, names)
         return catboost.Pool(
             rows, y, group_id=group_id, cat_features=nominal, feature_names=names, **weights
         )
 
     def _coded(self, X: Matrix, names: list[str]) -> Any:
-        """The rows themselves, or a frame of whole numbers in the columns of categories."""
+        """The rows, or a frame with whole numbers in categorical columns."""
         if not self.columns_.nominal:
             return X
-        import pandas as pd  # CatBoost needs it
+        import pandas as pd  # required by CatBoost
 
         coded = self.columns_.nominal
         columns: list[Any] = list(np.asarray(X).T)
@@ -273,11 +279,11 @@ class CatBoostRanker(BoostedRanker):
         refuse_unknown(type(self).__name__, "CatBoost", self.params or (), known)
 
     def _check_data(self, data: FitData) -> None:
-        # CatBoost 1.2 takes constraints for its losses over pairs, and rising features lose score.
+        # CatBoost 1.2 accepts constraints for its pairwise losses, but does not satisfy them.
         if any(self._constraints() or ()) and self.objective != "QueryRMSE":
             raise ValueError(
-                f"monotone_constraints needs objective='QueryRMSE', got {self.objective!r}, whose "
-                "trees CatBoost does not keep monotone. Change the objective, or use "
+                f"monotone_constraints needs objective='QueryRMSE', got {self.objective!r}, for "
+                "which CatBoost's trees are not monotone. Change the objective, or use "
                 "LightGBMRanker or XGBoostRanker."
             )
         if self.objective != "QueryRMSE":
@@ -287,10 +293,10 @@ class CatBoostRanker(BoostedRanker):
                 names = getattr(self, "feature_names_in_", None)
                 label = f"column {column}" if names is None else f"column {names[column]!r}"
                 raise ValueError(
-                    f"X must have at most {MOST_CATEGORIES} categories a column, which are split "
-                    f"one by one, got {len(categories)} in {label}. Encode it as numbers (with "
-                    "scikit-learn's TargetEncoder), drop it, or use LightGBMRanker or "
-                    "XGBoostRanker, which split by subsets."
+                    f"X must have at most {MOST_CATEGORIES} categories per column, because "
+                    f"CatBoost splits them one by one, got {len(categories)} in {label}. Encode "
+                    "the column as numbers (with scikit-learn's TargetEncoder), drop it, or use "
+                    "LightGBMRanker or XGBoostRanker, which split by subsets."
                 )
 
     def _library_booster(self, model: Any) -> Any:
@@ -302,7 +308,7 @@ class CatBoostRanker(BoostedRanker):
     def _parse(self, model: bytes, names: list[str] | None) -> catboost.CatBoost:
         model = check_catboost(model, self.n_features_in_)
         booster = catboost.CatBoost()
-        with TemporaryDirectory() as folder:  # CatBoost reads JSON from files only
+        with TemporaryDirectory() as folder:  # CatBoost reads JSON only from files
             path = Path(folder) / "model.json"
             path.write_bytes(model)
             booster.load_model(str(path), format="json")
@@ -328,26 +334,26 @@ class CatBoostRanker(BoostedRanker):
 
 
 class _Metric:
-    """A measure as CatBoost calls it: with the scores of the training rows, then of X_val."""
+    """Measure called by CatBoost, first with scores of training rows, then with those of X_val."""
 
     no_jit = True  # CatBoost would try to compile evaluate with numba and warn
 
     def __init__(self, monitor: ValidationMonitor, skipped: int) -> None:
         self._monitor = monitor
-        # The two calls differ in length only; one row more where they would not.
+        # The two calls are told apart by their length, so one row is added if lengths are equal.
         self._n_extra = int(monitor.n_samples == skipped)
 
     def rows(self) -> Int64Array:
-        """Rows of X_val to pass, by number."""
+        """Numbers of the rows of X_val to pass."""
         n_rows = self._monitor.n_samples
         return np.minimum(np.arange(n_rows + self._n_extra), n_rows - 1)
 
     def no_labels(self) -> Int64Array:
-        """Numbers in place of the labels, which are withheld."""
+        """Placeholder numbers for the labels, which CatBoost must not see."""
         return np.arange(self._monitor.n_samples + self._n_extra) % 2
 
     def __deepcopy__(self, memo: Any) -> _Metric:
-        return self  # CatBoost copies its parameters; what the monitor collects must stay here
+        return self  # CatBoost copies its parameters, but the monitor must not be copied
 
     def is_max_optimal(self) -> bool:
         return True
@@ -363,8 +369,8 @@ class _Metric:
 
 
 def _json(booster: catboost.CatBoost) -> bytes:
-    """The trees and their borders as JSON, without names, training parameters, times and ids."""
-    with TemporaryDirectory() as folder:  # CatBoost writes JSON to files only
+    """Trees and borders as JSON, without names, training parameters, times and ids."""
+    with TemporaryDirectory() as folder:  # CatBoost writes JSON only to files
         path = Path(folder) / "model.json"
         booster.save_model(str(path), format="json")
         model = json.loads(path.read_bytes())

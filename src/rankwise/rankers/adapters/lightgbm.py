@@ -1,4 +1,4 @@
-"""LightGBM's LambdaMART behind the qid API [1]_.
+"""LightGBM's LambdaMART with the API of rankwise [1]_.
 
 References
 ----------
@@ -51,7 +51,7 @@ _FORBIDDEN = re.compile(r"[\s\"',:\[\]{}=]")
 
 
 class LightGBMRanker(BoostedRanker):
-    """Gradient boosted trees with LambdaRank gradients, trained by LightGBM.
+    """Gradient-boosted trees with LambdaRank gradients, trained by LightGBM.
 
     Minimises ``loss + reg_alpha sum_j |v_j| + reg_lambda sum_j v_j^2 / 2`` in every tree, over the
     values v_j of its leaves before ``learning_rate`` shrinks them; the loss is summed over pairs or
@@ -62,12 +62,13 @@ class LightGBMRanker(BoostedRanker):
     n_estimators : int >= 1, default=100
         Number of trees.
     learning_rate : float > 0, default=0.1
+        Shrinkage of the values of the leaves.
     num_leaves : int >= 2, default=31
-        Most leaves of a tree.
+        Largest number of leaves of a tree.
     max_depth : int, default=-1
-        Largest depth of a tree; -1: no bound.
+        Largest depth of a tree. -1: no limit.
     min_child_samples : int >= 0, default=20
-        Fewest rows in a leaf.
+        Smallest number of rows in a leaf.
     min_child_weight : float >= 0, default=1e-3
         Smallest sum of second derivatives in a leaf.
     subsample : float in (0, 1], default=1.0
@@ -77,64 +78,69 @@ class LightGBMRanker(BoostedRanker):
     reg_alpha, reg_lambda : float >= 0, default=0.0
         L1 and L2 penalty on the values of the leaves.
     max_bin : int >= 2, default=255
-        Most bins of a feature.
+        Largest number of bins per feature.
     monotone_constraints : dict or array-like of shape (n_features,), optional
-        By name or number of a column: 1 where the score must not fall as the feature grows, -1
-        where it must not rise, 0 where it is free.
+        Direction of each column, by name or number. 1: the score must not decrease as the feature
+        grows. -1: it must not increase. 0: no constraint.
     categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
-        Columns that are split by subsets of their categories, as a mask, by number or by name.
-        Frames besides: text and unordered categories are, ordered categories are split like
-        numbers. None: no column holds categories.
+        Columns that are split by subsets of their categories, as a mask, by number or by name. In
+        frames, text and unordered categories are also split this way; ordered categories are split
+        like numbers. None: no column is categorical.
     objective : {"lambdarank", "rank_xendcg"}, default="lambdarank"
+        Training loss of LightGBM.
     truncation_level : int >= 1, default=30
-        Pairs are formed with the rows ranked at the top this far (lambdarank only).
+        Number of top ranks: every pair contains a row from the top ranks ("lambdarank" only).
     gain : {"auto", "exp2", "linear"}, default="auto"
         Gain of a label in LambdaRank's nDCG. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
-        "linear": ``y``, of other labels the distance from the smallest. "auto": "exp2" for such
-        grades, "linear" for all other labels: real-valued, negative or larger.
+        "linear": ``y``; for labels that are not such grades, the distance from the smallest label.
+        "auto": "exp2" for such grades, "linear" for all other labels (real-valued, negative or
+        larger).
     measure : str, default="nDCG@10"
-        Measure taken on X_val after every tree.
+        Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many trees without improvement
-        and keep the trees up to the best.
+        Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
+        the trees up to the best.
     params : dict, optional
-        Further parameters of LightGBM, under its names; unknown ones are refused.
+        Further parameters of LightGBM, by their names in the library. Unknown names raise
+        ValueError.
     n_jobs : int, optional
-        Threads; None: one for every two million values of X, at most all CPUs of this process,
-        capped by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
+        Number of threads. None: one for every two million values of X, at most the number of CPUs
+        of this process, limited by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
     random_state : int, RandomState or None, default=None
+        Seed of the library.
 
     Attributes
     ----------
     best_iteration_ : int
         Number of trees that ``predict`` uses.
     validation_scores_ : ndarray of shape (n_trees,)
-        ``measure`` on X_val after every tree, where X_val was given.
+        ``measure`` on X_val after every tree. Only if X_val was given.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Total gain of the splits on each feature, summing to 1 (all 0 without splits).
+        Share of each feature in the total gain of the splits. The sum is 1 (0 without splits).
     model_ : bytes
-        The trees as LightGBM's text, columns by number.
+        Trees as text of LightGBM, with numbered columns.
     booster_ : lightgbm.Booster
-        The same trees as LightGBM's object, with the names of the features.
+        Trees as a LightGBM object, with the names of the features.
     columns_ : ColumnTable
-        Which columns hold categories, and their codes.
+        Columns that hold categories, and the codes of the categories.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X has column names.
+        Only if X has column names.
     score_name_ : str
-        What ``score`` returns.
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Differs from ``lightgbm.LGBMRanker``: takes the query of every row instead of group sizes; takes
-    any labels; trains the same model for any order of the rows (its initial ranking does not see
-    the order of the file); queries of more than 10,000 rows, which LightGBM refuses, are
-    dealt into parts with the same mix of labels, with a warning; more than 65,536 different
-    labels are binned; ``subsample`` needs no ``subsample_freq``; a category that ``fit`` has not
-    seen counts as missing. Linear trees are not supported.
+    Differs from ``lightgbm.LGBMRanker`` as follows. ``fit`` receives the query of every row instead
+    of group sizes, and any labels. The order of the rows does not change the model, because the
+    initial ranking does not depend on it. Queries of more than 10,000 rows, which LightGBM rejects,
+    are split into parts with the same mix of labels, with a warning. More than 65,536 different
+    labels are binned. ``subsample`` does not need ``subsample_freq``. A category that ``fit`` has
+    not seen counts as missing. Linear trees are not supported.
 
-    A row's ``sample_weight`` multiplies its gradients, as in LightGBM. This is no repetition of the
-    row, which would weigh its pairs.
+    The ``sample_weight`` of a row multiplies its gradients, as in LightGBM. This is not equivalent
+    to repeating the row, which would weight its pairs.
 
     Composition: LightGBM's trees × LambdaRank × LightGBM's boosting.
 
@@ -235,28 +241,28 @@ class LightGBMRanker(BoostedRanker):
         qid_val: ArrayLike | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
-        """Train on judged rows.
+        """Train on rows with relevance labels.
 
         Parameters
         ----------
         X : array-like, CSR or frame of shape (n_samples, n_features)
-            NaN means missing; an entry absent from a CSR matrix is 0. Columns of categories are
-            taken as ``categorical_features`` says.
+            Features. NaN means missing; an entry absent from a CSR matrix is 0. Categorical columns
+            are chosen by ``categorical_features``.
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0, see Notes of the class. Rows of weight 0 are left out.
+            Weight of each row, >= 0, see the notes of the class. Rows of weight 0 are left out.
         position : array-like of shape (n_samples,), optional
-            Place at which a row was shown when its label was clicked, integers >= 0. LightGBM
-            estimates the bias of every place and removes it from the labels (lambdarank only).
+            Place at which each row was shown when its clicks were recorded, integers >= 0. LightGBM
+            estimates the bias of every place and corrects the labels for it ("lambdarank" only).
         X_val, y_val, qid_val : optional
-            Validation rows: ``measure`` is taken on them after every tree, and training stops
-            when it has not improved for ``early_stopping_rounds`` trees.
+            Validation rows, on which ``measure`` is evaluated after every tree. Training stops
+            after ``early_stopping_rounds`` trees without improvement.
         init_model : LightGBMRanker, lightgbm.Booster or lightgbm.LGBMModel, optional
-            Fitted. Its trees come first, and ``n_estimators`` more are added to them. Categories
-            keep the codes that they have in it.
+            Fitted model to continue from: ``n_estimators`` trees are added to its trees. Categories
+            keep the codes of this model.
 
         Returns
         -------
@@ -265,7 +271,7 @@ class LightGBMRanker(BoostedRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         validation = (X_val, y_val, qid_val)
         return self._fit(X, y, qid, sample_weight, validation, init_model, position)
@@ -338,13 +344,13 @@ class LightGBMRanker(BoostedRanker):
     def _check_params(self) -> None:
         try:
             aliases = lightgbm.basic._ConfigAliases._get_all_param_aliases()
-        except AttributeError:  # private: another version may lack it
+        except AttributeError:  # private, so other versions may not have it
             return
         known = {name for names in aliases.values() for name in names}
         refuse_unknown(type(self).__name__, "LightGBM", self.params or (), known)
 
     def _check_data(self, data: FitData) -> None:
-        """LightGBM weighs rows, and takes any number of categories."""
+        """Accept everything: LightGBM weights rows and supports any number of categories."""
 
     def _networks(
         self, hosts: Sequence[str], ports: Sequence[int], here: str
@@ -395,14 +401,14 @@ class LightGBMRanker(BoostedRanker):
 
 
 def _small_queries(rows: TrainingRows) -> tuple[Any, Int64Array]:
-    """Rows and sizes of queries within LightGBM's limit."""
+    """Rows and sizes of queries within the limit of LightGBM."""
     largest = int(rows.sizes.max())
     if largest <= LARGEST_QUERY:
         return slice(None), rows.sizes
     warnings.warn(
-        f"LightGBM takes queries of at most {LARGEST_QUERY} rows, the largest here has {largest}: "
-        "larger ones are dealt into parts with the same mix of labels, and rows of different "
-        "parts are not compared. XGBoostRanker and CatBoostRanker take queries of any size.",
+        f"LightGBM accepts queries of at most {LARGEST_QUERY} rows, the largest has {largest}. "
+        "Larger queries are split into parts with the same mix of labels, and rows of different "
+        "parts are not compared. XGBoostRanker and CatBoostRanker accept queries of any size.",
         UserWarning,
         stacklevel=5,
     )
@@ -410,7 +416,7 @@ def _small_queries(rows: TrainingRows) -> tuple[Any, Int64Array]:
 
 
 def _label_codes(rows: TrainingRows, y: Float64Array) -> tuple[Int64Array, Float64Array]:
-    """Whole label of every row and the gain of every label."""
+    """Integer label of every row, and the gain of every label."""
     known = rows.label_values
     if rows.exp2:
         largest = y.max() if known is None else known[-1]
@@ -423,14 +429,14 @@ def _label_codes(rows: TrainingRows, y: Float64Array) -> tuple[Int64Array, Float
 
 
 def _text(booster: lightgbm.Booster, n_trees: int) -> bytes:
-    """The model up to its trees, columns by number, without the list of training parameters."""
+    """Text of the model with numbered columns, without the list of training parameters."""
     text = booster.model_to_string(num_iteration=n_trees)
     names = [f"Column_{column}" for column in range(booster.num_feature())]
     return _with_names(text[: text.index(_END) + len(_END)], names).encode("ascii")
 
 
 def _with_names(text: str, names: list[str]) -> str:
-    """The text with these names of its features."""
+    """Text of the model with the given feature names."""
     start = text.index("\nfeature_names=") + 1
     end = text.index("\n", start)
     return f"{text[:start]}feature_names={' '.join(names)}{text[end:]}"

@@ -1,4 +1,4 @@
-"""XGBoost's LambdaMART behind the qid API [1]_.
+"""XGBoost's LambdaMART with the API of rankwise [1]_.
 
 References
 ----------
@@ -45,13 +45,13 @@ except ImportError as error:
         'XGBoostRanker needs XGBoost, which is not installed. Run: pip install "rankwise[gbdt]"'
     ) from error
 
-_PREDICT_CHUNK = 2**16  # rows of CSR made dense at a time
+_PREDICT_CHUNK = 2**16  # CSR rows made dense at a time
 _FORBIDDEN = re.compile(r"[\[\]<]")
 _UNUSED = re.compile(r"Parameters: \{(.*)\} are not used")
 
 
 class XGBoostRanker(BoostedRanker):
-    """Gradient boosted trees with LambdaRank gradients, trained by XGBoost.
+    """Gradient-boosted trees with LambdaRank gradients, trained by XGBoost.
 
     Minimises ``loss + reg_alpha sum_j |v_j| + reg_lambda sum_j v_j^2 / 2`` in every tree, over the
     values v_j of its leaves before ``learning_rate`` shrinks them; the loss is summed over pairs or
@@ -62,10 +62,11 @@ class XGBoostRanker(BoostedRanker):
     n_estimators : int >= 1, default=100
         Number of trees.
     learning_rate : float > 0, default=0.3
+        Shrinkage of the values of the leaves.
     max_depth : int >= 0, default=6
-        Largest depth of a tree; 0: no bound.
+        Largest depth of a tree. 0: no limit.
     max_leaves : int >= 0, default=0
-        Most leaves of a tree; 0: no bound.
+        Largest number of leaves of a tree. 0: no limit.
     min_child_weight : float >= 0, default=1.0
         Smallest sum of second derivatives in a leaf.
     subsample : float in (0, 1], default=1.0
@@ -79,65 +80,70 @@ class XGBoostRanker(BoostedRanker):
     min_split_loss : float >= 0, default=0.0
         Smallest gain of a split (XGBoost's ``gamma``).
     max_bin : int >= 2, default=256
-        Most bins of a feature.
+        Largest number of bins per feature.
     monotone_constraints : dict or array-like of shape (n_features,), optional
-        By name or number of a column: 1 where the score must not fall as the feature grows, -1
-        where it must not rise, 0 where it is free.
+        Direction of each column, by name or number. 1: the score must not decrease as the feature
+        grows. -1: it must not increase. 0: no constraint.
     categorical_features : {"from_dtype"}, None, or array-like, default="from_dtype"
-        Columns that are split by subsets of their categories, as a mask, by number or by name.
-        Frames besides: text and unordered categories are, ordered categories are split like
-        numbers. None: no column holds categories.
+        Columns that are split by subsets of their categories, as a mask, by number or by name. In
+        frames, text and unordered categories are also split this way; ordered categories are split
+        like numbers. None: no column is categorical.
     objective : {"rank:ndcg", "rank:pairwise"}, default="rank:ndcg"
+        Training loss of XGBoost.
     pair_method : {"topk", "mean"}, default="topk"
-        Pairs with the rows ranked at the top, or drawn at random for every row.
+        Selection of pairs. "topk": pairs with the rows at the top ranks. "mean": pairs drawn at
+        random for every row.
     n_pairs : int >= 1, optional
-        Number of top ranks, or pairs drawn per row; None: XGBoost's choice.
+        Number of top ranks, or of pairs drawn for each row. None: the default of XGBoost.
     gain : {"auto", "exp2", "linear"}, default="auto"
         Gain of a label in LambdaRank's nDCG. "exp2": ``2**y - 1``, for whole grades from 0 to 30.
-        "linear": ``y``, of other labels the distance from the smallest. "auto": "exp2" for such
-        grades, "linear" for all other labels: real-valued, negative or larger.
+        "linear": ``y``; for labels that are not such grades, the distance from the smallest label.
+        "auto": "exp2" for such grades, "linear" for all other labels (real-valued, negative or
+        larger).
     measure : str, default="nDCG@10"
-        Measure taken on X_val after every tree.
+        Measure evaluated on X_val after every tree.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many trees without improvement
-        and keep the trees up to the best.
+        Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
+        the trees up to the best.
     params : dict, optional
-        Further parameters of XGBoost, under its names; unknown ones are refused.
-        ``lambdarank_unbiased`` needs the ``position`` of every row in ``fit``.
+        Further parameters of XGBoost, by their names in the library. Unknown names raise
+        ValueError. ``lambdarank_unbiased`` needs the ``position`` of every row in ``fit``.
     n_jobs : int, optional
-        Threads; None: one for every two million values of X, at most all CPUs of this process,
-        capped by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
+        Number of threads. None: one for every two million values of X, at most the number of CPUs
+        of this process, limited by ``RANKWISE_NUM_THREADS``. The result is the same for any number.
     random_state : int, RandomState or None, default=None
+        Seed of the library.
 
     Attributes
     ----------
     best_iteration_ : int
         Number of trees that ``predict`` uses.
     validation_scores_ : ndarray of shape (n_trees,)
-        ``measure`` on X_val after every tree, where X_val was given.
+        ``measure`` on X_val after every tree. Only if X_val was given.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Total gain of the splits on each feature, summing to 1 (all 0 without splits).
+        Share of each feature in the total gain of the splits. The sum is 1 (0 without splits).
     model_ : bytes
-        The trees as XGBoost's JSON, columns by number.
+        Trees as JSON of XGBoost, with numbered columns.
     booster_ : xgboost.Booster
-        The same trees as XGBoost's object, with the names of the features.
+        Trees as an XGBoost object, with the names of the features.
     columns_ : ColumnTable
-        Which columns hold categories, and their codes.
+        Columns that hold categories, and the codes of the categories.
     n_features_in_ : int
+        Number of columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X has column names.
+        Only if X has column names.
     score_name_ : str
-        What ``score`` returns.
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Differs from ``xgboost.XGBRanker``: takes queries in any order and of any type; takes any
-    labels; trains the same model for any order of the rows; an entry absent from a CSR matrix is
-    0, as in the dense matrix, and not missing (the matrix is made dense in float32, 4 bytes an
-    entry); a category that ``fit`` has not seen counts as missing. Boosters other than "gbtree" are
-    not supported.
+    Differs from ``xgboost.XGBRanker`` as follows. Queries may be in any order and of any type, and
+    any labels are accepted. The order of the rows does not change the model. An entry absent from a
+    CSR matrix is 0, as in the dense matrix, and not missing; the matrix is made dense in float32, 4
+    bytes per entry. A category that ``fit`` has not seen counts as missing. Only the booster
+    "gbtree" is supported.
 
-    XGBoost weighs queries: ``sample_weight`` must be equal for all rows of a query.
+    XGBoost weights queries: ``sample_weight`` must be equal for all rows of a query.
 
     Composition: XGBoost's trees × LambdaRank × XGBoost's boosting.
 
@@ -239,29 +245,29 @@ class XGBoostRanker(BoostedRanker):
         qid_val: ArrayLike | QueryGroups | None = None,
         init_model: Any = None,
     ) -> Self:
-        """Train on judged rows.
+        """Train on rows with relevance labels.
 
         Parameters
         ----------
         X : array-like, CSR or frame of shape (n_samples, n_features)
-            NaN means missing; an entry absent from a CSR matrix is 0. Columns of categories are
-            taken as ``categorical_features`` says.
+            Features. NaN means missing; an entry absent from a CSR matrix is 0. Categorical columns
+            are chosen by ``categorical_features``.
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0, equal within a query. Rows of weight 0 are left out.
+            Weight of each row, >= 0, equal within a query. Rows of weight 0 are left out.
         position : array-like of shape (n_samples,), optional
-            Place at which a row was shown when its label was clicked, integers >= 0. XGBoost
-            estimates the bias of every place and removes it from the labels
+            Place at which each row was shown when its clicks were recorded, integers >= 0. XGBoost
+            estimates the bias of every place and corrects the labels for it
             (``lambdarank_unbiased``).
         X_val, y_val, qid_val : optional
-            Validation rows: ``measure`` is taken on them after every tree, and training stops
-            when it has not improved for ``early_stopping_rounds`` trees.
+            Validation rows, on which ``measure`` is evaluated after every tree. Training stops
+            after ``early_stopping_rounds`` trees without improvement.
         init_model : XGBoostRanker, xgboost.Booster or xgboost.XGBModel, optional
-            Fitted. Its trees come first, and ``n_estimators`` more are added to them. Categories
-            keep the codes that they have in it.
+            Fitted model to continue from: ``n_estimators`` trees are added to its trees. Categories
+            keep the codes of this model.
 
         Returns
         -------
@@ -270,11 +276,11 @@ class XGBoostRanker(BoostedRanker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         if position is None and (self.params or {}).get("lambdarank_unbiased"):
             raise ValueError(
-                "params={'lambdarank_unbiased': True} needs the place at which every row was "
+                "params={'lambdarank_unbiased': True} needs the place at which each row was "
                 "shown, got position=None. Pass position to fit."
             )
         validation = (X_val, y_val, qid_val)
@@ -310,12 +316,12 @@ class XGBoostRanker(BoostedRanker):
         return _json(booster)
 
     def _matrix(self, X: Matrix, y: Any = None, **others: Any) -> xgboost.QuantileDMatrix:
-        """Rows as XGBoost bins them."""
+        """Matrix of binned rows for XGBoost."""
         if self.columns_.nominal:
             nominal = self.columns_.nominal
             others["feature_types"] = ["c" if j in nominal else "q" for j in range(X.shape[1])]
             others["enable_categorical"] = True
-        with foreign_range():  # of float32
+        with foreign_range():  # largest number of float32
             return xgboost.QuantileDMatrix(_dense(X), y, max_bin=self.max_bin, **others)
 
     def _library_params(self, seed: int, rows: TrainingRows) -> dict[str, Any]:
@@ -349,7 +355,7 @@ class XGBoostRanker(BoostedRanker):
         return params
 
     def _check_params(self) -> None:
-        """Let XGBoost read ``params``: it warns of those that it does not use."""
+        """Let XGBoost read ``params``, and raise for those that it reports as unused."""
         X = np.zeros((2, self.n_features_in_))
         rows = TrainingRows(X, np.arange(2.0), False, np.array([2]))
         params = {**self._library_params(0, rows), **(self.params or {}), "verbosity": 1}
@@ -366,7 +372,7 @@ class XGBoostRanker(BoostedRanker):
     def _networks(
         self, hosts: Sequence[str], ports: Sequence[int], here: str
     ) -> list[dict[str, Any]]:
-        if hasattr(self, "_tracker"):  # of workers that died
+        if hasattr(self, "_tracker"):  # of workers that have died
             with suppress(XGBoostError):
                 self._tracker.free()
         self._tracker = RabitTracker(len(hosts), here, sortby="task")
@@ -394,7 +400,7 @@ class XGBoostRanker(BoostedRanker):
 
     def _predict(self, booster: xgboost.Booster, X: Matrix) -> Any:
         n_threads = str(self._threads(X))
-        if booster.attr("nthread") != n_threads:  # setting it again takes longer than a few rows
+        if booster.attr("nthread") != n_threads:  # slower than predicting a few rows
             booster.set_param({"nthread": n_threads})
             booster.set_attr(nthread=n_threads)
         with foreign_range():
@@ -419,7 +425,7 @@ class XGBoostRanker(BoostedRanker):
 
 
 def _json(booster: xgboost.Booster) -> bytes:
-    """The trees as JSON, columns by number, without what training noted down."""
+    """Trees as JSON with numbered columns, without records of training."""
     model = json.loads(booster.save_raw("json"))
     learner = model["learner"]
     learner["attributes"], learner["feature_names"] = {}, []
@@ -434,7 +440,7 @@ def _json(booster: xgboost.Booster) -> bytes:
 
 
 def _dense(X: Matrix) -> Any:
-    """X itself, or CSR as float32 with zeros where XGBoost would see missing values."""
+    """Dense X unchanged; CSR as dense float32 with zeros instead of missing values."""
     return X.astype(np.float32).toarray() if is_sparse(X) else X
 
 

@@ -1,1 +1,1 @@
-"""Boosting and direct optimisation of measures."""
+"""Boosting, and direct optimisation of measures."""

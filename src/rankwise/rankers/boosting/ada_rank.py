@@ -1,4 +1,4 @@
-"""AdaRank: boosting of single features over queries, by any measure [1]_.
+"""AdaRank: boosting of single features by reweighting queries, for any measure [1]_.
 
 References
 ----------
@@ -24,60 +24,60 @@ from rankwise.structure.rules import Number, Rule, floats, integers
 
 
 class AdaRank(MeasureRanker):
-    """Boosting of single features over queries, by any measure (AdaRank).
+    """Boosting of single features by reweighting queries, for any measure (AdaRank).
 
     Parameters
     ----------
     measure : str, default="nDCG@10"
-        What is optimised, see :func:`rankwise.metrics.parse`; between 0 and 1 on every query, such
-        as "nDCG@10", "AP" and "ERR". Labels that are no whole grades from 0 to 30 are spread over 0
-        to 4 for measures of a ranked list.
+        Measure to optimise, see :func:`rankwise.metrics.parse`. Its values must lie between 0 and 1
+        for every query, such as those of "nDCG@10", "AP" and "ERR". For measures of a ranked list,
+        labels that are not whole grades from 0 to 30 are mapped linearly onto 0 to 4.
     n_estimators : int >= 1, default=200
-        Most rounds. Fewer are kept where no feature brings a gain.
+        Largest number of rounds. Training ends earlier if no feature improves the measure.
     n_features_to_select : int >= 1, optional
-        Stop when so many distinct features are in the model; ``selected_features_`` then has so
-        many (or all), whether the rounds have reached them or not.
+        Number of distinct features after which training stops. ``selected_features_`` then has this
+        length (or all features), even if the rounds end before.
     tol : float >= 0, default=1e-4
-        Least gain of the measure in a round.
+        Smallest improvement of the measure for which a round is made.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many rounds without improvement
-        there and keep the rounds up to the best.
+        Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
+        keep the rounds up to the best.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         Weights of the features.
     selected_features_ : ndarray of int
-        Columns of the model in the order in which they came in; with ``n_features_to_select``
-        followed, where it has fewer, by those of the best weighted performance at the end.
+        Columns of the model in the order of selection. With ``n_features_to_select``, missing
+        columns are filled up with those of the best weighted performance at the end.
     features_, steps_ : ndarray of shape (n_estimators_,)
-        Column of each round, and what was added to its coefficient.
+        Column of each round, and the change of its coefficient.
     measure_curve_ : ndarray of shape (n_estimators_,)
-        The measure on the training queries after each round, ascending (descending where smaller
-        is better).
+        Measure on the training queries after each round: ascending, or descending if smaller is
+        better.
     n_estimators_ : int
-        Rounds kept.
+        Number of rounds kept.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round, where X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    Weak rankers are the features, ascending and descending. Queries begin with equal weights P. A
-    round takes the weak ranker h with the largest ``sum P E(q, h)``, E the measure of query q when
-    ranked by h, adds ``log(sum P (1 + E) / sum P (1 - E)) / 2`` times h, and sets P to
-    ``exp(-E(q, f))``, normalised, for the scores f so far: queries that are ranked badly weigh
-    more. The measures of all weak rankers on all queries are computed once, on threads: O(N d) and
-    a sort; a round then costs O(Q d), and O(N) for each weak ranker tried. Rows of equal score are
-    ranked in an order of their content, unless the measure has another rule for ties.
+    Weak rankers are the features, ascending and descending. Initially all queries have equal
+    weights P. A round takes the weak ranker h with the largest ``sum P E(q, h)``, where E is the
+    measure of query q ranked by h. It adds ``log(sum P (1 + E) / sum P (1 - E)) / 2`` times h to
+    the scores f. It then sets P to ``exp(-E(q, f))``, normalised, so badly ranked queries gain
+    weight. The measures of all weak rankers on all queries are computed once, in threads, in O(N d)
+    time plus a sort. A round then costs O(Q d), and O(N) for each weak ranker tried. Rows of equal
+    score are ranked by their content, unless the measure has another rule for ties.
 
-    The first features taken are a selection of features (``selected_features_``), the use that [2]_
-    makes of AdaRank.
+    AdaRank can also select features (``selected_features_``), as in [2]_.
 
-    Differs from [1]_: a feature is divided by its standard deviation, so that its unit does not
-    matter; a weak ranker that would not raise the measure is passed over for the next best (the
-    same feature would be taken again and again else), and rounds end where none is left. Queries
-    without relevant rows are left out.
+    Differs from [1]_: features are divided by their standard deviations, so units do not matter. If
+    the best weak ranker would not improve the measure, the next best is tried; otherwise the same
+    feature could be chosen repeatedly. Training ends if no weak ranker improves the measure.
+    Queries without relevant rows are left out.
 
     Composition: columns of X x any measure x boosting of queries.
 

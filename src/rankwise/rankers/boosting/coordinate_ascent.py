@@ -1,4 +1,4 @@
-"""Coordinate ascent on the measure itself, for linear rankers [1]_.
+"""Coordinate ascent on a measure, for linear rankers [1]_.
 
 References
 ----------
@@ -25,47 +25,51 @@ from rankwise.typing import Float64Array
 
 
 class CoordinateAscent(MeasureRanker):
-    """Linear ranker whose weights are searched one by one on the measure (coordinate ascent).
+    """Linear ranker that optimises a measure one weight at a time (coordinate ascent).
 
     Parameters
     ----------
     measure : str, default="nDCG@10"
-        What is optimised: any measure of rankings, see :func:`rankwise.metrics.parse`. Labels that
-        are no whole grades from 0 to 30 are spread over 0 to 4 for measures of a ranked list.
+        Measure to optimise: any measure of rankings, see :func:`rankwise.metrics.parse`. For
+        measures of a ranked list, labels that are not whole grades from 0 to 30 are mapped linearly
+        onto 0 to 4.
     n_restarts : int >= 0, default=2
-        Further starts at random weights.
+        Number of additional starts from random weights.
     max_iter : int >= 1, default=25
-        Most sweeps over the features of a start.
+        Largest number of sweeps over the features for each start.
     tol : float >= 0, default=1e-3
-        A start ends after a sweep that raises the measure by no more.
+        A start ends when a sweep improves the measure by at most ``tol``.
     random_state : int, RandomState or None, default=None
-        Draws the order of the features in each sweep, and the random weights.
+        Seed of the order of the features in each sweep, and of the random weights.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features_in_,)
         Weights of the features.
     measure_curve_ : ndarray of shape (n_iter_ + 1,)
-        The measure on the training queries before the first sweep of the chosen start and after
-        each up to the chosen one; it never gets worse.
+        Measure on the training queries before the first sweep of the chosen start, and after each
+        sweep up to the chosen one. It never gets worse.
     n_iter_ : int
-        Sweeps of the chosen start up to the chosen one.
+        Number of sweeps of the chosen start, up to the chosen sweep.
     start_values_ : ndarray of shape (n_restarts + 1,)
-        What each start has reached: the measure on X_val where it was given, else on X.
+        Measure that each start reached, on X_val if it was given, otherwise on X.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The first start weighs every feature by how much better it ranks ascending than descending, the
-    others by normal draws. Features are divided by their standard deviations. A line search tries
-    changes of 0.01, 0.02, 0.04, ... 5.12 times the largest weight either way, and a weight of 0,
-    and takes the best, the smallest of equal ones, where it raises the measure. Scores change by a
-    multiple of one column, so a trial costs O(N) and a ranking; trials run on threads. Rows of
-    equal score are ranked in an order of their content, unless the measure has another rule.
+    In the first start, the weight of a feature is the measure of its ascending order minus that of
+    its descending order. Other starts have normally distributed weights. Features are divided by
+    their standard deviations. A line search tries changes of 0.01, 0.02, 0.04, ... 5.12 times the
+    largest weight in both directions, and a weight of 0. It makes the best change if this improves
+    the measure; ties go to the smallest change. Scores change by a multiple of one column, so a
+    trial costs O(N) and a ranking. Trials run in threads. Rows of equal score are ranked by their
+    content, unless the measure has another rule.
 
-    With X_val the weights are those after the sweep, of any start, that are best on it.
+    With X_val, the final weights are those after the sweep (of any start) that is best on X_val.
 
-    Differs from [1]_: begins at the features' own measures in place of equal weights.
+    Differs from [1]_: the first start uses measures of the single features instead of equal
+    weights.
 
     Composition: columns of X x any measure x line searches.
 

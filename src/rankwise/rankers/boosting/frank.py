@@ -29,56 +29,59 @@ class FRank(StumpRanker):
     Parameters
     ----------
     n_estimators : int >= 1, default=300
-        Rounds. Fewer are kept where no threshold is left that lowers the loss.
+        Largest number of rounds. Training ends earlier if no threshold lowers the loss.
     max_bins : int in [2, 255] or None, default=255
-        Thresholds are between all values of a feature with at most so many, and between bins of
-        about equal weight of others. None: between all values of every feature.
+        Largest number of bins per feature. A feature with at most ``max_bins`` distinct values has
+        thresholds between all of them; other features have thresholds between bins of about equal
+        weight. None: thresholds between all values of every feature.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         As in :class:`RankBoost`.
     query_weight : {"normalised", "pair", "document", "query"}, default="normalised"
-        "normalised": the pairs of a query weigh 1 together. Else a query of m rows weighs 1,
-        1 / m or 1 / m^2.
+        Weight of a query. "normalised": the weights of its pairs sum to 1. "pair", "document",
+        "query": the weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
     measure : str, default="nDCG@10"
-        Taken on X_val after every round, see :func:`rankwise.metrics.parse`.
+        Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many rounds without improvement
-        and keep the rounds up to the best.
+        Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
+        keep the rounds up to the best.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the rounds that are there up to ``n_estimators``. On the same
-        rows the result has the bits of one fit.
+        Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
+        the result is bit-identical to that of a single fit.
     max_pairs : int >= 1, default=10**8
-        Most pairs of training rows; more are an error, since a round takes several passes over
-        all of them.
+        Largest number of pairs of training rows. ``fit`` raises ValueError if there are more,
+        because a round makes several passes over all pairs.
 
     Attributes
     ----------
     loss_curve_ : ndarray of shape (n_estimators_ + 1,), float64
-        Loss before the first round and after each; with "normalised" queries at most their number.
+        Loss before the first round and after every round. With "normalised", at most the number of
+        queries.
     n_estimators_ : int
-        Rounds kept.
+        Number of rounds kept.
     ensemble_ : StumpEnsemble
         As in :class:`RankBoost`.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round, where X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The fidelity of two distributions of which row is better, the target P* and the modelled P, is
-    ``sqrt(P* P) + sqrt((1 - P*) (1 - P))``; its loss for a pair with P* = 1 is ``1 - sqrt(P)``, at
-    most 1: a pair that is hopelessly in the wrong order costs no more than another, unlike under
-    RankBoost's and RankNet's losses. A round takes the stump along which the loss falls fastest,
-    and the step ``log(A / B) / 2`` of [1]_, A the sum of the slopes of the pairs that it moves
-    apart, B of those that it moves together: the zero of the slope if all slopes changed as
-    exponentials do. It is halved until the loss falls, so the loss falls in every round. Missing
-    values (NaN) as in :class:`RankBoost`.
+    Let P* be the target probability that one row of a pair is better, and P the modelled one. Their
+    fidelity is ``sqrt(P* P) + sqrt((1 - P*) (1 - P))``, so the loss of a pair with P* = 1 is ``1 -
+    sqrt(P)``. It is at most 1: a badly misordered pair does not dominate, unlike under the losses
+    of RankBoost and RankNet. A round takes the stump with the steepest descent of the loss, and the
+    step ``log(A / B) / 2`` of [1]_. A is the sum of the slopes of the pairs that the stump moves
+    apart, B that of the pairs that it moves together. The step would be exact if all slopes changed
+    exponentially. It is halved until the loss decreases, so the loss decreases in every round.
+    Missing values (NaN) are treated as in :class:`RankBoost`.
 
-    A round costs O(N d) and about three passes over all pairs, a square root each.
+    A round costs O(N d) plus about three passes over all pairs, with a square root per pair.
 
-    Differs from [1]_: the stump is the one of steepest descent in place of that with the least loss
-    after its step; pairs of equal grades have no part.
+    Differs from [1]_: a round takes the stump of steepest descent, not the stump with the least
+    loss after its step. Pairs of equal grades are left out.
 
     Composition: fidelity loss of pairs of distinct grades x stumps x boosting steps.
 
@@ -134,7 +137,8 @@ class FRank(StumpRanker):
         n_pairs = int(pairs.n_pairs.sum())
         if n_pairs > self.max_pairs:
             raise ValueError(
-                f"FRank takes passes over all pairs in every round, and max_pairs={self.max_pairs} "
-                f"is less than the {n_pairs} pairs of the rows. Raise max_pairs, or use RankBoost."
+                f"max_pairs={self.max_pairs} is less than the {n_pairs} pairs of the training "
+                "rows, all of which FRank visits in every round. Increase max_pairs, or use "
+                "RankBoost."
             )
         return pairs

@@ -42,8 +42,8 @@ from rankwise.structure.rules import (
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array, Matrix, is_sparse
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
-LARGEST_EXPONENT = 1000  # of the gain
-MOST_GRADES = 32  # classes by default: of whole labels, and of others
+LARGEST_EXPONENT = 1000  # largest label with gain="exp2"
+MOST_GRADES = 32  # default numbers of classes, for whole and for other labels
 MOST_BINS = 8
 
 
@@ -53,54 +53,56 @@ class McRank(Ranker):
     Parameters
     ----------
     estimator : classifier with ``predict_proba``, optional
-        None: scikit-learn's ``HistGradientBoostingClassifier`` with the parameters below.
+        Classifier of the grades. None: scikit-learn's ``HistGradientBoostingClassifier`` with the
+        parameters below.
     form : {"plain", "ordinal"}, default="plain"
-        "plain": one classifier of the grades. "ordinal": for each grade but the lowest a
-        classifier of the rows that reach it.
+        "plain": one classifier of the grades. "ordinal": for each grade except the lowest, a binary
+        classifier of the rows with at least this grade.
     gain : {"linear", "exp2"}, default="linear"
-        What is expected: the label y, or 2^y - 1.
+        Quantity whose expectation is the score: the label y, or 2^y - 1.
     n_estimators : int >= 1, default=200
-        Rounds of the default classifier.
+        Number of rounds of the default classifier.
     learning_rate : float > 0, default=0.05
-        Of the default classifier.
+        Learning rate of the default classifier.
     max_leaf_nodes : int >= 2, default=15
-        Of the default classifier's trees.
+        Largest number of leaves in the trees of the default classifier.
     max_classes : int in [2, 255], optional
-        Largest number of classes. Up to so many distinct labels are a class each; more are cut
-        into so many classes of about equal numbers of rows, and the label of a class is the mean
-        of its rows' labels. None: 32 for labels that are whole numbers (grades), 8 for others.
+        Largest number of classes. If there are no more distinct labels, each is a class. Otherwise
+        labels are divided into ``max_classes`` classes with about equal numbers of rows, and the
+        label of a class is the mean label of its rows. None: 32 for labels that are whole numbers
+        (grades), 8 for others.
     measure : str, default="nDCG@10"
-        Taken on X_val after every round, see :func:`rankwise.metrics.parse`.
+        Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
     random_state : int, RandomState or None, default=None
-        Given to the default classifier.
+        Seed of the default classifier.
 
     Attributes
     ----------
     estimators_ : list of classifiers
-        One, or one for each grade but the lowest; empty where all labels are equal.
+        One classifier, or one for each grade except the lowest. Empty if all labels are equal.
     class_labels_ : ndarray of shape (n_classes,)
-        Labels of the classes, ascending.
+        Labels of the classes in ascending order.
     n_estimators_ : int or None
-        Rounds that ``predict`` uses: with X_val the best on it; None where the classifiers have no
-        ``staged_predict_proba``.
+        Number of rounds that ``predict`` uses; with X_val, the best number on it. None if the
+        classifiers do not have ``staged_predict_proba``.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round (or at the end), where X_val was given.
+        ``measure`` on X_val after every round, or only at the end. Only if X_val was given.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    The score of a row is ``sum_k g_k P(y = k)``, g the gains of the grades; for "ordinal"
-    ``g_0 + sum_k (g_k - g_{k-1}) P(y >= k)``, which is the same where the probabilities agree.
-    Queries play no part but in the measure on X_val. Rows are given to the classifiers in an order
-    of their content. The default classifier takes missing values (NaN); CSR rows become dense for
-    it.
+    The score of a row is ``sum_k g_k P(y = k)`` with the gains g of the grades. For "ordinal" it is
+    ``g_0 + sum_k (g_k - g_{k-1}) P(y >= k)``, which is equal if the probabilities agree. Queries
+    are only used by the measure on X_val. Classifiers receive the rows sorted by content. The
+    default classifier accepts missing values (NaN) and makes CSR rows dense.
 
-    Every class costs a tree in every round, so that a class for each of many fractional labels
-    (clicks per view, averages over raters) is slow, and no better: on ten data sets that the
-    documentation does not report otherwise, 8 classes misordered 0.9 % more pairs than the best
-    number for each set, 32 classes 5.3 % (``python -m benchmarks.study_defaults``).
+    Every class needs a tree in every round, so one class for each of many fractional labels (clicks
+    per view, averages over raters) is slow. It is not better either: on ten data sets that the
+    documentation uses for nothing else, 8 classes misordered 0.9 % more pairs than the best number
+    for each set, 32 classes 5.3 % (``python -m benchmarks.study_defaults``).
 
-    Differs from [1]_: its trees are scikit-learn's.
+    Differs from [1]_: the trees are those of scikit-learn.
 
     Composition: columns of X x losses of classes x any classifier.
 
@@ -128,7 +130,7 @@ class McRank(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # The default classifier's bins and leaves count rows, whatever their weights.
+    # The bins and leaves of the default classifier count rows and ignore their weights.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), None],
@@ -180,18 +182,18 @@ class McRank(Ranker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """Train on judged rows.
+        """Train on rows with relevance labels.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            NaN means missing, where the classifier takes it.
+            Features. NaN means missing, if the classifier supports it.
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order. It can only change the order of the rows.
+            Query of each row, of any dtype and in any order. It affects only the order of the rows.
         X_val, y_val, qid_val : optional
-            Validation rows: the number of rounds is chosen by ``measure`` on them.
+            Validation rows, on which ``measure`` chooses the number of rounds.
 
         Returns
         -------
@@ -200,7 +202,7 @@ class McRank(Ranker):
         Raises
         ------
         ValueError
-            For wrong input, naming it.
+            If an input is invalid; the message names it.
         """
         self._validate_params()
         allow_nan = self._takes_missing()
@@ -252,7 +254,7 @@ class McRank(Ranker):
         return self.estimator is None or get_tags(self.estimator).input_tags.allow_nan
 
     def _classes(self, y: Float64Array) -> tuple[Float64Array, Int64Array]:
-        """Labels of the classes, and the class of every row."""
+        """Labels of the classes and class of every row."""
         labels, classes = np.unique(y, return_inverse=True)
         most = self.max_classes
         if most is None:
@@ -261,7 +263,7 @@ class McRank(Ranker):
             return labels, classes.astype(np.int64)
         codes = find_bins(y[:, None], most).codes(y[:, None])[0].astype(np.int64)
         counts = np.bincount(codes)
-        # Sums in the order of the labels: the same for any order of the rows.
+        # Sums in the order of the labels do not depend on the order of the rows.
         order = np.argsort(y, kind="stable")
         return np.bincount(codes[order], y[order]) / counts, codes
 
@@ -270,7 +272,7 @@ class McRank(Ranker):
             return labels
         if labels.max() > LARGEST_EXPONENT:
             raise ValueError(
-                f"gain='exp2' takes labels up to {LARGEST_EXPONENT}, got {labels.max():g}. "
+                f"gain='exp2' needs labels up to {LARGEST_EXPONENT}, got {labels.max():g}. "
                 "Use gain='linear'."
             )
         return np.exp2(labels) - 1.0
@@ -292,7 +294,7 @@ class McRank(Ranker):
         ]
 
     def _classifier(self) -> Any:
-        """The unfitted classifier; all of one fit have one seed."""
+        """Unfitted classifier; all classifiers of a fit share a seed."""
         if self.estimator is not None:
             return self.estimator
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -306,7 +308,7 @@ class McRank(Ranker):
         )
 
     def _is_staged(self) -> bool:
-        """Whether the classifiers tell probabilities after every round."""
+        """Whether the classifiers provide probabilities after every round."""
         return bool(self.estimators_) and all(
             hasattr(classifier, "staged_predict_proba") for classifier in self.estimators_
         )
@@ -322,7 +324,7 @@ class McRank(Ranker):
         return self._expected(probabilities, rows.shape[0])
 
     def _expected(self, probabilities: Any, n_rows: int) -> Float64Array:
-        """Expected gain from the classifiers' probabilities."""
+        """Expected gain under the probabilities of the classifiers."""
         gains = self._gains
         if len(gains) < 2:
             return np.full(n_rows, gains[0])
@@ -333,5 +335,5 @@ class McRank(Ranker):
 
 
 def _rows(ranker: McRank, X: Matrix) -> Matrix:
-    """Rows as the classifier takes them."""
+    """Rows in the format that the classifier accepts."""
     return X.toarray() if ranker.estimator is None and is_sparse(X) else X

@@ -1,4 +1,4 @@
-"""What linear rankers share that optimise a measure itself."""
+"""Base of the linear rankers that directly optimise a measure."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
 class MeasureRanker(Ranker):
-    """A weighted sum of features, found by a measure of the training queries.
+    """Base of the linear rankers that directly optimise a measure of the training queries.
 
-    Subclasses have the parameter ``measure`` and define ``_learn``, which sets ``coef_``.
+    A subclass has the parameter ``measure`` and defines ``_learn``, which sets ``coef_``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -34,7 +34,7 @@ class MeasureRanker(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    # A repeated row would take two ranks in its query's measure: no weight stands for that.
+    # A repeated row would occupy two ranks of its query, which no weight can express.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
 
     coef_: Float64Array
@@ -50,17 +50,17 @@ class MeasureRanker(Ranker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """Train on judged rows.
+        """Train on rows with relevance labels.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         X_val, y_val, qid_val : optional
-            Validation rows, on which ``measure`` is taken too.
+            Validation rows, on which ``measure`` is also evaluated.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class MeasureRanker(Ranker):
         Raises
         ------
         ValueError
-            For wrong input, naming it; for a measure that cannot be optimised.
+            If an input is invalid (the message names it), or if the measure cannot be optimised.
         """
         data = check_fit(self, X, y, qid)
         validation = check_validation(self, data, X_val, y_val, qid_val)
@@ -87,8 +87,8 @@ class MeasureRanker(Ranker):
     def _check_measure(self, measure: Measure) -> Measure:
         if measure.reads_labels:
             raise ValueError(
-                f"measure must read scores, got {str(measure)!r}, which reads predicted labels. "
-                "Use a measure of rankings, such as 'nDCG@10'."
+                f"measure must be a measure of rankings, got {str(measure)!r}, a measure of "
+                "predicted labels. Use for example 'nDCG@10'."
             )
         return measure
 

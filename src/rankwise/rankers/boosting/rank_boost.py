@@ -23,63 +23,66 @@ from rankwise.solvers.boosting.pair_boosting import PairBoosting
 class RankBoost(StumpRanker):
     """Boosted thresholds on features for the pairs of each query (RankBoost).
 
-    The score of a row is a weighted sum of rankers with values 0 and 1, up to a constant.
+    The score of a row is a weighted sum of binary weak rankers, up to a constant.
 
     Parameters
     ----------
     n_estimators : int >= 1, default=300
-        Rounds. Fewer are kept where no ranker is left that lowers the loss.
+        Largest number of rounds. Training ends earlier if no weak ranker lowers the loss.
     max_bins : int in [2, 255] or None, default=255
-        Thresholds are between all values of a feature with at most so many, and between bins of
-        about equal weight of others. None: between all values of every feature.
+        Largest number of bins per feature. A feature with at most ``max_bins`` distinct values has
+        thresholds between all of them; other features have thresholds between bins of about equal
+        weight. None: thresholds between all values of every feature.
     pair_weight : {"difference", "gain", "power", "product"}, callable or None, default=None
         Weight of a pair with labels a > b. None: 1. "difference": a - b. "gain": 2^a - 2^b.
-        "power": a^(a - b). "product": a (a - b). A function gets the arrays of upper and lower
+        "power": a^(a - b). "product": a (a - b). A function receives the arrays of upper and lower
         labels and returns weights >= 0.
     query_weight : {"pair", "document", "query"}, default="pair"
-        A query of m rows weighs 1, 1 / m or 1 / m^2.
+        The weight of a query of m rows is 1, 1 / m or 1 / m^2, respectively.
     measure : str, default="nDCG@10"
-        Taken on X_val after every round, see :func:`rankwise.metrics.parse`.
+        Measure evaluated on X_val after every round, see :func:`rankwise.metrics.parse`.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many rounds without improvement
-        and keep the rounds up to the best.
+        Used only if ``fit`` receives X_val: stop after this many rounds without improvement and
+        keep the rounds up to the best.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the rounds that are there up to ``n_estimators``. On the same
-        rows the result has the bits of one fit.
+        Whether ``fit`` continues from the existing rounds up to ``n_estimators``. On the same rows
+        the result is bit-identical to that of a single fit.
 
     Attributes
     ----------
     loss_curve_ : ndarray of shape (n_estimators_ + 1,), float64
-        Loss summed over the (weighted) pairs, before the first round and after each.
+        Sum of the loss over the (weighted) pairs, before the first round and after every round.
     n_estimators_ : int
-        Rounds kept.
+        Number of rounds kept.
     ensemble_ : StumpEnsemble
-        ``features``, ``thresholds``, ``directions``, ``steps`` and ``missing`` of the rankers,
-        round by round. A ranker puts its two sides ``2 steps`` apart.
+        ``features``, ``thresholds``, ``directions``, ``steps`` and ``missing`` of the weak rankers,
+        in the order of the rounds. A weak ranker moves its two sides ``2 steps`` apart.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the sum of the steps.
     validation_scores_ : ndarray of shape (n_rounds,)
-        ``measure`` on X_val after every round, where X_val was given.
+        ``measure`` on X_val after every round. Only if X_val was given.
     score_name_ : str
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    With H the score so far, a pair weighs ``exp(H_j - H_i)``, and a row i the sum of that over the
-    rows of lower grade in its query less the sum over those of higher grade. A round takes the
-    ranker h in {0, 1} of largest sum of row weights (the third of the criteria of [1]_), and adds
-    it ``log(W+ / W-) / 2`` times: W+ and W- are the weights of the pairs that it orders rightly and
-    wrongly. The step is the exact minimiser, so the loss falls in every round; it bounds the
-    number of pairs in the wrong order. Without mistakes the step is finite, at most 14.
+    Let H be the current score. A pair has the weight ``exp(H_j - H_i)``. A row i has the sum of
+    these weights over the rows of lower grade in its query, minus the sum over those of higher
+    grade. A round takes the weak ranker h in {0, 1} with the largest sum of row weights (the third
+    criterion of [1]_), and adds ``log(W+ / W-) / 2`` times h. W+ and W- are the weights of the
+    pairs that h orders correctly and wrongly. The step is the exact minimiser, so the loss
+    decreases in every round; it bounds the number of misordered pairs. Without mistakes the step is
+    finite, at most 14.
 
-    A missing value (NaN) says nothing about its row: the row goes to the side that its weights
-    prefer (the default value of [1]_), and to the middle of both where the feature had no missing
-    values in training.
+    Rows with a missing value (NaN) go to the side that lowers the loss more (the default value of
+    [1]_). If the feature had no missing values in training, they go midway between both sides.
 
-    Row weights need no pairs but sums of ``exp(H)`` and ``exp(-H)`` by query and grade. A round
-    reads every value of X once, as a byte: O(N d), and O(N + layers) for the rest, whatever the
-    number of pairs; with ``pair_weight``, layers^2 of each query.
+    Row weights are computed from sums of ``exp(H)`` and ``exp(-H)`` by query and grade, without
+    listing pairs. A round reads every value of X once, as a byte. It costs O(N d), and O(N +
+    layers) for the rest, independent of the number of pairs (layers^2 of each query with
+    ``pair_weight``).
 
-    Differs from [1]_: scores are less by half of the sum of all steps, and features of many values
+    Differs from [1]_: scores are lower by half the sum of all steps, and features with many values
     are binned.
 
     Composition: exponential loss of pairs of distinct grades x stumps x boosting steps.

@@ -1,4 +1,4 @@
-"""What rankers share that boost stumps on the pairs of a query."""
+"""Base of the rankers that boost stumps on the pairs of a query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 
 
 class StumpRanker(Ranker):
-    """A sum of stumps; subclasses have the parameters below and name their ``_algorithm``."""
+    """Base of rankers that sum stumps; subclasses have the parameters below and ``_algorithm``."""
 
     _algorithm: ClassVar[Callable[[LayeredPairs], Algorithm]]
 
@@ -36,7 +36,7 @@ class StumpRanker(Ranker):
         "validation_scores_": Sometimes(Plain()),
     }
 
-    additive_scores = True  # each stump reads one feature
+    additive_scores = True  # each stump depends on one feature
 
     ensemble_: StumpEnsemble
     n_features_in_: int
@@ -74,20 +74,20 @@ class StumpRanker(Ranker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """Train on judged rows.
+        """Train on rows with relevance labels.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            NaN means missing; an entry absent from a CSR matrix is 0.
+            Features. NaN means missing; an entry absent from a CSR matrix is 0.
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            A weight means repetition of the row.
+            Weight of each row, >= 0. A row of weight w counts as w copies of it.
         X_val, y_val, qid_val : optional
-            Validation rows: ``measure`` is taken on them after every round.
+            Validation rows, on which ``measure`` is evaluated after every round.
 
         Returns
         -------
@@ -96,8 +96,8 @@ class StumpRanker(Ranker):
         Raises
         ------
         ValueError
-            For wrong input, naming it; where ``warm_start`` meets other features, or
-            ``n_estimators`` below the rounds that are there.
+            If an input is invalid (the message names it), if ``warm_start`` finds an earlier fit
+            with other features, or if ``n_estimators`` is less than the number of existing rounds.
         """
         n_before = self.n_features_in_ if self.warm_start and hasattr(self, "ensemble_") else None
         data = check_fit(self, X, y, qid, sample_weight, allow_nan=True)
@@ -141,7 +141,7 @@ class StumpRanker(Ranker):
 
     @property
     def feature_importances_(self) -> Float64Array:
-        """Share of each feature in the sum of the steps, all 0 without rankers."""
+        """Share of each feature in the sum of the steps; all 0 without stumps."""
         check_is_fitted(self)
         return self.ensemble_.importances(self.n_features_in_)
 
@@ -149,11 +149,11 @@ class StumpRanker(Ranker):
         return layer_pairs(data, self.pair_weight, self.query_weight)
 
     def _check_earlier(self, n_features: int) -> StumpEnsemble:
-        """The earlier ensemble, where the fit can go on from it."""
+        """The earlier ensemble, if the fit can continue from it."""
         if n_features != self.n_features_in_:
             raise ValueError(
                 f"warm_start needs the {n_features} features of the earlier fit, got "
-                f"{self.n_features_in_}. Set warm_start=False to begin anew."
+                f"{self.n_features_in_}. Set warm_start=False to start again."
             )
         check_room(len(self.ensemble_), self.n_estimators)
         return self.ensemble_

@@ -298,5 +298,5 @@ def test_takes_part_in_compare():
 
 
 def test_no_ranker_can_be_fitted():
-    with pytest.raises(ValueError, match=r"can fit no ranker on parts of n_samples=6 rows"):
+    with pytest.raises(ValueError, match=r"cannot fit any ranker on parts of n_samples=6 rows"):
         AutoRanker(**SMALL).fit(np.arange(6.0)[:, None], [1, 0, 0, 0, 0, 0], qid=[1, 1, 2, 2, 3, 3])

@@ -55,9 +55,9 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 class LambdaMART(Ranker):
     """Boosted trees that follow the gradients of a measure (LambdaMART).
 
-    Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha |v_j|)`` in
-    every tree f, over its splits and the values v_j of its leaves, where g and h are the
-    derivatives of ``objective`` at the scores so far; ``learning_rate`` shrinks v.
+    Every tree f minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha
+    |v_j|)`` over its splits and the values v_j of its leaves; g and h are the derivatives of
+    ``objective`` at the current scores. ``learning_rate`` then shrinks v.
 
     Parameters
     ----------
@@ -65,30 +65,30 @@ class LambdaMART(Ranker):
         Number of trees.
     learning_rate : float > 0, default=0.1
     max_leaf_nodes : int >= 2, default=31
-        Most leaves of a tree.
+        Largest number of leaves of a tree.
     measure : str, default="nDCG@10"
-        What the objectives "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or
-        RBP under any convention and cut-off, see :func:`rankwise.metrics.parse`. Pairs are formed
-        with the rows ranked down to the cut-off.
+        Measure that "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or RBP with
+        any convention and cut-off, see :func:`rankwise.metrics.parse`. Every pair contains a row
+        ranked within the cut-off.
     objective : {"lambdarank", "yetirank", "xendcg", "logistic", "squared"}, default="lambdarank"
-        The loss of scores f, with D_ij what ``measure`` loses when the rows i and j, i above j in
-        the labels, swap in the ranking, and c_q the weight of the query:
+        Loss of scores f. D_ij is the loss of ``measure`` when rows i and j, with label i above j,
+        swap in the ranking; c_q is the weight of the query:
 
-        - "lambdarank": ``sum_q c_q sum_ij D_ij log(1 + exp(f_j - f_i))``, D at the scores so far
+        - "lambdarank": ``sum_q c_q sum_ij D_ij log(1 + exp(f_j - f_i))``, D at the current scores
           [1]_;
-        - "yetirank": the same over the neighbours in ten noisy rankings for every tree [2]_;
+        - "yetirank": the same over adjacent rows in ten noisy rankings for every tree [2]_;
         - "xendcg": ``-sum_q c_q sum_i t_i log p_i`` with p the softmax of the query's scores and
           ``t_i ~ g_i + 1 - u_i`` for gains g and random u in [0, 1) [3]_. The gains are those of
-          ``measure`` where it is nDCG or DCG, else 2**y - 1;
+          ``measure`` if it is nDCG or DCG, else 2**y - 1;
         - "logistic": ``sum_q c_q sum_ij log(1 + exp(f_j - f_i))`` over all pairs, O(m^2) for m
           rows of a query;
         - "squared": ``sum_q c_q sum_ij ((y_i - y_j) - (f_i - f_j))^2 / 2`` over all pairs, the
           loss of LSRRank.
     max_depth : int >= 1, optional
-        Largest depth of a tree; None: no bound.
+        Largest depth of a tree. None: no limit.
     min_samples_leaf : int >= 1, default=20
-        Smallest weight of a leaf's rows, estimated from the leaf's share in the second derivatives
-        of its parent.
+        Smallest weight of the rows of a leaf, estimated from the share of the leaf in the second
+        derivatives of its parent.
     min_hessian_leaf : float >= 0, default=1e-3
         Smallest sum of second derivatives in a leaf.
     reg_lambda : float >= 0, default=0.0
@@ -96,127 +96,126 @@ class LambdaMART(Ranker):
     reg_alpha : float >= 0, default=0.0
         L1 penalty on the values of the leaves.
     min_split_gain : float >= 0, default=0.0
-        A split must lower twice the objective by more than this.
+        Reduction of twice the objective that a split must exceed.
     growth : {"leaf", "depth", "symmetric"}, default="leaf"
-        Order of the splits: the leaf of the largest gain first; level by level, and in a level the
-        largest gain first; or all leaves of a level by one question, the best for their sum, as
-        CatBoost does. Leaves that a common question leaves too few rows on a side stay leaves.
+        Order of splits. "leaf": the leaf of largest gain first. "depth": level by level, largest
+        gain first. "symmetric": one common split for all leaves of a level, as in CatBoost; leaves
+        that it leaves too few rows on a side are not split.
     max_bins : int in [2, 255], default=255
-        Most bins of a feature; missing values have one more.
+        Largest number of bins per feature, without the bin of missing values.
     normalize : bool, default=True
-        "lambdarank" weighs pairs of near scores up, and queries with many pairs down, as LightGBM
-        does by default.
+        Whether "lambdarank" gives more weight to pairs of close scores and less to queries with
+        many pairs, as LightGBM does by default.
     query_weight : {"pair", "document", "query"}, default="pair"
-        Weight c_q of a query: 1, 1 / W or 1 / W^2, for the sum W of its weights. Measures and
-        "xendcg" weigh queries alike with "pair".
+        Weight c_q of a query: 1, 1 / W or 1 / W^2, for the sum W of its weights. With "pair",
+        measures and "xendcg" give queries equal weight.
     position_bias_regularization : float >= 0, default=0.0
-        Shrinks the biases of positions towards 0, where ``fit`` receives positions.
+        Shrinkage of position biases towards 0, if ``fit`` receives positions.
     sampling : {"queries", "goss"}, default="queries"
-        Rows that a tree follows: those of drawn queries; or, from tree ``1 / learning_rate`` on,
-        the rows of the largest gradients and some others, scaled up (GOSS) [4]_.
+        Rows used by a tree. "queries": rows of drawn queries. "goss": from tree ``1 /
+        learning_rate`` on, rows of the largest gradients and some others, scaled up (GOSS) [4]_.
     subsample : float in (0, 1], default=1.0
         Share of the queries drawn for every tree (``sampling="queries"``).
     top_rate, other_rate : float in (0, 1], default=0.2 and 0.1
-        Share of the rows that are followed for their gradients, and that are drawn from the rest
+        Share of rows with the largest gradients, and share drawn from the other rows
         (``sampling="goss"``).
     drop_rate : float in [0, 1], default=0.0
-        Above 0: dropout of trees (DART) [5]_. Each tree so far is dropped with this probability
-        while the next one is grown, at most 50 are; with k of them the new tree is shrunk by
-        ``learning_rate / (k + 1)``, and they are multiplied by ``k / (k + 1)`` for good.
+        Above 0: dropout of trees (DART) [5]_. Each earlier tree is dropped with this probability,
+        at most 50, while the next tree is grown. With k dropped trees the new tree is shrunk by
+        ``learning_rate / (k + 1)``, and they are permanently multiplied by ``k / (k + 1)``.
     skip_drop : float in [0, 1], default=0.5
         Probability that no tree is dropped for the next one.
     colsample_bytree : float in (0, 1], default=1.0
-        Share of the features drawn for every tree; histograms are built of these alone.
+        Share of the features drawn for every tree; only these have histograms.
     colsample_bylevel, colsample_bynode : float in (0, 1], default=1.0
-        Share of the tree's features drawn for every depth, and of these for every node.
+        Share of the features of a tree drawn for every depth, and of these for every node.
     extra_trees : bool, default=False
-        Try one threshold of each feature in a node, drawn among those that leave enough rows on
-        both sides.
+        Whether a node tries a single random threshold of each feature, drawn among those that leave
+        enough rows on both sides.
     monotonic_cst : array-like of int of shape (n_features_in_,), dict of str to int, or None
-        1: scores never fall as the feature rises; -1: they never rise; 0: any. Holds with all other
-        features fixed, not for missing values. A dict has feature names.
+        1: scores never decrease as the feature grows; -1: they never increase; 0: any. Holds with
+        other features fixed, except for missing values. A dict has feature names as keys.
     interaction_cst : {"no_interactions", "pairwise"}, sequence of sequences of int or str, or None
-        Groups of features, by number or name: one group holds all features on the way from the
-        root to a leaf. Features in no group are a group together.
+        Groups of features, by number or name: all features on a path from the root to a leaf belong
+        to one group. Features without a group form one group.
     categorical_features : {"from_dtype"}, array-like of bool, int or str, or None
-        Features without order, of at most 255 categories: a mask, numbers or names. In frames text
-        and unordered categories besides; ordered categories are split by their order. None: none.
+        Nominal features of at most 255 categories: a mask, numbers or names. In frames, text and
+        unordered categories are also nominal; ordered ones are split by their order. None: none.
     early_stopping_rounds : int >= 1, optional
-        Used only where ``fit`` receives X_val: stop after this many trees without improvement
-        and keep the trees up to the best, with dropout as they were then.
+        Used only if ``fit`` receives X_val: stop after this many trees without improvement and keep
+        the trees up to the best, with dropout as they were then.
     validation_measure : str, optional
-        Any measure of :mod:`rankwise.metrics`, taken on X_val after every tree; None: ``measure``.
+        Any measure of :mod:`rankwise.metrics`, evaluated on X_val after every tree. None:
+        ``measure``.
     importance_type : {"gain", "split"}, default="gain"
-        What ``feature_importances_`` adds up over the splits on a feature: their gains, or 1.
+        Quantity that ``feature_importances_`` sums over the splits on a feature: gains, or 1.
     warm_start : bool, default=False
-        ``fit`` goes on from the trees of the last call and grows more, up to ``n_estimators`` in
-        all. On the same rows the trees are those of a single call; early stopping keeps those
-        that were there. With dropout they are equal but for rounding.
+        Whether ``fit`` continues from the existing trees, up to ``n_estimators`` in total. On the
+        same rows the trees equal those of a single call (with dropout: up to rounding). Early
+        stopping keeps the existing trees.
     random_state : int, RandomState or None, default=None
-        Draws queries, features and thresholds, and the noise of "yetirank" and "xendcg"; else not
-        used.
+        Seed for drawing queries, features and thresholds, and for the noise of "yetirank" and
+        "xendcg".
     n_jobs : int, optional
-        Threads; None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``. The
-        result has the same bits for any number.
+        Number of threads. None or -1: all CPUs of this process, at most ``RANKWISE_NUM_THREADS``.
+        Results are bit-identical for any number.
 
     Attributes
     ----------
     trees_ : TreeEnsemble
     columns_ : ColumnTable
-        Categories of the features that have any; the trees know them by their places in it.
+        Categories of the nominal features; trees refer to them by position.
     has_missing_ : ndarray of shape (n_features_in_,), bool
-        Columns in which training rows miss values; all False where there was nothing to learn.
+        Columns with missing values in training rows; all False if there was nothing to learn.
     n_estimators_ : int
-        Number of trees that ``predict`` uses; fewer than ``n_estimators`` where training stopped
-        early or no leaf could be split.
+        Number of trees that ``predict`` uses; fewer than ``n_estimators`` if training stopped early
+        or no leaf could be split.
     best_iteration_ : int
-        Number of trees at which the measure on X_val was best first; ``n_estimators_`` where no
-        X_val was given.
+        First number of trees with the best measure on X_val; ``n_estimators_`` without X_val.
     validation_scores_ : ndarray of shape (n_trees,)
-        ``validation_measure`` on X_val after every tree, where X_val was given.
+        ``validation_measure`` on X_val after every tree. Only if X_val was given.
     positions_ : ndarray of shape (n_positions,), int64
-        Distinct positions, where ``fit`` received them.
+        Distinct positions. Only if ``fit`` received positions.
     position_bias_ : ndarray of shape (n_positions,)
-        What each position added to the scores in training: after every tree
-        ``b_p += learning_rate G_p / (H_p + 0.001)``, as in LightGBM, with
-        ``G_p = -sum g_i - n_p r b_p`` and ``H_p = sum h_i + n_p r`` over the n_p rows at p, r the
+        Bias that each position adds to the scores in training: after every tree ``b_p +=
+        learning_rate G_p / (H_p + 0.001)``, as in LightGBM, with ``G_p = -sum g_i - n_p r b_p`` and
+        ``H_p = sum h_i + n_p r`` over the n_p rows at p, with r the
         ``position_bias_regularization``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the total gain or number of splits, see ``importance_type`` (all 0
         without splits).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X has column names.
+        Only if X has column names.
     score_name_ : str
-        What ``score`` returns.
+        Name of the measure that ``score`` returns.
 
     Notes
     -----
-    O(N d) for binning N rows of d features, O(N d log(max_leaf_nodes)) a tree for balanced trees,
-    O(N k) for the gradients with a cut-off k. Two bytes a value beside X. CSR rows become dense.
+    Binning N rows of d features costs O(N d), a balanced tree O(N d log(max_leaf_nodes)), and the
+    gradients with a cut-off k O(N k). Memory: two bytes per value besides X. CSR rows are made
+    dense.
 
-    Labels may be any numbers. Where nDCG's gain is 2**y - 1 and some label is no whole number from
-    0 to 30, the gain of a label is its distance from the smallest. ERR asks for labels on its
-    scale; measures of relevance tell labels from ``rel`` on from those below.
+    Labels may be any numbers. If the gain of nDCG is 2**y - 1 and a label is not a whole number
+    from 0 to 30, the gain of a label is its distance from the smallest. ERR needs labels on its
+    scale; binary measures treat labels from ``rel`` on as relevant.
 
-    A missing value goes to the side with the larger gain; at nodes without missing values in
-    training to the side with more of the second derivatives. A node sends a subset of categories
-    left, the best one without penalties [2]_; categories without training rows there go the
-    heavier way, unknown ones the way of missing values. Rows are taken in an order of their
-    content: any order of the same rows gives the same model.
+    Missing values go to the side with the larger gain; at nodes without missing values in training,
+    to the side with more second derivatives. Nominal splits use the best subset of categories
+    without penalties [2]_. Categories without training rows in the node go to the heavier side,
+    unknown categories are treated as missing. Rows are sorted by content, so their order does not
+    change the model.
 
-    Differs from LightGBM's LambdaRank: the gradients are those of the measure's own cut-off, so
-    that pairs below it, and discounts below it, count nothing; LightGBM's
-    ``lambdarank_truncation_level`` bounds the pairs alone. Bins hold equal weights, and sums of
-    derivatives are exact. LightGBM tries no column in a node whose parent it could not split;
-    here every column is tried.
+    Differs from LightGBM's LambdaRank: gradients respect the cut-off of the measure, so pairs and
+    discounts below it do not count; ``lambdarank_truncation_level`` of LightGBM limits only the
+    pairs. Bins have equal weights, and sums of derivatives are exact. Every node tries every
+    column; LightGBM skips columns that could not split the parent.
 
-    A row of weight w is w equal rows of its query: the model is that of the rows repeated, bit for
-    bit, as equal rows of a query are merged. w copies take w ranks, so weights are no relative
-    ones. Where a weight is no whole number, its row takes part of a rank under measures of
-    discounted gains (nDCG, DCG, P, R, RBP); AP, RR and ERR ask for whole weights. Losses of pairs
-    and "xendcg" take any weights. The random numbers of "yetirank" and "xendcg" are those of
-    distinct rows: copies share theirs.
+    A row of weight w counts as w equal rows of its query. Equal rows of a query are merged, so the
+    model is bit-identical to that of the repeated rows. w copies occupy w ranks, so weights are not
+    relative. With fractional weights, a row occupies a fraction of a rank under measures of
+    discounted gains (nDCG, DCG, P, R, RBP); AP, RR and ERR need whole weights. Pairwise losses and
+    "xendcg" accept any weights. In "yetirank" and "xendcg", copies of a row share random numbers.
 
     Composition: columns of X x gradients of a measure x Newton boosting of histogram trees.
 
@@ -355,25 +354,25 @@ class LambdaMART(Ranker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """Train on judged rows.
+        """Train on rows with relevance labels.
 
         Parameters
         ----------
         X : array-like, CSR or frame of shape (n_samples, n_features)
-            Numbers and categories. NaN means missing; an entry absent from a CSR matrix is 0.
+            Numeric and nominal features. NaN means missing; an entry absent from a CSR matrix is 0.
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of every row, any dtype and order; None: all rows are one query.
+            Query of each row, of any dtype and in any order. None: all rows form one query.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0: a row of weight w counts as w equal rows, see Notes of the class.
+            Weight of each row, >= 0. A row of weight w counts as w equal rows, see the notes.
         position : array-like of shape (n_samples,), optional
-            Place at which a row was shown when its label was clicked, integers >= 0. Scores of the
-            training rows are those of the trees plus a bias of each place that is learned beside
-            them: see ``position_bias_``. ``predict`` has no bias.
+            Place at which each row was shown when its clicks were recorded, integers >= 0. In
+            training, a bias of each place is learned and added to the scores of the trees, see
+            ``position_bias_``. ``predict`` does not use biases.
         X_val, y_val, qid_val : optional
-            Validation rows: ``validation_measure`` is taken on them after every tree, and training
-            stops when it has not improved for ``early_stopping_rounds`` trees.
+            Validation rows, on which ``validation_measure`` is evaluated after every tree. Training
+            stops after ``early_stopping_rounds`` trees without improvement.
 
         Returns
         -------
@@ -382,8 +381,8 @@ class LambdaMART(Ranker):
         Raises
         ------
         ValueError
-            For wrong input, naming it; where ``warm_start`` meets other features, or more trees
-            than ``n_estimators``.
+            If an input is invalid (the message names it), or if ``warm_start`` finds an earlier fit
+            with other features or with more trees than ``n_estimators``.
         """
         self._validate_params()
         measure = parse(self.measure)
@@ -429,7 +428,7 @@ class LambdaMART(Ranker):
 
     @property
     def feature_importances_(self) -> Float64Array:
-        """Share of each feature in the gain or the number of the splits."""
+        """Share of each feature in the total gain or the number of splits."""
         check_is_fitted(self)
         trees = self.trees_
         inner = trees.feature >= 0
@@ -440,13 +439,13 @@ class LambdaMART(Ranker):
     def predict(self, X: FrameLike) -> Float64Array:
         """Score of every row, shape (n_samples,), float64; higher ranks higher.
 
-        Where there was nothing to learn (no pair to order, no leaf to split), every score is 0.
+        If there was nothing to learn (no pair to order, no leaf to split), all scores are 0.
         """
         check_is_fitted(self)
         return self.trees_.score(self.encoded_rows(X), threads_asked(self.n_jobs))
 
     def staged_predict(self, X: FrameLike) -> Iterator[Float64Array]:
-        """Scores of every row after each of the trees, as they are at the end.
+        """Scores of every row after each tree, with the final values of the trees.
 
         Parameters
         ----------
@@ -459,7 +458,7 @@ class LambdaMART(Ranker):
         yield from self.tree_ensemble().staged_scores(self.encoded_rows(X))
 
     def encoded_rows(self, X: FrameLike) -> Any:
-        """Rows as the trees of :meth:`tree_ensemble` take them.
+        """Rows as input of the trees of :meth:`tree_ensemble`.
 
         Parameters
         ----------
@@ -468,7 +467,7 @@ class LambdaMART(Ranker):
         Returns
         -------
         ndarray of shape (n_samples, n_features), float32 or float64
-            Codes for categories, NaN where missing or of a category not seen in ``fit``.
+            Categories as codes; missing values and unknown categories as NaN.
         """
         check_is_fitted(self)
         return dense(check_rows(self, coded(self, X), allow_nan=True))
@@ -488,7 +487,7 @@ class LambdaMART(Ranker):
         self.trees_.check_categories(self.columns_.n_categories(self.n_features_in_))
 
     def _biases(self, before: TreeEnsemble) -> dict[int, float]:
-        """Bias of every position of the fit to go on from."""
+        """Bias of every position in the earlier fit."""
         if before.n_trees == 0 or not hasattr(self, "positions_"):
             return {}
         return dict(zip(self.positions_.tolist(), self.position_bias_.tolist(), strict=True))

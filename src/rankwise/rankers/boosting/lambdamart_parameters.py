@@ -1,4 +1,4 @@
-"""Values that the parameters of LambdaMART may take."""
+"""Allowed values of the parameters of LambdaMART."""
 
 from __future__ import annotations
 

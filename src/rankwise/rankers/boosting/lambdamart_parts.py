@@ -1,4 +1,4 @@
-"""Rows and algorithms of LambdaMART, from what its user passed."""
+"""Rows and algorithms of LambdaMART, built from parameters and arguments of ``fit``."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 class TrainingRows(NamedTuple):
-    """The distinct rows of each query, in the order of their content.
+    """Distinct rows of each query, sorted by content.
 
     Attributes
     ----------
     X : ndarray of shape (n_distinct, n_features)
     judged : JudgedRows
     weight : ndarray of shape (n_distinct,) or None
-        None: all 1.
+        Weight of each row. None: all 1.
     place : ndarray of shape (n_distinct,), int64, or None
-        Where each row was shown.
+        Place at which each row was shown.
     """
 
     X: FloatArray
@@ -64,7 +64,7 @@ def training_rows(estimator: LambdaMART, data: FitData, position: ArrayLike | No
 
 
 def watched(measure: Measure, rows: FitData, before: TreeEnsemble) -> Validation:
-    """Validation rows; the trees to go on from are measured first."""
+    """Validation rows; existing trees are evaluated first."""
     X, staged = dense(rows.X), StagedMeasure(measure, rows.y, rows.groups)
     for tree in before.score_trees():
         staged.add(TreeEnsemble.of([tree]).score(X))
@@ -77,7 +77,7 @@ def biased(
     place: Int64Array | None,
     before: dict[int, float],
 ) -> PositionBias | None:
-    """The loss at scores plus the biases of places; None where these are not known."""
+    """Loss at the scores plus the biases of places; None if places are not given."""
     if place is None:
         return None
     rate, penalty = estimator.learning_rate, estimator.position_bias_regularization
@@ -104,7 +104,7 @@ def growth_rules(estimator: LambdaMART) -> GrowthRules:
 
 
 def tree_boosting(estimator: LambdaMART, seed: int) -> TreeBoosting:
-    """The algorithm."""
+    """Boosting algorithm with the parameters of the ranker."""
     sampling: QuerySampling | GradientSampling = QuerySampling(estimator.subsample)
     if estimator.sampling == "goss":
         top, other = estimator.top_rate, estimator.other_rate
@@ -125,20 +125,20 @@ def tree_boosting(estimator: LambdaMART, seed: int) -> TreeBoosting:
 
 
 def trees_before(estimator: LambdaMART, n_features: int | None) -> TreeEnsemble:
-    """Trees to go on from, which were grown on so many features; None: no trees."""
+    """Trees to continue from, grown on ``n_features`` features; None without trees."""
     if n_features is None:
         return TreeEnsemble.of([])
     if estimator.n_features_in_ != n_features:
         raise ValueError(
             f"warm_start needs the {n_features} features of the earlier fit, got "
-            f"{estimator.n_features_in_}. Set warm_start=False to begin anew."
+            f"{estimator.n_features_in_}. Set warm_start=False to start again."
         )
     check_room(estimator.trees_.n_trees, estimator.n_estimators)
     return estimator.trees_
 
 
 def coded(estimator: LambdaMART, X: FrameLike) -> FrameLike:
-    """X with codes for categories; its columns are checked first where it has any."""
+    """X with codes for categories; column names are checked first if there are categories."""
     table = estimator.columns_
     return encode_rows(estimator, table, X) if table.nominal or table.ordered else X
 

@@ -1,7 +1,7 @@
-"""LambdaMART on several machines: each holds whole queries, and all grow the same trees.
+"""LambdaMART on several machines, each of which holds whole queries; all grow the same trees.
 
-Histograms of whole numbers add exactly, so that the trees are those of one machine. Rows move once,
-to agree on the bins; then only sums do.
+Sums of integer histograms are exact, so the trees equal those of a single machine. Rows are
+exchanged once, to agree on the bins; afterwards only sums are exchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rankwise.trees.ensemble import TreeEnsemble
 if TYPE_CHECKING:
     from rankwise.rankers.boosting.lambdamart import LambdaMART
 
-# Parameters that may differ from their defaults.
+# Parameters that may differ from their default values.
 TAKEN = frozenset({
     "n_estimators", "learning_rate", "max_leaf_nodes", "measure", "max_depth", "min_samples_leaf",
     "min_hessian_leaf", "reg_lambda", "reg_alpha", "min_split_gain", "growth", "max_bins",
@@ -45,14 +45,14 @@ TAKEN = frozenset({
 
 
 def check_shareable(ranker: LambdaMART) -> None:
-    """Raise ValueError where a parameter needs all rows on one machine."""
+    """Raise ValueError if a parameter needs all rows on one machine."""
     ranker._validate_params()
     defaults = type(ranker)().get_params()
     for name, value in ranker.get_params().items():
         if name not in TAKEN and value != defaults[name]:
             raise ValueError(
                 f"{name} must be {defaults[name]!r} for LambdaMART on a cluster, got {value!r}. "
-                "Leave it out, or fit on one machine."
+                "Use the default, or fit on one machine."
             )
     measure = parse(ranker.measure)
     if isinstance(measure, NDCG | DCG) and measure.gain == "linear":
@@ -70,26 +70,27 @@ def fit_share(
     seed: int,
     shares: Shares,
 ) -> LambdaMART:
-    """Train on a share of the rows, together with those that hold the others.
+    """Train on a share of the rows, jointly with the machines that hold the other shares.
 
     Parameters
     ----------
     ranker : LambdaMART
-        See :func:`check_shareable`; it is fitted.
+        Ranker to fit, see :func:`check_shareable`.
     rows : X, y and qid of this share
-        Whole queries; grades from 0 to 30.
+        Rows of whole queries, with grades from 0 to 30.
     names : list of str, optional
-        Of the columns.
+        Names of the columns.
     validation : X_val, y_val and qid_val
-        The same for all.
+        Validation rows, identical for all machines.
     seed : int
     shares : Shares
 
     Returns
     -------
     LambdaMART
-        Bit-identical for all, and to a fit of all rows on one machine where these are at most
-        200,000 distinct ones. Of more rows each share gives its part to the sample that cuts bins.
+        Fitted ranker, bit-identical on all machines. It is also bit-identical to a fit of all rows
+        on one machine if there are at most 200,000 distinct rows. With more rows, every share
+        contributes to the sample from which bins are computed.
     """
     X, y, qid = rows
     data = check_fit(ranker, X, y, qid, allow_nan=True, names=names, part=True)
@@ -125,7 +126,7 @@ def fit_share(
 
 
 def _cuts(samples: Sequence[tuple[Any, Any]], max_bins: int) -> Binning:
-    """Bins of the rows of all samples."""
+    """Bins computed from the samples of all shares."""
     weights = [weight for _, weight in samples if weight is not None]
     weight = np.concatenate(weights) if weights else None
     return find_bins(np.concatenate([X for X, _ in samples]), max_bins, weight)

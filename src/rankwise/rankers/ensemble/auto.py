@@ -29,86 +29,92 @@ from rankwise.rankers.ensemble.held_out_scores import parts
 from rankwise.structure.rules import Fitted, Many, Number, Plain, Rule, Word, floats, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, is_sparse
 
-# From these numbers on one part of the queries is held out instead of each in turn.
+# From these sizes on, a single part of the queries is held out instead of each part in turn.
 _MANY_QUERIES, _MANY_ROWS, _SHARE = 1_000, 100_000, 0.8
-# Sparse rows become dense ones up to so many values.
+# Sparse rows with at most this number of values are made dense.
 _MOST_DENSE = 10**8
 _FEWEST_TREES, _PROBED_TREES, _FIRST_SHARE = 50, 10, 0.4
 
 
 class AutoRanker(Ranker):
-    """Linear rankers, random nodes and boosted trees within a time budget, blended.
+    """Blend of linear rankers, random nodes and boosted trees, trained within a time budget.
 
-    ``f(x) = sum_k w_k (f_k(x) - m_k)``: half the trees, a quarter each the linear rankers and the
-    nodes, as far as they are kept. A family's score is the mean of its models; models, families and
-    the sum of the smooth ones are divided by their spread within queries that they have not seen.
+    The score is ``f(x) = sum_k w_k (f_k(x) - m_k)``. Trees have half of the weight, linear rankers
+    and nodes a quarter each, if they are kept. The score of a family is the mean of its models.
+    Models, families and the sum of the two smooth families are divided by their spread within
+    held-out queries.
 
     Parameters
     ----------
     time_budget : float > 0 or None, default=60.0
-        Seconds for trying rankers. No ranker starts that would probably end later, and trees are
-        as many as fit in. None: no bound, every trial is made.
+        Time limit in seconds. A trial that would probably exceed the limit is not started, and the
+        number of trees is limited to fit. None: no limit; all trials are made.
     measure : str, optional
-        What penalties, the number of trees and families are chosen by, and what trees optimise
-        where they can, see :func:`rankwise.metrics.parse`. None: nDCG@10 for grades, otherwise
-        pairwise misranking, for which trees optimise nDCG.
+        Tuning metric for penalties, the number of trees and the choice of families, see
+        :func:`rankwise.metrics.parse`. Trees also optimise it, if possible. None: nDCG@10 for
+        grades; otherwise pairwise misranking, for which trees optimise nDCG.
     n_trials : int >= 1, optional
-        Most trials, of which there are 10, and 12 bags. None: all.
+        Largest number of trials, out of 10 settings and 12 bags. None: all.
     cv : int >= 2, default=5
-        Folds of queries where ``fit`` gets no validation rows (over rows where there are fewer
-        queries). From 1,000 queries or 100,000 rows on, a fifth of the queries is held out once.
+        Number of folds of queries if ``fit`` receives no validation rows (folds of rows if there
+        are fewer queries than folds). From 1,000 queries or 100,000 rows on, a fifth of the queries
+        is held out once instead.
     clock : {"wall", "cpu"}, default="wall"
-        What ``time_budget`` counts: seconds that pass, or those of all threads of the process.
+        Clock of ``time_budget``: elapsed seconds, or CPU seconds of all threads of the process.
     random_state : int, RandomState or None, default=None
+        Seed of all trials.
     n_jobs : int, optional
-        Threads of the trees; None or -1: all CPUs of this process.
+        Number of threads of the trees. None or -1: all CPUs of this process.
 
     Attributes
     ----------
     models_ : list of fitted rankers
+        Models of the blend.
     weights_ : ndarray of shape (n_models,)
-        w: what each model's scores are multiplied by; 0 where they do not differ.
+        Factor w of the scores of each model; 0 if its scores do not differ.
     levels_ : ndarray of shape (n_models,)
-        m: mean of each model's scores for held-out rows.
+        Mean score m of each model for held-out rows.
     families_ : list of str
-        Families that are kept, of "linear", "nodes" and "trees".
+        Families that are kept, out of "linear", "nodes" and "trees".
     center_, scale_ : ndarray of shape (n_features_in_,)
-        Linear rankers and nodes take ``(x - center_) * scale_``, 0 where x is missing.
+        Linear rankers and nodes receive ``(x - center_) * scale_``, or 0 if x is missing.
     is_sparse_ : bool
         Whether the training rows stayed sparse.
     history_ : list of dict
-        Of every trial: "trial", "family", "params", "value" (mean of the measure on held-out
-        queries, larger is better), "seconds", and "kept".
+        Record of every trial: "trial", "family", "params", "value" (mean of the measure on held-out
+        queries, larger is better), "seconds" and "kept".
     values_ : dict of str to float
-        That mean for the best model of every family, as "linear", "nodes" and "trees", for each
-        family as a whole ("linear all", ...) and for the "blend".
+        Mean of the measure on held-out queries: for the best model of every family ("linear",
+        "nodes" and "trees"), for each family as a whole ("linear all", ...) and for the "blend".
     seconds_ : float
         Time of ``fit`` by ``clock``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     n_features_in_ : int
+        Number of columns of X.
 
     Notes
     -----
-    Trials, in this order: RidgeRanker; RankSVM with pairs, and with documents, of equal weight;
-    PairwiseELM likewise; five settings of LambdaMART with early stopping; then bags: other draws
-    of the best nodes, and of the best trees on 70 % of the queries and features each. Penalties and
-    numbers of trees are chosen on the held-out queries: X_val, or those that the folds leave out.
-    Every fold's model is kept, so that without validation rows all rows are trained on.
+    The trials are, in this order: RidgeRanker; RankSVM with equal weights of pairs, and of
+    documents; PairwiseELM with the same two weightings; five settings of LambdaMART with early
+    stopping; then bags. Bags are other draws of the best nodes, and of the best trees on 70 % of
+    the queries and of the features. Penalties and numbers of trees are chosen on held-out queries:
+    X_val, or the queries that a fold leaves out. The models of all folds are kept, so all rows are
+    used for training without validation rows.
 
-    What is kept: first of the models of a family, then of the two smooth families, then of these
-    and the trees. While the blend without
-    one is clearly better on the held-out queries than with it, that one goes; if the best alone is
-    clearly better than the blend, it stays alone. "Clearly": one-sided paired t test by query at
-    1 %. Nothing else is chosen among models and families: weights are equal.
+    The same rule selects models of a family, then the two smooth families, then these and the
+    trees. A candidate is removed while the blend without it is clearly better on the held-out
+    queries. If the best candidate alone is clearly better than the blend, only this one is kept.
+    "Clearly" means a one-sided paired t test by query at 1 %. Weights are equal and not tuned.
 
-    Scales of scores are fixed in ``fit``, so that a row's score does not depend on other rows:
-    documents can be scored one at a time, and models go to ONNX.
+    Scales of scores are fixed in ``fit``, so the score of a row does not depend on other rows:
+    documents can be scored one at a time, and models can be exported to ONNX.
 
-    Deterministic where ``time_budget`` is None or not reached: the same bits for any order of
-    queries but for rounding; a reached budget makes the trials depend on the machine.
-    ``sample_weight`` is not accepted. Missing values are the mean of the column for linear rankers
-    and nodes. Sparse rows become dense up to 1e8 values, zeros included;
-    larger ones stay sparse, are not centred and not tried with trees.
+    Results are deterministic if ``time_budget`` is None or not reached; the order of the queries
+    changes them only by rounding. If the budget is reached, the trials depend on the machine.
+    ``sample_weight`` is not accepted. For linear rankers and nodes, missing values are replaced by
+    the mean of the column. Sparse rows are made dense up to 1e8 values, including zeros. Larger
+    ones remain sparse, are not centred and are not tried with trees.
 
     References
     ----------
@@ -191,23 +197,23 @@ class AutoRanker(Ranker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | QueryGroups | None = None,
     ) -> Self:
-        """Try rankers until the time is up, and keep those that the blend is not better without.
+        """Try rankers until the time is used up, and keep those that the blend benefits from.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            NaN means missing.
+            Features. NaN means missing.
         y : array-like of shape (n_samples,)
-            Any finite numbers, larger is better.
+            Any finite numbers; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row; None: one query, and the folds are folds of rows.
+            Query of each row. None: all rows form one query, and folds contain single rows.
         X_val, y_val, qid_val : array-like, optional
-            Rows to choose by, in place of folds.
+            Validation rows that replace the folds.
 
         Raises
         ------
         ValueError
-            For wrong input, naming it; where no ranker can be fitted.
+            If an input is invalid (the message names it), or if no ranker can be fitted.
         """
         self._validate_params()
         start = self._now()
@@ -225,7 +231,7 @@ class AutoRanker(Ranker):
         return self
 
     def predict(self, X: FrameLike) -> Float64Array:
-        """Score of every row, shape (n_samples,), float64; a higher score ranks higher."""
+        """Score of every row, shape (n_samples,), float64; higher ranks higher."""
         check_is_fitted(self)
         X = self._dense(check_rows(self, X, allow_nan=True))
         scaled, scores = self._scaled(X), np.zeros(X.shape[0])
@@ -271,7 +277,7 @@ class AutoRanker(Ranker):
         return X.toarray()
 
     def _prepared(self, data: FitData) -> FitData:
-        """The rows in an order of their content, query by query."""
+        """Rows sorted by query and by content."""
         X = self._dense(data.X)
         order, sizes = canonical_order(X, data.y, data.groups)
         return FitData(X[order], data.y[order], QueryGroups.from_sizes(sizes), None)
@@ -289,7 +295,7 @@ class AutoRanker(Ranker):
         return Rows(data.X, self._scaled(data.X), data.y, data.groups.codes())
 
     def _trials(self, data: FitData, members: list[Member]) -> Iterator[Trial]:
-        """The settings, then bags of the best of them."""
+        """The settings, followed by bags of the best settings."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1000))
         measure, graded = self._measure(data), is_graded(data.y)
         for trial in settings(measure, graded, seed, self.n_jobs):
@@ -303,7 +309,7 @@ class AutoRanker(Ranker):
         yield from bags(best, seed)
 
     def _tried(self, data: FitData, held: HeldOut, start: float) -> list[Member]:
-        """Fitted trials, as many as the time and ``n_trials`` allow."""
+        """Fitted trials, as many as ``time_budget`` and ``n_trials`` allow."""
         members: list[Member] = []
         error: ValueError | None = None
         for number, trial in enumerate(self._trials(data, members)):
@@ -314,12 +320,12 @@ class AutoRanker(Ranker):
                 continue
             try:
                 members.append(held.fit(fitting, CLOCKS[self.clock]))
-            except ValueError as raised:  # of a fold without pairs to order, say
+            except ValueError as raised:  # for instance on a fold without pairs to order
                 error = raised
         if not members:
             raise ValueError(
-                f"AutoRanker can fit no ranker on parts of n_samples={len(data.y)} rows, with "
-                f"cv={self.cv} where there are no validation rows. The last error: {error} Pass "
+                f"AutoRanker cannot fit any ranker on parts of n_samples={len(data.y)} rows, with "
+                f"cv={self.cv} if there are no validation rows. The last error: {error} Pass "
                 "more rows, or labels that differ in more queries."
             )
         return members
@@ -327,7 +333,7 @@ class AutoRanker(Ranker):
     def _within_time(
         self, trial: Trial, held: HeldOut, members: list[Member], start: float
     ) -> Trial | None:
-        """The trial, with as many trees as the time allows; None where it is too short."""
+        """The trial, with as many trees as the time allows; None if the time is too short."""
         if self.time_budget is None or not members:
             return trial
         left = self.time_budget - (self._now() - start)
@@ -347,16 +353,16 @@ class AutoRanker(Ranker):
         return trial.again(trial.name, n_estimators=min(most, trial.estimator.n_estimators))
 
     def _probed(self, trial: Trial, held: HeldOut) -> float:
-        """Seconds of a tree on every part."""
+        """Seconds per tree, summed over the parts."""
         rows, _ = held.parts[0]
         probe = trial.again(trial.name, n_estimators=_PROBED_TREES).estimator
-        probe.fit(rows.X[:1000], rows.y[:1000], qid=rows.qid[:1000])  # compiles
+        probe.fit(rows.X[:1000], rows.y[:1000], qid=rows.qid[:1000])  # compile first
         start = self._now()
         probe.fit(rows.X, rows.y, qid=rows.qid)
         return (self._now() - start) / _PROBED_TREES * len(held.parts)
 
     def _blend(self, held: HeldOut, members: list[Member]) -> None:
-        """Keep members and families; set the models and their weights."""
+        """Select members and families, and set the models and their weights."""
         blends: dict[str, Blend] = {}
         self.values_: dict[str, float] = {}
         for family in FAMILIES:
@@ -405,16 +411,17 @@ def _value(member: Member) -> float:
 
 
 def _seconds_a_tree(member: Member) -> float:
-    """Seconds of a tree on every part, stopped ones included."""
+    """Seconds per tree, summed over the parts, including trees removed by early stopping."""
     n_trees = np.mean([len(model.validation_scores_) for model in member.models])
     return member.seconds / max(float(n_trees), 1.0)
 
 
 def _scaling(X: Matrix) -> tuple[Float64Array, Float64Array]:
-    """Center and scale of every column; 0 where a column does not vary.
+    """Center and scale of every column; the scale is 0 if a column does not vary.
 
-    Dense columns get mean 0 and the spread at which sums of d of them with weights in [-1, 1] have
-    variance 1, where nodes are neither linear nor saturated; sparse ones the largest value 1.
+    Dense columns are scaled to mean 0, and to a spread at which sums of d columns with weights in
+    [-1, 1] have variance 1, so nodes are neither linear nor saturated. Sparse columns are scaled to
+    the largest value 1.
     """
     d = X.shape[1]
     if is_sparse(X):

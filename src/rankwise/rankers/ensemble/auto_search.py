@@ -1,4 +1,4 @@
-"""Held-out scores of the trials of :class:`AutoRanker`, and what is kept of them."""
+"""Held-out scores of the trials of :class:`AutoRanker`, and the selection of trials."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows as the families take them.
+    """Rows as input of the families.
 
     Attributes
     ----------
     X : matrix of shape (n_samples, n_features)
-        As they are: of the trees.
+        Unscaled columns, for the trees.
     scaled : matrix of shape (n_samples, n_features)
-        Of the linear rankers and the nodes.
+        Scaled columns, for linear rankers and nodes.
     y : ndarray of shape (n_samples,)
+        Labels.
     qid : ndarray of shape (n_samples,), int64
+        Query of each row.
     """
 
     X: Matrix
@@ -49,28 +51,30 @@ class Rows:
 
     @property
     def groups(self) -> QueryGroups:
-        """The rows by ``qid``."""
+        """Query groups of the rows."""
         return QueryGroups.from_qid(self.qid, len(self.y))
 
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A trial that was fitted on every part.
+    """Trial that was fitted on every part.
 
     Attributes
     ----------
     trial : Trial
+        The setting.
     models : list of fitted rankers
-        One for each part.
+        One model for each part.
     scales : ndarray of shape (n_parts,)
-        Spread of a model's scores within the queries that it has not seen, :func:`spread`.
+        Spread of the scores of each model within queries that it has not seen, see :func:`spread`.
     levels : ndarray of shape (n_parts,)
-        Mean of a model's scores for the rows that it has not seen.
+        Mean score of each model for rows that it has not seen.
     scores : ndarray of shape (n_held_rows,)
-        Of the rows that the parts leave out, less the levels and divided by the scales.
+        Scores of the left-out rows, minus the levels and divided by the scales.
     value : float
-        Mean of the measure of the scores; larger is better.
+        Mean measure of the scores; larger is better.
     seconds : float
+        Time of the trial.
     """
 
     trial: Trial
@@ -84,14 +88,14 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Blend:
-    """A weighted sum of members.
+    """Weighted sum of members.
 
     Attributes
     ----------
     scores : ndarray of shape (n_held_rows,)
-        Of spread 1 within the held-out queries, but for rounding.
+        Scores with spread 1 within the held-out queries, up to rounding.
     weights : dict of int to float
-        Of the members by their number.
+        Weights of the members by number.
     """
 
     scores: Float64Array
@@ -99,13 +103,14 @@ class Blend:
 
 
 class HeldOut:
-    """Rows that the parts leave out, and the measure of scores of them.
+    """Rows that the parts leave out, with a measure of their scores.
 
     Parameters
     ----------
     parts : list of (Rows, Rows)
-        Rows to fit and rows to score.
+        Rows for fitting and rows for scoring.
     measure : Measure
+        Measure of the scores.
     """
 
     def __init__(self, parts: list[tuple[Rows, Rows]], measure: Measure) -> None:
@@ -113,12 +118,12 @@ class HeldOut:
         self._y = np.concatenate([held.y for _, held in parts])
         counts = [len(held.y) for _, held in parts]
         qid = np.concatenate([held.qid for _, held in parts])
-        # What two parts hold of a query is two queries: their scores are of different models.
+        # Rows of a query in two parts count as two queries, because different models score them.
         part = np.repeat(np.arange(len(parts)), counts)
         self._groups = QueryGroups.from_qid(part * (int(qid.max()) + 1) + qid, len(qid))
 
     def check(self) -> None:
-        """Raise ValueError where the measure does not take the labels."""
+        """Raise ValueError if the measure does not support the labels."""
         self._measure.per_query(self._y, np.zeros(len(self._y)), self._groups)
 
     def fit(self, trial: Trial, clock: Callable[[], float]) -> Member:
@@ -144,11 +149,11 @@ class HeldOut:
         )
 
     def value(self, scores: Float64Array) -> float:
-        """Mean of the measure; larger is better."""
+        """Mean of the measure over the queries; larger is better."""
         return float(np.nanmean(self.values(scores)))
 
     def blend(self, blends: Sequence[Blend]) -> Blend:
-        """The equal-weight mean of those that are :meth:`kept`."""
+        """Equal-weight mean of the members that are :meth:`kept`."""
         kept = [blends[place] for place in self.kept([one.scores for one in blends])]
         mean = np.mean([one.scores for one in kept], axis=0)
         scale = spread(mean, self._groups) or 1.0
@@ -159,17 +164,17 @@ class HeldOut:
         return Blend(mean / scale, weights)
 
     def values(self, scores: Float64Array) -> Float64Array:
-        """The measure of every query, larger is better; one value where none is defined."""
+        """Measure of every query, larger is better; a single value if no query has one."""
         values = self._measure.per_query(self._y, scores, self._groups)
         values = values if self._measure.greater_is_better else -values
         return values if np.isfinite(values).any() else np.zeros(1)
 
     def kept(self, scores: Sequence[Float64Array]) -> list[int]:
-        """Places of the scores whose equal-weight mean is kept.
+        """Positions of the scores whose equal-weight mean is kept.
 
-        While the mean without one of them is clearly better than with it (one-sided paired t test
-        by query at :data:`LEVEL`), the one whose loss helps most goes. Where the mean that is left
-        is clearly worse than the best alone, the best is.
+        While the mean without one of the scores is clearly better than with it (one-sided paired t
+        test by query at :data:`LEVEL`), the score whose removal helps most is dropped. If the
+        remaining mean is clearly worse than the best score alone, only the best is kept.
         """
         places = list(range(len(scores)))
         mean = self.values(np.mean(scores, axis=0))
@@ -189,7 +194,7 @@ class HeldOut:
 
 
 def is_clearly_better(a: Float64Array, b: Float64Array) -> bool:
-    """Whether the values per query ``a`` are above ``b`` by a one-sided paired t test."""
+    """Whether the values per query ``a`` exceed ``b`` in a one-sided paired t test."""
     return paired_test(a, b, alternative="greater").p_value < LEVEL
 
 

@@ -1,4 +1,4 @@
-"""The rankers that :class:`AutoRanker` tries, in their order."""
+"""Rankers that :class:`AutoRanker` tries, in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Family = Literal["linear", "nodes", "trees"]
 FAMILIES: tuple[Family, ...] = ("linear", "nodes", "trees")
 
 N_NODE_BAGS, N_TREE_BAGS = 4, 8
-# Settings of the trees, from the one that suits most data on.
+# Settings of the trees, starting with the one that suits most data.
 _TREE_SETTINGS: tuple[dict[str, Any], ...] = (
     {"max_leaf_nodes": 15, "min_samples_leaf": 20},
     {"max_leaf_nodes": 31, "min_samples_leaf": 100, "colsample_bytree": 0.5},
@@ -30,14 +30,16 @@ _BAGGED = {"subsample": 0.7, "colsample_bytree": 0.7}
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting of one family.
+    """Setting of a family.
 
     Attributes
     ----------
     name : str
+        Name of the setting.
     family : {"linear", "nodes", "trees"}
+        Family of the setting.
     estimator : unfitted ranker
-        Whose ``fit`` takes validation rows.
+        Ranker whose ``fit`` accepts validation rows.
     """
 
     name: str
@@ -45,22 +47,24 @@ class Trial:
     estimator: Any
 
     def again(self, name: str, **params: Any) -> Trial:
-        """The trial with other parameters."""
+        """Copy of the trial with other parameters."""
         changed = self.estimator.get_params(deep=False) | params
         return Trial(name, self.family, type(self.estimator)(**changed))
 
 
 def settings(measure: str, is_graded: bool, seed: int, n_jobs: int | None) -> Iterator[Trial]:
-    """Every family's settings, the cheap ones first.
+    """Settings of all families, cheap ones first.
 
     Parameters
     ----------
     measure : str
-        What penalties are chosen by, and the trees optimise where they can.
+        Tuning metric for penalties, and objective of the trees if possible.
     is_graded : bool
+        Whether labels are grades.
     seed : int
+        Seed of the trials.
     n_jobs : int, optional
-        Threads of the trees.
+        Number of threads of the trees.
     """
     yield Trial("ridge", "linear", RidgeRanker("val", measure=measure))
     for weight in ("pair", "document"):
@@ -84,13 +88,14 @@ def settings(measure: str, is_graded: bool, seed: int, n_jobs: int | None) -> It
 
 
 def bags(best: Sequence[Trial], seed: int) -> Iterator[Trial]:
-    """More draws of the best setting of each family that draws, one of each in turn.
+    """Additional draws of the best setting of each random family, in turn.
 
     Parameters
     ----------
     best : sequence of Trial
+        Best trial of each family.
     seed : int
-        Of the settings; bags have those that follow.
+        Seed of the settings; bags have the seeds that follow.
     """
     for number in range(1, max(N_NODE_BAGS, N_TREE_BAGS) + 1):
         for trial in best:
@@ -102,7 +107,7 @@ def bags(best: Sequence[Trial], seed: int) -> Iterator[Trial]:
 
 
 def objective_of(measure: str, is_graded: bool) -> str:
-    """The measure where trees can optimise it, else nDCG: of all rows where labels are real."""
+    """The measure if trees can optimise it, otherwise nDCG (of all rows for real labels)."""
     if isinstance(parse(measure), OPTIMISED):
         check_objective(parse(measure), "AutoRanker")
         return measure

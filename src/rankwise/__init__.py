@@ -1,4 +1,4 @@
-"""rankwise: learning to rank behind one scikit-learn API."""
+"""rankwise: learning to rank with a scikit-learn API."""
 
 from rankwise._exports import attach as _attach
 from rankwise._version import __version__ as __version__

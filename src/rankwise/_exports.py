@@ -1,4 +1,4 @@
-"""Public names of the packages: found in their stubs, imported when they are first used."""
+"""Public names of the packages: listed in stub files and imported on first use."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import lazy_loader
 def attach(
     package: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``__getattr__``, ``__dir__`` and ``__all__`` of the package whose ``__init__.py`` is given.
+    """``__getattr__``, ``__dir__`` and ``__all__`` of the package with this ``__init__.py``.
 
-    The error for an unknown name suggests the public name that is spelled most like it.
+    The error for an unknown name suggests the most similar public name.
     """
     found, directory, names = lazy_loader.attach_stub(package, file)
 

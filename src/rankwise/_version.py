@@ -1,3 +1,3 @@
-"""The version of rankwise, the only place that holds it."""
+"""Version of rankwise, defined only here."""
 
 __version__ = "0.2.0.dev0"

@@ -1,4 +1,4 @@
-"""What every ranker shares: routing of the qid, ranks, the default score, saving."""
+"""Base classes of the rankers: routing of qid, ranks, the default score and saving."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike, Int64Array
 
 
 class RanksRows:
-    """Mixin of estimators whose scores order the rows of a query."""
+    """Mixin of estimators whose scores rank the rows of a query."""
 
     @names_its_class
     def rank(self, X: FrameLike, qid: ArrayLike | QueryGroups | None = None) -> Int64Array:
-        """1-based rank of every row within its query; ties are broken by input order.
+        """1-based rank of every row within its query; ties keep the input order.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         qid : array-like of shape (n_samples,), optional
-            None or a scalar: all rows are one query.
+            Query of each row. None or a scalar: all rows form one query.
 
         Returns
         -------
@@ -37,22 +37,22 @@ class RanksRows:
         Warns
         -----
         OneQueryWarning
-            Without ``qid`` where the model was fitted on several queries.
+            If ``qid`` is missing but the model was fitted on several queries.
         """
         scores = np.asarray(self._predict_within(X, qid))
         warn_of_one_query(self, f"{type(self).__name__}.rank", qid, len(scores))
         return QueryGroups.from_qid(qid, len(scores)).ranks(scores)
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
-        """Scores of rows that are compared within the queries."""
+        """Scores of rows for comparisons within queries."""
         raise NotImplementedError(f"{type(self).__name__} must define _predict_within.")
 
 
 class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
-    """Base of all rankers: ``predict`` gives scores, higher is better.
+    """Base of all rankers. ``predict`` returns scores; higher is better.
 
-    ``fit`` and ``score`` request ``qid`` (and ``sample_weight`` where the method honours it) from
-    scikit-learn's metadata routing, so that a user only switches routing on.
+    ``fit`` and ``score`` request ``qid`` (and ``sample_weight`` if the method supports it) from
+    scikit-learn's metadata routing, so users only need to enable routing.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -81,13 +81,13 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
-        """Mean of the measure named in ``score_name_``; larger is better, always finite.
+        """Mean of the measure in ``score_name_``; larger is better, always finite.
 
-        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank),
-        queries without relevant rows skipped, ties in input order. Real-valued or negative
-        targets: 1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; a query's
-        weight is the mean weight of its rows. Without ``qid`` all rows are one query, with an
-        :class:`~rankwise.OneQueryWarning` where the model was fitted on several.
+        Non-negative integer grades: nDCG@10 with exponential gain, discount log2(1 + rank), queries
+        without relevant rows are skipped, ties are in input order. Real-valued or negative targets:
+        1 - pairwise misranking. Rows of zero ``sample_weight`` are left out; the weight of a query
+        is the mean weight of its rows. Without ``qid`` all rows form one query, with an
+        :class:`~rankwise.OneQueryWarning` if the model was fitted on several queries.
         """
         scores = np.asarray(self._predict_within(X, qid), dtype=np.float64)
         y = check_target(y, len(scores))
@@ -97,7 +97,7 @@ class Ranker(FiniteResults, Save, RanksRows, RegressorMixin, BaseEstimator):
         return default_score(y, scores, groups, weight)
 
     def _predict_within(self, X: FrameLike, qid: ArrayLike | QueryGroups | None) -> Any:
-        """What ``rank`` and ``score`` read; rankers whose scores depend on the query use it."""
+        """Scores used by ``rank`` and ``score``; overridden if scores depend on the query."""
         return self.predict(X)
 
     def _set_score_name(self, y: Float64Array) -> None:

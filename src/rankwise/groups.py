@@ -1,8 +1,8 @@
-"""Query groups: which rows belong together, as a CSR pointer and a stable order.
+"""Query groups: the rows of each query, as a CSR pointer and a stable order.
 
-Rows of one query need not be contiguous and query ids may be of any type. Everything inside the
-library works on rows in *group order* (queries in order of first appearance, rows of a query in
-input order); :meth:`QueryGroups.sort` and :meth:`QueryGroups.unsort` translate.
+Rows of a query need not be contiguous, and query ids may be of any type. Internally, the library
+processes rows in *group order*: queries in order of first appearance, rows of a query in input
+order. :meth:`QueryGroups.sort` and :meth:`QueryGroups.unsort` convert between the two orders.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class QueryGroups:
     Attributes
     ----------
     indptr : ndarray of shape (n_queries + 1,), int64
-        In group order, query ``q`` holds rows ``indptr[q]:indptr[q + 1]``.
+        In group order, query ``q`` has the rows ``indptr[q]:indptr[q + 1]``.
     order : ndarray of shape (n_samples,), int64, or None
-        ``a[order]`` brings an array from input order into group order; None where the input is
-        grouped already.
+        ``a[order]`` brings an array from input order into group order. None if the input is already
+        grouped.
     ids : ndarray of shape (n_queries,)
-        The query ids in order of first appearance.
+        Query ids in order of first appearance.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -46,26 +46,26 @@ class QueryGroups:
     def from_qid(
         cls, qid: ArrayLike | QueryGroups | None, n_samples: int, *, name: str = "qid"
     ) -> QueryGroups:
-        """Groups from one query id per row; a scalar or None makes all rows one group.
+        """Groups from one query id per row; a scalar or None puts all rows into one group.
 
         Parameters
         ----------
         qid : array-like of shape (n_samples,), QueryGroups, scalar or None
-            Any dtype: integers, strings, floats without NaN, dates, categories, objects. A scalar
-            is the id of the one query.
+            Query ids of any dtype: integers, strings, floats without NaN, dates, categories or
+            objects. A scalar is the id of a single query.
         n_samples : int
-            Number of rows the groups must cover.
+            Number of rows that the groups must cover.
         name : str
-            What messages call the argument.
+            Name of the argument in messages.
 
         Raises
         ------
         ValueError
-            When ``qid`` has another length, more than one dimension, or missing entries.
+            If ``qid`` has another length, more than one dimension, or missing entries.
 
         Notes
         -----
-        O(n) for grouped input, O(n + r log r) otherwise, r the number of runs of equal ids.
+        Time is O(n) for grouped input, and O(n + r log r) otherwise, with r runs of equal ids.
         """
         if qid is None:
             return cls.single(n_samples)
@@ -96,7 +96,7 @@ class QueryGroups:
 
     @classmethod
     def from_sizes(cls, sizes: ArrayLike, n_samples: int | None = None) -> QueryGroups:
-        """Groups from consecutive group sizes (LightGBM's ``group``); ids are 0, 1, …"""
+        """Groups from consecutive group sizes (``group`` in LightGBM); ids are 0, 1, …"""
         sizes = np.asarray(sizes)
         if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)):
             raise ValueError(
@@ -130,15 +130,15 @@ class QueryGroups:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """Rows per query, shape (n_queries,)."""
+        """Number of rows of each query, shape (n_queries,)."""
         return np.diff(self.indptr)
 
     def sort(self, a: NDArray[Any]) -> NDArray[Any]:
-        """Rows of ``a`` in group order; ``a`` itself where it is grouped already."""
+        """Rows of ``a`` in group order; ``a`` itself if it is already grouped."""
         return a if self.order is None else a[self.order]
 
     def unsort(self, a: NDArray[Any]) -> NDArray[Any]:
-        """Rows of ``a``, given in group order, back in input order."""
+        """Rows of ``a`` in input order, given ``a`` in group order."""
         if self.order is None:
             return a
         out = np.empty_like(a)
@@ -146,7 +146,7 @@ class QueryGroups:
         return out
 
     def ranks(self, scores: NDArray[Any]) -> NDArray[np.int64]:
-        """1-based rank of every row within its query by descending score, ties in input order."""
+        """1-based rank of every row within its query by descending score; ties keep input order."""
         query = np.repeat(np.arange(self.n_queries), self.sizes)
         by_score = np.lexsort((-self.sort(scores), query))  # lexsort is stable
         ranks = np.empty(len(scores), dtype=np.int64)
@@ -164,7 +164,7 @@ class QueryGroups:
     def rows(
         self, queries: int | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]
     ) -> NDArray[np.int64]:
-        """Input row numbers of the given queries (numbers or a mask), query by query."""
+        """Input row numbers of the given queries (numbers or a mask), sorted by query."""
         queries = self._query_numbers(queries)
         starts, sizes = self.indptr[:-1][queries], self.sizes[queries]
         total = int(sizes.sum())
@@ -182,16 +182,16 @@ class QueryGroups:
         )
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> QueryGroups:
-        """Groups of ``a[rows]`` for any selection of rows; queries left empty vanish."""
+        """Groups of ``a[rows]`` for any selection of rows; empty queries are dropped."""
         codes = self.codes()[rows]
         kept = QueryGroups.from_qid(codes, len(codes))
         return QueryGroups(kept.indptr, kept.order, self.ids[kept.ids])
 
     def split(self, n_splits: int, *, random_state: Any = None) -> list[NDArray[np.int64]]:
-        """Query numbers in ``n_splits`` folds of nearly equal query count.
+        """Query numbers of ``n_splits`` folds with nearly equal numbers of queries.
 
-        Without ``random_state`` the queries are dealt in blocks of their order of appearance;
-        with one they are shuffled first.
+        Without ``random_state``, folds are consecutive blocks of queries in order of appearance;
+        with ``random_state``, queries are shuffled first.
         """
         if not 2 <= n_splits <= self.n_queries:
             raise ValueError(
@@ -224,7 +224,7 @@ class QueryGroups:
         if queries.size and queries.dtype.kind not in "iu":
             raise TypeError(
                 f"queries must be query numbers or a mask, got dtype {queries.dtype}. "
-                "Queries are numbered 0, 1, … in order of first appearance."
+                "Query numbers are 0, 1, … in order of first appearance."
             )
         return queries.astype(np.int64)
 
@@ -244,15 +244,15 @@ def _check_length(got: int, n_samples: int, name: str) -> None:
 
 
 def _as_id_array(qid: Any) -> NDArray[Any]:
-    """One-dimensional array of hashable ids without missing entries."""
+    """Checked one-dimensional array of hashable ids without missing entries."""
     array: NDArray[Any]
     if isinstance(qid, list | tuple) and len({type(value) for value in qid}) > 1:
-        # NumPy would turn [1, "a"] into strings and make 1 and "1" the same query.
+        # NumPy would convert [1, "a"] to strings, so 1 and "1" would be the same query.
         array = np.fromiter(qid, dtype=object, count=len(qid))
     else:
         array = np.asarray(qid)
         if array.dtype.kind == "f" and isinstance(qid, list | tuple) and {*map(type, qid)} == {int}:
-            array = np.array(qid, dtype=object)  # [-1, 2**63] would become floats
+            array = np.array(qid, dtype=object)  # otherwise [-1, 2**63] would become floats
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -270,7 +270,7 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
             "Give every row a query id."
         )
     if array.dtype.kind not in "biufcSUOmM":
-        array = array.astype(object)  # numpy's StringDType and other extension types
+        array = array.astype(object)  # StringDType of NumPy and other extension types
     if array.dtype == object and not set(map(type, array)) <= {str, bytes, int}:
         for row, value in enumerate(array):
             _check_id(value, row)
@@ -284,7 +284,7 @@ def _check_id(value: Any, row: int) -> None:
         raise TypeError(
             f"qid must hold hashable ids, got {value!r} at row {row}. Pass numbers or strings."
         ) from None
-    same = value == value  # NaN is not itself, pandas.NA does not know
+    same = value == value  # NaN differs from itself; pandas.NA gives NA
     if value is None or not isinstance(same, bool | np.bool_) or not same:
         raise ValueError(
             f"qid must not be missing, got {value!r} at row {row}. Give every row a query id."
@@ -292,7 +292,7 @@ def _check_id(value: Any, row: int) -> None:
 
 
 def _codes_by_first_appearance(ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Integer code of each id, numbered in order of first appearance, and the distinct ids."""
+    """Integer codes of the ids in order of first appearance, and the distinct ids."""
     if ids.dtype == object:
         seen: dict[Any, int] = {}
         codes = np.fromiter(

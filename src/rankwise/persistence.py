@@ -1,18 +1,18 @@
 """One file per model: ``save`` and ``load`` without pickle.
 
-A model file is a zip archive in the format of skops [1]_ with one more entry, ``rankwise.json``,
-that names the estimator, its parameters, features, library versions and the fingerprint of its
-training data; :func:`describe` reads it without building anything.
+A model file is a zip archive in the format of skops [1]_ with an additional entry,
+``rankwise.json``. This entry lists the estimator, its parameters and features, library versions and
+the fingerprint of the training data. :func:`describe` reads it without creating any object.
 
-``load`` builds only what is on a fixed list: the estimators of the registry, the result types
-named here, and what skops itself trusts (scikit-learn's estimators, NumPy and SciPy arrays). The
-file has no say in it; other types are reported and never imported.
+``load`` creates only allow-listed types: the estimators of the registry, the result types listed
+here, and the types that skops trusts (scikit-learn's estimators, NumPy and SciPy arrays). The file
+cannot extend this list; other types are reported and never imported.
 
-The numbers in a file are not trusted either. Every class declares the structure of its fitted
-state (:mod:`rankwise.structure.rules`), and ``load`` checks the whole model against these rules
-(:mod:`rankwise.structure.models`) before it is used: compiled code follows the children, features
-and categories of a tree without looking at them. Trees of the boosting adapters are checked before
-their library parses them.
+The numbers in a file are not trusted either, because compiled code uses the child, feature and
+category numbers of a tree without checks. Every class therefore declares the structure of its
+fitted state (:mod:`rankwise.structure.rules`), and ``load`` checks the whole model against these
+rules (:mod:`rankwise.structure.models`) before it is used. Trees of the boosting adapters are
+checked before their library parses them.
 
 References
 ----------
@@ -84,9 +84,9 @@ RESULT_TYPES = (
     "rankwise.trees.linear_models.ModelNodes",
     "rankwise.trees.tree.Tree",
 )
-# Not on skops' own list: kept by scikit-learn's imputer; sparse matrices, which it reads as plain
-# arrays; what chooses columns of a frame by type; trees of histogram gradient boosting, which are
-# checked once they are built.
+# Types that skops does not trust: dtypes of scikit-learn's imputer; sparse matrices, which skops
+# reads as plain arrays; the column selector by dtype; and trees of histogram gradient boosting,
+# which are checked after they are created.
 PLAIN_TYPES = (
     "numpy.dtype",
     "scipy.sparse._csr.csr_array",
@@ -101,16 +101,16 @@ TRUSTED_TYPES = (
 )
 
 _TRUSTED = frozenset(TRUSTED_TYPES)
-# Module of each of our classes.
+# Current module of each class of rankwise.
 _PLACES = {
     name: module
     for module, _, name in (path.rpartition(".") for path in TRUSTED_TYPES)
     if module.startswith("rankwise.")
 }
-# Names of 0.1.0 that are another class now.
+# Classes of version 0.1.0 that have been renamed.
 _RENAMED = {"GramSum": "Gram"}
 
-# Parameters and fitted attributes, by class: their names in version 0.1.0 and now.
+# Parameters and fitted attributes by class: names in version 0.1.0 and current names.
 _RENAMED_ATTRIBUTES = {
     "LabelPowerset": {"base": "estimator"},
     "LabelSpace": {"base": "estimator"},
@@ -126,7 +126,7 @@ _ZIP_START = b"PK"
 
 
 class Save:
-    """Mixin of all estimators: a method that writes them to a file."""
+    """Mixin of all estimators with a method that saves them to a file."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted estimator to one file that :func:`rankwise.load` reads back."""
@@ -139,9 +139,9 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     Parameters
     ----------
     estimator : estimator
-        A ranker or another scikit-learn estimator, such as a pipeline.
+        Ranker or another scikit-learn estimator, such as a pipeline.
     path : path-like
-        Replaced in one step: a reader sees the old file or the new one.
+        File to write. It is replaced atomically: a reader sees the old file or the new one.
 
     Returns
     -------
@@ -151,15 +151,15 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     Raises
     ------
     TypeError
-        When ``estimator`` is no estimator, or holds what no file can name: a lambda, a function
-        defined inside another, a bound method, a ``partial``.
+        If ``estimator`` is not an estimator, or if it holds an object that a file cannot name: a
+        lambda, a nested function, a bound method or a ``partial``.
     ValueError
-        When the estimator holds what :func:`load` refuses, such as weights that are not finite.
+        If the estimator holds values that :func:`load` rejects, such as non-finite weights.
     FileNotFoundError
-        When the folder of ``path`` does not exist.
+        If the folder of ``path`` does not exist.
     OSError
-        When the file cannot be written, for a full disk for instance. It names ``path``, and a
-        file that was there is as before.
+        If the file cannot be written, for instance because the disk is full. The error names
+        ``path``, and an existing file is not changed.
 
     Examples
     --------
@@ -171,14 +171,14 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
     ...     bool((rankwise.load(path).predict(X) == ranker.predict(X)).all())
     True
     """
-    import skops.io  # imports PyTorch where it is installed, which takes seconds
+    import skops.io  # imports PyTorch if it is installed, which takes seconds
     from skops.io.exceptions import UnsupportedTypeException
 
     path = Path(path)
     check_folder(path)
     if not isinstance(estimator, BaseEstimator):
         raise TypeError(
-            f"save takes an estimator, got {type(estimator).__name__}. "
+            f"save needs an estimator, got {type(estimator).__name__}. "
             "Pass a ranker or a scikit-learn pipeline."
         )
     for where, value in _walk(estimator, type(estimator).__name__):
@@ -187,7 +187,7 @@ def save(estimator: BaseEstimator, path: str | os.PathLike[str]) -> Path:
         check_model(estimator)
     except StructureError as error:
         raise ValueError(
-            f"{error}. load refuses such a model, so it is not saved. Fit it again."
+            f"{error}. The model is not saved, because load would reject it. Fit it again."
         ) from error
     try:
         buffer = io.BytesIO(skops.io.dumps(estimator, compression=ZIP_STORED))
@@ -208,18 +208,19 @@ def load(
 ) -> Any:
     """Read an estimator that :func:`save` wrote.
 
-    Arrays, trees, indices and parameters are checked against the rules of their classes before a
-    method of the model is called, in time linear in the size of the file.
+    Arrays, trees, indices and parameters are checked against the rules of their classes before any
+    method of the model is called. Time is linear in the size of the file.
 
     Parameters
     ----------
     path : path-like
+        Model file.
     trusted : sequence of types and functions, default=()
-        Your own classes and functions (a kernel, say) that the model may hold: the objects, not
-        their names. A crafted file can have them called with arguments of its choice.
+        Your own classes and functions (such as a kernel) that the model may contain: pass the
+        objects, not their names. A crafted file can call them with any arguments.
     max_bytes : int, default=8 GiB
-        Largest size of the sparse matrices once they are decompressed. Nothing else in a model
-        file is compressed.
+        Largest total size of the sparse matrices after decompression. Nothing else in a model file
+        is compressed.
 
     Returns
     -------
@@ -228,12 +229,12 @@ def load(
     Raises
     ------
     ModelFileError
-        When the file is no model file, is damaged, was written by a newer version, needs more than
-        ``max_bytes``, holds types that are neither on the fixed list nor in ``trusted``, or holds
-        values that break the rules of their class: indices out of range, trees with cycles, wrong
-        shapes or types, numbers that are not finite, parameters out of range.
+        If the file is not a model file, is damaged, was written by a newer version, needs more than
+        ``max_bytes``, contains types that are neither allow-listed nor in ``trusted``, or contains
+        values that violate the rules of their class: indices out of range, trees with cycles, wrong
+        shapes or types, non-finite numbers, or parameters out of range.
     ImportError
-        When the model needs an extra that is not installed.
+        If the model needs an extra that is not installed.
     FileNotFoundError
     """
     names = [f"{item.__module__}.{item.__qualname__}" for item in trusted]
@@ -255,28 +256,28 @@ def load(
         raise ModelFileError(f"{path}: {error}. {CHANGED}") from error
     except (ModelFileError, ImportError):
         raise
-    except Exception as error:  # whatever a damaged tree of objects runs into
+    except Exception as error:  # a damaged tree of objects can raise any error
         raise _damaged(path, error) from error
     if not isinstance(estimator, BaseEstimator):
-        raise ModelFileError(f"{path} holds a {type(estimator).__name__} and no estimator.")
+        raise ModelFileError(f"{path} holds a {type(estimator).__name__}, not an estimator.")
     return estimator
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a model file says about itself; nothing in it is built.
+    """Read the description in a model file, without creating any object from the file.
 
     Returns
     -------
     dict
         ``format`` (int), ``rankwise`` (version), ``versions`` (of Python and the libraries),
-        ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None where X had
-        none), ``score_name`` and ``fingerprint`` (of the training data, see
-        :mod:`rankwise.checks.training_fingerprint`; None where unfitted).
+        ``estimator`` (class), ``params``, ``n_features``, ``feature_names`` (None if X had none),
+        ``score_name`` and ``fingerprint`` (of the training data, see
+        :mod:`rankwise.checks.training_fingerprint`; None if the estimator is not fitted).
 
     Raises
     ------
     ModelFileError
-        When the file is no model file, is damaged, or was written by a newer version.
+        If the file is not a model file, is damaged, or was written by a newer version.
     FileNotFoundError
     """
     return _read_header(_bytes_of(path), path)
@@ -287,10 +288,10 @@ def _bytes_of(path: str | os.PathLike[str]) -> bytes:
     if path.is_file():
         return path.read_bytes()
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder. Name the model file in it.")
+        raise IsADirectoryError(f"{path} is a folder. Pass the path of a model file in it.")
     looked = "" if path.is_absolute() else f" in {Path.cwd()}"
     raise FileNotFoundError(
-        f"{path}: no such file{looked}. Name a file that save or 'rankwise fit' wrote."
+        f"{path}: no such file{looked}. Pass a file that save or 'rankwise fit' wrote."
     )
 
 
@@ -319,7 +320,7 @@ def _header(estimator: BaseEstimator) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Value for JSON: numbers, strings and lists as they are, anything else as its repr."""
+    """Value for JSON: numbers, strings and lists are kept, other objects become their repr."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
@@ -334,7 +335,7 @@ def _plain(value: Any) -> Any:
 
 
 def _walk(value: Any, where: str, seen: set[int] | None = None) -> Iterator[tuple[str, Any]]:
-    """Every object that a file would hold, below and without ``value``, with its place."""
+    """Every object within ``value`` that a file would hold, with its place."""
     seen = set() if seen is None else seen
     if id(value) in seen:
         return
@@ -356,7 +357,7 @@ def _walk(value: Any, where: str, seen: set[int] | None = None) -> Iterator[tupl
 
 
 def _bring_up_to_date(model: Any) -> None:
-    """Rename attributes of estimators that an earlier version wrote, and add new parameters."""
+    """Rename attributes of estimators saved by an earlier version, and add new parameters."""
     for _, value in [("", model), *_walk(model, "")]:
         if not isinstance(value, BaseEstimator):
             continue
@@ -388,34 +389,34 @@ def _check_can_be_named(where: str, value: Any) -> None:
     else:
         return
     raise TypeError(
-        f"{where} is {what}, which no model file can name. Define it as a function at module "
+        f"{where} is {what}, which a model file cannot name. Define it as a function at module "
         "level (and load with trusted=[that_function]), or use a named kernel."
     )
 
 
 def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The header, once the archive is sound and not newer than this library."""
+    """Header of an archive, after checks that it is undamaged and not of a newer version."""
     if not data:
         raise ModelFileError(f"{path} is empty.")
     if data.startswith(_PICKLE_START):
         raise ModelFileError(
-            f"{path} looks like a pickle, which load never opens: it can run any code. "
+            f"{path} looks like a pickle, which load never opens because it can run any code. "
             "Save the model with rankwise.save."
         )
     if not data.startswith(_ZIP_START):
-        raise ModelFileError(f"{path} is no model file: rankwise.save writes zip archives.")
+        raise ModelFileError(f"{path} is not a model file: rankwise.save writes zip archives.")
     try:
         with ZipFile(io.BytesIO(data)) as archive:
             entries = archive.infolist()
             if any(entry.compress_type != ZIP_STORED for entry in entries) or (
                 sum(entry.file_size for entry in entries) > len(data)
             ):
-                raise ModelFileError(f"{path} is packed in a way that rankwise.save never uses.")
+                raise ModelFileError(f"{path} is packed in a form that rankwise.save never uses.")
             if len({entry.filename for entry in entries}) < len(entries):
-                raise ModelFileError(f"{path} holds an entry twice. {CHANGED}")
+                raise ModelFileError(f"{path} contains an entry twice. {CHANGED}")
             if not {HEADER, "schema.json"} <= set(archive.namelist()):
                 raise ModelFileError(
-                    f"{path} is a zip archive but no model file: it has no {HEADER} and "
+                    f"{path} is a zip archive but not a model file: it lacks {HEADER} or "
                     "schema.json. Save the model with rankwise.save."
                 )
             header = json.loads(archive.read(HEADER))
@@ -423,11 +424,11 @@ def _read_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
             newer = header["format"] > FORMAT or _major(written) > _major(__version__)
     except ModelFileError:
         raise
-    except Exception as error:  # whatever a damaged archive runs into
+    except Exception as error:  # a damaged archive can raise any error
         raise _damaged(path, error) from error
     if newer:
         raise ModelFileError(
-            f"{path} was written by rankwise {written}, this is {__version__}. "
+            f"{path} was written by rankwise {written}, but this is version {__version__}. "
             "Upgrade rankwise to read it."
         )
     return header
@@ -438,7 +439,7 @@ def _major(release: str) -> int:
 
 
 def _with_new_places(data: bytes, archive: ZipFile, schema: Any) -> bytes:
-    """The model file with our classes where they are now; version 0.1.0 had other modules."""
+    """Model file with the current modules of our classes; version 0.1.0 used other modules."""
     moved = False
     for node in dicts_of(schema):
         module, name = node.get("__module__"), node.get("__class__")
@@ -457,17 +458,17 @@ def _with_new_places(data: bytes, archive: ZipFile, schema: Any) -> bytes:
 
 
 def _read_plain(archive: ZipFile, schema: Any) -> Any:
-    """The estimator, or None where skops has to read it or to say what is wrong with it."""
+    """The estimator, or None if skops has to read it or to report an error."""
     try:
         return read_plain(archive, schema, _TRUSTED)
     except ImportError:
         raise
-    except Exception:  # whatever a damaged tree of objects runs into
+    except Exception:  # a damaged tree of objects can raise any error
         return None
 
 
 def _read_with_skops(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) -> Any:
-    import skops.io  # imports all of scikit-learn, and PyTorch where it is installed
+    import skops.io  # imports all of scikit-learn, and PyTorch if it is installed
     from skops.io.exceptions import UntrustedTypesFoundException
 
     try:
@@ -482,7 +483,7 @@ def _untrusted(path: str | os.PathLike[str], data: bytes, names: Sequence[str]) 
     found = skops.io.get_untrusted_types(data=data)
     odd = [name for name in found if name not in TRUSTED_TYPES and name not in names]
     return ModelFileError(
-        f"{path} holds types that load does not trust: {', '.join(odd)}. Nothing was built. If "
+        f"{path} holds types that load does not trust: {', '.join(odd)}. Nothing was loaded. If "
         "they are your own, pass them: load(path, trusted=[...]); otherwise do not trust this file."
     )
 

@@ -1,4 +1,4 @@
-"""Types of arrays and matrices, and the test that tells dense from sparse."""
+"""Types of arrays and matrices, and a test for sparse matrices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SparseMatrix(Protocol):
-    """What the library reads of a scipy sparse array or matrix; scipy itself has no types."""
+    """The used interface of a scipy sparse array or matrix; scipy does not provide types."""
 
     data: Any
     indices: Any
@@ -50,12 +50,12 @@ class SparseMatrix(Protocol):
     def __rmatmul__(self, other: Any, /) -> Any: ...
 
 
-# NumPy types most arithmetic as "some float": the aliases say what is meant, not what is proved.
+# NumPy types most arithmetic as "some float", so the aliases state intent rather than proof.
 Float64Array: TypeAlias = NDArray[Any]
 FloatArray: TypeAlias = NDArray[Any]
 Int64Array: TypeAlias = NDArray[np.int64]
 Matrix: TypeAlias = NDArray[Any] | SparseMatrix  # shape (n_samples, n_features); sparse: CSR
-# Frames of pandas, polars and arrow have __array__, which ArrayLike asks for.
+# Frames of pandas, polars and arrow have __array__, which ArrayLike requires.
 FrameLike: TypeAlias = ArrayLike | SparseMatrix | sparse.sparray | sparse.spmatrix
 
 
@@ -65,7 +65,7 @@ def is_sparse(X: object) -> TypeIs[SparseMatrix]:
 
 
 def as_dense(X: Matrix) -> NDArray[Any]:
-    """X as an ndarray; an ndarray itself is returned as it is."""
+    """X as an ndarray; an ndarray is returned unchanged."""
     return X.toarray() if is_sparse(X) else X
 
 

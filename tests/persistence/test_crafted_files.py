@@ -178,7 +178,7 @@ def test_files_cannot_add_to_the_list(model_file, tmp_path):
 
 def test_a_file_must_hold_an_estimator(model_file, tmp_path):
     schema = {**text({"a": 1}), "protocol": schema_of(model_file)["protocol"]}
-    with pytest.raises(ModelFileError, match="holds a dict and no estimator"):
+    with pytest.raises(ModelFileError, match="holds a dict, not an estimator"):
         load(rewrite(model_file, tmp_path / "m", schema=schema))
 
 

@@ -132,7 +132,7 @@ def test_save_refuses_local_functions(tmp_path):
 
 
 def test_save_takes_estimators_only(tmp_path):
-    with pytest.raises(TypeError, match="save takes an estimator, got dict"):
+    with pytest.raises(TypeError, match="save needs an estimator, got dict"):
         save({"a": 1}, tmp_path / "m")
 
 
@@ -218,7 +218,7 @@ def test_fingerprint_names_the_training_data(rng):
     [
         (b"", "is empty"),
         (pickle.dumps({"a": 1}), "looks like a pickle"),
-        (b"1 qid:1 1:0.5\n", "is no model file"),
+        (b"1 qid:1 1:0.5\n", "is not a model file"),
         (b"PK\x03\x04 and then something else", "truncated or damaged"),
         (b"PK", "truncated or damaged"),
     ],
@@ -261,11 +261,11 @@ def test_a_flipped_byte_is_noticed_or_harmless(model_file, model, rows, tmp_path
 def test_archives_of_others(model, tmp_path):
     path = tmp_path / "m"
     skops.io.dump(model, path)
-    with pytest.raises(ModelFileError, match=f"no {HEADER}"):
+    with pytest.raises(ModelFileError, match=f"lacks {HEADER}"):
         load(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("word/document.xml", "<xml/>")
-    with pytest.raises(ModelFileError, match="a zip archive but no model file"):
+    with pytest.raises(ModelFileError, match="a zip archive but not a model file"):
         load(path)
 
 
@@ -274,7 +274,7 @@ def test_packed_archives_are_refused(model_file, tmp_path):
     with zipfile.ZipFile(model_file) as old, zipfile.ZipFile(path, "w") as new:
         for name in old.namelist():
             new.writestr(name, old.read(name), zipfile.ZIP_DEFLATED)
-    with pytest.raises(ModelFileError, match="packed in a way"):
+    with pytest.raises(ModelFileError, match="packed in a form"):
         load(path)
 
 
@@ -309,9 +309,11 @@ def test_a_missing_file_is_named_with_the_fix(read, tmp_path, monkeypatch):
         FileNotFoundError, match=r"model.skops: no such file in .* that save or 'ra"
     ):
         read("model.skops")
-    with pytest.raises(FileNotFoundError, match=r"none: no such file. Name"):
+    with pytest.raises(FileNotFoundError, match=r"none: no such file. Pass"):
         read(tmp_path / "none")
-    with pytest.raises(IsADirectoryError, match=r"is a folder. Name the model file in it"):
+    with pytest.raises(
+        IsADirectoryError, match=r"is a folder. Pass the path of a model file in it"
+    ):
         read(tmp_path)
 
 

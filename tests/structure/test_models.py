@@ -134,7 +134,7 @@ CASES = [
     ("rankrls sparse", whole("X_fit_", out_of_shape), r"X_fit_\.indices must hold numbers below"),
     ("rankrls nystroem", whole("nystroem_.offset", lambda a: a[:-1]), r"offset must have shape"),
     ("prank", entry("hypotheses_.weights", (0, 0), np.inf), r"_\.weights must hold finite"),
-    ("prank", whole("kernel", lambda _: "rbf"), r"PRank: kernel must stay what"),
+    ("prank", whole("kernel", lambda _: "rbf"), r"PRank: kernel must stay as it was"),
     ("voted_prank", whole("survival_", lambda a: a[:-1]), r"survival_ must have shape"),
     ("poly_ordinal_svm products", entry("terms_.factors", (0, 0), 9), r"factors must .* below"),
     ("list_net", whole("weights_", lambda w: [*w[:-1], w[-1][None]]), r"weights_ must have shapes"),
@@ -310,7 +310,7 @@ def rebuilt(path, change, target):
 def test_an_entry_that_comes_twice_is_refused(model_file, tmp_path):
     with zipfile.ZipFile(model_file, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("schema.json", "{}")
-    with pytest.raises(ModelFileError, match=r"good\.skops holds an entry twice"):
+    with pytest.raises(ModelFileError, match=r"good\.skops contains an entry twice"):
         load(model_file)
 
 

@@ -1,9 +1,9 @@
-"""The registry of estimators: what exists, where it lives, how it is compared.
+"""Registry of estimators: keys, modules, and parameters for comparisons.
 
-The tables drive the lazy import of :mod:`rankwise`, the choices of the command line, the
-documentation's lists, the classes that model files may contain, and the common tests. Adding an
-algorithm is its file, its test and one row here. This package imports nothing but the standard
-library, so that ``rankwise --help`` and ``rankwise list`` start at once.
+The tables determine the lazy imports of :mod:`rankwise`, the choices of the command line, the lists
+of the documentation, the classes that model files may contain, and the common tests. A new
+algorithm needs a file, a test and one row here. This package imports only the standard library, so
+``rankwise --help`` and ``rankwise list`` start without delay.
 """
 
 from __future__ import annotations

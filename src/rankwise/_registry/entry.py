@@ -1,4 +1,4 @@
-"""What the registry says of an estimator, and the rows of its tables."""
+"""Entries of the registry, and the rows of its tables."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Entry:
-    """One estimator.
+    """Description of one estimator.
 
     Attributes
     ----------
     path : str
-        ``"module:Class"``.
+        Location as ``"module:Class"``.
     kind : str
-        "ranker", "transformer", "ordinal", "multi-label" or "cost-sensitive".
+        Kind: "ranker", "transformer", "ordinal", "multi-label" or "cost-sensitive".
     summary : str
-        One line for lists.
+        One-line summary for lists.
     tags : frozenset of str
-        e.g. "closed-form", "pairwise", "path", "validation" (uses X_val), "deterministic".
+        Tags such as "closed-form", "pairwise", "path", "validation" (uses X_val) or
+        "deterministic".
     paper : str
-        Source, empty where none.
+        Source; empty if there is none.
     extra : str
-        Name of the optional dependency group it needs, empty for none.
+        Name of the required optional dependency group; empty if there is none.
     params : dict
-        Parameters with which ``compare`` runs it: a tuned setting where the estimator has a path.
+        Parameters used by ``compare``; a search setting if the estimator has a path.
     space : dict
-        Grid that ``compare`` searches on the validation part where there is no path.
+        Grid that ``compare`` searches on the validation part if the estimator has no path.
     """
 
     path: str
@@ -52,7 +53,7 @@ class Entry:
         Raises
         ------
         ImportError
-            Naming the extra to install when an optional dependency is missing.
+            If an optional dependency is missing; the message names the extra to install.
         """
         module, _, name = self.path.partition(":")
         return getattr(import_module(module), name)
@@ -60,14 +61,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Row:
-    """An :class:`Entry` without what its table says; the module has the name of the key.
+    """An :class:`Entry` without the fields set by its table; the module is named after the key.
 
     Attributes
     ----------
     place : str
-        ``"folder:Class"``, or the class where the module lies in the table's package itself.
+        ``"folder:Class"``, or only the class if the module is in the package of the table.
     tags : str
-        Separated by spaces.
+        Tags, separated by spaces.
     """
 
     place: str
@@ -79,7 +80,7 @@ class Row:
     space: dict[str, list[Any]] = field(default_factory=dict)
 
     def entry(self, key: str, kind: str, package: str) -> Entry:
-        """The entry of a row."""
+        """Convert a row to an entry."""
         folder, _, name = self.place.rpartition(":")
         module = ".".join(part for part in (package, folder, key) if part)
         return Entry(
@@ -95,5 +96,5 @@ class Row:
 
 
 def entries(kind: str, package: str, table: Mapping[str, Row]) -> dict[str, Entry]:
-    """Entries of a table whose estimators are of one kind and in one package."""
+    """Entries of a table with estimators of one kind in one package."""
     return {key: row.entry(key, kind, package) for key, row in table.items()}

@@ -1,4 +1,4 @@
-"""Classifiers by costs and of label sets: classes in folders of :mod:`rankwise.labels`."""
+"""Cost-sensitive and multi-label classifiers: classes in folders of :mod:`rankwise.labels`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rankwise._registry.entry import Row
 COST_SENSITIVE: dict[str, Row] = {
     "csovo": Row(
         "CSOVO",
-        "One-versus-one with pairs weighted by costs, any weighted classifier (CSOVO)",
+        "One-versus-one with class pairs weighted by costs, for any weighted classifier (CSOVO)",
         "reduction pairwise closed-form deterministic",
         paper="lin2010csovo",
     ),
@@ -19,13 +19,13 @@ COST_SENSITIVE: dict[str, Row] = {
     ),
     "cost_sensitive_one_vs_all_regression": Row(
         "CostSensitiveOneVsAllRegression",
-        "A regressor of the cost of every class, squared or one-sided loss (OSR)",
+        "One cost regressor per class, with squared or one-sided loss (OSR)",
         "reduction closed-form deterministic",
         paper="tu2010",
     ),
     "ordinal_reduction": Row(
         "OrdinalReduction",
-        "Thresholds between ordered classes weighted by costs, any weighted classifier",
+        "Thresholds between ordered classes weighted by costs, for any weighted classifier",
         "reduction closed-form deterministic",
         paper="li2007",
     ),
@@ -34,13 +34,13 @@ COST_SENSITIVE: dict[str, Row] = {
 MULTI_LABEL: dict[str, Row] = {
     "binary_relevance": Row(
         "BinaryRelevance",
-        "One regression for every label, one factorisation for all (BR)",
+        "One regression for each label, with a shared factorisation (BR)",
         "closed-form linear deterministic",
         paper="tai2012",
     ),
     "partial_binary_relevance": Row(
         "PartialBinaryRelevance",
-        "Regressions for some labels drawn at random (partial BR)",
+        "Regressions for some randomly drawn labels (partial BR)",
         "closed-form linear",
         paper="tai2012",
         params={"random_state": 0},
@@ -54,20 +54,20 @@ MULTI_LABEL: dict[str, Row] = {
     ),
     "cplst": Row(
         "CPLST",
-        "Regression on axes of the labels that features predict (CPLST)",
+        "Regression on axes of the labels that the features predict (CPLST)",
         "closed-form linear deterministic",
         paper="chen2012",
     ),
     "compressed_sensing": Row(
         "CompressedSensing",
-        "Regression on random codes of the labels, decoded as sparse vectors",
+        "Regression on random codes of the labels, decoded to sparse vectors",
         "closed-form linear",
         paper="hsu2009",
         params={"random_state": 0},
     ),
     "linear_label_space_transform": Row(
         "LinearLabelSpaceTransform",
-        "Regression on any linear code of the labels, any decoder",
+        "Regression on any linear code of the labels, with any decoder",
         "closed-form linear deterministic",
         paper="tai2012",
     ),
@@ -79,7 +79,7 @@ MULTI_LABEL: dict[str, Row] = {
     ),
     "calibrated_label_ranking": Row(
         "CalibratedLabelRanking",
-        "Pairs of labels and a calibrating label, any binary classifier (CLR)",
+        "Pairwise comparisons of labels and a calibration label (CLR)",
         "closed-form linear pairwise deterministic",
         paper="fuernkranz2008",
     ),

@@ -7,21 +7,21 @@ from rankwise._registry.entry import Row
 ORDINAL: dict[str, Row] = {
     "prank": Row(
         "online:PRank",
-        "Perceptron with ordered thresholds, online (PRank)",
+        "Online perceptron with ordered thresholds (PRank)",
         "online kernel",
         paper="crammer2001",
         params={"n_epochs": 5, "shuffle": True, "random_state": 0},
     ),
     "voted_prank": Row(
         "online:VotedPRank",
-        "Votes of all hypotheses of PRank, by the rows they survived (PRank-VP)",
+        "Votes of all hypotheses of PRank, weighted by survived rows (PRank-VP)",
         "online kernel own-rule",
         paper="harrington2003",
         params={"shuffle": True, "random_state": 0},
     ),
     "widrow_hoff": Row(
         "online:WidrowHoff",
-        "Least mean squares on class numbers, rounded, online (Widrow-Hoff)",
+        "Online least mean squares on class numbers, rounded (Widrow-Hoff)",
         "online kernel",
         paper="harrington2003",
         params={"n_epochs": 5, "shuffle": True, "random_state": 0},
@@ -29,7 +29,7 @@ ORDINAL: dict[str, Row] = {
     ),
     "aggregate_prank": Row(
         "online:AggregatePRank",
-        "Many PRanks on random rows, averaged or voting, online (OAP)",
+        "Many online PRanks on random rows, averaged or voting (OAP)",
         "online kernel",
         paper="harrington2003",
         params={"shuffle": True, "random_state": 0},
@@ -37,14 +37,14 @@ ORDINAL: dict[str, Row] = {
     ),
     "ranking_tree": Row(
         "trees:RankingTree",
-        "Decision tree by rank impurity, categories and missing values (ranking tree)",
+        "Decision tree grown by rank impurity, with categories and missing values (ranking tree)",
         "trees path validation own-rule deterministic",
         paper="liu2007",
         params={"max_depth": "val"},
     ),
     "ranking_forest": Row(
         "trees:RankingForest",
-        "Mean of ranking trees on bags of rows or queries (ranking forest)",
+        "Mean of ranking trees on bootstrap samples of rows or queries (ranking forest)",
         "trees own-rule",
         paper="liu2007",
         params={"n_estimators": 100, "random_state": 0},
@@ -59,17 +59,17 @@ ORDINAL: dict[str, Row] = {
     ),
     "ordinal_svm": Row(
         "svm:OrdinalSVM",
-        "Support vector machine for ordered classes, with a kernel (ORSVM, REDSVM)",
+        "Kernel support vector machine for ordered classes (ORSVM, REDSVM)",
         "kernel path validation deterministic",
         paper="li2007",
         params={"C": "val"},
     ),
     "poly_ordinal_svm": Row(
         "svm:PolyOrdinalSVM",
-        "Linear machine for ordered classes on powers of the features (Poly-ORSVM)",
+        "Linear support vector machine for ordered classes on powers of features (Poly-ORSVM)",
         "linear path validation",
         paper="tsai2010",
-        # The hinge's minimum is the constant score where one class outweighs the others.
+        # A hinge loss is minimised by a constant score if one class outweighs the others.
         params={"C": "val", "loss": "squared_hinge"},
     ),
     "proportional_odds": Row(

@@ -6,7 +6,7 @@ from typing import Any
 
 from rankwise._registry.entry import Row
 
-# Kernel models whose time is linear in the rows.
+# Kernel models whose time is linear in the number of rows.
 _LANDMARKS = {"approximation": "nystroem", "n_landmarks": 1000, "random_state": 0}
 _NETWORK: dict[str, Any] = {
     "extra": "neural",
@@ -22,27 +22,27 @@ RANKERS: dict[str, Row] = {
     ),
     "ridge": Row(
         "linear:RidgeRanker",
-        "Ridge regression on the grades, whole path from one decomposition",
+        "Ridge regression on the grades, with the whole path from one decomposition",
         "pointwise closed-form linear path validation deterministic",
         params={"alpha": "val"},
     ),
     "pointwise_elm": Row(
         "elm:PointwiseELM",
-        "Random hidden nodes, pointwise least squares (RankELM, pointwise)",
+        "Random hidden nodes with pointwise least squares (RankELM, pointwise)",
         "pointwise closed-form random-nodes path validation",
         paper="zong2013",
         params={"C": "val", "random_state": 0},
     ),
     "pairwise_elm": Row(
         "elm:PairwiseELM",
-        "Random hidden nodes, least squares over all pairs (RankELM, pairwise)",
+        "Random hidden nodes with least squares over all pairs (RankELM, pairwise)",
         "pairwise closed-form random-nodes path validation",
         paper="zong2013",
         params={"C": "val", "random_state": 0},
     ),
     "elmrank": Row(
         "elm:ELMRank",
-        "Random hidden nodes, squared loss of score differences, two ridges (ELMRank)",
+        "Random hidden nodes with squared loss of score differences and two ridges (ELMRank)",
         "pairwise closed-form random-nodes path validation",
         paper="chen2014",
         params={"lam": "val", "C": "val", "random_state": 0},
@@ -56,14 +56,14 @@ RANKERS: dict[str, Row] = {
     ),
     "lsrrank": Row(
         "kernel:LSRRank",
-        "Least-squares regularised ranking in a kernel's space (LSRRank)",
+        "Least-squares regularised ranking in the space of a kernel (LSRRank)",
         "pairwise closed-form kernel path validation",
         paper="agarwal2009",
         params={"lam": "val", **_LANDMARKS},
     ),
     "clsrrank": Row(
         "kernel:CLSRRank",
-        "Least-squares ranking with penalised coefficients, any kernel (CLSRRank)",
+        "Least-squares ranking with penalised coefficients, for any kernel (CLSRRank)",
         "pairwise closed-form kernel path validation",
         paper="chen2014clsr",
         params={"lam": "val", **_LANDMARKS, "approximation": "landmarks"},
@@ -77,7 +77,7 @@ RANKERS: dict[str, Row] = {
     ),
     "svrank": Row(
         "kernel:SVRank",
-        "Absolute differences over pairs, epsilon-insensitive, with a kernel (SVRank)",
+        "Epsilon-insensitive absolute differences over pairs, with a kernel (SVRank)",
         "pairwise kernel path validation",
         paper="cortes2007",
         params={"kernel": "linear", "lam": "val", "epsilon": 0.5},
@@ -98,14 +98,14 @@ RANKERS: dict[str, Row] = {
     ),
     "rank_svm": Row(
         "svm:RankSVM",
-        "Hinges over the pairs of each query, linear or with a kernel (RankSVM)",
+        "Hinge loss over the pairs of each query, linear or with a kernel (RankSVM)",
         "pairwise linear kernel path validation",
         paper="joachims2002",
         params={"C": "val"},
     ),
     "pruned_rank_svm": Row(
         "svm:PrunedRankSVM",
-        "RankSVM on some of the pairs, chosen by a rule (Pruned RankSVM)",
+        "RankSVM on a selection of the pairs (Pruned RankSVM)",
         "pairwise linear kernel path validation",
         paper="lin2010",
         params={"C": "val", "random_state": 0},
@@ -122,7 +122,7 @@ RANKERS: dict[str, Row] = {
         "Boosted trees that follow the gradients of a measure (LambdaMART)",
         "listwise trees boosting validation",
         paper="burges2010",
-        # Few settings: it is among the rankers that compare runs by default.
+        # Few settings, because compare runs this ranker by default.
         params={"n_estimators": 500, "early_stopping_rounds": 30, "random_state": 0},
         space={"max_leaf_nodes": [7, 31]},
     ),
@@ -142,14 +142,14 @@ RANKERS: dict[str, Row] = {
     ),
     "ada_rank": Row(
         "boosting:AdaRank",
-        "Boosting of single features over queries by any measure (AdaRank)",
+        "Boosting of single features by reweighting queries, for any measure (AdaRank)",
         "listwise linear boosting validation deterministic",
         paper="xu2007",
         params={"early_stopping_rounds": 50},
     ),
     "coordinate_ascent": Row(
         "boosting:CoordinateAscent",
-        "Linear ranker whose weights are searched one by one on the measure",
+        "Linear ranker that optimises a measure one weight at a time (coordinate ascent)",
         "listwise linear validation",
         paper="metzler2007",
         params={"random_state": 0},
@@ -171,70 +171,70 @@ RANKERS: dict[str, Row] = {
     ),
     "rank_net": Row(
         "neural:RankNet",
-        "Network on the pairs of each query, logistic loss (RankNet)",
+        "Neural network with logistic loss over the pairs of each query (RankNet)",
         "pairwise neural validation",
         paper="burges2005",
         **_NETWORK,
     ),
     "list_net": Row(
         "neural:ListNet",
-        "Network on the top-one probabilities of each query (ListNet)",
+        "Neural network trained on the top-one probabilities of each query (ListNet)",
         "listwise neural validation",
         paper="cao2007",
         **_NETWORK,
     ),
     "list_mle": Row(
         "neural:ListMLE",
-        "Network on the likelihood of each query's order (ListMLE)",
+        "Neural network trained on the likelihood of the order of each query (ListMLE)",
         "listwise neural validation",
         paper="xia2008",
         **_NETWORK,
     ),
     "lambda_rank": Row(
         "neural:LambdaRank",
-        "Network on pairs weighted by their part in nDCG (LambdaRank)",
+        "Neural network trained on pairs weighted by their effect on nDCG (LambdaRank)",
         "listwise neural validation",
         paper="burges2010",
         **_NETWORK,
     ),
     "auto": Row(
         "ensemble:AutoRanker",
-        "Linear rankers, random nodes and boosted trees in a time budget, blended",
+        "Blend of linear rankers, random nodes and boosted trees within a time budget",
         "ensemble validation",
         paper="lee1997",
         params={"random_state": 0},
     ),
     "stacking_ranker": Row(
         "ensemble:StackingRanker",
-        "A ranker on the scores of rankers for held-out queries (stacking)",
+        "Final ranker trained on scores of rankers for held-out queries (stacking)",
         "ensemble validation",
         paper="tsai2010",
         params={"random_state": 0},
     ),
     "score_blend": Row(
         "ensemble:ScoreBlend",
-        "Mean of the scores of rankers, standardised within queries (CombSUM)",
+        "Mean of ranker scores, standardised within queries (CombSUM)",
         "ensemble validation",
         paper="lee1997",
         params={"random_state": 0},
     ),
     "borda_blend": Row(
         "ensemble:BordaBlend",
-        "Mean of the ranks that rankers give (Borda's count)",
+        "Mean rank over rankers (Borda count)",
         "ensemble validation",
         paper="aslam2001",
         params={"random_state": 0},
     ),
     "reciprocal_rank_blend": Row(
         "ensemble:ReciprocalRankBlend",
-        "Mean of the reciprocal ranks that rankers give (RRF)",
+        "Mean reciprocal rank over rankers (RRF)",
         "ensemble validation",
         paper="cormack2009",
         params={"random_state": 0},
     ),
     "boltz_rank": Row(
         "neural:BoltzRank",
-        "Networks that maximise the expected measure of rankings (BoltzRank)",
+        "Neural networks that maximise the expected measure of a ranking (BoltzRank)",
         "listwise neural validation",
         paper="volkovs2009",
         extra="neural",
@@ -243,7 +243,7 @@ RANKERS: dict[str, Row] = {
     ),
     "lightgbm": Row(
         "adapters:LightGBMRanker",
-        "LightGBM's LambdaMART behind the qid API",
+        "LightGBM's LambdaMART with the API of rankwise",
         "listwise trees validation adapter",
         paper="burges2010",
         extra="gbdt",
@@ -256,7 +256,7 @@ RANKERS: dict[str, Row] = {
     ),
     "xgboost": Row(
         "adapters:XGBoostRanker",
-        "XGBoost's LambdaMART behind the qid API",
+        "XGBoost's LambdaMART with the API of rankwise",
         "listwise trees validation adapter",
         paper="burges2010",
         extra="gbdt",
@@ -269,7 +269,7 @@ RANKERS: dict[str, Row] = {
     ),
     "catboost": Row(
         "adapters:CatBoostRanker",
-        "CatBoost's YetiRank behind the qid API",
+        "CatBoost's YetiRank with the API of rankwise",
         "listwise trees validation adapter",
         paper="gulin2011",
         extra="gbdt",

@@ -7,7 +7,7 @@ from rankwise._registry.entry import Row
 TRANSFORMERS: dict[str, Row] = {
     "nystroem": Row(
         "Nystroem",
-        "Nyström features of a kernel from landmarks among the rows",
+        "Nyström features of a kernel, from landmarks among the rows",
         "kernel",
         paper="williams2001",
     ),
@@ -25,19 +25,19 @@ TRANSFORMERS: dict[str, Row] = {
     ),
     "polynomial_terms": Row(
         "PolynomialTerms",
-        "Powers of features, or products of several, all or drawn at random",
+        "Powers of features, or products of several features, all or randomly drawn",
         "polynomial",
         paper="tsai2010",
     ),
     "random_perceptrons": Row(
         "RandomPerceptrons",
-        "Random perceptrons and stumps whose products estimate their kernels",
+        "Random perceptrons and stumps whose inner products estimate kernels",
         "kernel",
         paper="lin2008",
     ),
     "random_nodes": Row(
         "RandomNodes",
-        "Random hidden nodes as a scikit-learn transformer",
+        "Random hidden nodes as features",
         "random-nodes",
         paper="zong2013",
     ),

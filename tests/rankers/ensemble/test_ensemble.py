@@ -182,7 +182,7 @@ def test_splitters_may_score_a_query_twice(judged):
     splits = GroupShuffleSplit(3, test_size=0.5, random_state=0)
     stack = StackingRanker([RidgeRanker()], RankLR(), cv=splits).fit(X, y, qid=qid)
     assert stack.score(X, y, qid=qid) > 0.5
-    with pytest.raises(ValueError, match="must give parts with rows to fit"):
+    with pytest.raises(ValueError, match="must give splits with training rows"):
         StackingRanker([RidgeRanker()], cv=[(np.arange(9), [])]).fit(X, y, qid=qid)
 
 
@@ -343,10 +343,10 @@ def test_nested_parameters_are_those_of_the_members(judged):
     [
         ([], ValueError, "estimators must hold at least one ranker"),
         (["rank_svn"], ValueError, "Did you mean 'rank_svm'?"),
-        (["nystroem"], ValueError, "'nystroem' is no ranker of the registry"),
+        (["nystroem"], ValueError, "'nystroem' is not a ranker of the registry"),
         ([RankSVM], TypeError, "or an estimator object, got .*Call the class to make an object"),
         ([3], TypeError, "must be a registry key or an estimator object, got 3, which has no fit"),
-        ([("a", RankSVM()), ("a", RankLR())], ValueError, "the name 'a' is there twice"),
+        ([("a", RankSVM()), ("a", RankLR())], ValueError, "the name 'a' is used twice"),
         ([("a__b", RankSVM())], ValueError, "has two underscores"),
         ([("cv", RankSVM())], ValueError, "the name 'cv' is taken"),
         ([("a", RankSVM(), 1)], ValueError, "keys, estimators or .* pairs"),

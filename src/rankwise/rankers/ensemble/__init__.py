@@ -1,1 +1,1 @@
-"""Rankers made of rankers: stacking, and blends of scores or ranks."""
+"""Ensembles of rankers: stacking, and blends of scores or ranks."""

@@ -1,4 +1,4 @@
-"""Weighted means of what the scores of rankers become within each query: no training on top."""
+"""Weighted means of ranker scores that are scaled within each query, without further training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
 class Blend(MembersMixin, Ranker):
-    """Base of blends; subclasses name their scaling, and may define ``_points``."""
+    """Base of blends; subclasses set the scaling and may override ``_points``."""
 
     _structure: ClassVar[dict[str, Rule]] = {
         "weights_": floats("n_members", low=0),
@@ -59,12 +59,13 @@ class Blend(MembersMixin, Ranker):
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            Sparse and missing values where all rankers take them.
+            Features. Sparse X and missing values are accepted if all rankers support them.
         y : array-like of shape (n_samples,)
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row; None: one query.
+            Query of each row. None: all rows form one query.
         X_val, y_val, qid_val : array-like, optional
-            Validation data for the rankers that choose by it or stop early.
+            Validation data for rankers that tune parameters or stop early on it.
         """
         data, validation = self._checked(X, y, qid, (X_val, y_val, qid_val))
         self._set_score_name(data.y)
@@ -100,13 +101,14 @@ class Blend(MembersMixin, Ranker):
     def of_scores(
         self, scores: ArrayLike, qid: ArrayLike | QueryGroups | None = None
     ) -> Float64Array:
-        """The blend of scores that are there already, of any systems; nothing needs to be fitted.
+        """Blend existing scores of any systems, without fitting.
 
         Parameters
         ----------
         scores : array-like of shape (n_samples, n_rankers)
+            Scores of each ranker.
         qid : array-like of shape (n_samples,), optional
-            None: one query.
+            Query of each row. None: all rows form one query.
 
         Returns
         -------
@@ -126,5 +128,5 @@ class Blend(MembersMixin, Ranker):
         return self._points(scaled, sizes[:, None]) @ self.weights_
 
     def _points(self, scaled: Float64Array, sizes: Any) -> Float64Array:
-        """What is averaged, of the scaled scores and the number of rows they were scaled among."""
+        """Values to average, from scaled scores and the number of rows of their scaling."""
         return scaled

@@ -1,4 +1,4 @@
-"""BordaBlend: the mean of the ranks that several rankers give.
+"""BordaBlend: mean rank over several rankers.
 
 Composition: scores of rankers, as ranks within each query x a weighted mean.
 """
@@ -9,35 +9,39 @@ from rankwise.rankers.ensemble.blend import Blend
 
 
 class BordaBlend(Blend):
-    """Mean over rankers of a row's rank within its query (Borda's count).
+    """Mean over rankers of the rank of a row within its query (Borda count).
 
     Parameters
     ----------
     estimators : list of str, estimators or (str, estimator) pairs
         As in :class:`StackingRanker`.
     weights : array-like of shape (n_rankers,), >= 0, or None, default=None
-        None: all alike.
+        Weight of each ranker. None: equal weights.
     measure : str or None, default=None
-        What registry keys choose by. None: nDCG@10 for grades, otherwise pairwise misranking.
+        Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
+        misranking.
     random_state : int, RandomState or None, default=None
-        Seed of every ranker that has none.
+        Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
     ----------
     models_ : list of one dict of str to fitted estimator
+        The fitted rankers by name.
     weights_ : ndarray of shape (n_rankers,)
-        Of sum 1.
+        Weight of each ranker; the sum is 1.
     scaler_ : QueryScaler
-        ``(below - above) / (2 m)`` of the m rows of a query: Borda's points, centred.
+        Scaling to centred Borda points: ``(below - above) / (2 m)`` for m rows of a query.
     n_rows_ : int
-        Rows of ``fit``.
+        Number of rows of ``fit``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     n_features_in_ : int
+        Number of columns of X.
 
     Notes
     -----
-    Time: one fit of every ranker. Rows that a ranker scores alike share their ranks. ``predict``
-    without ``qid``: ranks among the rows of ``fit``.
+    Training fits every ranker once. Rows with equal scores under a ranker share their ranks.
+    Without ``qid``, ``predict`` uses ranks among the rows of ``fit``.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Scores of rows by rankers that were fitted without their queries."""
+"""Scores of rows by rankers that were fitted without the queries of these rows."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ from rankwise.tuning.folds import content_folds, row_splits
 from rankwise.tuning.held_out import mean_defined, per_query
 from rankwise.typing import Float64Array, Int64Array
 
-_SEED = 0  # parts are a part of the method: the same for every random_state
+_SEED = 0  # fixed, so that parts are the same for every random_state
 DEFAULT_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOutScores:
-    """What the ranker on top learns from.
+    """Training data of the final ranker.
 
     Attributes
     ----------
     scores : ndarray of shape (n_rows, n_members)
+        Held-out scores of the members.
     y : ndarray of shape (n_rows,)
+        Labels of the rows.
     qid : ndarray of shape (n_rows,), int64
-        One number for the rows of a query that one part holds.
+        Query numbers. Rows of a query have the same number only within one part.
     models : list of dict of str to fitted estimator
-        That gave the scores, one dict for each part.
+        Models that computed the scores, one dict for each part.
     """
 
     scores: Float64Array
@@ -43,16 +45,16 @@ class HeldOutScores:
 
     @property
     def groups(self) -> QueryGroups:
-        """The rows by ``qid``."""
+        """Query groups of the rows."""
         return QueryGroups.from_qid(self.qid, len(self.y))
 
     def values(self, measure: Measure) -> Float64Array:
-        """Mean of the measure of every member's scores, shape (n_members,); larger is better."""
+        """Mean measure of the scores of each member, shape (n_members,); larger is better."""
         means = mean_defined(per_query(measure, self.y, self.scores, self.groups))
         return means if measure.greater_is_better else -means
 
     def best(self, n_best: int, measure: Measure) -> HeldOutScores:
-        """Of the ``n_best`` members of the largest values only, in the order of the members."""
+        """Held-out scores of the ``n_best`` best members only, in the order of the members."""
         order = np.argsort(-np.nan_to_num(self.values(measure), nan=-np.inf), kind="stable")
         kept = np.sort(order[:n_best])
         names = list(self.models[0])
@@ -61,7 +63,7 @@ class HeldOutScores:
 
 
 def query_numbers(data: FitData) -> Int64Array:
-    """A number for the query of every row that depends on the content of the queries alone."""
+    """Query number of every row, which depends only on the content of the queries."""
     order, sizes = canonical_order(data.X, data.y, data.groups)
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.repeat(np.arange(len(sizes)), sizes)
@@ -71,16 +73,16 @@ def query_numbers(data: FitData) -> Int64Array:
 def parts(
     cv: Any, share: float | None, data: FitData, numbers: Int64Array
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """(rows to fit, rows to score): folds of queries, or one part of the share that is left.
+    """Pairs of (rows to fit, rows to score): folds of queries, or a single split by ``share``.
 
-    The parts depend on what the queries hold and not on their order or ids. Where there are fewer
-    queries than folds, or a single query for a share, they are parts of rows.
+    The parts depend on the content of the queries, and not on their order or ids. If there are
+    fewer queries than folds, or a single query for a share, rows are split instead.
 
     Raises
     ------
     ValueError
-        When there are fewer queries and fewer distinct rows than folds, or a splitter leaves a
-        part empty.
+        If there are fewer queries and fewer distinct rows than folds, or if a part of a splitter is
+        empty.
     """
     n_queries = int(numbers.max()) + 1
     if share is not None:
@@ -104,7 +106,7 @@ def parts(
     else:
         splits = row_splits(cv, data)
         if not splits or not all(len(train) and len(test) for train, test in splits):
-            raise ValueError(f"cv={cv!r} must give parts with rows to fit and rows to score.")
+            raise ValueError(f"cv={cv!r} must give splits with training rows and test rows.")
         return splits
     every = np.arange(len(data.y))
     return [(np.setdiff1d(every, rows), rows) for rows in held_rows]
@@ -118,7 +120,7 @@ def score_held_out(
     has_qid: bool,
     validation: Mapping[str, Any] | None,
 ) -> HeldOutScores:
-    """Fit the members on each part and score the rows that it leaves out."""
+    """Fit the members on each part, and score the rows that are left out."""
     scores, models = [], []
     for train, test in splits:
         models.append(
@@ -136,9 +138,9 @@ def score_held_out(
 def held_out_rows(
     splits: list[tuple[Int64Array, Int64Array]], numbers: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """Row numbers that the parts leave out, one part after the other, and their queries' numbers.
+    """Left-out row numbers, sorted by part, and their query numbers.
 
-    What two parts hold of a query are two queries: their scores are of different rankers.
+    Rows of a query in two parts count as two queries, because different models score them.
     """
     rows = np.concatenate([test for _, test in splits])
     part = np.repeat(np.arange(len(splits)), [len(test) for _, test in splits])

@@ -1,4 +1,4 @@
-"""The rankers of an ensemble: named, made from registry keys where they are keys, and scored."""
+"""Rankers of an ensemble: names, creation from registry keys, fits and scores."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _RANKING_KINDS = ("ranker", "ordinal")
 
 
 def named_members(rankers: Any) -> list[tuple[str, Any]]:
-    """(name, key or estimator) of every ranker.
+    """Pairs (name, key or estimator) of all rankers.
 
-    A key is its own name, an estimator of the registry has its key, any other its class's name in
-    small letters; of equal names all get a number: "rank_svm-1", "rank_svm-2". Given names stay.
-    Empty for what is no list: ``fit`` says so.
+    A key is its own name. An estimator of the registry has its key as name, any other estimator its
+    class name in lower case. Equal names are numbered: "rank_svm-1", "rank_svm-2". Given names are
+    kept. The result is empty if ``estimators`` is not a list, which ``fit`` reports.
     """
     if not isinstance(rankers, list | tuple):
         return []
@@ -47,9 +47,9 @@ def _name(ranker: Any) -> str:
 
 
 def check_members(rankers: Any, own: Sequence[str]) -> None:
-    """Raise where names are no names of parameters, or an entry is no ranker.
+    """Raise if a name cannot be a parameter name, or if an entry is not a ranker.
 
-    ``own`` are the ensemble's parameters.
+    ``own`` contains the names of the parameters of the ensemble.
     """
     if not len(rankers):
         raise ValueError("estimators must hold at least one ranker, got none.")
@@ -62,9 +62,9 @@ def check_members(rankers: Any, own: Sequence[str]) -> None:
     names = [name for name, _ in named]
     for name, ranker in named:
         if names.count(name) > 1 or "__" in name or name in own:
-            why = "is there twice" if names.count(name) > 1 else "is taken or has two underscores"
+            why = "is used twice" if names.count(name) > 1 else "is taken or has two underscores"
             raise ValueError(
-                f"estimators: the name {name!r} {why}. Give every ranker its own name."
+                f"estimators: the name {name!r} {why}. Choose another name for the ranker."
             )
         if isinstance(ranker, str):
             _entry(ranker, "estimators")
@@ -80,11 +80,12 @@ def made(
     has_validation: bool = True,
     setting: str = "estimators",
 ) -> Any:
-    """An unfitted estimator of a key or of an estimator.
+    """Unfitted estimator for a registry key or an estimator.
 
-    A key stands for the registry's parameters, with ``measure`` where the class has one and "cv"
-    for "val" where there is no validation part. Every ``random_state`` of None becomes the given
-    one. ``setting`` is the parameter that an unknown key is an error of.
+    A key stands for the parameters of the registry, with ``measure`` if the class has this
+    parameter, and with "cv" instead of "val" without validation data. Every ``random_state`` of
+    None is replaced by the given one. ``setting`` is the name of the parameter for the message
+    about an unknown key.
     """
     estimator: Any
     if isinstance(ranker, str):
@@ -115,7 +116,7 @@ def _entry(key: str, setting: str) -> Any:
         keys = [key for key, known in REGISTRY.items() if known.kind in _RANKING_KINDS]
         near = get_close_matches(key, keys, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {keys}."
-        raise ValueError(f"{setting}: {key!r} is no ranker of the registry. {hint}")
+        raise ValueError(f"{setting}: {key!r} is not a ranker of the registry. {hint}")
     return entry
 
 
@@ -126,7 +127,7 @@ def fitted(
     qid: Any,
     validation: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    """Clones of the members, fitted; each gets of the metadata what it takes."""
+    """Fitted clones of the members; each receives the metadata that it accepts."""
     models = {}
     for name, member in members.items():
         models[name] = clone(member)

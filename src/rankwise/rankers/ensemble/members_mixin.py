@@ -1,4 +1,4 @@
-"""Rankers made of rankers: names of their parameters, scores within a query."""
+"""Mixin of ensembles of rankers: nested parameters, and scores within a query."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from rankwise.runtime.finite import FiniteResults
 from rankwise.structure.rules import Fitted, Many, Optional, Rule, Table, Word, require
 from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix
 
-# Linear, smooth and stepwise; none needs an extra.
+# A linear, a smooth and a stepwise ranker, none of which needs an extra.
 DEFAULT_RANKERS = ("rank_svm", "pairwise_elm", "rank_boost")
 
 
 class MembersMixin(FiniteResults, BaseEstimator):
-    """Mixin of rankers whose scores come from those of other rankers in the same query.
+    """Mixin of rankers whose scores are computed from scores of other rankers in the same query.
 
-    Their classes have the parameters ``estimators``, ``measure`` and ``random_state``, set
-    ``models_`` and ``scaler_`` in ``fit``, and define ``_combined``.
+    A subclass has the parameters ``estimators``, ``measure`` and ``random_state``, sets ``models_``
+    and ``scaler_`` in ``fit``, and defines ``_combined``.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -37,7 +37,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         "scaler_": Optional(Fitted("n_members")),
     }
 
-    # Which rows a member takes with which weight is its own affair: most take none.
+    # sample_weight is not accepted, because most members do not support it.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"qid": True, "sample_weight": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"qid": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -52,7 +52,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
     scaler_: QueryScaler | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters; with ``deep`` also every ranker by its name and its own as ``name__…``."""
+        """Parameters; with ``deep`` also every ranker by name and its parameters as ``name__…``."""
         params = super().get_params(deep=deep)
         if not deep:
             return params
@@ -63,7 +63,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         return params
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters; the name of a ranker replaces that ranker."""
+        """Set parameters; a value for the name of a ranker replaces this ranker."""
         if "estimators" in params:
             self.estimators = params.pop("estimators")
         named = named_members(self.estimators)
@@ -86,8 +86,9 @@ class MembersMixin(FiniteResults, BaseEstimator):
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
         qid : array-like of shape (n_samples,), optional
-            The queries that the rankers' scores are compared in. None: each row stands among the
-            rows of ``fit`` as one query, so that its score does not depend on the other rows.
+            Query of each row, within which ranker scores are scaled. None: scores are scaled with
+            the statistics of all rows of ``fit``, so the score of a row does not depend on other
+            rows.
 
         Returns
         -------
@@ -114,11 +115,11 @@ class MembersMixin(FiniteResults, BaseEstimator):
         return self.predict(X, qid=qid)
 
     def _combined(self, scaled: Float64Array, groups: QueryGroups | None) -> Float64Array:
-        """The scores, of the members' scaled ones."""
+        """Scores computed from the scaled scores of the members."""
         raise TypeError(f"{type(self).__name__} must define _combined.")
 
     def _member_columns(self, X: Matrix, groups: QueryGroups | None) -> Float64Array:
-        """Scaled scores of the members; means where several of each predict."""
+        """Scaled scores of the members, averaged if there are several models of each."""
         ids = None if groups is None else groups.row_ids()
         found = [self._scaled(member_scores(m, X, ids), groups) for m in self.models_]
         return np.mean(found, axis=0)
@@ -133,7 +134,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         qid: ArrayLike | QueryGroups | None,
         validation: tuple[FrameLike | None, ArrayLike | None, ArrayLike | None],
     ) -> tuple[FitData, dict[str, Any] | None]:
-        """Checked rows, and the validation part under the names that ``fit`` methods take."""
+        """Checked rows, and validation data under the argument names of ``fit``."""
         self._validate_params()
         check_members(self.estimators, list(super().get_params(deep=False)))
         tags = self.__sklearn_tags__().input_tags
@@ -158,7 +159,7 @@ class MembersMixin(FiniteResults, BaseEstimator):
         return self.measure or (GRADED if is_graded(data.y) else MISRANKING)
 
     def _examples(self) -> Iterator[Any]:
-        """The rankers, unfitted, but for keys whose extra is missing."""
+        """Unfitted rankers, without those whose extra is not installed."""
         for _, ranker in named_members(self.estimators):
             with suppress(ImportError):
                 yield made(ranker, GRADED, 0)

@@ -1,4 +1,4 @@
-"""ReciprocalRankBlend: the mean of the reciprocal ranks that several rankers give.
+"""ReciprocalRankBlend: mean reciprocal rank over several rankers.
 
 Composition: scores of rankers, as ranks within each query x a weighted mean of 1 / (k + rank).
 """
@@ -18,36 +18,42 @@ from rankwise.typing import ArrayLike, Float64Array
 
 
 class ReciprocalRankBlend(Blend):
-    """Mean over rankers of ``1 / (k + r)`` for a row's rank r in its query.
+    """Mean over rankers of ``1 / (k + r)`` for the rank r of a row in its query.
 
     Parameters
     ----------
     estimators : list of str, estimators or (str, estimator) pairs
         As in :class:`StackingRanker`.
     weights : array-like of shape (n_rankers,), >= 0, or None, default=None
-        None: all alike.
+        Weight of each ranker. None: equal weights.
     k : float >= 0, default=60.0
-        The larger, the less the first ranks stand out.
+        Smoothing constant: the larger k, the smaller the advantage of the top ranks.
     measure : str or None, default=None
-        What registry keys choose by. None: nDCG@10 for grades, otherwise pairwise misranking.
+        Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
+        misranking.
     random_state : int, RandomState or None, default=None
-        Seed of every ranker that has none.
+        Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
     ----------
     models_ : list of one dict of str to fitted estimator
+        The fitted rankers by name.
     weights_ : ndarray of shape (n_rankers,)
-        Of sum 1.
+        Weight of each ranker; the sum is 1.
     scaler_ : QueryScaler
+        Scaling of the scores of each ranker.
     n_rows_ : int
-        Rows of ``fit``.
+        Number of rows of ``fit``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     n_features_in_ : int
+        Number of columns of X.
 
     Notes
     -----
-    Reciprocal rank fusion. Time: one fit of every ranker. Rows that a ranker scores alike share
-    the mean of their ranks. ``predict`` without ``qid``: ranks among the rows of ``fit``.
+    This is reciprocal rank fusion. Training fits every ranker once. Rows with equal scores under a
+    ranker share the mean of their ranks. Without ``qid``, ``predict`` uses ranks among the rows of
+    ``fit``.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""ScoreBlend: the mean of the standardised scores of several rankers.
+"""ScoreBlend: mean of the standardised scores of several rankers.
 
 Composition: scores of rankers, standardised within each query x a weighted mean.
 """
@@ -9,34 +9,39 @@ from rankwise.rankers.ensemble.blend import Blend
 
 
 class ScoreBlend(Blend):
-    """Mean over rankers of their scores, each of mean 0 and variance 1 within the query.
+    """Mean of ranker scores that are scaled to mean 0 and variance 1 within each query.
 
     Parameters
     ----------
     estimators : list of str, estimators or (str, estimator) pairs
         As in :class:`StackingRanker`.
     weights : array-like of shape (n_rankers,), >= 0, or None, default=None
-        None: all alike.
+        Weight of each ranker. None: equal weights.
     measure : str or None, default=None
-        What registry keys choose by. None: nDCG@10 for grades, otherwise pairwise misranking.
+        Tuning metric of rankers given by registry key. None: nDCG@10 for grades, otherwise pairwise
+        misranking.
     random_state : int, RandomState or None, default=None
-        Seed of every ranker that has none.
+        Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
     ----------
     models_ : list of one dict of str to fitted estimator
+        The fitted rankers by name.
     weights_ : ndarray of shape (n_rankers,)
-        Of sum 1.
+        Weight of each ranker; the sum is 1.
     scaler_ : QueryScaler
+        Scaling of the scores of each ranker.
     n_rows_ : int
-        Rows of ``fit``.
+        Number of rows of ``fit``.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     n_features_in_ : int
+        Number of columns of X.
 
     Notes
     -----
-    Time: one fit of every ranker. Nothing on top is trained, so that no query is spent on it.
-    ``predict`` without ``qid``: scaled as the rows of ``fit``.
+    Training fits every ranker once. There is no final model, so no queries are reserved for it.
+    Without ``qid``, ``predict`` scales scores with the statistics of the rows of ``fit``.
 
     References
     ----------

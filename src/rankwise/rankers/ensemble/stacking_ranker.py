@@ -1,4 +1,4 @@
-"""StackingRanker: a ranker on the scores of other rankers for queries that these have not seen.
+"""StackingRanker: a ranker trained on scores of other rankers for queries they have not seen.
 
 Composition: held-out scores of rankers, scaled within each query, and their products x any ranker.
 """
@@ -35,62 +35,70 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 
 
 class StackingRanker(MembersMixin, Ranker):
-    """A ranker on top of rankers, trained on their scores for held-out queries.
+    """Final ranker trained on the scores of other rankers for held-out queries (stacking).
 
     Parameters
     ----------
     estimators : list of str, estimators or (str, estimator) pairs
-        Rankers, ordinal estimators (their ``rank_score``), scikit-learn regressors and pipelines;
-        a registry key stands for the registry's parameters, without its grid. Nested parameters
-        are ``name__parameter``; an estimator without a name has its registry key as name.
+        Rankers, ordinal estimators (their ``rank_score`` is used), scikit-learn regressors and
+        pipelines. A registry key stands for the parameters of the registry, without its grid.
+        Nested parameters are named ``name__parameter``; an estimator without a name has its
+        registry key as name.
     final_estimator : estimator, registry key, "mean" or None, default=None
-        What ranks by the scores; None: ``RankLR(C="cv", query_weight="query")``. "mean": their
-        mean, nothing is trained; the held-out scores serve ``n_best`` alone.
+        Ranker that is trained on the scores. None: ``RankLR(C="cv", query_weight="query")``.
+        "mean": the mean of the scores, without training; held-out scores are then used for
+        ``n_best`` only.
     cv : int, splitter, iterable of (train rows, test rows) or None, default=5
-        Folds of queries: every query is scored by rankers fitted without it (None: 5). Over rows
-        where there are fewer queries than folds.
+        Number of folds of queries: every query is scored by rankers that were fitted without it.
+        None: 5. Folds contain single rows if there are fewer queries than folds.
     share : float in (0, 1) or None, default=None
-        In place of ``cv``: the rankers are fitted on this share of the queries, and
-        ``final_estimator`` on the other ones, as in [1]_ with 0.8.
+        Replaces ``cv``: rankers are fitted on this share of the queries and ``final_estimator`` on
+        the others, as in [1]_ with 0.8.
     scaling : {"standard", "minmax", "rank"} or None, default="standard"
-        How the scores of a ranker are scaled within each query, see :class:`QueryScaler`.
+        Scaling of the scores of a ranker within each query, see :class:`QueryScaler`.
     degree : {1, 2}, default=2
-        2: ``final_estimator`` gets the products of every two scores too, squares included.
+        1: ``final_estimator`` receives the scores. 2: it also receives the products of every two
+        scores, including squares.
     n_best : int or None, default=None
-        Only so many rankers, those whose held-out scores are best by ``measure``, reach
-        ``final_estimator``. None: all.
+        Number of rankers passed to ``final_estimator``, namely those with the best held-out scores
+        by ``measure``. None: all.
     refit : bool, default=True
-        Whether the rankers are fitted on all queries for ``predict``. False: those fitted for the
-        held-out scores predict, the mean of their scaled scores where there are folds.
+        Whether to fit the rankers again on all queries for ``predict``. False: the rankers of the
+        held-out scores predict; with folds, their scaled scores are averaged.
     measure : str or None, default=None
         Tuning metric of keys, of the default ``final_estimator`` and of ``n_best``. None: nDCG@10
         for grades, otherwise pairwise misranking.
     random_state : int, RandomState or None, default=None
-        Seed of every ranker that has none.
+        Seed for every ranker whose own ``random_state`` is None.
 
     Attributes
     ----------
     models_ : list of dict of str to fitted estimator
-        The rankers that predict; a single dict unless ``refit=False`` with folds.
+        Rankers used by ``predict``; a single dict unless ``refit=False`` with folds.
     final_estimator_ : fitted estimator, or None for "mean"
+        The fitted final ranker.
     scaler_ : QueryScaler or None
+        Scaling of the scores of each ranker.
     score_name_ : str
+        Name of the measure that ``score`` returns.
     n_features_in_ : int
+        Number of columns of X.
 
     Notes
     -----
-    Folds are the default and not a share: ``final_estimator`` then has all queries to learn from,
-    and the sets where stacking helps are small; a share needs 1 fit of every ranker in place of 5
-    (and one more to ``refit``). Scores are scaled within queries because fold models differ in
-    level and spread, and because nothing but the order within a query counts.
+    Folds are the default because ``final_estimator`` can then use all queries, and stacking helps
+    on small data sets. A share needs 1 fit of every ranker instead of 5 (plus one to ``refit``).
+    Scores are scaled within queries because models of different folds differ in level and spread,
+    and because only the order within a query matters.
 
-    ``X_val, y_val, qid_val`` reach every ranker and ``final_estimator`` that take them, in every
-    part. An estimator is taken as it is: one with ``C="val"`` needs them. Rankers see queries by
-    number. No ``sample_weight`` is taken, since most rankers have none.
+    ``X_val, y_val, qid_val`` are passed to every ranker and ``final_estimator`` that accepts them,
+    in every fold. Estimators are used unchanged: one with ``C="val"`` needs validation data.
+    Rankers receive query numbers as query ids. ``sample_weight`` is not accepted, because most
+    rankers do not support it.
 
-    Time: those of ``cv + 1`` fits of every ranker and one of ``final_estimator``.
+    Training makes ``cv + 1`` fits of every ranker and one fit of ``final_estimator``.
 
-    Differs from [1]_: out-of-fold scores in place of one held-out part, unless ``share=0.8,
+    Differs from [1]_: out-of-fold scores instead of one held-out part, unless ``share=0.8,
     refit=False``.
 
     References
@@ -169,17 +177,18 @@ class StackingRanker(MembersMixin, Ranker):
         y_val: ArrayLike | None = None,
         qid_val: ArrayLike | None = None,
     ) -> Self:
-        """Fit the rankers without each part, the final one on their scores, and all rankers again.
+        """Fit the rankers on each fold, the final ranker on their scores, and all rankers again.
 
         Parameters
         ----------
         X : array-like or CSR of shape (n_samples, n_features)
-            Sparse and missing values where all rankers take them.
+            Features. Sparse X and missing values are accepted if all rankers support them.
         y : array-like of shape (n_samples,)
+            Grades or real-valued targets; larger is better.
         qid : array-like of shape (n_samples,), optional
-            Query of each row; None: one query, and the parts are parts of rows.
+            Query of each row. None: all rows form one query, and folds contain single rows.
         X_val, y_val, qid_val : array-like, optional
-            Validation data for the rankers that choose by it or stop early.
+            Validation data for rankers that tune parameters or stop early on it.
         """
         data, validation = self._checked(X, y, qid, (X_val, y_val, qid_val))
         self._set_score_name(data.y)

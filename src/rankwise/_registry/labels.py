@@ -7,7 +7,7 @@ from rankwise._registry.entry import Row
 COST_SENSITIVE: dict[str, Row] = {
     "csovo": Row(
         "CSOVO",
-        "One-versus-one with class pairs weighted by costs, for any weighted classifier (CSOVO)",
+        "One-versus-one with cost-weighted class pairs, for any classifier (CSOVO)",
         "reduction pairwise closed-form deterministic",
         paper="lin2010csovo",
     ),
@@ -25,7 +25,7 @@ COST_SENSITIVE: dict[str, Row] = {
     ),
     "ordinal_reduction": Row(
         "OrdinalReduction",
-        "Thresholds between ordered classes weighted by costs, for any weighted classifier",
+        "Cost-weighted thresholds between ordered classes, for any classifier",
         "reduction closed-form deterministic",
         paper="li2007",
     ),

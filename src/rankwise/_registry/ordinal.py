@@ -37,7 +37,7 @@ ORDINAL: dict[str, Row] = {
     ),
     "ranking_tree": Row(
         "trees:RankingTree",
-        "Decision tree grown by rank impurity, with categories and missing values (ranking tree)",
+        "Decision tree grown by rank impurity (ranking tree)",
         "trees path validation own-rule deterministic",
         paper="liu2007",
         params={"max_depth": "val"},
@@ -66,7 +66,7 @@ ORDINAL: dict[str, Row] = {
     ),
     "poly_ordinal_svm": Row(
         "svm:PolyOrdinalSVM",
-        "Linear support vector machine for ordered classes on powers of features (Poly-ORSVM)",
+        "Linear SVM for ordered classes on powers of the features (Poly-ORSVM)",
         "linear path validation",
         paper="tsai2010",
         # A hinge loss is minimised by a constant score if one class outweighs the others.

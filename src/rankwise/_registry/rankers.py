@@ -42,7 +42,7 @@ RANKERS: dict[str, Row] = {
     ),
     "elmrank": Row(
         "elm:ELMRank",
-        "Random hidden nodes with squared loss of score differences and two ridges (ELMRank)",
+        "Random hidden nodes, squared loss of score differences, two ridges (ELMRank)",
         "pairwise closed-form random-nodes path validation",
         paper="chen2014",
         params={"lam": "val", "C": "val", "random_state": 0},

@@ -284,7 +284,7 @@ def test_many_rows_on_any_number_of_threads(rng, monkeypatch):
 
 def test_steps_that_run_out_are_said(judged):
     X, y, qid = judged
-    with pytest.warns(ConvergenceWarning, match="RankSVM stopped after 1 steps at C=100 with a"):
+    with pytest.warns(ConvergenceWarning, match="RankSVM stopped after 1 steps at C=100; the"):
         RankSVM(C=100.0, max_iter=1).fit(X, y, qid=qid)
 
 

@@ -2,8 +2,8 @@
 
 The labels y of a row are encoded as ``h = P (y - o)`` with a reference point o. A regressor
 predicts r for h, and r is decoded to scores, by default ``o + P'r``. If the rows of P are
-orthonormal, thresholding the scores at one half gives a Hamming loss of at most ``4 / K (|r - h|^2
-+ |(I - P'P)(y - o)|^2)`` [1]_.
+orthonormal, thresholding the scores at one half gives a Hamming loss of at most
+``4 / K (|r - h|^2 + |(I - P'P)(y - o)|^2)`` [1]_.
 
 References
 ----------

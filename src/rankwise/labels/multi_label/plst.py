@@ -34,8 +34,8 @@ class PLST(LabelSpace):
     """Regression on the principal axes of the labels, decoded by projection.
 
     The M leading right singular vectors V of ``Y - 1 o'`` encode label sets as ``V (y - o)``, which
-    has the least encoding error of all sets of M linear codes. Predictions r are decoded as ``o +
-    V'r``, and labels whose score exceeds one half are predicted.
+    has the least encoding error of all sets of M linear codes. Predictions r are decoded as
+    ``o + V'r``, and labels whose score exceeds one half are predicted.
 
     Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2`` without an ``estimator``: a sum over
     rows and codes ``t_i = V (y_i - o)``. The constants in the first row of B are penalised like all
@@ -79,8 +79,8 @@ class PLST(LabelSpace):
     more than 4,096 labels O(N b M) for each step). Decoding costs O(K M) for each row.
 
     With ``reference="zero"`` and all axes, the scores equal those of :class:`BinaryRelevance`. With
-    "mean" they are larger by ``alpha z'(Z'Z + alpha I)^-1 e_1`` times the label means, with ``z =
-    [1 x]``, because the constant of the regression is penalised and the means are not.
+    "mean" they are larger by ``alpha z'(Z'Z + alpha I)^-1 e_1`` times the label means, with
+    ``z = [1 x]``, because the constant of the regression is penalised and the means are not.
 
     Composition: columns with a constant x squared loss on principal axes of the labels x Cholesky.
 

@@ -1,7 +1,7 @@
 """Efficient fits on many subsets of the same rows, and for many penalties and sizes.
 
-Ridge regression on linear codes of the labels needs only ``Z'WZ``, ``Z'WY`` and ``Y'WY``, with ``Z
-= [1 X]``. For a subset of the rows, these are the sums over all rows minus the sums over the
+Ridge regression on linear codes of the labels needs only ``Z'WZ``, ``Z'WY`` and ``Y'WY``, with
+``Z = [1 X]``. For a subset of the rows, these are the sums over all rows minus the sums over the
 held-out rows: twenty splits that hold out a tenth cost two more passes than one fit. With the
 eigenvectors of ``Z'Z``, every further penalty costs two small products. A PLST with fewer axes is
 the prefix of one with more.

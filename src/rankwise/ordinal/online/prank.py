@@ -60,8 +60,8 @@ class PRank(OnlineRanker):
     X_fit_ : ndarray or CSR of shape (n_support, n_features_in_), or None
         Support rows of the kernel. None without a kernel.
     dual_coef_ : ndarray of shape (n_support,), float64
-        Replaces ``coef_`` if a kernel is used: the score is ``sum_i dual_coef_[i] K(x,
-        X_fit_[i])``.
+        Replaces ``coef_`` if a kernel is used: the score is
+        ``sum_i dual_coef_[i] K(x, X_fit_[i])``.
     kernel_ : Kernel
         The kernel used. Only if ``kernel`` is given.
     n_mistakes_ : int

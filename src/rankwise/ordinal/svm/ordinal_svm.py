@@ -66,10 +66,10 @@ POSITIVE = Interval(Real, 0, None, closed="neither")
 class OrdinalSVM(ScoreProbabilities, OrdinalRanker):
     """Support vector machine for ordered classes, with a kernel (ORSVM).
 
-    Minimises ``|f|_K^2 / 2 + |theta|^2 / 2 + C sum_nk w_nk max(0, 1 - s_nk (f(x_n) + b +
-    theta_k))``: a sum over rows n and thresholds k. ``s_nk`` is 1 if the class of row n is above
-    threshold k and -1 otherwise. The intercept b is not penalised. The weights ``w_nk`` are derived
-    from ``costs``.
+    Minimises
+    ``|f|_K^2 / 2 + |theta|^2 / 2 + C sum_nk w_nk max(0, 1 - s_nk (f(x_n) + b + theta_k))``: a sum
+    over rows n and thresholds k. ``s_nk`` is 1 if the class of row n is above threshold k and -1
+    otherwise. The intercept b is not penalised. The weights ``w_nk`` are derived from ``costs``.
 
     Parameters
     ----------

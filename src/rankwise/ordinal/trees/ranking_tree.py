@@ -1,7 +1,8 @@
 """Ranking tree: a decision tree whose splits separate pairs of rows with different ranks.
 
-The gain of a split is ``I(T) - I(T_L) - I(T_R)``, with the rank impurity ``I(T) = sum_{i<j} (j - i)
-N_i N_j`` of the numbers N of rows of each rank [1]_, equations (1) and (2).
+The gain of a split is ``I(T) - I(T_L) - I(T_R)``, with the rank impurity
+``I(T) = sum_{i<j} (j - i) N_i N_j`` of the numbers N of rows of each rank [1]_, equations (1) and
+(2).
 
 Composition: columns x rank impurity x grower, then pruning and a leaf rule.
 """

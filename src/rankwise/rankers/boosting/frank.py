@@ -70,13 +70,13 @@ class FRank(StumpRanker):
     Notes
     -----
     Let P* be the target probability that one row of a pair is better, and P the modelled one. Their
-    fidelity is ``sqrt(P* P) + sqrt((1 - P*) (1 - P))``, so the loss of a pair with P* = 1 is ``1 -
-    sqrt(P)``. It is at most 1: a badly misordered pair does not dominate, unlike under the losses
-    of RankBoost and RankNet. A round takes the stump with the steepest descent of the loss, and the
-    step ``log(A / B) / 2`` of [1]_. A is the sum of the slopes of the pairs that the stump moves
-    apart, B that of the pairs that it moves together. The step would be exact if all slopes changed
-    exponentially. It is halved until the loss decreases, so the loss decreases in every round.
-    Missing values (NaN) are treated as in :class:`RankBoost`.
+    fidelity is ``sqrt(P* P) + sqrt((1 - P*) (1 - P))``, so the loss of a pair with P* = 1 is
+    ``1 - sqrt(P)``. It is at most 1: a badly misordered pair does not dominate, unlike under the
+    losses of RankBoost and RankNet. A round takes the stump with the steepest descent of the loss,
+    and the step ``log(A / B) / 2`` of [1]_. A is the sum of the slopes of the pairs that the stump
+    moves apart, B that of the pairs that it moves together. The step would be exact if all slopes
+    changed exponentially. It is halved until the loss decreases, so the loss decreases in every
+    round. Missing values (NaN) are treated as in :class:`RankBoost`.
 
     A round costs O(N d) plus about three passes over all pairs, with a square root per pair.
 

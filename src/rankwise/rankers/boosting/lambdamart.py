@@ -55,9 +55,9 @@ from rankwise.typing import ArrayLike, Float64Array, FrameLike
 class LambdaMART(Ranker):
     """Boosted trees that follow the gradients of a measure (LambdaMART).
 
-    Every tree f minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha
-    |v_j|)`` over its splits and the values v_j of its leaves; g and h are the derivatives of
-    ``objective`` at the current scores. ``learning_rate`` then shrinks v.
+    Minimises ``sum_i g_i f_i + h_i f_i^2 / 2 + sum_j (reg_lambda v_j^2 / 2 + reg_alpha |v_j|)`` in
+    every tree f, over its splits and the values v_j of its leaves. g and h are the derivatives of
+    ``objective`` at the current scores; ``learning_rate`` then shrinks v.
 
     Parameters
     ----------
@@ -112,8 +112,9 @@ class LambdaMART(Ranker):
     position_bias_regularization : float >= 0, default=0.0
         Shrinkage of position biases towards 0, if ``fit`` receives positions.
     sampling : {"queries", "goss"}, default="queries"
-        Rows used by a tree. "queries": rows of drawn queries. "goss": from tree ``1 /
-        learning_rate`` on, rows of the largest gradients and some others, scaled up (GOSS) [4]_.
+        Rows used by a tree. "queries": rows of drawn queries. "goss": from tree
+        ``1 / learning_rate`` on, rows of the largest gradients and some others, scaled up (GOSS)
+        [4]_.
     subsample : float in (0, 1], default=1.0
         Share of the queries drawn for every tree (``sampling="queries"``).
     top_rate, other_rate : float in (0, 1], default=0.2 and 0.1
@@ -177,10 +178,10 @@ class LambdaMART(Ranker):
     positions_ : ndarray of shape (n_positions,), int64
         Distinct positions. Only if ``fit`` received positions.
     position_bias_ : ndarray of shape (n_positions,)
-        Bias that each position adds to the scores in training: after every tree ``b_p +=
-        learning_rate G_p / (H_p + 0.001)``, as in LightGBM, with ``G_p = -sum g_i - n_p r b_p`` and
-        ``H_p = sum h_i + n_p r`` over the n_p rows at p, with r the
-        ``position_bias_regularization``.
+        Bias that each position adds to the scores in training: after every tree
+        ``b_p += learning_rate G_p / (H_p + 0.001)``, as in LightGBM, with
+        ``G_p = -sum g_i - n_p r b_p`` and ``H_p = sum h_i + n_p r`` over the n_p rows at p, with r
+        the ``position_bias_regularization``.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each feature in the total gain or number of splits, see ``importance_type`` (all 0
         without splits).

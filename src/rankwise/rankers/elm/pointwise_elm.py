@@ -31,8 +31,8 @@ class PointwiseELM(PartialFitOfColumns, BasisExpansionRanker):
     """Random hidden nodes with least squares on the grades (pointwise RankELM).
 
     Minimises ``sum_i w_i (y_i - f_i)^2 + |b|^2 / C``, a sum over rows, for scores ``f = H b`` of
-    output weights b. With a kernel, ``|f|_K^2`` replaces ``|b|^2``. The solution is ``b = (I/C +
-    H'H)^-1 H'y``, computed from this system or its dual, whichever is smaller.
+    output weights b. With a kernel, ``|f|_K^2`` replaces ``|b|^2``. The solution is
+    ``b = (I/C + H'H)^-1 H'y``, computed from this system or its dual, whichever is smaller.
 
     Parameters
     ----------

@@ -98,8 +98,8 @@ class StackingRanker(MembersMixin, Ranker):
 
     Training makes ``cv + 1`` fits of every ranker and one fit of ``final_estimator``.
 
-    Differs from [1]_: out-of-fold scores instead of one held-out part, unless ``share=0.8,
-    refit=False``.
+    Differs from [1]_: out-of-fold scores instead of one held-out part, unless
+    ``share=0.8, refit=False``.
 
     References
     ----------

@@ -122,12 +122,13 @@ class BoltzRank(NeuralRanker):
 
     Notes
     -----
-    The ranks r (1 = top) of the m rows of a query have the energy ``E(r|s) = 2 / (m (m - 1)) sum
-    over r_i > r_j of g(r_i - r_j) (s_i - s_j)``, with ``g(t) = slope t``, and the probability
-    ``P(r|s) = exp(-E) / Z``. A row ranked below a row with a smaller score increases the energy.
-    Scores are ``s_i = f(x_i) + sum over the other rows j of h(x_i, x_j)``, with networks f and h of
-    one hidden layer each. The loss of a query is ``kl_weight KL(P(.|labels) || P(.|s)) - sum_r
-    P(r|s) objective(r)``.
+    The ranks r (1 = top) of the m rows of a query have the energy
+    ``E(r|s) = 2 / (m (m - 1)) sum over r_i > r_j of g(r_i - r_j) (s_i - s_j)``, with
+    ``g(t) = slope t``, and the probability ``P(r|s) = exp(-E) / Z``. A row ranked below a row with
+    a smaller score increases the energy. Scores are
+    ``s_i = f(x_i) + sum over the other rows j of h(x_i, x_j)``, with networks f and h of one hidden
+    layer each. The loss of a query is
+    ``kl_weight KL(P(.|labels) || P(.|s)) - sum_r P(r|s) objective(r)``.
 
     For queries of at most 4 rows (by default), all rankings are summed. For other queries, a set of
     rankings is drawn in every step from ``P(.|s)`` at the current scores by Gibbs sampling, and

@@ -1,9 +1,9 @@
 """Ranking losses as functions of (scores, labels, indptr) that return one value per query.
 
-Scores and labels are float tensors of shape (n_samples,). Query q has the rows ``indptr[q]:indptr[q
-+ 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,), differentiable in the scores,
-and 0 for a query that has no order to learn. Gain, discount and rank are parameters: functions of
-labels, of ranks, and of (scores, indptr).
+Scores and labels are float tensors of shape (n_samples,). Query q has the rows
+``indptr[q]:indptr[q + 1]`` (int64, NumPy). The result is a tensor of shape (n_queries,),
+differentiable in the scores, and 0 for a query that has no order to learn. Gain, discount and rank
+are parameters: functions of labels, of ranks, and of (scores, indptr).
 
 References
 ----------

@@ -11,9 +11,11 @@ from rankwise.kernels.postings_search import search_postings
 
 @pytest.mark.parametrize("k", [1, 3, 50])
 @pytest.mark.parametrize("is_dense", [False, True])
-def test_sums(rng, k, is_dense):
-    n_documents, n_terms = 40, 12
-    matrix = sparse.random_array((n_documents, n_terms), density=0.2, rng=rng, format="csc")
+@pytest.mark.parametrize(("n_documents", "density"), [(40, 0.2), (400, 0.02)])
+def test_sums(rng, k, is_dense, n_documents, density):
+    """Terms with many postings for the documents, and with few: the two orders of passing them."""
+    n_terms = 12
+    matrix = sparse.random_array((n_documents, n_terms), density=density, rng=rng, format="csc")
     matrix.data[:] = rng.integers(1, 4, len(matrix.data))  # equal sums
     bounds = np.array([0, 0, 3, 4, 8])
     terms, factors = rng.integers(0, n_terms, 8), rng.integers(1, 3, 8).astype(float)

@@ -6,6 +6,9 @@ import numpy as np
 
 from rankwise.runtime.jit import njit
 
+# A query whose terms have at least one posting for this many documents is dense.
+DENSE = 4
+
 
 @njit
 def search_postings(
@@ -25,7 +28,8 @@ def search_postings(
 
     The score of a document that holds a term of the query is
     ``(sum over its terms of factor * weight + shift) * scale``. Of equal scores the first documents
-    are kept. O(postings of the terms + matches log k) a query.
+    are kept. O(postings of the terms + matches log k) a query; where the terms have many postings,
+    all documents are passed in their order instead of the list of matches.
 
     Parameters
     ----------
@@ -50,9 +54,19 @@ def search_postings(
     found = np.empty(n_documents, dtype=np.int64)
     counts = np.zeros(len(bounds) - 1, dtype=np.int64)
     for q in range(len(bounds) - 1):
+        n_postings = 0
+        for place in range(bounds[q], bounds[q + 1]):
+            n_postings += starts[terms[place] + 1] - starts[terms[place]]
+        is_dense = n_postings * DENSE > n_documents
         n_found = 0
         for place in range(bounds[q], bounds[q + 1]):
             term, factor = terms[place], factors[place]
+            if is_dense:
+                for posting in range(starts[term], starts[term + 1]):
+                    document = documents[posting]
+                    is_found[document] = True
+                    sums[document] += factor * weights[posting]
+                continue
             for posting in range(starts[term], starts[term + 1]):
                 document = documents[posting]
                 if not is_found[document]:
@@ -61,8 +75,10 @@ def search_postings(
                     n_found += 1
                 sums[document] += factor * weights[posting]
         size = 0
-        for place in range(n_found):
-            document = found[place]
+        for place in range(n_documents if is_dense else n_found):
+            document = place if is_dense else found[place]
+            if not is_found[document]:
+                continue
             score = sums[document]
             score += shift[q, document] if shift.shape[1] > 1 else shift[q, 0]
             score *= scale[document] if len(scale) > 1 else scale[0]
@@ -71,7 +87,9 @@ def search_postings(
             if size < k:
                 _push(out_documents[q], out_scores[q], size, document, score)
                 size += 1
-            elif _is_worse(out_scores[q, 0], out_documents[q, 0], score, document):
+            elif score >= out_scores[q, 0] and _is_worse(
+                out_scores[q, 0], out_documents[q, 0], score, document
+            ):
                 _replace(out_documents[q], out_scores[q], size, document, score)
         counts[q] = size
     return counts

@@ -227,19 +227,18 @@ class TextIndex:
         parts = [names[lo : lo + _QUERIES] for lo in range(0, len(names), _QUERIES)]
         n_threads = min(available_threads(), max(len(parts), 1))
 
-        def work(part: list[str]) -> tuple[list[str], Int64Array, Float64Array]:
+        def work(part: list[str]) -> tuple[Int64Array, Int64Array, Float64Array]:
             terms = [self.query_terms(texts[name]) for name in part]
             counts, documents, scores = scorer(terms, min(k, max(len(self), 1)))
             rows = np.arange(documents.shape[1]) < counts[:, None]
-            qid = [name for name, n in zip(part, counts.tolist(), strict=True) for _ in range(n)]
-            return qid, documents[rows], scores[rows]
+            return counts, documents[rows], scores[rows]
 
         found = thread_map(work, parts, n_threads)
-        qid = text_array([name for part in found for name in part[0]])
+        n_found = np.concatenate([np.empty(0, dtype=np.int64), *(part[0] for part in found)])
         documents = np.concatenate([np.empty(0, dtype=np.int64), *(part[1] for part in found)])
-        doc_ids = text_array([self.doc_ids[document] for document in documents.tolist()])
         scores = np.concatenate([np.empty(0), *(part[2] for part in found)])
-        return Run(qid, doc_ids, scores, tag or model)
+        qid = np.repeat(text_array(names), n_found)
+        return Run(qid, self._ids[documents], scores, tag or model)
 
     def query_terms(self, text: str) -> tuple[Int64Array, Float64Array]:
         """Numbers and counts of the known terms of a query, in their first order."""
@@ -413,9 +412,14 @@ class TextIndex:
         return self._known
 
     def _forget(self) -> None:
-        for name in ("whole", "postings", "_idf"):
+        for name in ("whole", "postings", "_idf", "_ids"):
             self.__dict__.pop(name, None)
         self._last = (None, None)
+
+    @cached_property
+    def _ids(self) -> NDArray[Any]:
+        """``doc_ids`` as an array."""
+        return text_array(self.doc_ids)
 
     @cached_property
     def _idf(self) -> Float64Array:

@@ -66,6 +66,15 @@ def test_reranking_beats_retrieval(corpus, unjudged):
     assert clone(ranker).get_params()["unjudged"] == unjudged
 
 
+def test_the_default_ranker_chooses_its_penalty(corpus):
+    documents, queries, qrels = corpus
+    index = TextIndex(analyzer=PLAIN).add(documents)
+    ranker = TextRanker(index, n_candidates=20).fit(queries, qrels)
+    assert sorted(ranker.estimator_.cv_results_["C"]) == [1e-5, 1e-4, 1e-3, 1e-2]
+    few = TextRanker(index, n_candidates=20).fit(*part(queries, qrels, list(queries)[:4]))
+    assert few.estimator_.C_ == 1e-3
+
+
 def test_rows_of_unjudged_candidates(corpus):
     documents, queries, qrels = corpus
     index = TextIndex(analyzer=PLAIN).add(documents)

@@ -22,7 +22,7 @@ from rankwise.selection.splits import QueryKFold
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
 RANKERS = {
     "LightGBM": lambda: LightGBMRanker(n_jobs=1, random_state=0),
-    "ours, nDCG@10": lambda: LambdaMART(n_jobs=1),
+    "ours, nDCG@10": lambda: LambdaMART(truncation_level=None, n_jobs=1),
     "ours, nDCG": lambda: LambdaMART(measure="nDCG", n_jobs=1),
     "LightGBM XE": lambda: LightGBMRanker(objective="rank_xendcg", n_jobs=1, random_state=0),
     "ours, XE": lambda: LambdaMART(objective="xendcg", n_jobs=1, random_state=0),

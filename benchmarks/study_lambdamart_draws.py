@@ -27,8 +27,8 @@ RANKERS = {
     "LightGBM, pairs of 10 rows": lambda: LightGBMRanker(
         truncation_level=10, n_jobs=1, random_state=0
     ),
-    "ours, nDCG@10": lambda: LambdaMART(n_jobs=1),
-    "ours, nDCG@30": lambda: LambdaMART(measure="nDCG@30", n_jobs=1),
+    "ours, nDCG@10": lambda: LambdaMART(truncation_level=None, n_jobs=1),
+    "ours, nDCG@30": lambda: LambdaMART(n_jobs=1),
     "ours, nDCG": lambda: LambdaMART(measure="nDCG", n_jobs=1),
 }
 PEER = "LightGBM"

@@ -128,3 +128,30 @@ def test_objectives_without_a_measure_take_any(judged):
     assert ranker.validation_scores_[1] == pytest.approx(tau)
     with pytest.raises(ValueError, match="measure must be one that LambdaMART optimises"):
         LambdaMART(2, objective="yetirank", measure="Tau").fit(X, y, qid=qid)
+
+
+@pytest.mark.parametrize("name", ["nDCG", "DCG"])
+def test_discounted_gains_are_followed_down_to_the_truncation_level(name, rng):
+    X, y, qid = rng.normal(size=(400, 4)), rng.integers(0, 4, 400), np.arange(400) // 50
+
+    def trees(measure, **params):
+        return LambdaMART(5, measure=measure, **params).fit(X, y, qid=qid).trees_.values
+
+    deep = trees(f"{name}@30", truncation_level=None)
+    np.testing.assert_array_equal(trees(f"{name}@10"), deep)
+    np.testing.assert_array_equal(trees(f"{name}@30", truncation_level=10), deep)
+    assert not np.array_equal(trees(f"{name}@10", truncation_level=None), deep)
+    np.testing.assert_array_equal(
+        trees(name, truncation_level=5), trees(name, truncation_level=None)
+    )
+
+
+def test_other_measures_keep_their_cut_off(rng):
+    X, y, qid = rng.normal(size=(400, 4)), rng.integers(0, 2, 400), np.arange(400) // 50
+    for params in ({"measure": "P@5"}, {"measure": "nDCG@5", "objective": "yetirank"}):
+        params |= {"random_state": 0}
+        default, none = (
+            LambdaMART(5, **params, **level).fit(X, y, qid=qid).trees_.values
+            for level in ({}, {"truncation_level": None})
+        )
+        np.testing.assert_array_equal(default, none)

@@ -25,6 +25,7 @@ from rankwise.rankers.boosting.lambdamart_parts import (
     biased,
     coded,
     dense,
+    followed_measure,
     growth_rules,
     training_rows,
     tree_boosting,
@@ -68,8 +69,7 @@ class LambdaMART(Ranker):
         Largest number of leaves of a tree.
     measure : str, default="nDCG@10"
         Measure that "lambdarank" and "yetirank" optimise: nDCG, DCG, AP, RR, ERR, P, R or RBP with
-        any convention and cut-off, see :func:`rankwise.metrics.parse`. Every pair contains a row
-        ranked within the cut-off.
+        any convention and cut-off, see :func:`rankwise.metrics.parse`.
     objective : {"lambdarank", "yetirank", "xendcg", "logistic", "squared"}, default="lambdarank"
         Loss of scores f. D_ij is the loss of ``measure`` when rows i and j, with label i above j,
         swap in the ranking; c_q is the weight of the query:
@@ -86,6 +86,9 @@ class LambdaMART(Ranker):
           loss of LSRRank.
     max_depth : int >= 1, optional
         Largest depth of a tree. None: no limit.
+    truncation_level : int >= 1 or None, default=30
+        "lambdarank" follows nDCG@k and DCG@k down to rank ``max(k, truncation_level)``, so that
+        rows below the cut-off are learned from too. None: down to k, as for all other measures.
     min_samples_leaf : int >= 1, default=20
         Smallest weight of the rows of a leaf, estimated from the share of the leaf in the second
         derivatives of its parent.
@@ -207,10 +210,10 @@ class LambdaMART(Ranker):
     unknown categories are treated as missing. Rows are sorted by content, so their order does not
     change the model.
 
-    Differs from LightGBM's LambdaRank: gradients respect the cut-off of the measure, so pairs and
-    discounts below it do not count; ``lambdarank_truncation_level`` of LightGBM limits only the
-    pairs. Bins have equal weights, and sums of derivatives are exact. Every node tries every
-    column; LightGBM skips columns that could not split the parent.
+    Differs from LightGBM's LambdaRank: pairs and discounts end at the same rank;
+    ``lambdarank_truncation_level`` of LightGBM limits only the pairs. Bins have equal weights, and
+    sums of derivatives are exact. Every node tries every column; LightGBM skips columns that could
+    not split the parent.
 
     A row of weight w counts as w equal rows of its query. Equal rows of a query are merged, so the
     model is bit-identical to that of the repeated rows. w copies occupy w ranks, so weights are not
@@ -271,6 +274,7 @@ class LambdaMART(Ranker):
         measure: str = "nDCG@10",
         objective: Objective = "lambdarank",
         max_depth: int | None = None,
+        truncation_level: int | None = 30,
         min_samples_leaf: int = 20,
         min_hessian_leaf: float = 1e-3,
         reg_lambda: float = 0.0,
@@ -307,6 +311,7 @@ class LambdaMART(Ranker):
         self.measure = measure
         self.objective: Objective = objective
         self.max_depth = max_depth
+        self.truncation_level = truncation_level
         self.min_samples_leaf = min_samples_leaf
         self.min_hessian_leaf = min_hessian_leaf
         self.reg_lambda = reg_lambda
@@ -386,8 +391,7 @@ class LambdaMART(Ranker):
             with other features or with more trees than ``n_estimators``.
         """
         self._validate_params()
-        measure = parse(self.measure)
-        check_measure(self.objective, measure, "LambdaMART")
+        check_measure(self.objective, parse(self.measure), "LambdaMART")
         watched_measure = parse(self.validation_measure or self.measure)
         n_before = self.n_features_in_ if self.warm_start and hasattr(self, "trees_") else None
         columns = ColumnTable.of(X, self.categorical_features)
@@ -403,7 +407,8 @@ class LambdaMART(Ranker):
         n_threads, rules = threads_asked(self.n_jobs), growth_rules(self)
         rows = training_rows(self, data, position)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        loss = objective_of(self.objective, rows.judged, measure, self.normalize, seed, n_threads)
+        followed = followed_measure(self)
+        loss = objective_of(self.objective, rows.judged, followed, self.normalize, seed, n_threads)
         boosting = tree_boosting(self, seed)
         debiased = biased(self, loss, rows.place, self._biases(before))
         if before.n_trees == 0:

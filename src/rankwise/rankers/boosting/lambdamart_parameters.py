@@ -23,6 +23,7 @@ PARAMETERS: dict[str, Any] = {
     "measure": [str],
     "objective": [StrOptions(set(OBJECTIVES))],
     "max_depth": [AT_LEAST_ONE, None],
+    "truncation_level": [AT_LEAST_ONE, None],
     "min_samples_leaf": [AT_LEAST_ONE],
     "min_hessian_leaf": [NOT_NEGATIVE],
     "reg_lambda": [NOT_NEGATIVE],

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import FitData
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.position_bias import PositionBias
+from rankwise.metrics import parse
 from rankwise.metrics.measure import Measure
+from rankwise.metrics.ranking.ndcg import DCG, NDCG
 from rankwise.solvers.boosting.dropout import Dropout
 from rankwise.solvers.boosting.rounds import check_room
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
@@ -82,6 +85,19 @@ def biased(
         return None
     rate, penalty = estimator.learning_rate, estimator.position_bias_regularization
     return PositionBias(loss, place, before, rate, penalty)
+
+
+def followed_measure(estimator: LambdaMART) -> Measure:
+    """Measure that the gradients follow; nDCG and DCG reach down to ``truncation_level``."""
+    measure, level = parse(estimator.measure), estimator.truncation_level
+    if (
+        estimator.objective == "lambdarank"
+        and isinstance(measure, NDCG | DCG)
+        and measure.cutoff is not None
+        and level is not None
+    ):
+        return replace(measure, cutoff=max(measure.cutoff, level))
+    return measure
 
 
 def growth_rules(estimator: LambdaMART) -> GrowthRules:

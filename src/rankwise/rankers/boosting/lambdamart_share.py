@@ -17,6 +17,7 @@ from rankwise.losses.boosted_objectives import objective_of
 from rankwise.metrics import parse
 from rankwise.metrics.ranking.ndcg import DCG, NDCG
 from rankwise.rankers.boosting.lambdamart_parts import (
+    followed_measure,
     growth_rules,
     training_rows,
     tree_boosting,
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 
 # Parameters that may differ from their default values.
 TAKEN = frozenset({
-    "n_estimators", "learning_rate", "max_leaf_nodes", "measure", "max_depth", "min_samples_leaf",
+    "n_estimators", "learning_rate", "max_leaf_nodes", "measure", "max_depth", "truncation_level",
+    "min_samples_leaf",
     "min_hessian_leaf", "reg_lambda", "reg_alpha", "min_split_gain", "growth", "max_bins",
     "normalize", "query_weight", "colsample_bytree", "colsample_bylevel", "colsample_bynode",
     "extra_trees", "monotonic_cst", "interaction_cst", "early_stopping_rounds",
@@ -102,7 +104,7 @@ def fit_share(
     watching = None if held_out is None else watched(measure, held_out, before)
     mine = training_rows(ranker, data, None)
     loss = objective_of(
-        ranker.objective, mine.judged, parse(ranker.measure), ranker.normalize, seed, n_threads
+        ranker.objective, mine.judged, followed_measure(ranker), ranker.normalize, seed, n_threads
     )
     n_rows = int(shares.sum(np.array([len(mine.X)]))[0])
     weighted = bool(shares.sum(np.array([mine.weight is not None], dtype=np.int64))[0])

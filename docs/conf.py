@@ -13,7 +13,9 @@ sys.path.insert(0, str(HERE))
 
 import api_pages  # noqa: E402
 import chooser  # noqa: E402
+import experiment_pages  # noqa: E402
 import rooms  # noqa: E402
+import stored_plots  # noqa: E402
 
 import rankwise  # noqa: E402
 
@@ -24,15 +26,17 @@ version = release = rankwise.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "figures_of_pages",
+    "formulas",
     "links",
     "stored_figures",
+    "stored_plots",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "reproduce"]  # parts of generated/reproduce
 default_role = "any"
 add_module_names = False
 nitpicky = True
@@ -40,6 +44,8 @@ nitpicky = True
 api_pages.write(HERE / "generated")
 chooser.write(HERE / "generated")
 rooms.write(HERE / "generated")
+experiment_pages.write(HERE / "generated" / "reproduce")
+stored_plots.write_colours(HERE / "generated" / "static")
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -54,6 +60,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "min_reported_time": 5,
+    "write_computation_times": False,
 }
 
 
@@ -79,6 +86,7 @@ def setup(app):
     app.connect("doctree-read", unlink_measures)
 
 
+html_math_renderer = "svg"
 html_theme = "pydata_sphinx_theme"
 html_title = "rankwise"
 html_theme_options = {
@@ -91,8 +99,8 @@ html_theme_options = {
         "alt_text": "rankwise",
     },
 }
-html_static_path = ["_static"]
+html_static_path = ["_static", "generated/static"]
 html_sidebars = {"choose": []}
-html_css_files = ["rankwise.css"]
+html_css_files = ["colours.css", "rankwise.css"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False

@@ -25,10 +25,11 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 
 FOLDER = Path(__file__).parent / "reproduce"
-COUNTS = re.compile(r"\d+ (met|better|missed|not evidence|no published value|not run)\b")
+VERDICTS = ("met", "better", "missed", "not evidence", "no published value", "not run")
+COUNTS = re.compile(rf"(\d+) ({'|'.join(VERDICTS)})\b")
 VALUE = re.compile(r"(?<!\S)(-?[\d,]*\.?\d+|–)(?:±([\d,]*\.?\d+))?(?: *([=+~-])(?=[\s\[]|$))?")
 FIGURE = re.compile(r":figure:`([^<`]+?)\s+<([^`]+)>`")
-VERDICTS = re.compile(r":verdicts:`([^`]+)`")
+COUNTS_OF = re.compile(r":verdicts:`([^`]+)`")
 CURRENT = re.compile(r"^\.\. figures-of:: (\S+)$", re.M)
 
 
@@ -78,9 +79,9 @@ class StoredOutput:
         kind = parts.pop() if parts[-1] == "paper" else "ours"
         if len(parts) != 3:
             raise ValueError(f"{self.key}: {address!r} is not 'table | row | column'.")
-        table = self.tables[_named(self.key, "table", parts[0], list(self.tables))]
+        table = self.table(parts[0])
         row = _named(self.key, "row", parts[1], table.rows)
-        column = _named(self.key, "column", parts[2], table.columns)
+        column = self.column(table, parts[2])
         if (row, column, kind) not in table.cells:
             raise ValueError(f"{self.key}: {address!r} is empty in the table.")
         return table.cells[row, column, kind]
@@ -90,7 +91,24 @@ class StoredOutput:
         name = " ".join(table.split())
         if name == "all":
             return self.counts
-        return self.tables[_named(self.key, "table", name, list(self.tables))].counts
+        return self.table(name).counts
+
+    def by_verdict(self) -> dict[str, str]:
+        """The counts of all tables."""
+        return counted(self.counts)
+
+    def table(self, name: str) -> StoredTable:
+        """The table of that name, or of that beginning."""
+        return self.tables[_named(self.key, "table", name, list(self.tables))]
+
+    def column(self, table: StoredTable, name: str) -> str:
+        """The column of that name, or of that beginning."""
+        return _named(self.key, "column", name, table.columns)
+
+
+def counted(counts: str) -> dict[str, str]:
+    """Numbers by verdict."""
+    return {verdict: number for number, verdict in COUNTS.findall(counts)}
 
 
 @cache
@@ -122,14 +140,14 @@ def read(key: str, folder: Path = FOLDER) -> StoredOutput:
 def problems(text: str, folder: Path = FOLDER) -> Iterator[str]:
     """What is wrong with the figures of a page: unknown cells, and numbers that drifted."""
     places = [(match.start(), match[1]) for match in CURRENT.finditer(text)]
-    for match in [*FIGURE.finditer(text), *VERDICTS.finditer(text)]:
+    for match in [*FIGURE.finditer(text), *COUNTS_OF.finditer(text)]:
         before = [key for start, key in places if start < match.start()]
         if not before:
             yield f"{match[0]}: no figures-of directive stands above it."
             continue
         try:
             output = read(before[-1], folder)
-            if match.re is VERDICTS:
+            if match.re is COUNTS_OF:
                 output.verdicts(match[1])
             else:
                 checked_text(match[1], output.cell(match[2]))
@@ -211,24 +229,10 @@ class FiguresOf(Directive):
         return []
 
 
-class VerdictTable(Directive):
-    """``.. verdict-table::`` counts the verdicts of every stored experiment that has any."""
-
-    def run(self) -> list[nodes.Node]:
-        verdicts = ["met", "better", "missed", "not evidence"]
-        rows = [["experiment", *verdicts]]
-        for path in sorted(FOLDER.glob("*.txt")):
-            counts = dict(
-                reversed(part.split(" ", 1)) for part in read(path.stem).counts.split(", ")
-            )
-            if any(name in counts for name in verdicts[:3]):
-                rows.append([path.stem, *(counts.get(name, "0") for name in verdicts)])
-        return [_table_node(rows)]
-
-
-def _table_node(rows: list[list[str]]) -> nodes.table:
+def table_node(rows: list[list[str]]) -> nodes.table:
+    """A table whose first row is its head, and whose first column is wide."""
     group = nodes.tgroup(cols=len(rows[0]))
-    group += [nodes.colspec(colwidth=1) for _ in rows[0]]
+    group += [nodes.colspec(colwidth=4 if column == 0 else 1) for column in range(len(rows[0]))]
     made = [
         nodes.row("", *(nodes.entry("", nodes.paragraph(text=text)) for text in row))
         for row in rows
@@ -265,9 +269,8 @@ def _answer(inliner, rawtext, lineno, text_of):
 
 
 def setup(app):
-    """Register the roles and directives."""
+    """Register the roles and the directive."""
     app.add_role("figure", figure)
     app.add_role("verdicts", verdicts)
     app.add_directive("figures-of", FiguresOf)
-    app.add_directive("verdict-table", VerdictTable)
     return {"parallel_read_safe": True}

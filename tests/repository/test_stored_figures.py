@@ -25,6 +25,7 @@ stored_figures = load()
 KEYS = sorted(path.stem for path in stored_figures.FOLDER.glob("*.txt"))
 CODE = re.compile(r"^ *>>> (?:.*\S.*\n)+|^\.\. (?:code-block|math)::.*\n(?:\n| +.*\n)*", re.M)
 NO_FIGURE = re.compile(
+    r"^\.\. plot-of::.*$|"
     r"``[^`]*``|:\w+:`[^`]*`|LETOR [34]\.0|arXiv:\d+\.\d+|[Vv]ersion 0\.1(?:\.0)?|\b0\.1\.0\b"
     r"|(?:above|below|at least) 0?\.0?5"
     r"|^ +- [\d./ ]+$",  # cells of the table in tests/metrics/test_convention_table.py
@@ -32,9 +33,8 @@ NO_FIGURE = re.compile(
 )
 WHOLE = re.compile(r"(?<![\w.])\d\d+(?![\w.]*\d)")
 DECIMAL = re.compile(r"(?<![\w.-])\d*\.\d+(?!\.?\d)")
-# Pages whose figures have tests of their own (tests/papers, tests/export), and one that the gallery
-# writes.
-OTHER_PAGES = {"bounds", "errata", "export", "sg_execution_times"}
+# Pages whose figures have tests of their own (tests/papers, tests/export).
+OTHER_PAGES = {"bounds", "errata", "export"}
 MARKS = {"=": "met", "+": "better", "-": "missed", "~": "not evidence"}
 # Sizes of data sets, and settings that the output does not print.
 OF_THE_DATA = {
@@ -47,6 +47,7 @@ OF_THE_DATA = {
     "stacking": {"106", "63"},
 }
 PAGES = sorted(path for path in DOCS.glob("*.rst") if "figures-of::" in path.read_text("utf-8"))
+FINDINGS = sorted(stored_figures.FOLDER.glob("*.rst"))
 
 OUTPUT = """toy: An experiment
 Nobody (2000)
@@ -99,19 +100,24 @@ def test_every_printed_value_is_read(key):
             assert marks[mark] == printed.get(verdict, 0), table.title
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PAGES, *FINDINGS], ids=lambda path: path.stem)
 def test_figures_of_the_pages_are_those_of_the_outputs(path):
-    assert list(stored_figures.problems(path.read_text("utf-8"))) == []
+    text = path.read_text("utf-8")
+    if path in FINDINGS:
+        text = f".. figures-of:: {path.stem}\n\n{text}"
+    assert list(stored_figures.problems(text)) == []
 
 
 def without_figures(text):
     """What is left of a page without its figures, code, and numbers that are no results."""
-    for pattern in (CODE, stored_figures.FIGURE, stored_figures.VERDICTS, NO_FIGURE):
+    for pattern in (CODE, stored_figures.FIGURE, stored_figures.COUNTS_OF, NO_FIGURE):
         text = pattern.sub("", text)
     return text
 
 
-@pytest.mark.parametrize("path", sorted(DOCS.glob("*.rst")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [*sorted(DOCS.glob("*.rst")), *FINDINGS], ids=lambda path: path.stem
+)
 def test_every_decimal_names_its_cell(path):
     """No page has a decimal that does not come from a stored output."""
     if path.stem in OTHER_PAGES:
@@ -122,10 +128,11 @@ def test_every_decimal_names_its_cell(path):
 
 @pytest.mark.parametrize("key", KEYS)
 def test_whole_numbers_stand_in_the_output(key):
-    """Numbers from 10 on in the section of an experiment, as sizes and settings."""
-    text = (DOCS / "reproduce.rst").read_text("utf-8")
-    start, end = f"\n.. figures-of:: {key}\n", f"\n.. literalinclude:: reproduce/{key}.txt\n"
-    section = without_figures(text[text.index(start) : text.index(end)])
+    """Numbers from 10 on in the findings of an experiment, as sizes and settings."""
+    findings, _, _ = (
+        (stored_figures.FOLDER / f"{key}.rst").read_text("utf-8").partition("The run\n")
+    )
+    section = without_figures(findings)
     output = (stored_figures.FOLDER / f"{key}.txt").read_text("utf-8")
     said, stored = (set(WHOLE.findall(one.replace(",", ""))) for one in (section, output))
     assert said - stored - OF_THE_DATA.get(key, set()) == set()
@@ -149,7 +156,7 @@ def counted(key, column, passed):
 
 def test_counts_in_words():
     """Counts that no cell holds: said in words, and counted here."""
-    page = " ".join((DOCS / "reproduce.rst").read_text("utf-8").split())
+    page = " ".join(" ".join(path.read_text("utf-8").split()) for path in FINDINGS)
     assert "Three of ELMRank's 17 published cells are missed" in page
     assert counted("elmrank-recommendation", "ELMRank", "-") == (3, 17)
     assert "is met or better in four of its five cells" in page
@@ -206,7 +213,7 @@ def test_what_is_said_of_pairs():
                 share_behind.append(shares.value)
             if leads is not None and leads.value - leads.error > 0:
                 ahead.add((title, row.split()[0]))
-    page = (DOCS / "reproduce.rst").read_text("utf-8")
+    page = (stored_figures.FOLDER / "pruned-ranksvm.rst").read_text("utf-8")
     assert "more than chance in seven of the eight tables" in page
     assert (svr, len(tables)) == (7, 8)
     assert ahead == {("MovieLens, RBF kernel", "nearest")}

@@ -55,7 +55,7 @@ def test_corrections_have_the_same_names_as_in_python(rankwise, letor_file):
     wrong = rankwise(*arguments, "--test", "wilcoxon", "--correction", "max-t")
     assert wrong.code == 2
     assert wrong.err == (
-        "error: --correction max-t takes t statistics. Use --test t, or --correction holm.\n"
+        "error: --correction max-t needs t statistics. Use --test t, or --correction holm.\n"
     )
 
 
@@ -196,26 +196,26 @@ def test_cv_tunes_without_settings(rankwise, letor_file):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rankers", "rigde"), "'rigde' is no ranker. Did you mean 'ridge'?"),
-        (("--rankers", "random_nodes"), "'random_nodes' is no ranker."),
+        (("--rankers", "rigde"), "'rigde' is not a ranker. Did you mean 'ridge'?"),
+        (("--rankers", "random_nodes"), "'random_nodes' is not a ranker."),
         (
             ("--rankers", "binary_relevance"),
-            "'binary_relevance' is no ranker: it predicts labels. Use BinaryRelevance of "
+            "'binary_relevance' predicts labels and is not a ranker. Use BinaryRelevance of "
             "rankwise.labels from Python",
         ),
         (("--rankers", ","), "--rankers must name at least one ranker."),
         (
             ("--rankers", "ridge,ridge"),
-            "--rankers names ridge twice: ridge,ridge. Write NAME=ENTRY.",
+            "--rankers names ridge twice: ridge,ridge. Rename one: NAME=ENTRY.",
         ),
         (("--measures", "nDGC@10"), "unknown measure 'nDGC'. Did you mean 'nDCG'?"),
         (("--measures", ""), "--measures must name at least one measure."),
         (("--measures", "AP", "--preset", "letor9"), "unknown preset 'letor9'."),
-        (("--select-by", "P(rel=x"), "measure 'P(rel=x' does not read as"),
-        (("--cv", "1"), "--cv must be a number from 2 on or 'letor', got '1'."),
-        (("--cv", "many"), "--cv must be a number from 2 on or 'letor', got 'many'."),
+        (("--select-by", "P(rel=x"), "a measure must be Name(key=value,...)@k, got 'P(rel=x'"),
+        (("--cv", "1"), "--cv must be a whole number of at least 2, or 'letor', got '1'."),
+        (("--cv", "many"), "--cv must be a whole number of at least 2, or 'letor', got 'many'."),
         (("--vali-data", "judged.txt"), "--vali-data needs --test-data"),
-        (("--test-data", "judged.txt", "--cv", "3"), "--test-data makes one fold of its own."),
+        (("--test-data", "judged.txt", "--cv", "3"), "--test-data defines a single fold."),
         (("--n-jobs", "two"), "Invalid value for '--n-jobs'"),
         (("--report", "."), "--report must name a file"),
     ],
@@ -233,11 +233,11 @@ def test_wrong_options_are_exit_code_two(rankwise, letor_file, arguments, messag
         (("lambdrank",), "'lambdrank' is neither a file nor a data set. Did you mean 'lambda"),
         (("nowhere.txt",), "'nowhere.txt' is neither a file nor a data set. Data sets: ohsumed,"),
         (("lambdarank:9",), "lambdarank has a single fold, 1, got fold=9."),
-        (("lambdarank:1:best",), "'lambdarank:1:best' does not read as NAME, NAME:FOLD"),
+        (("lambdarank:1:best",), "a data set must be NAME, NAME:FOLD"),
         (("lambdarank:1:all",), "fold 1 of lambdarank has no part 'all'."),
         (("ohsumed:train",), "part must be one of 'all' for ohsumed"),
-        (("a.txt", "b.txt"), "'a.txt' is no file."),
-        (("lambdarank", "--cv", "3"), "--cv 3 splits one table, but lambdarank has folds"),
+        (("a.txt", "b.txt"), "'a.txt' is not a file."),
+        (("lambdarank", "--cv", "3"), "--cv 3 splits one table, but lambdarank defines its own"),
     ],
 )  # fmt: skip
 def test_data_that_do_not_exist_are_exit_code_two(rankwise, data, message):
@@ -251,7 +251,7 @@ def test_a_folder_without_folds_and_mixed_files(rankwise, letor_file, tmp_path):
     (tmp_path / "empty").mkdir()
     run = rankwise("compare", tmp_path / "empty")
     assert run.code == 2
-    assert "is a folder without Fold1" in run.err
+    assert "contains neither Fold1" in run.err
     (tmp_path / "t.csv").write_text("qid,label,a\n1,0,1\n")
     run = rankwise("compare", letor_file, tmp_path / "t.csv")
     assert run.code == 2

@@ -49,9 +49,9 @@ def test_a_baseline_may_be_one_of_the_rankers(rankwise, letor_file):
     ("words", "told"),
     [
         (["--rankers", "ridge,ridge"], "names ridge twice"),
-        (["--rankers", "missing.run"], "'missing.run' is no file"),
+        (["--rankers", "missing.run"], "'missing.run' is not a file"),
         (["--rankers", "DATA"], "is neither a saved model nor a TREC run"),
-        (["--rankers", "ridge", "--baseline", "bm25"], "'bm25' is no ranker"),
+        (["--rankers", "ridge", "--baseline", "bm25"], "'bm25' is not a ranker"),
         (["--rankers", "rigde"], "Did you mean 'ridge'?"),
         (["--rankers", ","], "must name at least one ranker"),
     ],
@@ -88,12 +88,12 @@ def test_a_run_needs_documents_in_the_judged_data(rankwise, letor_file, contesta
     )
     result = rankwise("evaluate", run, plain)
     assert result.code == 1
-    assert "needs judgments by document id" in result.err
+    assert "needs document ids in DATA" in result.err
     other = tmp_path / "other.txt"
     other.write_text(letor_file.read_text().replace("docid = D", "docid = E"))
     result = rankwise("evaluate", run, other)
     assert result.code == 1
-    assert "have queries in common, and no document" in result.err
+    assert "have queries in common, but no document" in result.err
 
 
 def test_several_systems_against_a_baseline(rankwise, letor_file, contestants, tmp_path):
@@ -160,7 +160,7 @@ def test_a_score_column_of_a_table(rankwise, letor_file, tmp_path):
     words = ("--rankers", "ridge", "--baseline", "column:production", "--cv", "2", "--json")
     result = rankwise("compare", table, *words)
     assert result.code == 0, result.err
-    assert "not used as features: production. Name them among --features A,B,… to" in result.err
+    assert "not used as features: production. Add them to --features A,B,… to" in result.err
     assert result.json["folds"][0]["n_features"] == 1
     result = rankwise("compare", table, *words, "--features", "a,production")
     assert result.json["folds"][0]["n_features"] == 2
@@ -173,10 +173,10 @@ def test_a_score_column_of_a_table(rankwise, letor_file, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--systems", "missing.run"], "'missing.run' is no file"),
+        (["--systems", "missing.run"], "'missing.run' is not a file"),
         (["--systems", "column:1"], "two systems are called 1"),
         (["--systems", "a=column:2", "--per-query"], "--per-query shows one system"),
-        (["--report", "r.html"], "--report compares systems"),
+        (["--report", "r.html"], "--report compares several systems"),
         (["--systems", "a=column:99"], "a: column:99 must name a feature"),
     ],
 )

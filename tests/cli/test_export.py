@@ -70,16 +70,16 @@ def test_what_is_wrong_is_said(rankwise, saved, tmp_path):
     ridge = saved("ridge")
     for arguments, said in (
         (("m.json",), "Add --format onnx|solr|elasticsearch|ranklib"),
-        (("m.onnx", "--features", "a"), "--features belongs to --format solr|elasticsearch"),
-        (("m.txt", "--format", "ranklib", "--name", "a"), "--name belongs to"),
-        (("m.txt", "--format", "ranklib", "--nulls"), "--nulls belongs to --format solr"),
-        (("m.json", "--format", "solr", "--classes"), "--classes belongs to --format onnx"),
+        (("m.onnx", "--features", "a"), "--features applies only to --format solr|elasticsearch"),
+        (("m.txt", "--format", "ranklib", "--name", "a"), "--name applies only to"),
+        (("m.txt", "--format", "ranklib", "--nulls"), "--nulls applies only to --format solr"),
+        (("m.json", "--format", "solr", "--classes"), "--classes applies only to --format onnx"),
         (("m.json", "--format", "xml"), "xml"),
     ):
         run = rankwise("export", ridge, tmp_path / arguments[0], *arguments[1:])
         assert (run.code, said in run.err) == (2, True), run.err
     run = rankwise("export", tmp_path / "none", tmp_path / "m.onnx")
-    assert run.code == 2 and "is no model file" in run.err
+    assert run.code == 2 and "is not a model file" in run.err
     run = rankwise("export", ridge, tmp_path / "m", "--format", "solr", "--features", "a,b")
     assert run.code == 1 and "one name for each of the 4 columns, got 2" in run.err
     run = rankwise("export", saved("lsrrank"), tmp_path / "m", "--format", "solr")

@@ -86,18 +86,21 @@ def test_wrong_command_lines(rankwise, files, tmp_path):
     empty.write_text("")
     other.write_text("1 Q0 d1 1 3.0 t\n")
     for arguments, said in (
-        ((paths[0], empty, *out), "empty.run' holds no document. Leave it out"),
+        ((paths[0], empty, *out), "empty.run' contains no documents. Leave it out"),
         ((paths[0], *out), "needs two or more runs, got 1"),
-        ((paths[0], tmp_path / "no.run", *out), "is no file"),
+        ((paths[0], tmp_path / "no.run", *out), "is not a file"),
         ((paths[0], paths[0], *out), "runs must have different file names, got s0, s0"),
         ((*paths, "--engine", "solr", *out), "--engine must be elasticsearch or opensearch"),
         ((*paths, "--held-out", *out), "--held-out needs --qrels"),
         ((*paths, "--query", "q.json", *out), "--query needs --qrels"),
-        ((*paths, "--qrels", judged, "--rule", "sum", *out), "Leave out --weights and other rules"),
+        (
+            (*paths, "--qrels", judged, "--rule", "sum", *out),
+            "and no --weights. Change --rule, or drop --weights",
+        ),
         ((*paths, "--rule", "pos", *out), "--rule pos learns from judgements. Pass --qrels"),
         (
             (*paths, "--rule", "pos", "--qrels", judged, "--query", "q.json", *out),
-            "--query writes weights",
+            "--query writes weights, which only --rule rrf learns. Drop it",
         ),
         ((*paths, "--weights", "a,b", *out), "--weights must be numbers separated by commas"),
     ):

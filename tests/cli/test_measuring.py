@@ -88,9 +88,9 @@ def test_scores_that_do_not_fit(rankwise, letor_file, scores, tmp_path):
         ((short, letor_file), 1, "short: got 2 scores for 96 rows"),
         ((odd, letor_file), 1, "odd.txt, line 2: a score must be one number, got 'high'."),
         ((guess, letor_file), 1, "guess.txt, line 2: a score must be one number, got '1_0'."),
-        ((tmp_path / "none", letor_file), 2, "is no file"),
-        ((path, letor_file, "--all-queries"), 2, "--all-queries is for TREC runs"),
-        ((path, letor_file, "--measures", "nDCG@"), 2, "does not read as"),
+        ((tmp_path / "none", letor_file), 2, "is not a file"),
+        ((path, letor_file, "--all-queries"), 2, "--all-queries needs TREC runs"),
+        ((path, letor_file, "--measures", "nDCG@"), 2, "a measure must be Name(key=value"),
         ((path, "lambdarank"), 2, "lambdarank:all"),
     ):
         run = rankwise("evaluate", *arguments)
@@ -126,7 +126,7 @@ def test_qrels_and_names_without_a_suffix(rankwise, letor_file, tmp_path):
     np.testing.assert_array_equal(qrels.doc_ids, data.doc_ids)
     run = rankwise("convert", letor_file, "--out", tmp_path / "j.xyz")
     assert run.code == 2
-    assert "'j.xyz' does not tell what to write. Add --to letor|csv|tsv|parquet|qrels" in run.err
+    assert "'j.xyz' implies no format. Add --to letor|csv|tsv|parquet|qrels" in run.err
     assert rankwise("convert", "lambdarank:test", "--out", tmp_path / "t.parquet").code == 0
     assert read_table(tmp_path / "t.parquet").n_queries == 50
 
@@ -143,7 +143,7 @@ def test_group_sizes_beside_the_text(rankwise, letor_file, tmp_path, style):
     np.testing.assert_array_equal(first.groups.indptr, last.groups.indptr)
     two = rankwise("compare", out, letor_file)
     assert two.code == 2
-    assert "which only one file of DATA may have" in two.err
+    assert "must be the only one, got 2 files in DATA" in two.err
 
 
 def test_columns_by_other_names(rankwise, letor_file, tmp_path):
@@ -159,7 +159,7 @@ def test_columns_by_other_names(rankwise, letor_file, tmp_path):
     table.write_text("session,stars,label\nx,2,0.5\n")
     run = rankwise("convert", table, "--out", tmp_path / "o.csv", *named)
     assert run.code == 1
-    assert "features are called label" in run.err
+    assert "like other columns of the table, got label" in run.err
 
 
 def test_malformed_text_is_exit_code_one_with_its_line(rankwise, tmp_path):
@@ -232,7 +232,7 @@ def test_a_file_without_queries_needs_a_word(rankwise, one_query_file, tmp_path,
     words = [files.get(word, word) for word in words]
     run = rankwise(*words)
     assert run.code == 2
-    assert "plain.txt names no queries, or one: all 40 rows" in run.err
+    assert "plain.txt names no queries, or only one: all 40 rows" in run.err
     assert "--one-query" in run.err
     assert not (tmp_path / "model").exists()
     run = rankwise(*words, "--one-query")
@@ -245,7 +245,7 @@ def test_one_query_is_never_split(rankwise, one_query_file, words):
     for extra in ([], ["--one-query"]):
         run = rankwise(command, one_query_file, *options, *extra)
         assert run.code == 2
-        assert "plain.txt names none, or one" in run.err
+        assert "plain.txt names at most one" in run.err
         assert "--one-query" not in run.err
 
 
@@ -258,7 +258,7 @@ def test_a_table_without_queries_needs_a_word(rankwise, one_query_file, tmp_path
     fit = ["fit", "--ranker", "ridge", "--out", tmp_path / "model"]
     run = rankwise(*fit, table)
     assert run.code == 1
-    assert "Pass --qid NAME, or --one-query where all rows are one query" in run.err
+    assert "Pass --qid NAME, or --one-query if all rows are one query" in run.err
     assert rankwise(*fit, table, "--one-query").code == 0
     assert rankwise("lint", table, "--one-query").code == 0
     table.write_text("".join(",".join(r) + "\n" for r in rows))

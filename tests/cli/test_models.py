@@ -182,7 +182,7 @@ def test_info_shows_importances_by_name(rankwise, tmp_path):
     [
         (("--set", "C=1"), "ridge has no parameter 'C'. Parameters:"),
         (("--set", "alhpa=1"), "ridge has no parameter 'alhpa'. Did you mean 'alpha'?"),
-        (("--set", "alpha"), "--set 'alpha' does not read as NAME=VALUE."),
+        (("--set", "alpha"), "--set must be NAME=VALUE, got 'alpha'."),
         (("--select-by", "nope"), "unknown measure 'nope'."),
     ],
 )
@@ -208,12 +208,12 @@ def test_bad_values_and_files_are_exit_code_one(rankwise, letor_file, tmp_path):
 def test_what_cannot_be_meant_is_exit_code_two(rankwise, letor_file, tmp_path):
     assert rankwise("fit", letor_file, "--ranker", "ridge", "--out", tmp_path / "m").code == 0
     for arguments, message in (
-        (("predict", tmp_path / "none", letor_file), "is no model file"),
-        (("info", tmp_path / "none"), "is no model file"),
-        (("predict", tmp_path / "m", "lambdarank"), "is a set of folds, and one table is needed"),
+        (("predict", tmp_path / "none", letor_file), "is not a model file"),
+        (("info", tmp_path / "none"), "is not a model file"),
+        (("predict", tmp_path / "m", "lambdarank"), "has folds, but a single table is needed"),
         (("fit", letor_file, "--ranker", "ridge", "--out", tmp_path), "--out must name a file"),
         (("fit", letor_file, "--ranker", "ridge"), "Missing option '--out'"),
-        (("fit", "ohsumed:1:best", "--ranker", "ridge", "--out", "m"), "does not read as NAME"),
+        (("fit", "ohsumed:1:best", "--ranker", "ridge", "--out", "m"), "a data set must be NAME"),
     ):
         run = rankwise(*arguments)
         assert run.code == 2, arguments

@@ -10,7 +10,7 @@ from rankwise.cli._old_words import current_words
 @pytest.mark.parametrize(
     ("before", "after", "notes"),
     [
-        (["cv", "a", "--folds=3"], ["cv", "a", "--cv=3"], ["note: --folds is called --cv now."]),
+        (["cv", "a", "--folds=3"], ["cv", "a", "--cv=3"], ["note: --folds is now called --cv."]),
         (["fit", "--vali", "v.txt"], ["fit", "--vali-data", "v.txt"], 1),
         (["compare", "a", "--seed", "3"], ["compare", "a", "--random-state", "3"], 1),
         (["compare", "--paired-test", "t"], ["compare", "--test", "t"], 1),
@@ -32,5 +32,5 @@ def test_old_words_become_current_ones(before, after, notes):
 def test_an_old_command_line_still_runs(rankwise, part_files):
     leak = rankwise("lint", part_files[0], "--test", part_files[0])
     assert leak.code == 1
-    assert leak.err.splitlines() == ["note: --test is called --test-data now."]
+    assert leak.err.splitlines() == ["note: --test is now called --test-data."]
     assert "queries in two parts" in leak.out

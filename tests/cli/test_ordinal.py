@@ -62,7 +62,7 @@ def test_classes_of_a_model_without_any(rankwise, letor_file, model, tmp_path):
     assert "needs a model that predicts classes" in run.err
     run = rankwise("predict", model, letor_file, "--classes", "--as", "trec", "--out", "x.run")
     assert run.code == 2
-    assert "--classes are no scores" in run.err
+    assert "a TREC run holds scores, but --classes writes none" in run.err
 
 
 def test_the_list_names_kinds(rankwise):

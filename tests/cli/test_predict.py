@@ -201,7 +201,7 @@ def test_queries_that_come_back(rankwise, frame, tmp_path, small_chunks):
     pd.concat([frame, frame[:1]]).to_csv(tmp_path / "new.csv", index=False)
     told = rankwise("predict", tmp_path / "m", tmp_path / "new.csv", *IDS)
     assert told.code == 1
-    assert "query 's1' comes back after others. Sort the rows by query." in told.err
+    assert "query 's1' are not adjacent. Sort the rows by query." in told.err
 
 
 def test_what_predict_refuses(rankwise, frame, letor_file, model, tmp_path):
@@ -212,13 +212,13 @@ def test_what_predict_refuses(rankwise, frame, letor_file, model, tmp_path):
         ((new,), "the model was fitted on columns that are missing: 'age'; there are 'title', "),
         (
             (one, "--top", "2"),
-            "each query need queries, and DATA has none. Name their column: --qid",
+            "each query need queries, but DATA has none. Name the query column: --qid",
         ),
-        ((one, "--out", tmp_path / "s.run"), "a TREC run needs queries, and DATA has none"),
-        ((one, "--doc-id", "id"), "--doc-id 'id' is no column"),
-        ((one, "--top", "2", "--format", "scores"), "--top needs rows with ids. Add --format"),
-        ((one, "--format", "parquet"), "Parquet needs a file to go to"),
-        ((one, "--top", "2", "--classes"), "--top takes the best scores"),
+        ((one, "--out", tmp_path / "s.run"), "a TREC run needs queries, but DATA has none"),
+        ((one, "--doc-id", "id"), "--doc-id 'id' is not a column"),
+        ((one, "--top", "2", "--format", "scores"), "--top needs a format with ids. Add --format"),
+        ((one, "--format", "parquet"), "Parquet cannot be written to stdout"),
+        ((one, "--top", "2", "--classes"), "--top needs scores, but --classes writes none"),
         ((letor_file, "--qid", "q"), "is LETOR text, whose columns have no names. Drop --qid"),
         ((tmp_path / "none.csv",), "is neither a file nor a data set"),
     ):

@@ -104,7 +104,7 @@ def test_without_any_data_it_says_what_to_get(both, monkeypatch):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["nope"], "'nope' is no experiment. Experiments: toy, or all."), ([], "KEY|all|list")],
+    [(["nope"], "'nope' is not an experiment. Experiments: toy, or all."), ([], "KEY|all|list")],
 )
 def test_wrong_calls_are_exit_code_2(rankwise_toy, arguments, message):
     run = rankwise_toy("reproduce", *arguments)

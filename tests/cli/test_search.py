@@ -68,13 +68,16 @@ def test_from_a_beir_folder_to_a_ranker(rankwise, tmp_path):
         TextIndex.load(index).search("w1 w2", 3).doc_ids.tolist()
     )
     for arguments, said in (
-        (("predict", out, qrels), "is a ranker of text"),
-        (("search", out, "w1", "--set", "k1=1"), "--set is for a retrieval model"),
+        (("predict", out, qrels), "is a text ranker"),
+        (("search", out, "w1", "--set", "k1=1"), "--set applies to a retrieval model"),
         (("fit", index, *words[:2], "--ranker", "ridge", "--out", out), "belong together"),
         (("fit", beir, *words, "--out", out), "DATA must be the folder of an index"),
-        (("fit", index, *words, "--vali-data", qrels, "--out", out), "--text takes no --vali-data"),
-        (("fit", qrels, "--ranker", "ridge", "--unjudged", "zero", "--out", out), "are for --text"),
-        (("index", tmp_path / "index", "--out", out), "has no corpus.jsonl"),
+        (
+            ("fit", index, *words, "--vali-data", qrels, "--out", out),
+            "--text takes neither --vali-data",
+        ),
+        (("fit", qrels, "--ranker", "ridge", "--unjudged", "zero", "--out", out), "require --text"),
+        (("index", tmp_path / "index", "--out", out), "corpus.jsonl is missing"),
     ):
         run = rankwise(*arguments)
         assert run.code == 2 and said in run.err, (arguments, run.err)
@@ -86,9 +89,9 @@ def test_wrong_command_lines(rankwise, tmp_path):
     index = tmp_path / "index"
     assert rankwise("index", tmp_path / "docs.jsonl", "--out", index, "--stemmer", "none").code == 0
     for arguments, code, said in (
-        (("index", tmp_path / "no.jsonl", "--out", index), 2, "is no file"),
+        (("index", tmp_path / "no.jsonl", "--out", index), 2, "is not a file"),
         (("index", tmp_path / "docs.jsonl", "--out", tmp_path / "file"), 2, "is a file"),
-        (("search", tmp_path / "no", "cat"), 2, "is no folder"),
+        (("search", tmp_path / "no", "cat"), 2, "is not a folder"),
         (("search", index, "cat", "--set", "k1"), 2, "--set must be NAME=NUMBER, got 'k1'"),
         (("search", index, "cat", "--model", "best"), 1, "model must be one of"),
         (("search", tmp_path, "cat"), 2, "has no index"),

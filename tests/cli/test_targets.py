@@ -35,7 +35,7 @@ def test_every_command_that_writes(rankwise, letor_file, model, tmp_path, comman
     assert target.stat().st_size > 0
     onto_a_folder = rankwise(*arguments, target.parent)
     assert onto_a_folder.code == 2
-    assert f"{command[-1]} must name a file, {target.parent} is a folder" in onto_a_folder.err
+    assert f"{command[-1]} must name a file, but {target.parent} is a folder" in onto_a_folder.err
     below_a_file = rankwise(*arguments, target / "more" / "file")
     assert below_a_file.code == 2
     assert f"cannot be written: {target} is a file, not a folder" in below_a_file.err
@@ -87,11 +87,15 @@ def test_convert_in_json(rankwise, letor_file, tmp_path):
         (
             12,
             ["--cv", "13"],
-            "--cv 13 needs at least 13 queries, judged.txt has 12. Give --cv 2",
+            "--cv 13 needs at least 13 queries, but judged.txt has 12. Use --cv 2",
         ),
-        (4, ["--cv", "letor"], "--cv letor needs at least 5 queries, judged.txt has 4. Give"),
-        (2, ["--cv", "3"], "judged.txt has 2. Give --cv 2."),
-        (1, [], "a split needs at least 2 queries, judged.txt names none, or one. Give every row"),
+        (4, ["--cv", "letor"], "--cv letor needs at least 5 queries, but judged.txt has 4. Use"),
+        (2, ["--cv", "3"], "judged.txt has 2. Use --cv 2."),
+        (
+            1,
+            [],
+            "a split needs at least 2 queries, but judged.txt names at most one. Name the query",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["cv", "compare"])

@@ -1,4 +1,4 @@
-"""Reading what stands behind options: lists, parameters, measures, rankers."""
+"""Parse the values of options: lists, parameters, measures and rankers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def split_list(text: str) -> list[str]:
-    """Entries between commas that are outside parentheses and quotes."""
+    """Split a list at the commas outside parentheses, brackets and quotes."""
     entries, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
@@ -31,7 +31,7 @@ def split_list(text: str) -> list[str]:
 
 
 def read_measures(text: str, preset: str | None) -> dict[str, Measure]:
-    """Measures by the strings as given."""
+    """Parse measures; the keys are the strings as given."""
     from rankwise.metrics import parse
 
     with usage():
@@ -42,30 +42,30 @@ def read_measures(text: str, preset: str | None) -> dict[str, Measure]:
 
 
 def ranker_entry(key: str) -> Entry:
-    """The registry's entry of a ranker."""
+    """Registry entry of a ranker."""
     entry = REGISTRY.get(key)
     if entry is not None and entry.kind in ("multi-label", "cost-sensitive"):
         raise UsageError(
-            f"{key!r} is no ranker: it predicts labels. Use {entry.path.rpartition(':')[2]} of "
-            "rankwise.labels from Python; see 'rankwise list rankers' for what ranks."
+            f"{key!r} predicts labels and is not a ranker. Use {entry.path.rpartition(':')[2]} of "
+            "rankwise.labels from Python, or choose a ranker of 'rankwise list rankers'."
         )
     if entry is None or entry.kind not in ("ranker", "ordinal"):
         keys = [key for key, entry in REGISTRY.items() if entry.kind in ("ranker", "ordinal")]
         near = get_close_matches(key, keys, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Rankers: {', '.join(keys)}."
-        raise UsageError(f"{key!r} is no ranker. {hint}")
+        raise UsageError(f"{key!r} is not a ranker. {hint}")
     return entry
 
 
 def compares_rows(rankers: Sequence[str], measures: Mapping[str, Measure]) -> bool:
-    """Whether a ranker or a measure compares rows of a query, and not each with its class."""
+    """Whether a ranker or measure compares the rows of a query, not each row with its class."""
     return any(ranker_entry(key).kind == "ranker" for key in rankers) or not all(
         measure.reads_labels for measure in measures.values()
     )
 
 
 def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:
-    """The estimator of a key with the registry's parameters, the seed, and what --set says."""
+    """Create an estimator with the registry's parameters, the seed and the values of --set."""
     entry = ranker_entry(key)
     estimator: Any = entry.load()(**entry.params)
     known = estimator.get_params()
@@ -75,7 +75,7 @@ def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:
         name, equals, value = text.partition("=")
         name = name.strip()
         if not equals:
-            raise UsageError(f"--set {text!r} does not read as NAME=VALUE.")
+            raise UsageError(f"--set must be NAME=VALUE, got {text!r}.")
         if name not in known:
             near = get_close_matches(name, known, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"Parameters: {', '.join(known)}."
@@ -85,7 +85,7 @@ def make_ranker(key: str, settings: Sequence[str] | None, seed: int) -> Any:
 
 
 def parameter(text: str) -> Any:
-    """A Python literal, "inf", or the text itself."""
+    """Parse a Python literal or "inf"; other text is returned unchanged."""
     if text.lower() in ("inf", "+inf"):
         return float("inf")
     try:

@@ -1,4 +1,4 @@
-"""The options that say which column of a table is what, for every command that reads data."""
+"""Options that assign the columns of a table, shared by all commands that read data."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rankwise.cli._arguments import split_list
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Values of the options; None where one is not given.
+    """Values of the column options; None if an option is not given.
 
-    ``score_columns`` of tables are named by contestants, not by an option.
+    ``score_columns`` has no option: entries ``column:NAME`` among the rankers name these columns.
     """
 
     label: str | None = None
@@ -57,39 +57,39 @@ _OPTIONS = {
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Column of labels in tables; else label, relevance, rel, y or target.",
+            help="Label column of tables (default: label, relevance, rel, y or target).",
         ),
     ],
     "qid": Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Column of queries in tables; else qid, query_id, query or q."
+            metavar="NAME", help="Query column of tables (default: qid, query_id, query or q)."
         ),
     ],
     "features": Annotated[
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Columns of features in tables; else all that are left and hold numbers.",
+            help="Feature columns of tables (default: all remaining columns of numbers).",
         ),
     ],
     "doc_id": Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Column of document ids in tables; else doc_id, docid, docno or document_id.",
+            help="Document id column of tables (default: doc_id, docid, docno or document_id).",
         ),
     ],
     "sep": Annotated[
         str | None,
         typer.Option(
             metavar="CHARACTER",
-            help="What divides the columns of a text table, such as ';' or '\\t'; else by suffix.",
+            help="Column separator of text tables, such as ';' or '\\t' (default: by suffix).",
         ),
     ],
     "one_query": Annotated[
         bool,
-        typer.Option("--one-query", help="Take all rows as one query where files name none."),
+        typer.Option("--one-query", help="Treat all rows as one query if files name none."),
     ],
 }
 
@@ -97,7 +97,7 @@ _OPTIONS = {
 def reads_tables(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --label, --qid, --features, --doc-id, --sep and --one-query to a command.
 
-    The command gets them as its parameter ``columns``, in whose place they are shown.
+    The command receives their values as its parameter ``columns``.
     """
     signature = inspect.signature(command, eval_str=True)
     shown: list[inspect.Parameter] = []

@@ -1,4 +1,4 @@
-"""What the shell offers for the word being typed; imports nothing heavy."""
+"""Shell completion of the word being typed, without heavy imports."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def ranker(incomplete: str) -> list[str]:
 
 
 def rankers(incomplete: str) -> list[str]:
-    """Names of rankers after those that are typed already."""
+    """A comma-separated list of rankers with one more name."""
     typed, comma, last = incomplete.rpartition(",")
     return [f"{typed}{comma}{key}" for key in ranker(last) if key not in typed.split(",")]
 
 
 def measures(incomplete: str) -> list[str]:
-    """Names of measures after those that are typed already."""
+    """A comma-separated list of measures with one more name."""
     from rankwise.metrics._table import MEASURES
 
     typed, comma, last = incomplete.rpartition(",")
@@ -34,7 +34,7 @@ def presets(incomplete: str) -> list[str]:
 
 
 def data(incomplete: str) -> list[str]:
-    """Data sets and the files of the folder being typed."""
+    """Names of data sets and paths of files that start with the typed text."""
     from glob import escape, glob
 
     from rankwise.cli._data import catalog_names
@@ -44,7 +44,7 @@ def data(incomplete: str) -> list[str]:
 
 
 def experiments(incomplete: str) -> list[str]:
-    """Keys of experiments, and the words for all and the list of them."""
+    """Keys of experiments, and the words ``all`` and ``list``."""
     from rankwise.experiments.registry import experiments as installed
 
     return [key for key in (*installed(), "all", "list") if key.startswith(incomplete)]

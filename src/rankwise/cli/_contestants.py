@@ -1,4 +1,4 @@
-"""Rankers as words of the command line: keys, model files, TREC runs, columns of the data."""
+"""Parse rankers on the command line: keys, model files, TREC runs and columns of the data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankwise.cli._arguments import ranker_entry, split_list
 from rankwise.cli._errors import JobError, UsageError
 
 ALL = "all"
-# Points, pairs and lists; linear models, random nodes and trees.
+# Pointwise, pairwise and listwise; linear models, extreme learning machines and trees.
 DEFAULT = (
     "linear_regression",
     "rank_svm",
@@ -26,15 +26,16 @@ _COLUMN = "column:"
 
 
 def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, Any], str | None]:
-    """Contestants by name, and the name of the baseline.
+    """Parse the rankers to compare, by name, and the name of the baseline.
 
     Parameters
     ----------
     text : str, optional
-        Entries between commas: a key of the registry, "column:NAME", a file (a saved model or a
-        TREC run), or NAME=ENTRY; "all" for every ranker that needs no extra. None: ``DEFAULT``.
+        Comma-separated entries: a key of the registry, "column:NAME", a file (a saved model or a
+        TREC run), or NAME=ENTRY. "all": all rankers without optional dependencies. Default:
+        ``DEFAULT``.
     baseline : str, optional
-        A name among these, or one more entry.
+        Name of one of these entries, or a further entry.
     """
     if text is None:
         return _with_baseline({key: key for key in DEFAULT}, baseline, _contestant)
@@ -45,7 +46,7 @@ def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, 
     for word in words:
         for name, contestant in _every(word):
             if name in found:
-                raise UsageError(f"--rankers names {name} twice: {text}. Write NAME=ENTRY.")
+                raise UsageError(f"--rankers names {name} twice: {text}. Rename one: NAME=ENTRY.")
             found[name] = contestant
     return _with_baseline(found, baseline, _contestant)
 
@@ -53,28 +54,28 @@ def read_contestants(text: str | None, baseline: str | None) -> tuple[dict[str, 
 def read_systems(
     scores: str, systems: str | None, baseline: str | None
 ) -> tuple[dict[str, Any], str | None]:
-    """Systems to measure by name, and the name of the baseline. Nothing is fitted.
+    """Parse the systems to evaluate, by name, and the name of the baseline. Nothing is fitted.
 
     Parameters
     ----------
     scores : str
         An entry: a file (scores, a TREC run or a saved model), "column:NAME", or NAME=ENTRY.
     systems : str, optional
-        More of them between commas.
+        Further entries, separated by commas.
     baseline : str, optional
-        A name among these, or one more entry.
+        Name of one of these entries, or a further entry.
     """
     found: dict[str, Any] = {}
     for word in [scores, *split_list(systems or "")]:
         name, system = _system(word)
         if name in found:
-            raise UsageError(f"two systems are called {name}. Write NAME=ENTRY.")
+            raise UsageError(f"two systems are called {name}. Rename one: NAME=ENTRY.")
         found[name] = system
     return _with_baseline(found, baseline, _system)
 
 
 def columns_of(contestants: Mapping[str, Any]) -> tuple[str, ...]:
-    """Columns of the data that contestants take as their scores."""
+    """Columns of the data that contestants use as scores."""
     words = [entry for entry in contestants.values() if isinstance(entry, str)]
     return tuple(
         dict.fromkeys(word.removeprefix(_COLUMN) for word in words if word.startswith(_COLUMN))
@@ -87,7 +88,7 @@ def is_run(path: Path) -> bool:
 
 
 def width_of(path: Path) -> int:
-    """Number of words in the first line of a text file that is not blank."""
+    """Number of words in the first non-blank line of a text file."""
     from rankwise.datasets.readers.textfiles import open_text
 
     file = open_text(path)
@@ -107,7 +108,7 @@ def _every(word: str) -> list[tuple[str, Any]]:
 def _with_baseline(
     found: dict[str, Any], word: str | None, read: Callable[[str], tuple[str, Any]]
 ) -> tuple[dict[str, Any], str | None]:
-    """The baseline among what was found, or read and put first; and its name."""
+    """Entries with the baseline, which is read and put first if missing, and its name."""
     if word is None or word in found:
         return found, word
     name, contestant = read(word)
@@ -119,7 +120,7 @@ def _with_baseline(
 
 
 def _contestant(word: str) -> tuple[str, Any]:
-    """Name and ranker for one entry of the option."""
+    """Name and ranker of one entry."""
     name, entry = _named(word)
     if entry.startswith(_COLUMN):
         return name or entry.removeprefix(_COLUMN), entry
@@ -130,25 +131,27 @@ def _contestant(word: str) -> tuple[str, Any]:
             raise UsageError(f"{str(path)!r} is neither a saved model nor a TREC run.")
         return name or _stem(path), found
     if any(letter in entry for letter in "./\\"):
-        raise UsageError(f"{entry!r} is no file. Name a saved model, a TREC run or a ranker.")
+        raise UsageError(f"{entry!r} is not a file. Name a saved model, a TREC run or a ranker.")
     ranker_entry(entry)
     return name or entry, entry
 
 
 def _system(word: str) -> tuple[str, Any]:
-    """Name and system for one entry of the option."""
+    """Name and system of one entry."""
     name, entry = _named(word)
     if entry.startswith(_COLUMN):
         return name or entry.removeprefix(_COLUMN), entry
     path = Path(entry)
     if not path.is_file():
-        raise UsageError(f"{entry!r} is no file. Name scores, a TREC run, a model or column:NAME.")
+        raise UsageError(
+            f"{entry!r} is not a file. Name scores, a TREC run, a model or column:NAME."
+        )
     found = _of_file(path)
     return name or _stem(path), read_scores(path) if found is None else found
 
 
 def _named(word: str) -> tuple[str, str]:
-    """The name in NAME=ENTRY, empty where there is none, and the entry."""
+    """Name (empty if missing) and entry in NAME=ENTRY."""
     name, equals, entry = word.partition("=")
     return (name, entry) if equals and name and not Path(word).is_file() else ("", word)
 
@@ -158,7 +161,7 @@ def _stem(path: Path) -> str:
 
 
 def _of_file(path: Path) -> Any:
-    """A fitted model or a run; None of another file."""
+    """Fitted model or run in a file; None for other files."""
     from sklearn.frozen import FrozenEstimator
 
     from rankwise.datasets import read_run
@@ -170,7 +173,7 @@ def _of_file(path: Path) -> Any:
 
 
 def read_scores(path: Path) -> Any:
-    """One number a line."""
+    """Read one score per line."""
     import numpy as np
 
     from rankwise.datasets.readers.letor_errors import NUMBER

@@ -1,4 +1,4 @@
-"""From DATA on the command line to judged data: files, folders of folds, names of the catalog."""
+"""Load the judged data that DATA names: files, folders of folds, data sets of the catalog."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PARTS = ("all", "train", "vali", "test")
 _PART_KINDS = (".txt", ".csv", ".tsv", ".parquet")
 LETOR_PARTS = 5
-_GIVE_QUERIES = "Give every row its query (qid: in LETOR text, a column of a table)"
+_GIVE_QUERIES = "Name the query of every row (qid: in LETOR text, a column in tables)"
 
 
 def catalog_names() -> list[str]:
@@ -44,30 +44,30 @@ def load_folds(
     *,
     splits: bool = True,
 ) -> tuple[RankingData | Fold | FoldedData, int | None]:
-    """What a comparison takes, and into how many folds to split it where it has none.
+    """Load data for a comparison, and the number of folds to split it into (None: as loaded).
 
     Parameters
     ----------
     data : sequence of str
-        A name of the catalog, a folder that holds Fold1, Fold2, … or files.
+        Name of a data set, a folder with Fold1, Fold2, …, or files.
     folds : str, optional
-        A number, or "letor" for LETOR's rotation of parts.
+        Number of folds, or "letor" for LETOR's rotation of parts.
     vali, test : str, optional
-        Files; ``data`` is then the training part of a single fold.
+        Validation and test files; ``data`` is then the training part of a single fold.
     columns : ColumnOptions
-        Which column of a table is what.
+        Options that assign the columns of tables.
     splits : bool
-        Whether one table is split without ``folds`` too.
+        Whether a single table is split even without ``folds``.
     """
     n_folds = _fold_number(folds)
     with waiting("Reading"):
         if test is not None:
             if folds is not None:
-                raise UsageError("--test-data makes one fold of its own. Drop --cv.")
+                raise UsageError("--test-data defines a single fold. Drop --cv.")
             return _one_fold(data, vali, test, columns), None
         if vali is not None:
             raise UsageError(
-                "--vali-data needs --test-data: without it, parts of DATA validate and test."
+                "--vali-data needs --test-data. Add it, or drop --vali-data to split DATA."
             )
         if folds == "letor":
             return _letor_folds(data, columns), None
@@ -76,7 +76,7 @@ def load_folds(
         _check_enough(loaded, n_folds or 2, f"--cv {n_folds}" if n_folds else "a split", data)
     if n_folds is not None and not _is_table(loaded):
         raise UsageError(
-            f"--cv {n_folds} splits one table, but {data[0]} has folds of its own. Drop "
+            f"--cv {n_folds} splits one table, but {data[0]} defines its own folds. Drop "
             f"--cv, or name the table: {data[0].partition(':')[0]}:all."
         )
     return loaded, n_folds
@@ -85,7 +85,7 @@ def load_folds(
 def load_training(
     data: Sequence[str], vali: str | None, columns: ColumnOptions = NO_COLUMNS
 ) -> tuple[RankingData, RankingData | None]:
-    """A training part and, where there is one, a validation part."""
+    """Load the training part and, if there is one, the validation part."""
     with waiting("Reading"):
         loaded = _load(data, columns=columns)
         if not _is_table(loaded):
@@ -104,15 +104,16 @@ def load_table(
     columns: ColumnOptions = NO_COLUMNS,
     names: Sequence[str] | None = None,
 ) -> RankingData:
-    """One table.
+    """Load a single table.
 
     Parameters
     ----------
     data : sequence of str
+        Files, glob patterns and folders of tables, or the name of a data set.
     n_features : int, optional
-        Columns that a model expects: text files name only the features that are not zero.
+        Number of features that a model expects; LETOR text omits features that are zero.
     columns : ColumnOptions
-        Which column of a table is what.
+        Options that assign the columns of tables.
     names : sequence of str, optional
         Features that a table must have.
     """
@@ -121,8 +122,8 @@ def load_table(
     if not _is_table(loaded):
         name = data[0].partition(":")[0]
         raise UsageError(
-            f"{data[0]} is a set of folds, and one table is needed. Name {name}:all or a part of "
-            f"a fold, such as {name}:1:test."
+            f"{data[0]} has folds, but a single table is needed. Name {name}:all or a part of a "
+            f"fold, such as {name}:1:test."
         )
     return loaded
 
@@ -133,12 +134,12 @@ def _load(
     columns: ColumnOptions = NO_COLUMNS,
     names: Sequence[str] | None = None,
 ) -> Any:
-    """A table, a fold or folds, as DATA says."""
+    """Load the table, the fold or the folds that DATA names."""
     if len(data) == 1 and not exists(data[0]):
         if columns.options:
             raise UsageError(
-                f"{data[0]!r} is no file. {columns.options} only apply to tables in files. Check "
-                "the path, or drop the options."
+                f"{data[0]!r} is not a file, and {columns.options} apply only to tables in files. "
+                "Check the path, or drop the options."
             )
         return _load_known(data[0])
     if len(data) == 1 and Path(data[0]).is_dir():
@@ -162,8 +163,8 @@ def _load_known(text: str) -> Any:
     part = rest.pop(0) if rest else None
     if rest or (part is not None and part not in _PARTS):
         raise UsageError(
-            f"{text!r} does not read as NAME, NAME:FOLD or NAME:FOLD:PART with a PART of "
-            f"{', '.join(_PARTS)}."
+            "a data set must be NAME, NAME:FOLD or NAME:FOLD:PART, with PART one of "
+            f"{', '.join(_PARTS)}; got {text!r}."
         )
     if fold is None:
         with usage():
@@ -187,7 +188,7 @@ def _one_fold(data: Sequence[str], vali: str | None, test: str, columns: ColumnO
 
 
 def _fold_folders(folder: Path) -> list[Path]:
-    """Fold1, Fold2, … in a folder, in the order of their numbers."""
+    """Fold1, Fold2, … in a folder, in numeric order."""
     return sorted(
         (child for child in folder.iterdir() if child.is_dir() and _is_fold(child.name)),
         key=lambda child: int(child.name[4:]),
@@ -226,7 +227,7 @@ def _part_file(folder: Path, what: str) -> Path:
 
 
 def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
-    """LETOR's rotation: of the files given, or of five parts of one table."""
+    """Rotate the given files, or five parts of one table, as LETOR does."""
     from rankwise.datasets import Fold, FoldedData
     from rankwise.selection import letor_folds
 
@@ -239,7 +240,7 @@ def _letor_folds(data: Sequence[str], columns: ColumnOptions) -> FoldedData:
         return loaded
     k = len(data)
     if k < 3:
-        raise UsageError(f"--cv letor rotates at least three files, got {k}.")
+        raise UsageError(f"--cv letor needs one table or at least three files, got {k}.")
     parts = same_width([[path] for path in data], columns)
     name = data_name(data)
 
@@ -267,31 +268,31 @@ def _is_table(loaded: Any) -> bool:
 
 
 def refuse_one_query(loaded: Any, data: Sequence[str], columns: ColumnOptions) -> None:
-    """Raise where files name no queries, and nothing says that their rows are one."""
+    """Raise UsageError if files name at most one query and --one-query is not given."""
     if columns.one_query or not exists(data[0]):
         return
     first = loaded if _is_table(loaded) or hasattr(loaded, "train") else loaded[0]
     for table in [first] if _is_table(first) else [first.train, first.test]:
         if table.n_queries == 1 < table.n_samples:
             raise UsageError(
-                f"{data_name(data)} names no queries, or one: all {table.n_samples} rows would be "
-                f"compared with each other. {_GIVE_QUERIES}, or add --one-query."
+                f"{data_name(data)} names no queries, or only one: all {table.n_samples} rows "
+                f"would be compared with each other. {_GIVE_QUERIES}, or add --one-query."
             )
 
 
 def _check_enough(table: RankingData, n_folds: int, what: str, data: Sequence[str]) -> None:
-    """Raise where there are fewer queries than folds."""
+    """Raise UsageError if there are fewer queries than folds."""
     n_queries = table.n_queries
     if n_folds <= n_queries:
         return
     if n_queries == 1:
         raise UsageError(
-            f"{what} needs at least {n_folds} queries, {data_name(data)} names none, or one. "
+            f"{what} needs at least {n_folds} queries, but {data_name(data)} names at most one. "
             f"{_GIVE_QUERIES}, or name a test part: --test-data FILE."
         )
-    fewer = f"Give --cv 2{'' if n_queries == 2 else f' to {n_queries}'}"
+    fewer = f"Use --cv 2{'' if n_queries == 2 else f' to {n_queries}'}"
     raise UsageError(
-        f"{what} needs at least {n_folds} queries, {data_name(data)} has {n_queries}. {fewer}."
+        f"{what} needs at least {n_folds} queries, but {data_name(data)} has {n_queries}. {fewer}."
     )
 
 
@@ -299,5 +300,5 @@ def _fold_number(folds: str | None) -> int | None:
     if folds is None or folds == "letor":
         return None
     if not folds.isdigit() or int(folds) < 2:
-        raise UsageError(f"--cv must be a number from 2 on or 'letor', got {folds!r}.")
+        raise UsageError(f"--cv must be a whole number of at least 2, or 'letor', got {folds!r}.")
     return int(folds)

@@ -1,8 +1,8 @@
-"""Exit codes, and the one line in which a command says what went wrong.
+"""Exit codes and one-line error messages of the commands.
 
 0: done. 1: the job failed (unreadable data, a ranker that raised, …). 2: the command line is
 wrong (an unknown option, ranker, measure or data set, a file that does not exist). 130:
-interrupted. ``--debug`` anywhere on the line shows the traceback instead of one line.
+interrupted. ``--debug`` anywhere on the command line shows the traceback instead.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from rankwise.cli._old_words import current_words
 
 OK, FAILED, USAGE = 0, 1, 2
 DEBUG_FLAG = "--debug"
-# Warnings that report what was done, not what may be wrong.
+# Warnings shown as notes, because they report what was done rather than a problem.
 _NOTES = ("IgnoredColumnsWarning",)
-# How the library's messages name parameters that are options here.
+# Parameters in messages of the library that correspond to options.
 _PARAMETER = re.compile(r"""\b(label|qid|features|doc_id|sep)=('[^']*'|"[^"]*"|\[…\])""")
 _ONE_QUERY = re.compile(r"\bqid=(False|0)\b")
 _PLACEHOLDERS = {"'…'": "NAME", "[…]": "A,B,…"}
-_OF_PYDANTIC = ": Value error, "  # which checks options for typer; "Invalid value" stands before it
+_OF_PYDANTIC = ": Value error, "  # added by pydantic, after typer's own "Invalid value"
 
 
 class UsageError(Exception):
-    """The command line asks for something that does not exist: exit code 2."""
+    """The command line is wrong: exit code 2."""
 
 
 class JobError(Exception):
-    """The job was understood and failed: exit code 1."""
+    """The command line is valid, but the job failed: exit code 1."""
 
 
 class OneLineGroup(TyperGroup):
@@ -50,9 +50,9 @@ class OneLineGroup(TyperGroup):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> NoReturn:
-        """Run and exit with the code of this module's table.
+        """Run a command, and exit with a code listed in the docstring of this module.
 
-        The context's ``obj`` is the command line as given, for the record.
+        The context's ``obj`` holds the command line as given, for reports.
         """
         given = list(sys.argv[1:] if args is None else args)
         debug = DEBUG_FLAG in given
@@ -76,13 +76,13 @@ class OneLineGroup(TyperGroup):
 
 
 def say(line: str) -> None:
-    """One line on stderr."""
+    """Print one line on stderr."""
     typer.echo(line, err=True)
 
 
 @contextmanager
 def usage() -> Iterator[None]:
-    """What the library rejects inside the block is an error of the command line."""
+    """Turn errors that the library raises inside the block into UsageError."""
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
@@ -91,7 +91,7 @@ def usage() -> Iterator[None]:
 
 @contextmanager
 def warnings_in_one_line() -> Iterator[None]:
-    """Warnings as one line on stderr, without the place in the code."""
+    """Print each warning as one line on stderr, without its location in the code."""
 
     def show(message: Warning | str, category: type[Warning], *_: Any) -> None:
         word = "note" if category.__name__ in _NOTES else "warning"
@@ -106,14 +106,14 @@ def warnings_in_one_line() -> Iterator[None]:
 
 
 def one_line(error: object) -> str:
-    """The message on one line."""
+    """Message of an error on one line."""
     if isinstance(error, KeyError) and error.args:
         error = error.args[0]  # str of a KeyError is the repr of its argument
     return " ".join(str(error).split())
 
 
 def in_options(message: str) -> str:
-    """A message of the library with parameters named as options of the command line."""
+    """Replace parameters in a message of the library by options of the command line."""
 
     def option(match: re.Match[str]) -> str:
         name, value = match.groups()
@@ -124,7 +124,7 @@ def in_options(message: str) -> str:
 
 def _code_and_line(error: Exception) -> tuple[int, str]:
     format_message = getattr(error, "format_message", None)
-    if format_message is not None:  # typer's own, whatever module its version keeps it in
+    if format_message is not None:  # an error of typer, in any module of any version
         message = one_line(format_message()).replace(_OF_PYDANTIC, ": ", 1)
         message = message or type(error).__name__
         return getattr(error, "exit_code", FAILED), f"error: {message}"

@@ -1,4 +1,4 @@
-"""Files on the command line as tables: LETOR text, CSV, Parquet, text with side files."""
+"""Read the files named on the command line: LETOR text, CSV, Parquet, text with side files."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ def read_files(
     columns: ColumnOptions = NO_COLUMNS,
     names: Sequence[str] | None = None,
 ) -> RankingData:
-    """Files of one kind as one table; text with a file of group sizes beside it has its queries.
+    """Read files of one format as one table.
+
+    A text file with a side file of group sizes gets its queries from the side file.
 
     Parameters
     ----------
     paths : sequence of str
-        Files, patterns, and folders of tables.
+        Files, glob patterns and folders of tables.
     n_features : int, optional
-        Columns of LETOR text, which names only the features that are not zero.
+        Number of features of LETOR text, which omits features that are zero.
     columns : ColumnOptions
+        Options that assign the columns of tables.
     names : sequence of str, optional
         Features that tables must have.
     """
@@ -45,32 +48,33 @@ def read_files(
     if any(side_file(Path(path), SIZES) for path in paths):
         if len(paths) > 1:
             raise UsageError(
-                f"{paths[0]} has its group sizes in a file beside it, which only one file of DATA "
-                "may have. Convert each to LETOR text first."
+                f"a file with group sizes in a side file must be the only one, got {len(paths)} "
+                "files in DATA. Convert each of them to LETOR text first."
             )
         return read_grouped(paths[0], n_features=n_features)
     return read_letor(list(paths), n_features=n_features)
 
 
 def are_tables(paths: Sequence[str], columns: ColumnOptions) -> bool:
-    """Whether paths stand for tables, not for LETOR text.
+    """Whether paths name tables rather than LETOR text.
 
     Raises
     ------
     UsageError
-        When a path stands for nothing or for both, or options name columns of LETOR text.
+        If a path or the table in it is missing, if paths mix tables and LETOR text, or if options
+        name columns of LETOR text.
     """
     for path in paths:
         if not exists(path):
-            raise UsageError(f"{path!r} is no file.")
+            raise UsageError(f"{path!r} is not a file. Check the path.")
     kinds = {is_table(path, columns) for path in paths}
     if len(kinds) > 1:
         raise UsageError("DATA mixes LETOR text with CSV or Parquet files. Convert one of them.")
     for path in paths:
         if Path(path).is_dir() and not holds_tables(path):
             raise UsageError(
-                f"{path} is a folder without Fold1, Fold2, … and without CSV or Parquet files. "
-                f"Name its files, such as '{path}/*.txt'."
+                f"{path} is a folder that contains neither Fold1, Fold2, … nor CSV or Parquet "
+                f"files. Name the files in it, such as '{path}/*.txt'."
             )
     if not kinds.pop():
         if columns.options:
@@ -85,9 +89,9 @@ def are_tables(paths: Sequence[str], columns: ColumnOptions) -> bool:
 def same_width(
     paths: Sequence[Sequence[str]], columns: ColumnOptions = NO_COLUMNS
 ) -> list[RankingData]:
-    """Tables that are to fit together: those with names have the features of the first one.
+    """Read tables with the same features: by name, those of the first table.
 
-    LETOR text does not name columns of zeros, so the widest of its parts decides.
+    LETOR text omits features that are zero, so its widest part sets the number of features.
     """
     first = read_files(paths[0], columns=columns)
     names = first.feature_names
@@ -100,7 +104,7 @@ def same_width(
 
 
 def stack(parts: Sequence[RankingData], name: str) -> RankingData:
-    """Tables of the same columns one below the other."""
+    """Stack tables with the same columns one below the other."""
     import numpy as np
     from scipy import sparse
 
@@ -130,7 +134,7 @@ def stack(parts: Sequence[RankingData], name: str) -> RankingData:
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
-    """Score columns one below the other; None where a part has none."""
+    """Stack score columns; None if a part has none."""
     import numpy as np
 
     if any(part is None for part in parts):
@@ -139,7 +143,7 @@ def _stacked(parts: Sequence[Any]) -> Any:
 
 
 def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
-    """Whether a path stands for tables: by suffix, as a folder, or because --sep says so."""
+    """Whether a path names tables: by its suffix, as a folder, or because --sep is given."""
     if columns.sep is not None or Path(path).is_dir():
         return True
     name = path if Path(path).exists() else next(iter(sorted(glob(path))), path)
@@ -150,7 +154,7 @@ def is_table(path: str, columns: ColumnOptions = NO_COLUMNS) -> bool:
 
 
 def holds_tables(folder: str) -> bool:
-    """Whether there are tables in a folder or below."""
+    """Whether a folder or one of its subfolders contains tables."""
     from rankwise.datasets.readers.table import tables_below
 
     try:
@@ -160,7 +164,7 @@ def holds_tables(folder: str) -> bool:
 
 
 def expanded(paths: Sequence[str]) -> list[str]:
-    """The paths with the files that patterns stand for in their places, sorted."""
+    """Replace each glob pattern by its matching files, sorted."""
     return [
         match
         for path in paths

@@ -1,4 +1,4 @@
-"""Options as version 0.1.0 called them: they still work, and a note names the current word."""
+"""Option names of version 0.1.0: they still work, and a note gives the current name."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ _RENAMED = {
     "--paired-test": "--test",
 }
 _RENAMED_IN_PREDICT = {"--as": "--format"}
-# Those that had them; ``reproduce`` has none of these options.
+# Commands that had these options in version 0.1.0.
 _COMMANDS = ("compare", "cv", "fit", "lint")
 _PAIRED_TESTS = ("t", "wilcoxon", "randomisation")
 
 
 def current_words(arguments: Sequence[str], say: Callable[[str], object]) -> list[str]:
-    """The command line in current words; ``say`` gets one note for each old one.
+    """Replace old option names by current ones, and report each of them through ``say``.
 
-    ``--test FILE`` named the test part. It is told from ``--test t`` by its value.
+    In version 0.1.0, ``--test FILE`` named the test part. Its value distinguishes it from the
+    current ``--test t``.
     """
     words = list(arguments)
     renamed = _RENAMED_IN_PREDICT if words[:1] == ["predict"] else _RENAMED
@@ -32,11 +33,11 @@ def current_words(arguments: Sequence[str], say: Callable[[str], object]) -> lis
             value = value if equals else "".join(words[i + 1 : i + 2])
             current = "--test-data" if _is_file(value, words[0]) else None
         if current is not None:
-            say(f"note: {option} is called {current} now.")
+            say(f"note: {option} is now called {current}.")
             words[i] = current + word[len(option) :]
     return words
 
 
 def _is_file(value: str, command: str) -> bool:
-    """Whether the value of ``--test`` is no paired test, judged by its look."""
+    """Whether the value of ``--test`` looks like a file rather than a paired test."""
     return command == "lint" or (value not in _PAIRED_TESTS and any(c in value for c in "./*?:"))

@@ -10,46 +10,46 @@ import typer
 from rankwise.cli import _completion as complete
 
 DATA_HELP = (
-    "Judged data: LETOR/SVMlight, CSV or Parquet files, patterns of these, folders of tables (all "
-    "are one table), a folder with Fold1, Fold2, …, or a data set of 'rankwise list datasets' as "
+    "Judged data: LETOR/SVMlight, CSV or Parquet files, glob patterns or folders of tables, joined "
+    "into one table; a folder with Fold1, Fold2, …; or a data set of 'rankwise list datasets' as "
     "NAME, NAME:FOLD or NAME:FOLD:PART."
 )
 
-MISSING_FOLDERS = "Missing folders are made."
+MISSING_FOLDERS = "Missing folders are created."
 
 Data = Annotated[
     list[str],
     typer.Argument(metavar="DATA", help=DATA_HELP, autocompletion=complete.data),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Measures = Annotated[
     str,
     typer.Option(
         metavar="A,B,…",
-        help="Measures, separated by commas; the first one orders tables.",
+        help="Comma-separated measures; the first one sorts the tables.",
         autocompletion=complete.measures,
     ),
 ]
 Preset = Annotated[
     str | None,
     typer.Option(
-        help="Whose convention fills in what a measure leaves open.",
+        help="Convention for unspecified options of measures (see 'rankwise list presets').",
         autocompletion=complete.presets,
     ),
 ]
 Ranker = Annotated[
     str,
-    typer.Option(help="A ranker of 'rankwise list rankers'.", autocompletion=complete.ranker),
+    typer.Option(help="Ranker (see 'rankwise list rankers').", autocompletion=complete.ranker),
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the ranker; repeatable."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Parameter of the ranker; repeatable."),
 ]
 SelectBy = Annotated[
     str | None,
     typer.Option(
         metavar="MEASURE",
-        help="What parameters are chosen by on the validation part; else the first measure.",
+        help="Tuning metric on the validation part (default: the first of --measures).",
         autocompletion=complete.measures,
     ),
 ]
@@ -57,18 +57,18 @@ Cv = Annotated[
     str | None,
     typer.Option(
         metavar="N|letor",
-        help="Split one table into N folds of queries, or by LETOR's rotation: of five parts, "
-        "or of the files given. Data sets bring their own folds.",
+        help="N: split one table into N folds of queries. letor: rotate five parts of the table, "
+        "or the given files, as LETOR does. Data sets with folds of their own need no --cv.",
     ),
 ]
 RandomState = Annotated[int, typer.Option(help="Seed for folds, rankers and permutation tests.")]
 ValiData = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Validation part, a file, pattern or folder; DATA trains."),
+    typer.Option(metavar="FILE", help="Validation part (file, pattern or folder); DATA trains."),
 ]
 TestData = Annotated[
     str | None,
-    typer.Option(metavar="FILE", help="Test part, a file, pattern or folder; DATA trains."),
+    typer.Option(metavar="FILE", help="Test part (file, pattern or folder); DATA trains."),
 ]
 Jobs = Annotated[
     int, typer.Option("--n-jobs", help="Number of parallel worker processes; -1: one per CPU.")
@@ -82,5 +82,5 @@ TimeLimit = Annotated[
 ]
 Store = Annotated[
     Path | None,
-    typer.Option(help="Folder that keeps every finished cell; the same call resumes."),
+    typer.Option(help="Folder for finished cells; the same command resumes from it."),
 ]

@@ -1,6 +1,6 @@
-"""What commands print: tables for people, JSON for machines; and where files go.
+"""Output of commands: tables for people, JSON for programs, and checks of output paths.
 
-Results go to stdout, everything else (progress, notes, errors) to stderr.
+Results go to stdout; progress, notes and errors go to stderr.
 """
 
 from __future__ import annotations
@@ -15,39 +15,39 @@ from typing import Any
 
 from rankwise.cli._errors import UsageError
 
-# Tables that are piped somewhere take their natural width.
+# Piped tables take their natural width.
 _PIPE_WIDTH = 1000
 
 
 def check_target(path: Path, option: str) -> None:
-    """Raise, before any work is done, where no file can be written at ``path``.
+    """Raise UsageError before any work is done if no file can be written at ``path``.
 
-    Missing folders are no reason: :func:`make_folder` makes them once there is something to write.
+    Missing folders are allowed: :func:`make_folder` creates them just before writing.
     """
     if path.is_dir():
-        raise UsageError(f"{option} must name a file, {path} is a folder.")
+        raise UsageError(f"{option} must name a file, but {path} is a folder.")
     there = next(folder for folder in path.absolute().parents if folder.exists())
     if not there.is_dir():
         raise UsageError(f"{option} {path} cannot be written: {there} is a file, not a folder.")
 
 
 def make_folder(path: Path) -> None:
-    """Make the folders that the file ``path`` is to lie in."""
+    """Create the parent folders of the file ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def terminal_width() -> int | None:
-    """Characters in a line of the terminal; None where stdout is none."""
+    """Width of the terminal in characters; None if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def print_json(value: Any) -> None:
-    """Strict JSON on stdout; NaN and infinities become null."""
+    """Print strict JSON on stdout; NaN and infinities become null."""
     sys.stdout.write(json.dumps(as_json(value), allow_nan=False, indent=2) + "\n")
 
 
 def as_json(value: Any) -> Any:
-    """JSON value of nested mappings, sequences, arrays and numbers; else ``str``."""
+    """Convert nested mappings, sequences, arrays and numbers to JSON; other values to ``str``."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -68,15 +68,18 @@ def print_table(
     title: str = "",
     right: Sequence[str] = (),
 ) -> None:
-    """A table on stdout.
+    """Print a table on stdout.
 
     Parameters
     ----------
     columns : sequence of str
+        Headings of the columns.
     rows : sequence of sequences of str
+        Cells of each row.
     title : str
+        Line above the table.
     right : sequence of str
-        Columns of numbers, set flush right.
+        Columns to align right, such as numbers.
     """
     from rich import box
     from rich.table import Table
@@ -100,7 +103,7 @@ def print_table(
 
 
 def number(value: Any, form: str = ".4f") -> str:
-    """A number as text; a dash where there is none."""
+    """Format a number; None and NaN become a dash."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return format(value, form)

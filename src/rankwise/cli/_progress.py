@@ -1,6 +1,6 @@
-"""Progress on stderr: nothing for two seconds, then a bar with the time left.
+"""Progress on stderr: after two seconds, a bar with the remaining time.
 
-Where stderr is no terminal, a line every ten seconds.
+If stderr is not a terminal, a line is printed every ten seconds.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _LINE_EVERY_SECONDS = 10.0
 
 
 class Progress:
-    """Context that shows how far a job is, once it lasts.
+    """Context manager that shows the progress of a job of more than two seconds.
 
     Parameters
     ----------
     what : str
-        What is being done, e.g. "Comparing".
+        Name of the job, e.g. "Comparing".
     total : int or None
-        Number of steps; None where the job has none that can be counted.
+        Number of steps; None if the steps cannot be counted.
     """
 
     def __init__(self, what: str, total: int | None = None) -> None:
@@ -53,7 +53,7 @@ class Progress:
             self._bar.stop()
 
     def update(self, done: int, total: int, note: str = "", left: float | None = None) -> None:
-        """So many steps of so many are done; ``left`` are the seconds that the rest may take."""
+        """Record that ``done`` of ``total`` steps are done; ``left``: estimated seconds to go."""
         with self._lock:
             self._done, self._total, self._note = done, total, note
             self._end = None if left is None else time.monotonic() + left
@@ -61,7 +61,7 @@ class Progress:
                 self._bar.update(self._task, completed=done, total=total, note=note)
 
     def line(self) -> str:
-        """Where the job stands, as one line of text."""
+        """State of the job as one line of text."""
         seconds = time.monotonic() - self._start
         if not self._total:
             return f"{self.what}: {_clock(seconds)} so far"
@@ -69,7 +69,7 @@ class Progress:
         return f"{self.what}: {', '.join(text for text in known if text)}"
 
     def left(self) -> str:
-        """The time that is left, where it is known."""
+        """Remaining time as text; empty if unknown."""
         if self._end is None:
             return ""
         return f"about {_clock(max(0.0, self._end - time.monotonic()))} left"
@@ -92,7 +92,7 @@ class Progress:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show that something without countable steps is under way, once it lasts."""
+    """Show the elapsed time of a job without countable steps."""
     with Progress(what):
         yield
 

@@ -1,4 +1,4 @@
-"""Formats of scores, by name and by the suffix of a file."""
+"""Output formats of scores, chosen by name or by file suffix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rankwise.cli._files import PACKED
 
 
 class ScoreFormat(StrEnum):
-    """How scores are written."""
+    """Output format of scores."""
 
     scores = "scores"
     trec = "trec"
@@ -32,7 +32,7 @@ _SUFFIXES = {
 
 
 def format_of(out: Path | None) -> ScoreFormat:
-    """The format that a file's name asks for, else one score per line."""
+    """Format implied by the suffix of a file; one score per line by default."""
     name = "" if out is None else out.name.lower()
     for suffix in PACKED:
         name = name.removesuffix(suffix)

@@ -1,4 +1,4 @@
-"""Scores as files: one a line, TREC runs, tables, JSON lines; all or the best of each query."""
+"""Write scores as lines, TREC runs, tables or JSON lines, of all rows or the best per query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwise.datasets.readers.trec_ids import check_distinct, string_codes, tre
 
 
 def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) -> pa.Table:
-    """Some rows: ``qid`` where there is one, ``doc_id`` or else ``row``, and what was predicted."""
+    """Table of predictions: ``qid`` if there are queries, ``doc_id`` or ``row``, and the values."""
     columns = {} if qid is None else {"qid": pa.array(qid)}
     if doc_ids is None:
         columns["row"] = pa.array(np.arange(first_row, first_row + len(values)))
@@ -27,13 +27,13 @@ def score_table(what: str, values: Any, qid: Any, doc_ids: Any, first_row: int) 
 
 
 def best_of_each_query(table: pa.Table, top: int | None, as_trec: bool) -> pa.Table:
-    """Rows by query, best first, with their ranks from 1; with ``top`` only so many of each query.
+    """Sort rows by query, best first, add ranks from 1, and keep the ``top`` rows of each query.
 
-    Equal scores keep the order of the rows, in a TREC run that of trec_eval.
+    Tied rows keep their order; in a TREC run, ties are ordered as in trec_eval.
     """
     if "qid" not in table.column_names:
         what = "a TREC run needs" if as_trec else "the best rows of each query need"
-        raise UsageError(f"{what} queries, and DATA has none. Name their column: --qid NAME.")
+        raise UsageError(f"{what} queries, but DATA has none. Name the query column: --qid NAME.")
     (codes,), n_queries = string_codes(_texts(table["qid"]))
     scores = table["score"].to_numpy()
     ids = _texts(table[_id_column(table)])
@@ -45,7 +45,7 @@ def best_of_each_query(table: pa.Table, top: int | None, as_trec: bool) -> pa.Ta
 
 
 def write_scores(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any, tag: str) -> None:
-    """Write rows some at a time; a TREC run comes as one table."""
+    """Write tables one after another; a TREC run must come as one table."""
     if form is ScoreFormat.trec:
         for table in tables:
             run = Run(
@@ -70,7 +70,7 @@ def write_scores(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any, tag
 
 
 def _write_columns(tables: Iterable[pa.Table], form: ScoreFormat, stream: Any) -> None:
-    """Tables one below the other, of the types of the first one."""
+    """Write tables one below the other, cast to the types of the first one."""
     rest = iter(tables)
     first = next(rest, None)
     if first is None:
@@ -101,5 +101,5 @@ def _texts(column: Any) -> np.ndarray[Any, Any]:
 
 
 def joined(tables: Iterator[pa.Table]) -> pa.Table:
-    """All rows in memory: scores and ids, no features."""
+    """Join the tables in memory; they hold scores and ids, no features."""
     return pa.concat_tables(list(tables), promote_options="permissive")

@@ -1,4 +1,4 @@
-"""Rows to score, chunk by chunk, and what a model says of them."""
+"""Predict the scores or classes of rows, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankwise.streams.text_files import UnjudgedLetor
 
 @dataclass(frozen=True)
 class Predicted:
-    """What a model says of some rows: scores, or classes."""
+    """Scores or classes that a model predicts for a chunk of rows."""
 
     values: Any
     qid: Any
@@ -35,7 +35,7 @@ class Predicted:
 
 
 def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any) -> Iterator[Chunk]:
-    """The rows of DATA in their order; labels are not read, and need not be there."""
+    """Read the rows of DATA in order; labels are optional and not read."""
     names = getattr(estimator, "feature_names_in_", None)
     n_features = getattr(estimator, "n_features_in_", None)
     if len(data) == 1 and not exists(data[0]):
@@ -62,12 +62,12 @@ def chunks_to_score(data: Sequence[str], columns: ColumnOptions, estimator: Any)
 
 
 def predicted(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterator[Predicted]:
-    """Scores or classes of all rows, some at a time.
+    """Predict scores or classes of all rows, chunk by chunk.
 
     Raises
     ------
     ValueError
-        When the model reads queries as a whole, and the rows of one are apart.
+        If the model scores whole queries and the rows of a query are not adjacent.
     """
     if reads_queries(estimator, "predict" if classes else None):
         chunks = _whole_queries(chunks)
@@ -79,7 +79,7 @@ def predicted(estimator: Any, chunks: Iterator[Chunk], classes: bool) -> Iterato
             else:
                 values = scores_of(estimator, chunk.X, chunk.qid)
         except ValueError as error:
-            where = f"in the rows from {row} on (counted from 0): " if row else ""
+            where = f"in the rows from {row} (counted from 0): " if row else ""
             raise ValueError(f"{where}{error}") from None
         yield Predicted(values, chunk.qid, chunk.doc_ids, row)
         row += chunk.n_rows
@@ -93,9 +93,10 @@ def _slices(table: Any) -> Iterator[Chunk]:
 
 
 def _whole_queries(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-    """Chunks cut anew, so that the rows of a query are in one; in any case all of them in order.
+    """Regroup rows, in order, into chunks of whole queries.
 
-    What is held back is the last query, or more where its rows lie between those of others.
+    The last query is held back until the next one starts. Queries whose rows are mixed with those
+    of the last query are held back too.
     """
     held: list[Chunk] = []
     done: set[Any] = set()
@@ -106,8 +107,8 @@ def _whole_queries(chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         back = done & set(chunk.qid.tolist())
         if back:
             raise ValueError(
-                f"the model scores each query as a whole, and query {next(iter(back))!r} comes "
-                "back after others. Sort the rows by query."
+                f"the model scores whole queries, but the rows of query {next(iter(back))!r} are "
+                "not adjacent. Sort the rows by query."
             )
         held.append(chunk)
         last = chunk.qid == chunk.qid[-1]

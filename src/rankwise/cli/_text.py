@@ -1,4 +1,4 @@
-"""``rankwise fit --text``: an index, queries and judgements into a folder with a ranker."""
+"""``rankwise fit --text``: fit a text ranker on an index, queries and judgements."""
 
 from __future__ import annotations
 
@@ -18,26 +18,30 @@ Text = Annotated[
     typer.Option(
         "--text",
         metavar="QUERIES",
-        help="Queries to learn from: JSON lines (.jsonl) or TREC topics.",
+        help="Training queries: JSON lines (.jsonl) or TREC topics.",
     ),
 ]
 TextQrels = Annotated[
     Path | None,
     typer.Option(
-        "--qrels", metavar="FILE", help="Judgements for --text: TREC, or BEIR's .tsv with a header."
+        "--qrels",
+        metavar="FILE",
+        help="Judgements for --text: TREC qrels, or BEIR's .tsv with a header.",
     ),
 ]
 Candidates = Annotated[
     int | None,
     typer.Option(
-        metavar="N", min=1, help="Documents that --text retrieves and reorders; else 100."
+        metavar="N",
+        min=1,
+        help="Number of documents that --text retrieves and reranks per query (default: 100).",
     ),
 ]
 Unjudged = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="Candidates of --text without a judgement: zero (not relevant), ignore or sample.",
+        help="Unjudged candidates of --text: zero (not relevant; default), ignore or sample.",
     ),
 ]
 
@@ -56,17 +60,17 @@ def fit_text(
 ) -> None:
     """Fit a TextRanker and save it into a folder."""
     if queries is None or judgements is None:
-        raise UsageError("--text QUERIES and --qrels FILE belong together. Give both.")
+        raise UsageError("--text QUERIES and --qrels FILE belong together. Pass both.")
     for path in (queries, judgements):
         if not path.is_file():
-            raise UsageError(f"{str(path)!r} is no file.")
+            raise UsageError(f"{str(path)!r} is not a file. Check the path.")
     if len(data) != 1 or not (Path(data[0]) / "index.json").is_file():
         raise UsageError(
             f"with --text, DATA must be the folder of an index, got {' '.join(data)}. "
-            "Make one: rankwise index DOCUMENTS --out FOLDER."
+            "Create one: rankwise index DOCUMENTS --out FOLDER."
         )
     if out.exists() and not out.is_dir():
-        raise UsageError(f"--out must name a folder, {out} is a file.")
+        raise UsageError(f"--out must name a folder, but {out} is a file.")
     from rankwise.selection import tune
     from rankwise.text import TextIndex, TextRanker, read_judgements
 

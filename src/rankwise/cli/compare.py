@@ -1,4 +1,4 @@
-"""``rankwise compare``: rankers side by side on the same folds, as a leaderboard and a report."""
+"""``rankwise compare``: a leaderboard and a report of rankers on the same folds."""
 
 from __future__ import annotations
 
@@ -65,8 +65,9 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Rankers, separated by commas: names of 'rankwise list rankers', saved models, "
-            f"TREC runs, column:NAME, or NAME=ENTRY of these; 'all'. Else {', '.join(DEFAULT)}.",
+            help="Comma-separated rankers: names of 'rankwise list rankers', saved models, TREC "
+            "runs, column:NAME, any of these as NAME=ENTRY, or 'all' "
+            f"(default: {', '.join(DEFAULT)}).",
             autocompletion=complete.rankers,
         ),
     ] = None,
@@ -74,7 +75,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="ENTRY",
-            help="One of the rankers, or one more, that every other is tested against.",
+            help="Ranker that all others are tested against: one of the above, or another.",
         ),
     ] = None,
     cv: Cv = None,
@@ -101,7 +102,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="N,N,…",
-            help="Compare on these numbers of training queries as well, and the same test queries.",
+            help="Also compare after training on these numbers of queries.",
         ),
     ] = None,
     report: Annotated[
@@ -109,21 +110,21 @@ def compare(
         typer.Option(metavar="FILE.html", help=f"Write a self-contained report. {MISSING_FOLDERS}"),
     ] = None,
     wide: Annotated[
-        bool, typer.Option("--wide", help="Show every column, however narrow the terminal.")
+        bool, typer.Option("--wide", help="Show every column, even on a narrow terminal.")
     ] = False,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
-    """Tune, fit and measure rankers on the same folds; print the leaderboard.
+    """Tune, fit and evaluate rankers on the same folds; print the leaderboard.
 
-    Parameters are chosen on validation parts only. The last line names the report.
+    Parameters are chosen on validation parts only. The last line is the path of the report.
     """
     from rankwise._registry import REGISTRY
     from rankwise.cli._data import load_folds, refuse_one_query
 
     if correction is Correction.max_t and test is not PairedTest.t:
         raise UsageError(
-            "--correction max-t takes t statistics. Use --test t, or --correction holm."
+            "--correction max-t needs t statistics. Use --test t, or --correction holm."
         )
     contestants, against = read_contestants(rankers, baseline)
     wanted = read_measures(measures, preset)
@@ -189,7 +190,7 @@ def run(
     time_limit: float | None = None,
     random_state: int,
 ) -> Leaderboard:
-    """The leaderboard, with progress on stderr."""
+    """Compare rankers, with progress on stderr."""
     from rankwise.selection import compare as compare_rankers
 
     ahead = _Ahead(list(rankers), n_jobs)
@@ -227,7 +228,7 @@ def _read_sizes(text: str) -> list[int]:
 def _run_curve(
     rankers: dict[str, Any], data: Any, sizes: list[int], options: dict[str, Any]
 ) -> LearningCurve:
-    """The learning curve, with progress on stderr."""
+    """Compute a learning curve, with progress on stderr."""
     from rankwise.selection import learning_curve
 
     def note(done: int, total: int, cell: FoldResult) -> None:
@@ -243,10 +244,10 @@ def _run_curve(
 
 
 class _Ahead:
-    """Which ranker runs next, and how long the rest may take.
+    """Name of the running ranker, and an estimate of the remaining time.
 
-    The time is told once every ranker has run on a fold, and never more than it was less what has
-    passed: a slow ranker at the end would else make it climb.
+    The estimate starts once every ranker has run on a fold. The expected end never moves later;
+    otherwise a slow ranker at the end of the list would make the remaining time climb.
     """
 
     def __init__(self, rankers: list[str], n_jobs: int) -> None:
@@ -255,7 +256,7 @@ class _Ahead:
         self._end = math.inf
 
     def after(self, total: int, cell: FoldResult) -> tuple[str, float | None]:
-        """What to show once a cell is finished."""
+        """Note and remaining seconds to show after a finished cell."""
         parts = (cell.fit_seconds, cell.predict_seconds, cell.evaluate_seconds)
         self._seconds[cell.ranker].append(sum(part or 0.0 for part in parts))
         done = sum(map(len, self._seconds.values()))
@@ -272,7 +273,7 @@ class _Ahead:
 
 
 def exit_if_failed(board: Leaderboard) -> None:
-    """End with the code of a failed job where a cell failed or none finished."""
+    """Exit with the code of a failed job if a cell failed or none finished."""
     failed = [cell for cell in board.cells if cell.status == "failed"]
     if failed:
         where = ", ".join(dict.fromkeys(cell.ranker for cell in failed))

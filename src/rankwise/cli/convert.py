@@ -1,4 +1,4 @@
-"""``rankwise convert``: judged data from one kind of file to another."""
+"""``rankwise convert``: convert judged data between file formats."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """Kinds of files to write."""
+    """Output format of judged data."""
 
     letor = "letor"
     csv = "csv"
@@ -58,16 +58,17 @@ def convert(
         ),
     ],
     to: Annotated[
-        Kind | None, typer.Option(help="What to write; else by the name of --out.")
+        Kind | None, typer.Option(help="Output format (default: by the suffix of --out).")
     ] = None,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
     """Convert judged data to LETOR/SVMlight text, CSV, TSV, Parquet or TREC qrels.
 
-    Tables get the columns qid, label, doc_id where there is one, and the features. Values are
-    kept to the bit; comments of LETOR text go to LETOR text only. With --to lightgbm or xgboost,
-    group sizes and weights go to files beside --out; such files beside DATA are read.
+    Tables have the columns qid, label, doc_id and sample_weight (if known), and the features.
+    Values stay bit-identical. Comments of LETOR text are kept only in LETOR text. With --to
+    lightgbm or xgboost, group sizes and weights are written to files beside --out. Such files
+    beside DATA are read.
     """
     kind = to or _kind_of(out)
     check_target(out, "--out")
@@ -108,7 +109,7 @@ def _kind_of(out: Path) -> Kind:
     for suffix, kind in _SUFFIXES.items():
         if name.endswith(suffix):
             return kind
-    raise UsageError(f"{out.name!r} does not tell what to write. Add --to {'|'.join(Kind)}.")
+    raise UsageError(f"{out.name!r} implies no format. Add --to {'|'.join(Kind)}.")
 
 
 def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
@@ -126,7 +127,10 @@ def _write_table(data: RankingData, out: Path, kind: Kind) -> None:
         columns["sample_weight"] = data.sample_weight
     taken = sorted(columns.keys() & set(names))
     if taken:
-        raise JobError(f"features are called {', '.join(taken)}, as the table's own columns are.")
+        raise JobError(
+            f"features must not be named like other columns of the table, got {', '.join(taken)}. "
+            "Rename them."
+        )
     columns |= {name: np.ascontiguousarray(X[:, i]) for i, name in enumerate(names)}
     table = pa.table({name: pa.array(values) for name, values in columns.items()})
     if kind is Kind.parquet:

@@ -1,4 +1,4 @@
-"""``rankwise cv``: one ranker, fold by fold."""
+"""``rankwise cv``: cross-validate one ranker."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def cv(
 ) -> None:
     """Cross-validate one ranker over folds of queries.
 
-    Without --set it is tuned as in a comparison; with --set it runs with these parameters, and
-    what they leave open (C=val, early stopping) is chosen on validation parts.
+    Without --set, the ranker is tuned as in 'rankwise compare'. With --set, it keeps the given
+    parameters; only open values (C=val, early stopping) are chosen on validation parts.
     """
     from rankwise.cli._data import load_folds, refuse_one_query
 

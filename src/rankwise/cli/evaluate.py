@@ -1,4 +1,4 @@
-"""``rankwise evaluate``: measures of scores, runs and models against judged data."""
+"""``rankwise evaluate``: evaluate scores, runs and models on judged data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _QRELS_COLUMNS = 4
 
 @dataclass(frozen=True)
 class _Found:
-    """One measure: ``interval`` (95 %, Student's t) of the mean over ``counted`` queries."""
+    """One measure: mean over ``counted`` queries, with its 95 % ``interval`` (Student's t)."""
 
     spec: str
     convention: str
@@ -44,15 +44,15 @@ def evaluate(
         str,
         typer.Argument(
             metavar="SCORES",
-            help="One score per line in the order of DATA (one class for MAE, Kappa and the like), "
-            "a TREC run, a saved model, or column:NAME of DATA.",
+            help="File with one score per line in the order of DATA (classes for MAE, Kappa and "
+            "similar measures), a TREC run, a saved model, or column:NAME of DATA.",
         ),
     ],
     data: Annotated[
         list[str],
         typer.Argument(
             metavar="DATA",
-            help=f"{DATA_HELP} With TREC runs: their qrels, or judged data with document ids.",
+            help=f"{DATA_HELP} For TREC runs: qrels, or judged data with document ids.",
             autocompletion=complete.data,
         ),
     ],
@@ -60,7 +60,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="More systems to compare SCORES with, separated by commas: each as SCORES, or "
+            help="Comma-separated systems to compare SCORES with, each given like SCORES or as "
             "NAME=ENTRY.",
         ),
     ] = None,
@@ -68,41 +68,41 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="ENTRY",
-            help="One of the systems, or one more, that every other is tested against.",
+            help="System that all others are tested against: one of the above, or another.",
         ),
     ] = None,
     measures: Measures = "nDCG@10,AP",
     preset: Preset = None,
     per_query: Annotated[
-        bool, typer.Option("--per-query", "-q", help="Show the value of every query too.")
+        bool, typer.Option("--per-query", "-q", help="Also show the value of every query.")
     ] = False,
     all_queries: Annotated[
         bool,
         typer.Option(
             "--all-queries",
             "-c",
-            help="TREC: judged queries that the runs miss count too, as with trec_eval -c.",
+            help="TREC runs: also count judged queries without documents, as trec_eval -c does.",
         ),
     ] = False,
     report: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.html",
-            help=f"Write a self-contained report of several systems. {MISSING_FOLDERS}",
+            help=f"Write a self-contained report on several systems. {MISSING_FOLDERS}",
         ),
     ] = None,
     wide: Annotated[
-        bool, typer.Option("--wide", help="Show every column, however narrow the terminal.")
+        bool, typer.Option("--wide", help="Show every column, even on a narrow terminal.")
     ] = False,
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
-    """Measure scores against labels, query by query and in the mean.
+    """Evaluate scores against relevance labels, per query and on average.
 
-    Documents of a TREC run are ordered as trec_eval orders them: by score in single precision,
-    equal ones by descending name; judged documents that the run misses count as never found.
-    With --systems or --baseline, several systems are tested against each other. If one of them
-    scores the rows of DATA, all are measured on these rows, runs too.
+    Documents of a TREC run are ordered as in trec_eval: by score in single precision, ties by
+    descending document id. Judged documents that are not in the run count as not retrieved. With
+    --systems or --baseline, several systems are tested against each other. If one of them scores
+    the rows of DATA, all systems, including runs, are measured on these rows.
     """
     from rankwise.datasets import Run
     from rankwise.selection import evaluate_systems
@@ -111,14 +111,14 @@ def evaluate(
     found, against = read_systems(scores, systems, baseline)
     others = [name for name, system in found.items() if not isinstance(system, Run)]
     if all_queries and others:
-        raise UsageError(f"--all-queries is for TREC runs, and {others[0]} is none.")
+        raise UsageError(f"--all-queries needs TREC runs, but {others[0]} is not one. Drop it.")
     several = len(found) > 1
     if report is not None:
         if not several:
-            raise UsageError("--report compares systems. Name one more with --systems.")
+            raise UsageError("--report compares several systems. Add one with --systems.")
         check_target(report, "--report")
     if several and per_query:
-        raise UsageError("--per-query shows one system. Use --json for the values of several.")
+        raise UsageError("--per-query shows one system only. Use --json for several.")
     columns = replace(columns, score_columns=columns_of(found))
     if not others:
         table: Any = _judgments(data, columns)
@@ -167,7 +167,7 @@ def _show_one(board: Leaderboard, wanted: dict[str, Any], per_query: bool, json:
 
 
 def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
-    """Of a qrels file, or judged data with document ids."""
+    """Read a qrels file, or judged data with document ids."""
     from rankwise.cli._data import load_table
     from rankwise.datasets import read_qrels
 
@@ -176,8 +176,8 @@ def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
     table = _quietly(load_table, data, columns=columns)
     if table.doc_ids is None:
         raise JobError(
-            f"a TREC run needs judgments by document id, and {data[0]} has none: give a qrels "
-            "file, a comment '#docid = …' in each line of LETOR text, or --doc-id NAME."
+            f"a TREC run needs document ids in DATA, but {data[0]} has none. Pass a qrels file, "
+            "add a comment '#docid = …' to each line of LETOR text, or use --doc-id NAME."
         )
     return table
 
@@ -185,7 +185,7 @@ def _judgments(data: list[str], columns: ColumnOptions) -> Qrels | RankingData:
 def _rows(
     systems: dict[str, Any], data: list[str], columns: ColumnOptions, *, may_be_one: bool
 ) -> RankingData:
-    """Judged rows with the features that models among the systems were fitted on."""
+    """Read judged rows with the features of all models among the systems."""
     from rankwise.cli._data import load_table, refuse_one_query
 
     models = [system for system in systems.values() if hasattr(system, "predict")]
@@ -201,7 +201,7 @@ def _rows(
 
 
 def _quietly(load: Any, *arguments: Any, **words: Any) -> RankingData:
-    """Data from ``load``, without notes about columns that are not features."""
+    """Call ``load`` without notes about columns that are not features."""
     from rankwise.datasets import IgnoredColumnsWarning
 
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""``rankwise export``: a saved model for ONNX runtimes, Solr, Elasticsearch or RankLib."""
+"""``rankwise export``: write a saved model for ONNX runtimes, Solr, Elasticsearch or RankLib."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwise.cli._output import check_target, make_folder, print_json
 
 
 class Format(StrEnum):
-    """Whose form to write."""
+    """Output format of a model."""
 
     onnx = "onnx"
     solr = "solr"
@@ -26,42 +26,43 @@ _ENGINES = (Format.solr, Format.elasticsearch)
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File that 'fit' wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file of 'rankwise fit'.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help=f"File to write. {MISSING_FOLDERS}")],
     to: Annotated[
         Format | None,
-        typer.Option("--format", help="Whose form; else onnx where OUT ends in .onnx."),
+        typer.Option("--format", help="Output format (default: onnx if OUT ends in .onnx)."),
     ] = None,
     features: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,…|FILE",
-            help="Names of the features in Solr's store or Elasticsearch's feature set, in the "
-            "order of the columns, or a file with one a line; else those of the fit, or f1, f2, …",
+            help="Feature names in Solr's store or Elasticsearch's feature set, in column order, "
+            "or a file with one name per line (default: names from the fit, else f1, f2, …).",
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the model in Solr or Elasticsearch; else that of its file."),
+        typer.Option(help="Model name in Solr or Elasticsearch (default: the file's)."),
     ] = None,
     nulls: Annotated[
         bool,
-        typer.Option("--nulls", help="Let Solr (9.2 or later) tell missing values from 0."),
+        typer.Option("--nulls", help="Let Solr (9.2 or later) distinguish missing values from 0."),
     ] = False,
     classes: Annotated[
         bool,
-        typer.Option("--classes", help="Add an ordinal model's class as an output (ONNX)."),
+        typer.Option("--classes", help="ONNX: add the class of an ordinal model as an output."),
     ] = False,
     json: Json = False,
 ) -> None:
-    """Write a saved model in the form of another program.
+    """Export a saved model to the format of another program.
 
-    onnx takes most models and pipelines; solr linear models, sums of trees and networks;
-    elasticsearch (OpenSearch too) and ranklib linear models and sums of trees.
+    onnx supports most models and pipelines. solr supports linear models, sums of trees and
+    networks. elasticsearch (also read by OpenSearch) and ranklib support linear models and sums
+    of trees.
     """
     kind = to or (Format.onnx if out.suffix == ".onnx" else None)
     if kind is None:
-        raise UsageError(f"{out.name!r} does not tell the form. Add --format {'|'.join(Format)}.")
+        raise UsageError(f"{out.name!r} implies no format. Add --format {'|'.join(Format)}.")
     named = {"--features": features, "--name": name}
     for option, value, kinds in (
         *((option, value, _ENGINES) for option, value in named.items()),
@@ -70,10 +71,10 @@ def export(
     ):
         if value and kind not in kinds:
             raise UsageError(
-                f"{option} belongs to --format {'|'.join(kinds)}, got {kind}. Drop it."
+                f"{option} applies only to --format {'|'.join(kinds)}, got {kind}. Drop it."
             )
     if not model.is_file():
-        raise UsageError(f"{str(model)!r} is no model file.")
+        raise UsageError(f"{str(model)!r} is not a model file. Check the path.")
     check_target(out, "OUT")
     from rankwise.persistence import load
 
@@ -92,7 +93,7 @@ def export(
 def _write(
     kind: Format, estimator: Any, out: Path, given: dict[str, Any], *, nulls: bool, classes: bool
 ) -> str:
-    """Write the file; what it holds in a word."""
+    """Write the file, and return a short description of its content."""
     if kind is Format.onnx:
         from rankwise.export import to_onnx
 
@@ -115,7 +116,7 @@ def _write(
 
 
 def _names(features: str | None) -> list[str] | None:
-    """Names from a file or from the option itself."""
+    """Feature names from a file or from the option itself."""
     if features is None:
         return None
     path = Path(features)

@@ -1,4 +1,4 @@
-"""``rankwise fit``: one ranker on one table, into a model file."""
+"""``rankwise fit``: fit one ranker on one table, and save it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fit(
     out: Annotated[
         Path,
         typer.Option(
-            "--out", "-o", help=f"Model file to write; with --text a folder. {MISSING_FOLDERS}"
+            "--out", "-o", help=f"Model file to write (with --text, a folder). {MISSING_FOLDERS}"
         ),
     ],
     ranker: Ranker = "auto",
@@ -52,18 +52,19 @@ def fit(
 ) -> None:
     """Fit a ranker and save it.
 
-    What its parameters leave open (C=val, early stopping) is chosen on the validation data: of
-    --vali-data or of the fold that DATA names. Without any, C=val means cross-validation. The
-    ranker "auto" tries several for a minute (--set time_budget=SECONDS) and blends them.
+    Open parameters (C=val, early stopping) are chosen on validation data: --vali-data, or the
+    validation part of the fold that DATA names. Without validation data, C=val uses
+    cross-validation. The ranker "auto" tries several rankers for a minute
+    (--set time_budget=SECONDS) and blends them.
 
-    With --text, DATA is the folder of an index ('rankwise index'), and --out a folder that
-    'rankwise search' takes: documents are retrieved, and reordered by the ranker.
+    With --text, DATA is a folder written by 'rankwise index', and --out is a folder for
+    'rankwise search', which retrieves documents and reranks them.
     """
     from rankwise.metrics.default import GRADED, MISRANKING, is_graded
 
     if text is not None or qrels is not None:
         if vali_data is not None or columns != NO_COLUMNS:
-            raise UsageError("--text takes no --vali-data and no columns. Drop these options.")
+            raise UsageError("--text takes neither --vali-data nor options of columns. Drop them.")
         estimator = make_ranker(ranker, set_, random_state)
         by = select_by or getattr(estimator, "measure", None) or GRADED
         measure = read_measures(by, preset)[by]
@@ -72,7 +73,7 @@ def fit(
         )
         return
     if n_candidates is not None or unjudged is not None:
-        raise UsageError("--n-candidates and --unjudged are for --text. Drop them, or add --text.")
+        raise UsageError("--n-candidates and --unjudged require --text. Drop them, or add --text.")
     from rankwise.cli._data import load_training, refuse_one_query
     from rankwise.persistence import save
     from rankwise.selection import tune

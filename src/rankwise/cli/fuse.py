@@ -1,4 +1,4 @@
-"""``rankwise fuse``: one TREC run from the runs of several systems, by a rule or learnt weights."""
+"""``rankwise fuse``: fuse the TREC runs of several systems by a rule or by learnt weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def fuse(
     rule: Annotated[
         str,
         typer.Option(
-            help="Rule of fusion: rrf, sum, mnz, borda, condorcet, isr, rbc and others; with "
+            help="Fusion rule: rrf, sum, mnz, borda, condorcet, isr, rbc and others; with "
             "--qrels also map, pos, slide, prob, seg and bayes."
         ),
     ] = "rrf",
@@ -40,42 +40,42 @@ def fuse(
         typer.Option(metavar="A,B,…", help="Weight of each run, for rules that take weights."),
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(help="Read only the first documents of each list.")
+        int | None, typer.Option(help="Number of documents to read per list (default: all).")
     ] = None,
     qrels: Annotated[
         Path | None,
         typer.Option(
-            help="Judgements to learn from: weights of reciprocal ranks, or the rule named above."
+            help="TREC qrels to learn from: the weights of rrf, or the parameters of --rule."
         ),
     ] = None,
     held_out: Annotated[
         bool,
         typer.Option(
             "--held-out",
-            help="With --qrels: fuse the judged queries only, each by weights that never saw it.",
+            help="With --qrels: fuse only the judged queries, each as learnt from other queries.",
         ),
     ] = False,
     query: Annotated[
         Path | None,
-        typer.Option(help="With --qrels: write the weights as JSON for a search engine."),
+        typer.Option(help="With --qrels: JSON file for the weights, for a search engine."),
     ] = None,
     engine: Annotated[
         str,
         typer.Option(
-            help="What --query writes: elasticsearch (a hybrid query) or opensearch (a pipeline)."
+            help="Search engine of --query: elasticsearch (hybrid query) or opensearch (pipeline)."
         ),
     ] = "elasticsearch",
     json: Json = False,
 ) -> None:
     """Fuse the TREC runs of several systems into one.
 
-    Systems are named by the files, without suffixes. Weights learnt with --qrels are >= 0.
+    Systems are named after their files, without suffixes. Weights learnt with --qrels are >= 0.
     """
     if len(runs) < 2:
         raise UsageError(f"fuse needs two or more runs, got {len(runs)}.")
     for path in [*runs, *([qrels] if qrels else [])]:
         if not path.is_file():
-            raise UsageError(f"{str(path)!r} is no file.")
+            raise UsageError(f"{str(path)!r} is not a file. Check the path.")
     names = _names(runs)
     if qrels is None and (held_out or query is not None):
         raise UsageError(f"{'--held-out' if held_out else '--query'} needs --qrels.")
@@ -86,11 +86,11 @@ def fuse(
         raise UsageError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}.")
     if qrels is not None and (weights is not None or not (learns or rule == "rrf")):
         raise UsageError(
-            f"--qrels learns the weights of rrf, or one of {', '.join(LEARNING_RULES)}. Leave out "
-            "--weights and other rules."
+            f"--qrels needs --rule rrf or one of {', '.join(LEARNING_RULES)}, and no --weights. "
+            "Change --rule, or drop --weights."
         )
     if learns and query is not None:
-        raise UsageError("--query writes weights, which only --rule rrf learns.")
+        raise UsageError("--query writes weights, which only --rule rrf learns. Drop it.")
     for path, option in ((out, "--out"), (query, "--query")):
         if path is not None:
             check_target(path, option)
@@ -103,7 +103,7 @@ def fuse(
         systems = {name: read_run(path) for name, path in zip(names, runs, strict=True)}
         for path, run in zip(runs, systems.values(), strict=True):
             if not len(run):
-                raise UsageError(f"{str(path)!r} holds no document. Leave it out.")
+                raise UsageError(f"{str(path)!r} contains no documents. Leave it out.")
         pool = pool_runs(systems, depth=depth)
         found: dict[str, float] | None = None
         if qrels is not None and learns:

@@ -1,4 +1,4 @@
-"""``rankwise info``: what a model file says about itself, and importances of the model."""
+"""``rankwise info``: metadata of a model file, and feature importances of its model."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File that 'fit' wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file of 'rankwise fit'.")],
     importances: Annotated[
         bool,
-        typer.Option("--importances", help="Load the model, and show its features by importance."),
+        typer.Option("--importances", help="Load the model and list its features by importance."),
     ] = False,
     json: Json = False,
 ) -> None:
     """Show the estimator, parameters, versions and data fingerprint of a model file.
 
-    Nothing of the model is built without --importances, so that a file from anywhere can be asked.
+    Only metadata is read unless --importances is given, so untrusted files are safe to inspect.
     """
     from rankwise.persistence import describe
 
     if not model.is_file():
-        raise UsageError(f"{str(model)!r} is no model file.")
+        raise UsageError(f"{str(model)!r} is not a model file. Check the path.")
     facts = describe(model)
     found = _importances(model) if importances else None
     if json:
@@ -50,7 +50,7 @@ def _importances(model: Path) -> FeatureImportances:
 
 
 def _lines(facts: dict[str, Any]) -> list[list[str]]:
-    """One line per fact; nested ones with both names."""
+    """One line per fact; a nested fact is named PARENT.NAME."""
     lines = []
     for name, value in facts.items():
         if isinstance(value, dict):

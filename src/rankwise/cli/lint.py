@@ -1,4 +1,4 @@
-"""``rankwise lint``: what spoils training or comparison on judged data, and damaged caches."""
+"""``rankwise lint``: find problems in judged data, and rebuild damaged caches."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def lint(
 ) -> None:
     """Check judged data: empty queries, useless features, leakage between parts, labels, sizes.
 
-    Caches of LETOR text are compared with it by full checksums, and damaged ones built anew. Exit
-    code 1: an error was found in the data.
+    Caches of LETOR text are verified by checksums of the whole text, and damaged caches are
+    rebuilt. The exit code is 1 if the data contain an error.
     """
     from rankwise.cli._data import load_folds
     from rankwise.datasets import lint as check
@@ -50,13 +50,13 @@ def lint(
     else:
         typer.echo(str(report))
     for problem in damaged:
-        say(f"warning: {problem}; built anew")
+        say(f"warning: {problem}; rebuilt")
     if not report.ok:
         raise typer.Exit(FAILED)
 
 
 def _damaged_caches(files: Sequence[str | None], columns: ColumnOptions) -> list[str]:
-    """What is wrong with the caches of these files, which are read as one."""
+    """Rebuild damaged caches of files that form one table, and describe the damage."""
     from rankwise.cli._files import exists, is_table
     from rankwise.datasets import read_letor, verify_cache
 

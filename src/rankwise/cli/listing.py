@@ -1,4 +1,4 @@
-"""``rankwise list``: what other commands accept, and the estimators for labels and costs."""
+"""``rankwise list``: rankers, measures, presets, data sets, estimators for labels and costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankwise.cli._output import print_json, print_table
 
 
 class What(StrEnum):
-    """What can be listed."""
+    """Kinds of entries to list."""
 
     rankers = "rankers"
     measures = "measures"
@@ -22,7 +22,7 @@ class What(StrEnum):
 
 
 def list_(
-    what: Annotated[What | None, typer.Argument(help="Only these; all without it.")] = None,
+    what: Annotated[What | None, typer.Argument(help="Kind of entries (default: all).")] = None,
     json: Json = False,
 ) -> None:
     """List rankers, measures, presets, data sets, and estimators for labels and costs."""
@@ -110,7 +110,7 @@ def _as_text(row: dict[str, Any]) -> dict[str, str]:
 
 
 def _preset_as_text(row: dict[str, Any]) -> dict[str, str]:
-    """The order of ties once; of each measure only what the preset sets beside it."""
+    """Preset as text: its order of ties once, then the other settings of each measure."""
     ties = {sets["ties"] for sets in row["measures"].values() if "ties" in sets}
     settings = {
         name: ",".join(f"{key}={value}" for key, value in sets.items() if key != "ties")
@@ -140,7 +140,7 @@ _SHOWN = {
 _HINTS = {
     What.rankers: "(for --rankers and --ranker)",
     What.measures: "(for --measures, as Name(key=value,…)@k)",
-    What.presets: "(for --preset: what a bare name means to another program)",
+    What.presets: "(for --preset: settings of measures in other programs)",
     What.datasets: "(as DATA: NAME, NAME:FOLD or NAME:FOLD:PART)",
-    What.labels: "(estimators for rows of several labels and for costs, in Python)",
+    What.labels: "(multi-label and cost-sensitive estimators, for Python only)",
 }

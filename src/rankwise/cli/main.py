@@ -1,6 +1,6 @@
-"""The ``rankwise`` command: what it is called with, and which file answers.
+"""The ``rankwise`` command: its global options, and the function behind each command.
 
-Nothing here imports scikit-learn or numba; commands import what they need when they run.
+This module imports neither scikit-learn nor numba; each command imports what it needs when it runs.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def options(
         typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True),
     ] = False,
     debug: Annotated[
-        bool, typer.Option(DEBUG_FLAG, help="Show the traceback of an error; may stand anywhere.")
+        bool, typer.Option(DEBUG_FLAG, help="Show the traceback of errors; allowed anywhere.")
     ] = False,
 ) -> None:
-    """Options of the program itself."""
+    """Global options of the program."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(USAGE)
@@ -81,5 +81,5 @@ def main() -> None:
     """Entry point of the ``rankwise`` script."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without ± gets a question mark
+            stream.reconfigure(errors="replace")  # a terminal without ± shows a question mark
     app(prog_name="rankwise")

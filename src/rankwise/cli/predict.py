@@ -1,4 +1,4 @@
-"""``rankwise predict``: scores or classes of rows by a saved model, chunk by chunk."""
+"""``rankwise predict``: predict scores or classes with a saved model, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -27,45 +27,45 @@ if TYPE_CHECKING:
 
 @reads_tables
 def predict(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="File that 'fit' wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="Model file of 'rankwise fit'.")],
     data: Annotated[
         list[str],
         typer.Argument(
             metavar="DATA",
-            help="Rows to score, with or without labels: files, patterns, folders of tables, or a "
-            "data set.",
+            help="Rows to score, with or without labels: files, glob patterns, folders of tables, "
+            "or a data set.",
             autocompletion=complete.data,
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help=f"File to write; else stdout. {MISSING_FOLDERS}"),
+        typer.Option("--out", "-o", help=f"File to write (default: stdout). {MISSING_FOLDERS}"),
     ] = None,
     format: Annotated[
         ScoreFormat | None,
         typer.Option(
-            help="scores: one a line. trec: a run. csv, tsv, parquet, jsonl: query, document and "
-            "score. Else by the name of --out."
+            help="Output format. scores: one score per line. trec: a TREC run. csv, tsv, parquet, "
+            "jsonl: query, document and score. Default: by the suffix of --out."
         ),
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option(metavar="K", min=1, help="Only the best K rows of each query, with ranks."),
+        typer.Option(metavar="K", min=1, help="Write the best K rows of each query, with ranks."),
     ] = None,
     classes: Annotated[
         bool,
-        typer.Option("--classes", help="Predicted classes of an ordinal model, not its scores."),
+        typer.Option("--classes", help="Predict the classes of an ordinal model, not scores."),
     ] = False,
     tag: Annotated[str, typer.Option(help="Name of the system in a TREC run.")] = "rankwise",
     columns: ColumnOptions = NO_COLUMNS,
     json: Json = False,
 ) -> None:
-    """Score the rows of DATA, in their order, with a saved model.
+    """Score the rows of DATA, in order, with a saved model.
 
-    Labels are not needed. Rows are read and scored a chunk at a time; features are chosen by the
-    names in the model, where it has them. Scores are what rows are ranked by; of an ordinal model
-    MAE, Kappa and the like need --classes. With --json they stand in the JSON where there is no
-    --out, else the name of the file.
+    Labels are not needed. Rows are read and scored chunk by chunk. If the model knows the names of
+    its features, columns are chosen by these names. Scores rank rows; for MAE, Kappa and similar
+    measures of an ordinal model, add --classes. With --json, the scores are part of the JSON
+    unless --out names a file.
     """
     from rankwise.metrics.predicting import innermost
     from rankwise.persistence import load
@@ -73,17 +73,17 @@ def predict(
     form = _format(format, out, top, classes)
     if (model / "ranker.json").is_file():
         raise UsageError(
-            f"{str(model)!r} is a ranker of text. Give it queries: rankwise search {model} QUERIES."
+            f"{str(model)!r} is a text ranker. Search with it: rankwise search {model} QUERIES."
         )
     if not model.is_file():
-        raise UsageError(f"{str(model)!r} is no model file.")
+        raise UsageError(f"{str(model)!r} is not a model file. Check the path.")
     if out is not None:
         check_target(out, "--out")
     estimator = load(model)
     if classes and not hasattr(innermost(estimator), "classes_"):
         raise UsageError(
-            f"--classes needs a model that predicts classes, {str(model)!r} holds a "
-            f"{type(innermost(estimator)).__name__}. Drop --classes for its scores."
+            f"--classes needs a model that predicts classes, but {str(model)!r} holds a "
+            f"{type(innermost(estimator)).__name__}. Drop --classes to get its scores."
         )
     from rankwise.cli._scores import best_of_each_query, joined, write_scores
     from rankwise.cli._scoring import chunks_to_score, predicted
@@ -91,7 +91,7 @@ def predict(
     what = "class" if classes else "score"
     told = _Tally()
     with waiting("Predicting"), warnings.catch_warnings():
-        # Columns were chosen by the names in the model, and come as an array.
+        # The columns are already chosen by the model's feature names; rows come as an array.
         warnings.filterwarnings("ignore", "X does not have valid feature names")
         parts = predicted(estimator, chunks_to_score(data, columns, estimator), classes)
         tables: Any = told.tables(parts, what)
@@ -127,7 +127,7 @@ def predict(
 
 @dataclass
 class _Tally:
-    """Number of rows and ids of the queries that have passed."""
+    """Number of rows and ids of the queries seen so far."""
 
     rows: int = 0
     queries: set[Any] = field(default_factory=set)
@@ -146,16 +146,16 @@ class _Tally:
 def _format(
     asked: ScoreFormat | None, out: Path | None, top: int | None, classes: bool
 ) -> ScoreFormat:
-    """The format to write, where it goes together with the other options."""
+    """Choose the output format, and check it against the other options."""
     form = asked or format_of(out)
     if top is not None and out is None and asked is None:
         form = ScoreFormat.csv
     if classes and form is ScoreFormat.trec:
-        raise UsageError("--classes are no scores, which a TREC run holds. Drop one of both.")
+        raise UsageError("a TREC run holds scores, but --classes writes none. Drop one of them.")
     if classes and top is not None:
-        raise UsageError("--top takes the best scores, and --classes gives none. Drop one of both.")
+        raise UsageError("--top needs scores, but --classes writes none. Drop one of them.")
     if top is not None and form is ScoreFormat.scores:
-        raise UsageError("--top needs rows with ids. Add --format csv, jsonl, parquet or trec.")
+        raise UsageError("--top needs a format with ids. Add --format csv, jsonl, parquet or trec.")
     if form is ScoreFormat.parquet and out is None:
-        raise UsageError("Parquet needs a file to go to. Add --out FILE.parquet.")
+        raise UsageError("Parquet cannot be written to stdout. Add --out FILE.parquet.")
     return form

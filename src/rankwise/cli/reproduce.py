@@ -1,4 +1,4 @@
-"""``rankwise reproduce``: published experiments run again, our values beside theirs."""
+"""``rankwise reproduce``: rerun published experiments and compare the values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="KEY|all|list",
-            help="An experiment, all of them, or the list of them.",
+            help="Key of an experiment; 'all' runs all, 'list' lists them.",
             autocompletion=complete.experiments,
         ),
     ],
@@ -37,32 +37,35 @@ def reproduce(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Write KEY.html and KEY.csv into it."),
+        typer.Option(metavar="FOLDER", help="Folder for KEY.html and KEY.csv."),
     ] = None,
     store: Annotated[
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="Keeps every finished cell, so that the same call resumes; else a folder of the "
-            "user's cache.",
+            help="Folder for finished cells; the same command resumes from it (default: in the "
+            "user's cache).",
         ),
     ] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Compute every cell anew, whatever is kept.")
+        bool, typer.Option("--fresh", help="Recompute every cell, ignoring the store.")
     ] = False,
     any_code: Annotated[
-        bool, typer.Option("--any-code", help="Take kept cells of other versions of the code too.")
+        bool, typer.Option("--any-code", help="Also use stored cells of other code versions.")
     ] = False,
     n_jobs: Annotated[
-        int, typer.Option("--jobs", "--n-jobs", help="Cells at a time; -1: one per CPU.")
+        int,
+        typer.Option(
+            "--jobs", "--n-jobs", help="Number of parallel worker processes; -1: one per CPU."
+        ),
     ] = 1,
     json: Json = False,
 ) -> None:
-    """Run a published experiment again; print our values beside the paper's.
+    """Rerun a published experiment, and print our values beside the paper's.
 
-    Every value with a published counterpart is met, better or missed; differences are explained.
-    Cells whose data are not on this machine are left out. The experiments come with the package
-    rankwise-papers.
+    Every published value is marked as met, better or missed, and differences are explained. Cells
+    whose data are not on this machine are skipped. The package rankwise-papers contains the
+    experiments.
     """
     from rankwise.experiments.registry import HOW_TO_GET, experiments
 
@@ -74,10 +77,10 @@ def reproduce(
         return
     if experiment != ALL and experiment not in known:
         raise UsageError(
-            f"{experiment!r} is no experiment. Experiments: {', '.join(known)}, or all."
+            f"{experiment!r} is not an experiment. Experiments: {', '.join(known)}, or all."
         )
     if out is not None and out.exists() and not out.is_dir():
-        raise UsageError(f"--out must name a folder, {out} is a file.")
+        raise UsageError(f"--out must name a folder, but {out} is a file.")
     if store is None:
         from rankwise.datasets.catalog.folders import cache_folder
 
@@ -166,7 +169,7 @@ def _print_summary(done: list[Reproduction]) -> None:
 
 
 def _exit_if_failed(done: list[Reproduction], failed: list[str]) -> None:
-    """1 where a cell or a whole experiment failed, 2 where there were no data for any cell."""
+    """Exit with 1 if a cell or an experiment failed, with 2 if no cell has its data."""
     broken = [cell for one in done for cell in one.with_status("failed")]
     if broken:
         say(f"error: {len(broken)} cells failed: {broken[0].name}: {broken[0].message}")

@@ -1,4 +1,4 @@
-"""``rankwise index`` and ``rankwise search``: documents into an index, queries into a TREC run."""
+"""``rankwise index`` and ``rankwise search``: build an index of documents, and search it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def index(
         list[Path],
         typer.Argument(
             metavar="DOCUMENTS",
-            help="JSON lines (.jsonl) or TREC files of documents, compressed too, or a folder in "
-            "BEIR's layout.",
+            help="Documents: JSON lines (.jsonl) or TREC files, optionally compressed, or a folder "
+            "in BEIR's layout.",
         ),
     ],
     out: Annotated[
@@ -29,14 +29,14 @@ def index(
         str | None,
         typer.Option(
             metavar="A,B,…",
-            help="Fields of the documents, in their order; else text, of BEIR's title,text.",
+            help="Document fields to index, in order (default: text; of BEIR folders title,text).",
         ),
     ] = None,
     stemmer: Annotated[
         str, typer.Option(help="Language of a Snowball stemmer, or 'none'.")
     ] = "english",
     stop_words: Annotated[
-        bool, typer.Option("--stop-words/--no-stop-words", help="Leave out 33 English words.")
+        bool, typer.Option("--stop-words/--no-stop-words", help="Skip 33 English words.")
     ] = True,
     json: Json = False,
 ) -> None:
@@ -44,11 +44,11 @@ def index(
     files = [_corpus(path) if path.is_dir() else path for path in documents]
     for path in files:
         if not path.is_file():
-            raise UsageError(f"{str(path)!r} is no file.")
+            raise UsageError(f"{str(path)!r} is not a file. Check the path.")
     if fields is None:
         fields = "title,text" if any(path.is_dir() for path in documents) else "text"
     if out.exists() and not out.is_dir():
-        raise UsageError(f"--out must name a folder, {out} is a file.")
+        raise UsageError(f"--out must name a folder, but {out} is a file.")
     from rankwise.text import Analyzer, TextIndex
 
     analyzer = Analyzer(
@@ -71,31 +71,33 @@ def search(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="INDEX", help="Folder that 'rankwise index' or 'rankwise fit --text' wrote."
+            metavar="INDEX", help="Folder written by 'rankwise index' or 'rankwise fit --text'."
         ),
     ],
     queries: Annotated[
         str,
-        typer.Argument(metavar="QUERIES", help="JSON lines (.jsonl) or TREC topics, or a text."),
+        typer.Argument(
+            metavar="QUERIES",
+            help="File of queries (JSON lines or TREC topics), or the text of one query.",
+        ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", "-o", help=f"TREC run to write; else lists are shown. {MISSING_FOLDERS}"
-        ),
+        typer.Option("--out", "-o", help=f"TREC run to write (default: print). {MISSING_FOLDERS}"),
     ] = None,
     k: Annotated[
         int | None,
         typer.Option(
             "-k",
-            help="Documents per query; 1000 (of a ranker: its candidates) with --out, else 10.",
+            help="Number of documents per query (default: 10; with --out, 1000, or all candidates "
+            "of a text ranker).",
         ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="bm25, bm25-robertson, bm25-atire, bm25-okapi, bm25f, dirichlet, "
-            "jelinek-mercer, pl2, dph or tf-idf. Else the ranker in the folder, or bm25."
+            help="Retrieval model: bm25, bm25-robertson, bm25-atire, bm25-okapi, bm25f, dirichlet, "
+            "jelinek-mercer, pl2, dph or tf-idf (default: the ranker in the folder, else bm25)."
         ),
     ] = None,
     settings: Annotated[
@@ -104,12 +106,12 @@ def search(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Search an index: a TREC run of the best documents of every query.
+    """Search an index for the best documents of every query.
 
-    A folder of 'rankwise fit --text' is searched by its ranker, unless --model names a model.
+    A folder written by 'rankwise fit --text' is searched with its ranker unless --model is given.
     """
     if not folder.is_dir():
-        raise UsageError(f"{str(folder)!r} is no folder.")
+        raise UsageError(f"{str(folder)!r} is not a folder. Check the path.")
     parameters: dict[str, Any] = dict(_parameters(settings or []))
     if out is not None:
         check_target(out, "--out")
@@ -118,7 +120,7 @@ def search(
 
     by_ranker = model is None and (folder / "ranker.json").is_file()
     if by_ranker and parameters:
-        raise UsageError("--set is for a retrieval model. Name it: --model bm25.")
+        raise UsageError("--set applies to a retrieval model. Name one: --model bm25.")
 
     path = Path(queries)
     with waiting("Searching"):
@@ -145,11 +147,11 @@ def search(
 
 
 def _corpus(folder: Path) -> Path:
-    """The documents of a folder in BEIR's layout."""
+    """File of the documents in a folder with BEIR's layout."""
     for suffix in ("", ".gz"):
         if (path := folder / f"corpus.jsonl{suffix}").is_file():
             return path
-    raise UsageError(f"{str(folder)!r} is no folder in BEIR's layout: it has no corpus.jsonl.")
+    raise UsageError(f"{str(folder)!r} does not have BEIR's layout: corpus.jsonl is missing.")
 
 
 def _parameters(settings: list[str]) -> dict[str, float]:

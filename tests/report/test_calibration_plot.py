@@ -72,7 +72,7 @@ def test_the_page_has_calibration_where_there_are_probabilities(board, data, tmp
 def test_what_cannot_be_drawn(data):
     X, y = data.X, data.y
     odds = ProportionalOdds().fit(X, y)
-    with pytest.raises(TypeError, match="needs X and y beside a ProportionalOdds"):
+    with pytest.raises(TypeError, match="needs X and y with a ProportionalOdds"):
         plot_calibration(odds, X)
     for other in (RidgeRanker().fit(X, y), OrdinalSVM(C=1.0).fit(X, y)):
         with pytest.raises(TypeError, match=f"with predict_proba, got {type(other).__name__}"):

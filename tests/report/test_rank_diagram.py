@@ -94,7 +94,7 @@ def test_the_page_shows_ranks_of_three_rankers_or_more(board, boards, tmp_path):
     assert {"section-ranks", "section-ranks-over-data-sets"} <= set(page.ids)
     assert "in each of 57 queries" in page.text
     assert "in each of 6 data sets" in page.text
-    assert "Without catboost, broken." in page.text
+    assert "Left out: catboost, broken." in page.text
     two = make_board(rankers={"a": 0.0, "b": 0.1})
     page = Page(write_report(two, tmp_path / "two.html").read_text("utf-8"))
     assert not [name for name in page.ids if name.startswith("section-ranks")]

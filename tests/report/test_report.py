@@ -132,7 +132,7 @@ def test_the_leaderboard_shows_what_the_object_says(board, html):
             shown = f"{row['diff_low']:+.4f} to {row['diff_high']:+.4f}"
             assert shown.replace("-", "−") in line
     assert "early stopping at 12" in body
-    assert "from the best p ≥ 0.05" in body
+    assert "from the best means p ≥ 0.05" in body
     assert "on the same queries, with its joint 95 % interval over all pairs of rankers" in body
 
 

@@ -1,4 +1,4 @@
-"""Axes as all plots have them: thin rules, no frame, text in ink."""
+"""Common style of all axes: thin grid lines, no frame, text in the ink colour."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLUMNS = 3
 def panels(
     n: int, height: float, most: int = _COLUMNS, *, share_y: bool = False
 ) -> tuple[Figure, list[Any]]:
-    """A figure of ``n`` panels, ``most`` side by side, each ``height`` inches high."""
+    """Create a figure of ``n`` panels, ``most`` per row, each ``height`` inches high."""
     columns = min(n, most)
     rows = -(-n // columns)
     figure = Figure(
@@ -34,7 +34,7 @@ def panels(
 
 
 def style(axes: Axes) -> None:
-    """Give axes their look."""
+    """Apply the common style to axes."""
     axes.grid(True, axis="y", color=light("rule"), linewidth=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):

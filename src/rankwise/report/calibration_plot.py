@@ -29,25 +29,25 @@ _SHIFT = 0.006  # between the intervals of two lines
 def plot_calibration(
     found: Any, X: FrameLike | None = None, y: ArrayLike | None = None, *, n_bins: int = _BINS
 ) -> Figure:
-    """Observed share of labels above each class against its predicted probability.
+    """Plot the observed share of labels above each class against its predicted probability.
 
     Parameters
     ----------
     found : estimator, ndarray of shape (n_samples, n_classes), Calibration, or mapping to these
-        A fitted ordinal estimator with ``predict_proba``; probabilities from elsewhere, of the
-        classes of ``y`` as they sort; or what :func:`rankwise.metrics.calibration` returned. Each
-        of a mapping from names has a panel, twelve at most.
+        Fitted ordinal estimator with ``predict_proba``, probabilities of the sorted classes of
+        ``y``, or a result of :func:`rankwise.metrics.calibration`. A mapping from names gets one
+        panel per entry, at most twelve.
     X : array-like of shape (n_samples, n_features), optional
-        Rows that the estimators have not seen; for estimators only.
+        Rows that were not used to fit the estimators; required for estimators only.
     y : array-like of shape (n_samples,), optional
-        Classes of the rows; not with a Calibration.
+        Classes of the rows; not required for a Calibration.
     n_bins : int >= 1, default=10
-        Bins of about equally many rows; not with a Calibration.
+        Number of bins, with about equally many rows each; not used for a Calibration.
 
     Returns
     -------
     matplotlib.figure.Figure
-        A line for each class but the highest, with Wilson intervals; calibrated probabilities lie
+        One line per class except the highest, with Wilson intervals. Calibrated probabilities lie
         on the diagonal.
 
     Raises
@@ -55,7 +55,7 @@ def plot_calibration(
     TypeError
         If an estimator has no ``predict_proba`` or is not ordinal, or X or y is missing.
     ValueError
-        For an empty mapping, or as :func:`rankwise.metrics.calibration`.
+        If the mapping is empty, or as in :func:`rankwise.metrics.calibration`.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def plot_calibration(
 
 
 def calibrations(board: Leaderboard) -> dict[str, Calibration]:
-    """Over the test rows of all folds, of estimators with probabilities, in the table's order."""
+    """Calibration over the test rows of all folds, of all rankers with probabilities."""
     found = {}
     for row in board.rows():
         cells = [board.cell(row["ranker"], fold).ranks for fold in board.folds]
@@ -90,7 +90,7 @@ def calibrations(board: Leaderboard) -> dict[str, Calibration]:
 
 
 def _pooled(folds: list[list[dict[str, Any]]]) -> Calibration:
-    """Sums over folds, which may not all have all classes."""
+    """Sum over folds, some of which may lack classes."""
     labels = sorted({line["label"] for fold in folds for line in fold})
     lines = []
     for label in labels:
@@ -113,14 +113,14 @@ def _calibration(one: Any, X: FrameLike | None, y: ArrayLike | None, n_bins: int
         return calibration(y, one, n_bins=n_bins, level=_LEVEL)
     if X is None or y is None:
         raise TypeError(
-            f"plot_calibration needs X and y beside a {type(one).__name__}. Pass rows that it has "
-            "not seen and their classes, or a rankwise.metrics.calibration(y, probabilities)."
+            f"plot_calibration needs X and y with a {type(one).__name__}. Pass rows that were not "
+            "used to fit it and their classes, or rankwise.metrics.calibration(y, probabilities)."
         )
     shares = probabilities_of(one, X)
     if shares is None:
         raise TypeError(
             "plot_calibration takes an ordinal estimator with predict_proba, got "
-            f"{type(one).__name__}. Set probability=True where it has that parameter, or pass "
+            f"{type(one).__name__}. Set probability=True if it has that parameter, or pass "
             "rankwise.metrics.calibration(y, probabilities)."
         )
     return calibration(y, shares, innermost(one).classes_, n_bins=n_bins, level=_LEVEL)

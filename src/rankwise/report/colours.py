@@ -2,7 +2,7 @@
 
 The plots are drawn in the light colours; :func:`rankwise.report.svg.inline` replaces each by the
 page's variable of the same name, so that the dark page needs no second drawing. The eight series
-are told apart by people with colour-vision deficiencies, by lightness too, and by their markers.
+are distinguishable with colour-vision deficiencies, and differ in lightness and marker too.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
 def light(name: str) -> str:
-    """The colour on a light page."""
+    """Colour on a light page."""
     return COLOURS[name][0]
 
 
 def series(number: int) -> str:
-    """Colour of series 0, 1, …; from the ninth on all are muted."""
+    """Colour of series 0, 1, …; muted from the ninth series."""
     return light(f"series-{number + 1}") if number < N_SERIES else light("muted")
 
 
 def css_variables() -> dict[str, str]:
-    """The declarations of the light and of the dark page."""
+    """CSS declarations of the light and of the dark page."""
     return {
         mode: " ".join(f"--{name}: {pair[i]};" for name, pair in COLOURS.items())
         for i, mode in enumerate(("light", "dark"))

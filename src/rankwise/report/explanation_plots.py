@@ -1,4 +1,4 @@
-"""Bars of the contributions of features to scores."""
+"""Bar plots of the contributions of features to scores."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ _BAR = 0.26  # inches
 def plot_contributions(
     explanation: PairExplanation | RankingExplanation | ScoreExplanation, most: int = 15
 ) -> Figure:
-    """Bars of the features with the largest contributions.
+    """Plot bars of the largest contributions of features.
 
     Parameters
     ----------
     explanation : PairExplanation, RankingExplanation or ScoreExplanation
-        Of a pair: what each feature gives to A (right) or to B (left), sampled ones with their
-        standard error. Of a ranking or of scores: the mean size of each feature's contributions.
+        For a pair, bars show how much each feature contributes to A (right) or to B (left), with
+        standard errors of sampled values. For a ranking or scores, bars show the mean absolute
+        contribution of each feature.
     most : int, default=15
-        Features shown; the others of a pair are summed in a last bar.
+        Number of features shown; the other features of a pair are summed in a last bar.
 
     Returns
     -------
@@ -44,7 +45,7 @@ def plot_contributions(
         names.append(f"{len(rest)} others")
         values = np.append(values, explanation.values[rest].sum())
         errors = None if errors is None else np.append(errors, 0.0)
-    label = f"contribution to {explanation.score_a:.4g} less {explanation.score_b:.4g}"
+    label = f"contribution to {explanation.score_a:.4g} minus {explanation.score_b:.4g}"
     return _bars(names, values, errors, label)
 
 

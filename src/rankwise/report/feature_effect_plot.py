@@ -20,14 +20,14 @@ MOST_PANELS = 12
 
 
 def plot_feature_effect(effects: FeatureEffect | Sequence[FeatureEffect]) -> Figure:
-    """Share of its query that a document outranks, as one feature varies.
+    """Plot the share of its query that a document outranks as one feature varies.
 
     Parameters
     ----------
     effects : FeatureEffect or sequence of FeatureEffect
-        What :func:`rankwise.explain.feature_effect` returned; a panel for each, twelve at most. The
-        line is the mean over queries, its dots are the grid, and the band holds the middle half of
-        the queries.
+        Results of :func:`rankwise.explain.feature_effect`, one panel each, at most twelve. The line
+        is the mean over queries, dots mark the grid, and the band covers the middle half of the
+        queries.
 
     Returns
     -------
@@ -36,9 +36,9 @@ def plot_feature_effect(effects: FeatureEffect | Sequence[FeatureEffect]) -> Fig
     Raises
     ------
     TypeError
-        If something else is given.
+        If ``effects`` contains anything but FeatureEffects.
     ValueError
-        For an empty sequence.
+        If ``effects`` is empty.
 
     Examples
     --------
@@ -54,8 +54,8 @@ def plot_feature_effect(effects: FeatureEffect | Sequence[FeatureEffect]) -> Fig
     for effect in shown:
         if not isinstance(effect, FeatureEffect):
             raise TypeError(
-                f"effects must be FeatureEffects, got {type(effect).__name__}. Pass what "
-                "rankwise.explain.feature_effect returned."
+                f"effects must be FeatureEffects, got {type(effect).__name__}. Pass results "
+                "of rankwise.explain.feature_effect."
             )
     if not shown:
         raise ValueError("effects must hold at least one FeatureEffect, got an empty sequence.")

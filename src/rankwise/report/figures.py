@@ -1,4 +1,4 @@
-"""The page's figures with their captions, and what a screen reader says instead."""
+"""Figures of the page, with captions and descriptions for screen readers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Further:
     Attributes
     ----------
     boards : mapping of str to Leaderboard, or None
-        By name of the data set.
+        Leaderboards by name of the data set.
     learning_curve : LearningCurve of rankwise.selection or rankwise.fusion, or None
     feature_effects : sequence of FeatureEffect
     """
@@ -48,15 +48,15 @@ class Further:
 
 @dataclass(frozen=True)
 class PageFigure:
-    """A drawing with its words.
+    """A figure of the page with its texts.
 
     Attributes
     ----------
     name, heading, svg, caption : str
     table : NumberTable or None
-        The numbers, where a table can show them.
+        Numbers of the figure, if a table can show them.
     legend : list of (str, Look)
-        Names of lines, shown under the drawing where the page is too narrow for it.
+        Names and styles of lines, shown below the drawing if the page is narrow.
     """
 
     name: str
@@ -69,7 +69,7 @@ class PageFigure:
 
 @dataclass(frozen=True)
 class NumberTable:
-    """Numbers of lines, a row for each.
+    """Numbers of the lines of a figure, one row per line.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class NumberTable:
 
 
 def figures(board: Leaderboard, further: Further) -> list[PageFigure]:
-    """Those for which there are data, of the leaderboard and of further results."""
+    """Figures of the leaderboard and of further results, as far as there are data for them."""
     made = [
         _curves(board),
         _differences(board),
@@ -113,7 +113,7 @@ def _learning(curve: LearningCurve | fusion.LearningCurve) -> PageFigure:
         draw_growth(found),
         f"{found.measure}, best first: {said}.",
         f"{found.measure} by the number of training queries; a larger set contains the smaller "
-        f"ones. The test queries are the same at every size. Vertical lines are {what}.",
+        f"ones. The test queries are the same at every size. Vertical lines show {what}.",
         NumberTable(
             [f"{size}" for size in found.sizes],
             {name: means.tolist() for name, means in found.means.items()},
@@ -133,9 +133,9 @@ def _effects(effects: Sequence[FeatureEffect]) -> PageFigure:
         "Feature effects",
         plot_feature_effect(effects),
         f"Share of the other documents of its query that a document outranks: {said}.",
-        "Share of the other documents of its query that a document outranks with the feature at "
-        "each value and all else as it is. Dots are the values tried, the band holds the middle "
-        "half of the queries, and a feature that the model ignores stays at 0.5.",
+        "Share of the other documents of its query that a document outranks if only this feature "
+        "is changed. Dots mark the values tried, and the band covers the middle half of the "
+        "queries. A feature that the model ignores stays at 0.5.",
     )
 
 
@@ -156,7 +156,7 @@ def _curves(board: Leaderboard) -> PageFigure | None:
 
 
 def _legend(names: list[str], highlighted: list[str]) -> list[tuple[str, Look]]:
-    """Lines with a colour of their own."""
+    """Names and styles of the lines with a colour of their own."""
     return [(name, look) for name, look in looks(names, highlighted).items() if look.is_strong]
 
 
@@ -175,13 +175,13 @@ def _differences(board: Leaderboard) -> PageFigure | None:
         "Query by query against the best",
         drawn,
         f"{said}.",
-        f"{measure} of each query minus that of {best}, turned so that up is better, sorted. "
-        "The white between the two areas is queries on which both are equal.",
+        f"{measure} of each query minus that of {best}, sorted; up is better. "
+        "The white gap between the two areas stands for queries on which both are equal.",
     )
 
 
 def _ranks(board: Leaderboard) -> PageFigure | None:
-    """Of three or more rankers: two need no diagram."""
+    """Average ranks of three or more rankers; two need no diagram."""
     finished = [row["ranker"] for row in board.rows() if row["rank"]]
     values = [values for name, values in board.per_query().items() if name in finished]
     n_complete = (~np.isnan(values).any(axis=0)).sum() if values else 0
@@ -200,7 +200,7 @@ def _rank_figure(name: str, heading: str, found: RankDiagram) -> PageFigure:
     ranks = found.ranks
     level = f"{100 * ranks.level:g}\u00a0%"
     said = ", ".join(f"{n} {r:.2f}" for n, r in zip(ranks.names, ranks.ranks, strict=True))
-    without = f" Without {', '.join(found.left_out)}." if found.left_out else ""
+    without = f" Left out: {', '.join(found.left_out)}." if found.left_out else ""
     what = "further data sets" if found.blocks == "data sets" else "further queries of these data"
     return _figure(
         name,
@@ -209,8 +209,8 @@ def _rank_figure(name: str, heading: str, found: RankDiagram) -> PageFigure:
         f"Average ranks, best first: {said}; critical difference {ranks.critical_difference:.2f}.",
         f"Rankers ranked by {found.measure} in each of {count(ranks.n_blocks)} {found.blocks}; "
         f"rank 1 is best. Friedman’s test: F {ranks.f:.2f}, p {p_value(ranks.f_p)}. A bar joins "
-        f"rankers that Nemenyi’s test does not tell apart at {level}; names in grey differ "
-        f"from the best. The tests concern {what}.{without}",
+        f"rankers that Nemenyi’s test does not separate at {level}; rankers in grey differ "
+        f"from the best. The tests generalise to {what}.{without}",
     )
 
 
@@ -229,8 +229,8 @@ def _paths(board: Leaderboard) -> PageFigure | None:
         "Regularisation paths",
         drawn,
         f"{said}.",
-        "Score by which the parameter was chosen, along its grid: a thin line per fold with its "
-        "choice as a dot, the mean in colour. The test parts played no role.",
+        "Score by which the parameter was chosen, along its grid. Each fold has a thin line with "
+        "a dot at its choice; the mean is in colour. The test parts played no role.",
     )
 
 
@@ -239,7 +239,7 @@ def _confusion(board: Leaderboard) -> PageFigure | None:
     if not found:
         return None
     said = "; ".join(
-        f"{name}: mean absolute rank loss {number(one.mae)}, {100 * one.accuracy:.0f} % right, "
+        f"{name}: mean absolute rank loss {number(one.mae)}, {100 * one.accuracy:.0f} % correct, "
         f"{100 * one.within(1):.0f} % at most one rank off"
         for name, one in found.items()
     )
@@ -248,8 +248,8 @@ def _confusion(board: Leaderboard) -> PageFigure | None:
         "Predicted ranks",
         rank_plots.plot_confusion(found),
         f"{said}.",
-        "Test rows of all folds by label and predicted rank, in rank order: a cell is as dark as "
-        f"its share of the label's rows, right predictions lie on the diagonal. {said}.",
+        "Test rows of all folds by label and predicted rank, in rank order. Darker cells hold "
+        f"more of the label's rows; correct predictions lie on the diagonal. {said}.",
     )
 
 
@@ -267,8 +267,8 @@ def _scores(board: Leaderboard) -> PageFigure | None:
         rank_plots.draw_thresholds(found),
         f"{said}.",
         f"Scores of the test rows of {board.folds[0]}, class by class, and the thresholds of the "
-        "ordinal estimators between ranks. What lies between a class's own thresholds has the "
-        "colour of the right predictions.",
+        "ordinal estimators between ranks. Scores between the thresholds of their own class have "
+        "the colour of correct predictions.",
     )
 
 
@@ -283,7 +283,7 @@ def _calibration(board: Leaderboard) -> PageFigure | None:
         plot_calibration(found),
         f"{said}.",
         "Share of the test rows of all folds whose label lies above a class, against the "
-        "predicted probability of that, in bins of about equally many rows with Wilson’s "
+        "predicted probability, in bins of about equally many rows with Wilson’s "
         f"95\u00a0% intervals. Calibrated probabilities lie on the diagonal. {said}.",
     )
 

@@ -1,4 +1,4 @@
-"""One HTML file of a comparison: everything inside, nothing loaded from anywhere."""
+"""Self-contained HTML page of a comparison."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ def write_report(
     Parameters
     ----------
     leaderboard : Leaderboard
-        Curves over cut-offs appear where its cells hold one measure at three or more cut-offs,
-        regularisation paths where rankers chose a number from a grid.
+        Comparison to show. The page has curves over cut-offs if the cells hold one measure at
+        three or more cut-offs, and regularisation paths if rankers chose a number from a grid.
     path : path-like
-        The file; its folder is made where it does not exist.
+        File to write; a missing folder is created.
     data : RankingData, Fold, FoldedData or sequence of Fold, optional
-        What was compared on; linted where ``lint`` is not given.
+        Data of the comparison, checked by :func:`rankwise.datasets.lint` unless ``lint`` is given.
     lint : LintReport, optional
+        Findings in the data.
     command : str or sequence of str, optional
-        What to type to get this page again.
+        Command that reproduces the page.
     boards : mapping of str to Leaderboard, optional
         Leaderboards of several data sets by name, for a critical-difference diagram over them; see
         :func:`plot_critical_difference`.
@@ -63,7 +64,7 @@ def write_report(
     Returns
     -------
     Path
-        Where the page is.
+        Path of the page.
 
     Examples
     --------

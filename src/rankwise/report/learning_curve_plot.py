@@ -14,7 +14,7 @@ from rankwise.report.lines import chart_height, draw_lines, name_ends
 from rankwise.selection import LearningCurve
 from rankwise.typing import Float64Array, Int64Array
 
-_SHIFT = 0.006  # share of the axis between two intervals, about
+_SHIFT = 0.006  # approximate share of the axis between two intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +25,11 @@ class Growth:
     ----------
     sizes : ndarray of shape (n_sizes,)
     means : dict of str to ndarray of shape (n_sizes,)
-        By ranker that finished at some size, best first with the most training queries.
+        Means of each ranker that finished at some size, best first at the largest size.
     intervals : dict of str to ndarray of shape (n_sizes, 2)
     measure : str
     highlighted : list of str
-        What stands out among many: the best and the baseline.
+        Rankers highlighted among many: the best and the baseline.
     """
 
     sizes: Int64Array
@@ -42,26 +42,26 @@ class Growth:
 def plot_learning_curve(
     curve: LearningCurve | fusion.LearningCurve, measure: str | None = None
 ) -> Figure:
-    """A measure against the number of training queries, a line per ranker.
+    """Plot a measure against the number of training queries, one line per ranker.
 
     Parameters
     ----------
     curve : rankwise.selection.LearningCurve or rankwise.fusion.LearningCurve
-        Vertical lines are t intervals of the mean over test queries; of a fusion's curve, the
-        middle 95 % of the draws of training queries. Of more than eight rankers, only the best and
-        the baseline have colours and intervals.
+        Vertical lines show t intervals of the mean over test queries or, for fusion, the middle
+        95 % of the draws of training queries. With more than eight rankers, only the best and the
+        baseline have colours and intervals.
     measure : str, optional
-        One that the rankers were compared by. None: the first.
+        Measure of the comparison (default: the first).
 
     Returns
     -------
     matplotlib.figure.Figure
-        Its axis of training queries is logarithmic.
+        Figure with a logarithmic axis of training queries.
 
     Raises
     ------
     TypeError
-        If ``curve`` is something else.
+        If ``curve`` is not a LearningCurve.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def plot_learning_curve(
 
 
 def growth(curve: LearningCurve | fusion.LearningCurve, measure: str | None = None) -> Growth:
-    """The numbers behind :func:`plot_learning_curve`, with the same error."""
+    """Numbers shown by :func:`plot_learning_curve`; raises the same error."""
     if isinstance(curve, fusion.LearningCurve):
         of = {"learned": curve.learned, curve.rule: curve.baseline}
         ends = {name: np.quantile(values, [0.025, 0.975], axis=1).T for name, values in of.items()}
@@ -82,8 +82,8 @@ def growth(curve: LearningCurve | fusion.LearningCurve, measure: str | None = No
         return Growth(curve.n_judged, means, ends, curve.measure, [])
     if not isinstance(curve, LearningCurve):
         raise TypeError(
-            f"curve must be a LearningCurve, got {type(curve).__name__}. Pass what "
-            "rankwise.selection.learning_curve or rankwise.fusion.learning_curve returned."
+            f"curve must be a LearningCurve, got {type(curve).__name__}. Pass the result of "
+            "rankwise.selection.learning_curve or rankwise.fusion.learning_curve."
         )
     measure = curve.measure if measure is None else measure
     last = curve.boards[-1]
@@ -94,7 +94,7 @@ def growth(curve: LearningCurve | fusion.LearningCurve, measure: str | None = No
 
 
 def draw_growth(found: Growth) -> Figure:
-    """The chart."""
+    """Draw the chart."""
     figure = Figure(figsize=(WIDTH, chart_height(len(found.means))), layout="constrained")
     axes = figure.subplots()
     sizes = found.sizes.astype(float).tolist()
@@ -102,7 +102,7 @@ def draw_growth(found: Growth) -> Figure:
     drawn = draw_lines(axes, sizes, found.means, found.highlighted)
     strong = [name for name, look in drawn.items() if look.is_strong]
     shifts = np.linspace(-1.0, 1.0, len(strong)) if len(strong) > 1 else np.zeros(len(strong))
-    for name, shift in zip(strong, shifts, strict=True):  # side by side, to be told apart
+    for name, shift in zip(strong, shifts, strict=True):  # shifted so that they do not overlap
         places = found.sizes * (sizes[-1] / sizes[0]) ** (_SHIFT * shift)
         low, high = found.intervals[name].T
         axes.vlines(places, low, high, color=drawn[name].colour, linewidth=1.1, alpha=0.75)

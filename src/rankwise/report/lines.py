@@ -1,4 +1,4 @@
-"""Lines of rankers: colours and markers, the best and the baseline of many, names at their ends."""
+"""Lines of rankers: colours, markers, highlighted lines, and names at the ends of lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankwise.typing import ArrayLike, Float64Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# More names at the ends of lines cannot be read, even small ones.
+# More names at the ends of lines are unreadable, even if small.
 MOST_NAMES = 30
 _SIGNS = "●■▲◆▼✚✖★"
 _GAP, _SMALL_GAP = 0.21, 0.165  # inches from name to name
@@ -29,7 +29,7 @@ class Look:
     ----------
     colour, marker : str
     is_strong : bool
-        False: thin, grey and behind the others.
+        Whether the line stands out; if not, it is thin, grey and behind the others.
     """
 
     colour: str
@@ -44,19 +44,19 @@ class Look:
 
     @property
     def sign(self) -> str:
-        """The marker as a character."""
+        """Marker as a character."""
         return _SIGNS[MARKERS.index(self.marker)] if self.marker else ""
 
 
 def looks(names: Sequence[str], highlighted: Iterable[str] = ()) -> dict[str, Look]:
-    """A colour and marker each for up to eight lines; of more, only for highlighted ones.
+    """Assign colours and markers to up to eight lines; of more, only to highlighted ones.
 
     Parameters
     ----------
     names : sequence of str
-        Of all lines.
+        Names of all lines.
     highlighted : iterable of str
-        Of more than eight lines, those that stand out, such as the best and the baseline.
+        Lines that stand out among more than eight, such as the best and the baseline.
     """
     if len(names) <= N_SERIES:
         return {name: Look(series(i), MARKERS[i]) for i, name in enumerate(names)}
@@ -66,7 +66,7 @@ def looks(names: Sequence[str], highlighted: Iterable[str] = ()) -> dict[str, Lo
 
 
 def chart_height(n_lines: int) -> float:
-    """Inches of a chart whose lines are all named at their ends."""
+    """Height in inches of a chart with room for the names of all lines."""
     return 3.9 if n_lines <= N_SERIES else max(3.9, 1.6 + _SMALL_GAP * min(n_lines, MOST_NAMES))
 
 
@@ -76,7 +76,7 @@ def draw_lines(
     lines: Mapping[str, ArrayLike],
     highlighted: Iterable[str] = (),
 ) -> dict[str, Look]:
-    """Draw a line per name, see :func:`looks`; NaN leaves a gap."""
+    """Draw one line per name in the style of :func:`looks`; NaN leaves a gap."""
     found = looks(list(lines), highlighted)
     for number, (name, values) in enumerate(lines.items()):
         look = found[name]
@@ -97,7 +97,7 @@ def draw_lines(
 def name_ends(
     axes: Axes, x: Sequence[float], lines: Mapping[str, ArrayLike], found: Mapping[str, Look]
 ) -> None:
-    """Name each line at its right end, names pushed apart; of very many, the strong ones."""
+    """Write names, pushed apart, at the right ends of lines; of very many, only strong ones."""
     ends = {name: float(np.asarray(values, dtype=np.float64)[-1]) for name, values in lines.items()}
     ends = {name: end for name, end in ends.items() if np.isfinite(end)}
     if len(ends) > MOST_NAMES:
@@ -132,7 +132,7 @@ def name_ends(
 
 
 def pushed_apart(wanted: Float64Array, step: float) -> Float64Array:
-    """Places at least ``step`` apart, near the wanted ones, in the same order."""
+    """Positions at least ``step`` apart, in the same order and near the wanted ones."""
     order = np.argsort(-wanted, kind="stable")
     places = wanted[order].astype(np.float64)
     for i in range(1, len(places)):

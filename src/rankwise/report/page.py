@@ -1,4 +1,4 @@
-"""What all pages share: one self-contained file, its style, its script, its date."""
+"""Common parts of all self-contained pages: style, script and date."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rankwise.report.text import FILTERS
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """A page from a template that extends ``page.html.j2``.
+    """Render a template that extends ``page.html.j2``.
 
     Parameters
     ----------
     template : str
         File name in ``report/templates``.
     values : mapping
-        What the template names besides what all pages show.
+        Variables of the template, besides those of all pages.
     """
     templates = files("rankwise.report") / "templates"
     environment = Environment(

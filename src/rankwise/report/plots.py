@@ -1,7 +1,7 @@
 """Plots of a comparison: curves over cut-offs, per-query differences, regularisation paths.
 
-Each returns a :class:`matplotlib.figure.Figure` of its own (no pyplot state), or None where the
-leaderboard has nothing to draw; save it with ``figure.savefig("curves.svg")``.
+Each function returns a new :class:`matplotlib.figure.Figure` (no pyplot state), or None if the
+leaderboard has nothing to draw. Save it with ``figure.savefig("curves.svg")``.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _MOST_STEPS = 400
 
 
 def plot_curves(board: Leaderboard) -> Figure | None:
-    """A measure against its cut-off, one line per ranker.
+    """Plot a measure against its cut-off, one line per ranker.
 
-    Of more than eight rankers, only the best and the baseline have colours.
+    With more than eight rankers, only the best and the baseline have colours.
 
     Parameters
     ----------
     board : Leaderboard
-        Whose cells hold one measure at three or more cut-offs, e.g. from
+        Leaderboard whose cells hold one measure at three or more cut-offs, e.g. from
         ``measures=[f"nDCG@{k}" for k in range(1, 11)]``.
     """
     found = curves(board)
@@ -48,13 +48,13 @@ def plot_curves(board: Leaderboard) -> Figure | None:
 
 
 def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure | None:
-    """Every ranker against the best, query by query, sorted.
+    """Plot the sorted differences of every ranker to the best, query by query.
 
     Parameters
     ----------
     board : Leaderboard
     measure : str, optional
-        None: the first.
+        Measure to plot (default: the first).
     """
     measure = board.measures[0] if measure is None else measure
     found = differences(board, measure)[:_MOST_PANELS]
@@ -62,7 +62,7 @@ def plot_differences(board: Leaderboard, measure: str | None = None) -> Figure |
 
 
 def plot_paths(board: Leaderboard) -> Figure | None:
-    """Validation score along the penalty, a thin line per fold, its choice a dot."""
+    """Plot the validation score along the penalty: a thin line per fold, a dot at its choice."""
     found = paths(board)[:_MOST_PANELS]
     return _draw_paths(found) if found else None
 
@@ -109,7 +109,7 @@ def _draw_differences(found: list[Differences], measure: str) -> Figure:
 
 
 def step_line(values: Float64Array) -> tuple[Float64Array, Float64Array]:
-    """Heights and edges of a step line; many queries become quantiles of them."""
+    """Heights and edges of a step line; many queries are reduced to quantiles."""
     n = len(values)
     kept = np.arange(n) if n <= _MOST_STEPS else np.linspace(0, n - 1, _MOST_STEPS).astype(int)
     return values[kept], np.append(kept, n).astype(np.float64)
@@ -138,7 +138,7 @@ def _draw_paths(found: list[RegularisationPath]) -> Figure:
 
 
 def _mean_over_folds(path: RegularisationPath) -> Float64Array:
-    """Mean of the folds that have a value; NaN where none has."""
+    """Mean over the folds that have a value; NaN if none has."""
     scores = np.array(list(path.scores.values()))
     known = ~np.isnan(scores)
     count = known.sum(axis=0)

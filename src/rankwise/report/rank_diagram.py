@@ -1,4 +1,4 @@
-"""Critical-difference diagram: average ranks on a line, bars over rankers that are level."""
+"""Critical-difference diagram: average ranks on a line, bars over inseparable rankers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from rankwise.selection import Leaderboard
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# In inches: line of a name, step between bars, axis above them; least and most room for names at
-# each side, and what a character takes of it.
+# In inches: height of a name, step between bars, height of the axis above them; minimum and
+# maximum width for names at each side, and width of a character.
 _LINE, _BAR, _HEAD = 0.27, 0.11, 0.62
 _SIDES, _CHARACTER = (1.85, 3.1), 0.088
 _TIP = 0.05  # of a bar beyond the ranks that it joins
@@ -27,13 +27,13 @@ _TIP = 0.05  # of a bar beyond the ranks that it joins
 
 @dataclass(frozen=True, eq=False)
 class RankDiagram:
-    """Average ranks of a leaderboard's rankers, or of several leaderboards'.
+    """Average ranks of the rankers of one or several leaderboards.
 
     Attributes
     ----------
     ranks : AverageRanks
     blocks : str
-        What was ranked in: "data sets" or "queries".
+        Unit in which rankers are ranked: "data sets" or "queries".
     measure : str
     left_out : list of str
         Rankers that did not finish everywhere.
@@ -51,24 +51,24 @@ def plot_critical_difference(
     *,
     confidence: float = 0.95,
 ) -> Figure:
-    """Average ranks on a line; a bar joins rankers that Nemenyi's test does not tell apart.
+    """Plot average ranks on a line; bars join rankers that Nemenyi's test does not separate.
 
     Parameters
     ----------
     boards : mapping of str to Leaderboard, or Leaderboard
-        Leaderboards by name of the data set, compared on the rankers that all of them share: each
-        data set is a block, ranked by the mean of the measure, so that the test concerns further
-        data sets [1]_. A single leaderboard: its test queries are the blocks, and the test concerns
-        further queries of its data set only.
+        Leaderboards by name of the data set; the rankers that all of them share are compared. Each
+        data set is a block in which rankers are ranked by the mean of the measure, so the test
+        generalises to further data sets [1]_. In a single leaderboard, the test queries are the
+        blocks, and the test generalises only to further queries of its data set.
     measure : str, optional
-        Name of a measure of all leaderboards. None: the first of the first leaderboard.
+        Name of a measure of all leaderboards (default: the first of the first leaderboard).
     confidence : float in (0, 1), default=0.95
         Joint level of the test over all pairs of rankers.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Rank 1, the best, is at the left.
+        Diagram with rank 1, the best, at the left.
 
     Raises
     ------
@@ -103,14 +103,14 @@ def rank_diagram(
     *,
     confidence: float = 0.95,
 ) -> RankDiagram:
-    """The numbers behind :func:`plot_critical_difference`, with the same errors."""
+    """Numbers shown by :func:`plot_critical_difference`; raises the same errors."""
     named = {"": boards} if isinstance(boards, Leaderboard) else boards
     if not isinstance(named, Mapping) or not all(
         isinstance(board, Leaderboard) for board in named.values()
     ):
         raise TypeError(
             "boards must be a Leaderboard or a mapping from data sets to Leaderboards, got "
-            f"{type(boards).__name__}. Pass what compare returned."
+            f"{type(boards).__name__}. Pass results of compare."
         )
     if not named:
         raise ValueError(
@@ -156,7 +156,7 @@ def rank_diagram(
 
 
 def draw_ranks(found: AverageRanks) -> Figure:
-    """The diagram: axis, critical difference above it, names at both sides, bars between."""
+    """Draw the axis, the critical difference above it, names at both sides, bars between."""
     n = len(found.names)
     n_left = -(-n // 2)
     groups = [[found.names.index(name) for name in clique] for clique in found.cliques()]
@@ -206,7 +206,7 @@ def _line(axes: Axes, x: list[float], y: list[float]) -> None:
 
 
 def _draw_names(axes: Axes, found: AverageRanks, n_left: int, depth: float, inch: float) -> None:
-    """Better half at the left, worse half at the right, the outermost ranks on top."""
+    """Write the better half at the left, the worse half at the right, outermost ranks on top."""
     n = len(found.names)
     is_close = found.ranks < found.ranks[0] + found.critical_difference
     for place, (name, rank) in enumerate(zip(found.names, found.ranks, strict=True)):

@@ -1,6 +1,6 @@
 """Plots of predicted ranks: confusion in rank order, thresholds over the scores of every class.
 
-Each returns a :class:`matplotlib.figure.Figure` of its own (no pyplot state).
+Each function returns a new :class:`matplotlib.figure.Figure` (no pyplot state).
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _OVERLAP = 1.25
 
 
 def plot_confusion(found: Confusion | Mapping[str, Confusion]) -> Figure:
-    """Which ranks are predicted for which, in rank order: a cell per label and predicted rank.
+    """Plot the confusion matrix in rank order: one cell per label and predicted rank.
 
-    A cell is as dark as its share of the label's rows; its number is the count. Right predictions
-    lie on the rising diagonal, and the further off it, the more ranks a prediction is off.
+    Darker cells hold a larger share of the label's rows; the number in a cell is the count.
+    Correct predictions lie on the rising diagonal. The distance from it is the error in ranks.
 
     Parameters
     ----------
     found : Confusion or mapping from name to Confusion
-        What :func:`rankwise.metrics.confusion` returns; a panel for each of a mapping, twelve at
-        most.
+        Result of :func:`rankwise.metrics.confusion`. A mapping gets one panel per entry, at most
+        twelve.
 
     Returns
     -------
@@ -48,9 +48,9 @@ def plot_confusion(found: Confusion | Mapping[str, Confusion]) -> Figure:
     Raises
     ------
     TypeError
-        Where something else is given.
+        If ``found`` is neither a Confusion nor a mapping to them.
     ValueError
-        For an empty mapping.
+        If the mapping is empty.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def plot_confusion(found: Confusion | Mapping[str, Confusion]) -> Figure:
 
 
 def plot_thresholds(estimator: Any, X: FrameLike, y: ArrayLike) -> Figure:
-    """Where the scores of every class lie, and the thresholds that cut them into classes.
+    """Plot the density of the scores of every class, and the thresholds between classes.
 
-    A row for each class, the highest on top, with the density of its scores. What lies between the
-    class's own thresholds is predicted right and drawn in one colour, the rest in another.
+    Each class has a row, with the highest class on top. Scores between the thresholds of their own
+    class are predicted correctly and have one colour; the others have another.
 
     Parameters
     ----------
@@ -98,20 +98,20 @@ def plot_thresholds(estimator: Any, X: FrameLike, y: ArrayLike) -> Figure:
     Raises
     ------
     TypeError
-        When the estimator has no thresholds.
+        If the estimator has no thresholds.
     ValueError
-        When a label of ``y`` is none of the estimator's classes.
+        If a label of ``y`` is not a class of the estimator.
 
     Notes
     -----
-    An estimator may predict by a rule of its own, as trees do by the median of a leaf: then the
-    colours say what the thresholds give, which is close to it.
+    Some estimators predict by another rule, such as the median of a leaf in trees. The colours
+    then show what the thresholds would predict, which is close to the actual prediction.
     """
     return draw_thresholds([density(estimator, X, y)])
 
 
 def draw_thresholds(found: Sequence[Densities]) -> Figure:
-    """One panel each, twelve at most."""
+    """Draw one panel each, at most twelve."""
     shown = list(found)[:MOST_PANELS]
     rows = max(len(one.classes) for one in shown)
     figure, grid = panels(len(shown), height=0.75 + _ROW * (rows + 1))
@@ -183,7 +183,7 @@ def _draw_thresholds(axes: Axes, found: Densities) -> None:
 
 
 def _name_classes(axes: Axes, classes: Any, *, on_x: bool) -> None:
-    """Ticks at the classes; at every second, third, … of many."""
+    """Set ticks at the classes; of many classes, at every second, third, …"""
     step = -(-len(classes) // 12)
     at = np.arange(0, len(classes), step)
     names = [_short(label) for label in np.asarray(classes)[at].tolist()]

@@ -1,4 +1,4 @@
-"""What the plots of predicted ranks draw, taken from a leaderboard or from an estimator."""
+"""Data of the plots of predicted ranks, taken from a leaderboard or an estimator."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DRAWN = ("classes", "thresholds", "edges", "heights")
 
 @dataclass(frozen=True)
 class Densities:
-    """How the scores of every class lie about the thresholds.
+    """Histograms of the scores of every class, and the thresholds between classes.
 
     Attributes
     ----------
@@ -30,10 +30,10 @@ class Densities:
     classes : ndarray of shape (n_classes,)
         Ascending.
     thresholds : ndarray of shape (n_thresholds,)
-        Ascending; between classes where there is one less of them than of classes.
+        Ascending; they separate the classes if there is one threshold fewer than classes.
     edges : ndarray of shape (n_bins + 1,)
     heights : ndarray of shape (n_classes, n_bins)
-        Rows of every class in every bin.
+        Number of rows of each class in each bin.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Densities:
 
 
 def confusions(board: Leaderboard) -> dict[str, Confusion]:
-    """Confusion over the test rows of all folds, of rankers with classes, in the table's order."""
+    """Confusion over the test rows of all folds, of all rankers that predict classes."""
     found = {}
     for row in board.rows():
         cells = [board.cell(row["ranker"], fold).ranks for fold in board.folds]
@@ -54,7 +54,7 @@ def confusions(board: Leaderboard) -> dict[str, Confusion]:
 
 
 def densities(board: Leaderboard) -> list[Densities]:
-    """Of the first fold: those of different folds have scores of different scales."""
+    """Densities of the first fold, since the scales of scores differ between folds."""
     found = []
     for row in board.rows():
         ranks = board.cell(row["ranker"], board.folds[0]).ranks
@@ -65,19 +65,19 @@ def densities(board: Leaderboard) -> list[Densities]:
 
 
 def density(estimator: Any, X: FrameLike, y: ArrayLike) -> Densities:
-    """Of a fitted ordinal estimator on labelled rows.
+    """Densities of a fitted ordinal estimator on labelled rows.
 
     Raises
     ------
     TypeError
-        When the estimator has no thresholds.
+        If the estimator has no thresholds.
     ValueError
-        When a label of ``y`` is missing or none of the estimator's classes.
+        If a label of ``y`` is missing or not a class of the estimator.
     """
     if not hasattr(estimator, "rank_score") or not hasattr(estimator, "thresholds_"):
         raise TypeError(
             f"plot_thresholds takes a fitted ordinal estimator, got {type(estimator).__name__}. "
-            "Fit one whose thresholds_ cut its rank_score."
+            "Fit one that has thresholds_ of its rank_score."
         )
     scores = np.asarray(estimator.rank_score(X), dtype=np.float64)
     labels = order_labels(y, len(scores))
@@ -92,7 +92,7 @@ def density(estimator: Any, X: FrameLike, y: ArrayLike) -> Densities:
 
 
 def _sum(cells: Sequence[dict[str, Any]]) -> Confusion:
-    """Counts of all folds, which may not all have all classes."""
+    """Sum the counts of all folds, some of which may lack classes."""
     classes = np.unique(np.concatenate([cell["classes"] for cell in cells]))
     counts = np.zeros((len(classes), len(classes)))
     for cell in cells:

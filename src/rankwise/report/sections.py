@@ -1,4 +1,4 @@
-"""What the page says, as plain values for the template."""
+"""Content of the page as plain values for the template."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLOT_WIDTH, _PLOT_MARGIN = 132.0, 6.0
 
 
 def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
-    """Rows of the table with the places of their interval plots, and what is missing from it."""
+    """Rows of the table with coordinates of their interval plots, and rankers not in it."""
     rows = board.rows()
     finished = [row for row in rows if row["rank"]]
     place = _places(finished)
@@ -55,7 +55,7 @@ def leaderboard_section(board: Leaderboard) -> dict[str, Any]:
 
 
 def baseline_section(board: Leaderboard) -> dict[str, Any] | None:
-    """Every other ranker against the baseline; None without one that finished."""
+    """Every other ranker against the baseline; None without a finished baseline."""
     measure = board.measures[0]
     rows = [row for row in board.rows() if row["rank"] and row["ranker"] != board.settings.baseline]
     found = [{**row["against_baseline"][measure], "ranker": row["ranker"]}
@@ -73,9 +73,9 @@ def baseline_section(board: Leaderboard) -> dict[str, Any] | None:
 
 
 def folds_section(board: Leaderboard) -> dict[str, Any] | None:
-    """Mean of every ranker on every fold, the best of each fold marked.
+    """Mean of every ranker on every fold, with the best of each fold marked.
 
-    None for a single fold on which nothing was chosen: the leaderboard says it all.
+    None for a single fold without chosen parameters, which the leaderboard already shows.
     """
     rows = [row for row in board.rows() if any(v is not None for v in row["folds"])]
     if len(board.folds) == 1 and not any(any(row["chosen"].values()) for row in rows):
@@ -103,7 +103,7 @@ def folds_section(board: Leaderboard) -> dict[str, Any] | None:
 
 
 def lint_section(report: LintReport) -> dict[str, Any]:
-    """Findings by kind with a few places each, and the shares of labels of every part."""
+    """Findings by kind with a few places each, and the shares of labels in every part."""
     kinds: dict[tuple[str, str], dict[str, Any]] = {}
     for finding in report.rows:
         kind = kinds.setdefault(
@@ -130,7 +130,7 @@ def lint_section(report: LintReport) -> dict[str, Any]:
 
 
 def _bars(found: dict[str, int], labels: list[str]) -> list[dict[str, Any]]:
-    """Place, width and strength of the stretch of every label in a bar."""
+    """Position, width and opacity of each label's segment in a bar."""
     total, at, bars = max(sum(found.values()), 1), 0.0, []
     for number_of_label, label in enumerate(labels):
         width = BAR_WIDTH * found.get(label, 0) / total
@@ -141,7 +141,7 @@ def _bars(found: dict[str, int], labels: list[str]) -> list[dict[str, Any]]:
 
 
 def short_name(board: Leaderboard, spec: str) -> str:
-    """The name under which a full spec was asked for, or else the spec."""
+    """Name under which a measure was requested, or its full spec if it was not."""
     return next((name for name, full in board.specs.items() if full == spec), spec)
 
 
@@ -157,7 +157,7 @@ def reproduce_section(board: Leaderboard, command: str) -> dict[str, Any]:
 
 
 def verdict(board: Leaderboard) -> str:
-    """The outcome in one or two sentences."""
+    """Outcome of the comparison in one or two sentences."""
     finished = [row for row in board.rows() if row["rank"]]
     if not finished:
         return "No ranker finished."
@@ -199,7 +199,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _places(rows: list[dict[str, Any]]) -> Any:
-    """Maps a row to the places of its interval on the common scale of all rows."""
+    """Return a function that maps a row to plot coordinates on the common scale of all rows."""
     ends = [row[what] for row in rows for what in ("low", "high", "mean") if row[what] is not None]
     low, high = (min(ends), max(ends)) if ends else (0.0, 1.0)
     reach = (high - low) or 1.0

@@ -1,4 +1,4 @@
-"""The numbers behind the plots, taken out of a leaderboard."""
+"""Data of the plots, taken from a leaderboard."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Curves:
     name : str
         Measure without its cut-off, e.g. "nDCG".
     spec : str
-        Its full convention.
+        Full spec of the measure.
     cutoffs : list of int
         Ascending.
     means : dict of str to list of float
-        By ranker, best first at the largest cut-off; means of fold means.
+        Means of the fold means by ranker, best first at the largest cut-off.
     highlighted : list of str
-        What stands out among many: the best of the leaderboard and its baseline.
+        Rankers highlighted among many: the best of the leaderboard and its baseline.
     """
 
     name: str
@@ -44,13 +44,13 @@ class Curves:
 
 @dataclass(frozen=True)
 class Differences:
-    """One ranker against the best, query by query.
+    """Differences of one ranker to the best, query by query.
 
     Attributes
     ----------
     ranker : str
     values : ndarray of shape (n_queries,)
-        Value minus that of the best, turned so that > 0 means better, descending.
+        Differences to the best in descending order; values > 0 mean better.
     better, equal, worse : int
         Numbers of queries.
     """
@@ -72,9 +72,9 @@ class RegularisationPath:
     values : ndarray of shape (n_values,)
         Ascending, positive.
     scores : dict of str to ndarray of shape (n_values,)
-        By fold.
+        Scores by fold.
     chosen : dict of str to float
-        By fold.
+        Chosen value by fold.
     """
 
     ranker: str
@@ -85,7 +85,7 @@ class RegularisationPath:
 
 
 def curves(board: Leaderboard) -> Curves | None:
-    """The measure with the most cut-offs among all that the cells hold; None below three."""
+    """Curves of the measure with the most cut-offs in the cells; None if fewer than three."""
     found: dict[str, dict[int, str]] = defaultdict(dict)
     for spec in {spec for cell in board.cells for spec in cell.values}:
         family, _, cutoff = spec.rpartition("@")
@@ -116,7 +116,7 @@ def curves(board: Leaderboard) -> Curves | None:
 
 
 def differences(board: Leaderboard, measure: str | None = None) -> list[Differences]:
-    """Every finished ranker but the best, in the order of the table."""
+    """Differences of every finished ranker but the best, in the order of the table."""
     measure = board.measures[0] if measure is None else measure
     finished = [row["ranker"] for row in board.rows(measure) if row["rank"]]
     if not finished:
@@ -135,7 +135,7 @@ def differences(board: Leaderboard, measure: str | None = None) -> list[Differen
 
 
 def paths(board: Leaderboard) -> list[RegularisationPath]:
-    """Rankers that chose one positive number from a grid, in the order of the table."""
+    """Paths of rankers that chose one positive number from a grid, in the order of the table."""
     found = []
     for row in board.rows():
         cells = [board.cell(row["ranker"], fold) for fold in board.folds]
@@ -183,7 +183,7 @@ def _is_positive(value: Any) -> bool:
 
 
 def _pooled(board: Leaderboard, ranker: str, spec: str) -> Float64Array:
-    """Values of all folds' queries; NaN where a cell has none."""
+    """Values of the queries of all folds; NaN if a cell has none."""
     return np.concatenate(
         [
             board.cell(ranker, info.name).values.get(spec, np.full(len(info.qids), np.nan))

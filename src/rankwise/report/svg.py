@@ -1,4 +1,4 @@
-"""Matplotlib figures as SVG that becomes a part of the page."""
+"""Convert Matplotlib figures to SVG inside the page."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _NAMESPACE = re.compile(r'\s(?:xmlns(?::\w+)?|version)="[^"]*"')
 
 
 def inline(figure: Figure, name: str, title: str, description: str) -> str:
-    """The figure as an ``<svg>`` element without references to anything outside.
+    """Convert a figure to an ``<svg>`` element without external references.
 
     Parameters
     ----------
     figure : Figure
-        Drawn in the light colours of :mod:`rankwise.report.colours`.
+        Figure drawn in the light colours of :mod:`rankwise.report.colours`.
     name : str
         Prefix of its element ids, unique on the page.
     title, description : str
-        What a screen reader says.
+        Texts for screen readers.
     """
     buffer = io.StringIO()
     # Text stays text: it is small, can be searched, and takes the page's font.
@@ -63,5 +63,5 @@ def inline(figure: Figure, name: str, title: str, description: str) -> str:
 
 
 def _rounded(match: re.Match[str]) -> str:
-    """A coordinate to a hundredth of a point."""
+    """Round a coordinate to a hundredth of a point."""
     return f"{float(match[0]):.2f}".rstrip("0").rstrip(".")

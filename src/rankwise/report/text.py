@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Format numbers for readers."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Fixed digits; a dash for None and NaN."""
+    """Format with fixed digits; None and NaN become a dash."""
     if value is None or math.isnan(value):
         return NONE
     return f"{value:.{digits}f}".replace("-", MINUS)
 
 
 def signed(value: float | None, digits: int = 4) -> str:
-    """With its sign."""
+    """Format with a sign."""
     if value is None or math.isnan(value):
         return NONE
     return f"{value:+.{digits}f}".replace("-", MINUS)
 
 
 def p_value(p: float | None) -> str:
-    """Three digits, or that it is below 0.001."""
+    """Format with three digits, or as "< 0.001"."""
     if p is None:
         return NONE
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def seconds(value: float | None) -> str:
-    """Two or three figures that count, in ms, s, min or h."""
+    """Format with two or three significant digits in ms, s, min or h."""
     if value is None:
         return NONE
     if value < 1:
@@ -44,14 +44,14 @@ def seconds(value: float | None) -> str:
 
 
 def size(value: float | None) -> str:
-    """In MB or GB."""
+    """Format in MB or GB."""
     if value is None:
         return NONE
     return f"{value / 1e6:.0f} MB" if value < 1e9 else f"{value / 1e9:.2f} GB"
 
 
 def setting(value: Any) -> str:
-    """A parameter's value: powers of two as such, other numbers short."""
+    """Format a parameter: powers of two as powers, other numbers with four digits."""
     if isinstance(value, float) and value > 0 and math.isfinite(value):
         mantissa, exponent = math.frexp(value)
         if mantissa == 0.5 and abs(exponent - 1) > 4:
@@ -61,7 +61,7 @@ def setting(value: Any) -> str:
 
 
 def count(value: int) -> str:
-    """With thin spaces between thousands."""
+    """Format with thin spaces between thousands."""
     return f"{value:,}".replace(",", "\u2009")
 
 

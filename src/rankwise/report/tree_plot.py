@@ -1,7 +1,7 @@
-"""A fitted tree as a drawing: questions at the nodes, classes or scores at the leaves.
+"""Drawing of a fitted tree: conditions at the nodes, classes or scores at the leaves.
 
-Bars have the shares of the classes, or the scores. Leaves stand side by side in their order, every
-inner node over the middle of its two children.
+Bars show the shares of the classes, or the scores. Leaves stand side by side in order; every inner
+node is centred above its two children.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from rankwise.typing import Float64Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_COLUMN, _ROW = 1.25, 0.95  # inches that a leaf is wide, a level high
+_COLUMN, _ROW = 1.25, 0.95  # width of a leaf and height of a level in inches
 _BAR_WIDTH, _BAR_HEIGHT = 0.72, 0.14  # in columns and rows
-_LINE = 24  # characters of a condition before it is broken
+_LINE = 24  # characters per line of a condition
 
 
 def plot_tree(
@@ -43,35 +43,34 @@ def plot_tree(
     estimator : RankingTree, RankingForest, LambdaMART or an adapter of a boosting library
         Fitted.
     tree : int >= 0, default=0
-        Number of the tree, where there are many.
+        Number of the tree in an ensemble.
     max_depth : int >= 0, optional
-        Levels below the root that are drawn; nodes there that go on end in dots.
+        Number of levels drawn below the root; branches that go deeper end in dots.
     feature_names : sequence of str, optional
-        None: those of the fit, else ``x0``, ``x1``, ...
+        Names of the features (default: those of the fit, else ``x0``, ``x1``, ...).
     class_names : sequence of str, optional
-        None: ``classes_``. Only a RankingTree has any.
+        Names of the classes of a RankingTree (default: ``classes_``).
     digits : int >= 1, default=3
         Significant digits of thresholds, scores and gains.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Rows for which the condition under a node holds go left. The condition tells where missing
-        values go if the column had some in training; XGBoost does not tell, so there every column
-        counts as such. Over a node is the weight of its training rows (in XGBoost the sum of their
-        second derivatives).
+        Rows that satisfy the condition below a node go left. The condition names the side of
+        missing values if the column had some in training (in XGBoost: for every column). The weight
+        of the training rows is above a node (in XGBoost the sum of their second derivatives).
 
-        A RankingTree has bars with the shares of the classes, from the lowest one, light, to the
-        highest, dark. All others have the score at every leaf, with a bar to the right where it is
-        positive and to the left where it is negative, and the gain of every split, if the model
-        keeps gains.
+        A RankingTree has bars with the shares of the classes, from the lowest (light) to the
+        highest (dark). Other trees show the score of every leaf, with a bar to the right if it is
+        positive and to the left if it is negative, and the gain of every split if the model keeps
+        gains.
 
     Raises
     ------
     ValueError
-        Where a list has not one name for each column or class, or there is no such tree.
+        If a list does not have one name for each column or class, or there is no such tree.
     NotFittedError, TypeError
-        Where the estimator is not fitted, or has no trees that can be drawn.
+        If the estimator is not fitted, or has no trees that can be drawn.
 
     Examples
     --------
@@ -226,7 +225,7 @@ def node_places(tree: Any, deepest: int) -> Float64Array:
 
 
 def break_lines(condition: str) -> str:
-    """The condition in lines of a few words."""
+    """Break a condition into lines of a few words."""
     lines = [""]
     for word in condition.split(" "):
         if lines[-1] and len(lines[-1]) + len(word) >= _LINE:

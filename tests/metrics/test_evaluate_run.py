@@ -95,7 +95,7 @@ def test_all_retrieved_changes_nothing(rng):
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="retrieved must hold n_samples=2 truth values"):
         evaluate([1, 0], [0.1, 0.2], retrieved=[1, 0])
-    with pytest.raises(ValueError, match=r"'Tau' compares the scores of all rows, and 1 rows"):
+    with pytest.raises(ValueError, match=r"'Tau' compares the scores of all rows, but 1 rows"):
         evaluate([1, 0], [0.1, 0.2], None, "Tau", retrieved=[True, False])
     with pytest.raises(ValueError, match="scores must be finite"):
         evaluate([1, 0], [-np.inf, 0.2], retrieved=[True, False])

@@ -429,7 +429,7 @@ def test_corrections_are_over_all_pairs(rng, method, correction, correct):
 
 
 def test_a_correction_must_suit_the_test():
-    with pytest.raises(ValueError, match=r"takes t statistics, got method='wilcoxon'\. Use"):
+    with pytest.raises(ValueError, match=r"needs t statistics, got method='wilcoxon'\. Use"):
         compare_to_best({"a": [1.0, 2.0]}, method="wilcoxon", correction="max-t")
     with pytest.raises(ValueError, match=r"correction must be one of .*got 'hochberg'"):
         compare_to_best({"a": [1.0, 2.0]}, correction="hochberg")

@@ -1,4 +1,4 @@
-"""Measures of rankings: spec strings, conventions by name, per query first and mean second."""
+"""Measures of rankings: named by spec strings, computed per query and averaged over queries."""
 
 from rankwise._exports import attach as _attach
 

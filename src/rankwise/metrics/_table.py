@@ -1,7 +1,7 @@
-"""The one table of measures: name in a spec string → where its class lives.
+"""Table of measures: name in a spec string → path of the class.
 
-Adding a measure is its file, its test and one line here; nothing is imported until the name is
-used. Names are matched without regard to case; ALIASES are other spellings of the same measure.
+A new measure needs a file, a test and one line here. A class is imported when its name is first
+used. Names are case-insensitive; ALIASES are other spellings of the same measure.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MEASURES: dict[str, str] = {
     "OneError": "rankwise.metrics.labels.label_ranking:OneError",
 }
 
-# Of matrices of labels alone: see rankwise.metrics.evaluate_labels.
+# Only for matrices of labels: see rankwise.metrics.evaluate_labels.
 LABEL_MEASURES: dict[str, str] = {
     "Hamming": "rankwise.metrics.labels.label_sets:Hamming",
     "SubsetAccuracy": "rankwise.metrics.labels.label_sets:SubsetAccuracy",

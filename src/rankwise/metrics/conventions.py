@@ -1,7 +1,7 @@
-"""The choices behind a name such as nDCG: gain, discount, empty queries, ties, short queries.
+"""Conventions behind a name such as nDCG: gain, discount, empty queries, ties, short queries.
 
-Every measure carries its choices as fields; this page says what the words mean and turns them
-into what the kernels take.
+Every measure stores its conventions as fields. This module defines the allowed values and
+translates them into arguments of the kernels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GAINS = ("exp2", "linear")
 DISCOUNTS = ("log2", "letor")
 EMPTY = (0, 1, "skip", "nan")
 TIES = ("stable", "docid", "worst", "best")
-# Larger integer grades overflow 2**grade when summed.
+# Sums of 2**grade overflow for larger integer grades.
 LARGEST_GRADE = 1000
 
 
@@ -52,7 +52,7 @@ def check_number(
 
 
 def check_gain(measure: str, gain: Any) -> None:
-    """Raise ValueError unless ``gain`` is a word or a table of non-decreasing gains >= 0."""
+    """Raise ValueError unless ``gain`` is a name or a table of non-decreasing gains >= 0."""
     if not isinstance(gain, tuple):
         check_choice(measure, "gain", gain, GAINS)
         return
@@ -84,10 +84,10 @@ def _exp2_table(n_grades: int) -> Float64Array:
 
 
 def discounts(discount: str, n_ranks: int) -> Float64Array:
-    """Weights of the ranks 1 … n_ranks (at least).
+    """Weights of at least the ranks 1 … n_ranks.
 
-    ``"log2"``: 1 / log2(1 + r). ``"letor"``: 1 at rank 1 and 1 / log2(r) after it, so that the
-    second rank is not discounted. ``"reciprocal"``: 1 / r.
+    ``"log2"``: 1 / log2(1 + r). ``"letor"``: 1 at rank 1 and 1 / log2(r) below it, so the second
+    rank is not discounted. ``"reciprocal"``: 1 / r.
     """
     return _discounts(discount, 1 << max(4, int(n_ranks - 1).bit_length()))
 
@@ -106,5 +106,5 @@ def _discounts(discount: str, n_ranks: int) -> Float64Array:
 
 
 def value_of_empty(empty: Empty) -> float:
-    """Value of a query in which nothing can be gained; NaN: it does not count."""
+    """Value of a query without possible gain; NaN if the query does not count."""
     return np.nan if isinstance(empty, str) else float(empty)

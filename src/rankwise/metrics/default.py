@@ -1,6 +1,6 @@
-"""The score of an estimator that names none: nDCG@10 for grades, else 1 - pairwise misranking.
+"""Default score of estimators: nDCG@10 for grades, else 1 - pairwise misranking.
 
-Kept apart from the kernels so that importing the estimators compiles and loads nothing.
+This module is separate from the kernels, so importing the estimators compiles and loads nothing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rankwise.typing import Float64Array
 # skipped, ties in input order.
 GRADED = "nDCG@10"
 MISRANKING = "Misranking"
-# 2**y of larger grades overflows float64 when summed: such integers are real targets, not grades.
+# Sums of 2**y overflow float64 for larger grades, so such integers are treated as real targets.
 LARGEST_GRADE = 1000
 
 
@@ -24,7 +24,7 @@ def default_score(
     groups: QueryGroups,
     weight: Float64Array | None = None,
 ) -> float:
-    """Weighted mean over queries of the default measure of ``y``; larger is better, finite.
+    """Weighted mean over queries of the default measure for ``y``: finite, larger is better.
 
     Parameters
     ----------
@@ -32,12 +32,13 @@ def default_score(
         Targets and scores in input order.
     groups : QueryGroups
     weight : ndarray of shape (n_samples,), optional
-        Rows of weight zero are left out; a query weighs the mean weight of its rows.
+        Weights of the rows. Rows of weight zero are left out; the weight of a query is the mean
+        weight of its rows.
 
     Notes
     -----
-    Where no query can be scored by nDCG: 1 - pairwise misranking; where no query has a pair to
-    order either: 1.
+    If no query can be scored by nDCG, the score is 1 - pairwise misranking. If no query has a
+    pair with different labels either, the score is 1.
     """
     if weight is not None:
         kept = weight > 0
@@ -55,7 +56,7 @@ def default_score(
 
 
 class RunningScore:
-    """:func:`default_score` of rows that come as parts of whole queries."""
+    """:func:`default_score` accumulated over chunks of whole queries."""
 
     def __init__(self) -> None:
         self._graded = True
@@ -81,7 +82,7 @@ class RunningScore:
             self._weights[name] += float(query_weight[counted].sum())
 
     def value(self) -> float:
-        """The score so far."""
+        """Score of the rows added so far."""
         if self._graded and self._weights[GRADED] > 0:
             return self._sums[GRADED] / self._weights[GRADED]
         if self._weights[MISRANKING] > 0:
@@ -90,7 +91,7 @@ class RunningScore:
 
 
 def default_score_name(y: Float64Array) -> str:
-    """Name of the measure that :func:`default_score` takes for these targets."""
+    """Name of the measure that :func:`default_score` uses for these targets."""
     return GRADED if is_graded(y) else f"1 - {MISRANKING}"
 
 
@@ -117,7 +118,7 @@ def _query_weight(groups: QueryGroups, weight: Float64Array | None) -> Float64Ar
 
 
 def _weighted_mean(values: Float64Array, query_weight: Float64Array) -> float | None:
-    """Mean of the values that are not NaN; None where there is none."""
+    """Mean of the values that are not NaN; None if there are none."""
     counted = ~np.isnan(values)
     if not counted.any():
         return None

@@ -1,4 +1,4 @@
-"""Measure scores against labels: the door to the measures for arrays from anywhere."""
+"""Evaluate scores against relevance labels."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rankwise.metrics.result import EvaluationResult
 from rankwise.metrics.spec import parse
 from rankwise.runtime.callers import callers_level
 
-# Labels are grades where the first _READ are whole numbers. Scores look like grades where they are
-# whole numbers, each in _PER_GRADE rows or more in the mean.
+# Labels are real numbers if one of the first _READ is not whole. Scores look like grades if all of
+# them are whole and each value occurs in at least _PER_GRADE rows on average.
 _READ, _PER_GRADE = 256, 2
 
 
@@ -30,52 +30,52 @@ def evaluate(
     retrieved: ArrayLike | None = None,
     classes: ArrayLike | None = None,
 ) -> EvaluationResult:
-    """Measures of ``scores`` per query and in the mean.
+    """Evaluate scores against labels, per query and on average.
 
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Relevance grades or real-valued targets, larger is better. Class names count by their
-        position, 0 for the lowest; they need ``classes``, or an ordered categorical.
+        Relevance grades or real-valued targets; larger is better. Class names are replaced by
+        their position, 0 for the lowest; they require ``classes`` or an ordered categorical.
     scores : array-like of shape (n_samples,)
         Finite numbers; a higher score ranks higher within its query. For measures of predicted
-        ranks (MAE, ZeroOne, MacroMAE, Within, Kappa) the predicted labels: numbers, or class names
-        where y has them.
+        ranks (MAE, ZeroOne, MacroMAE, Within, Kappa), pass the predicted labels: numbers, or class
+        names if y has them.
     qid : array-like of shape (n_samples,) or QueryGroups, optional
-        Query of each row: any dtype, in any order. None: all rows are one query. Groups that
-        are at hand already are taken as they are, which saves grouping again.
+        Query of each row: any dtype, in any order. None: all rows are one query. Existing
+        QueryGroups are used directly, which avoids grouping again.
     measures : str, Measure, or sequence of them
         Spec strings, see :func:`rankwise.metrics.parse`.
     preset : str, optional
-        Whose convention fills in what a spec string leaves open, e.g. "letor3" or "lightgbm".
+        Convention for parameters that a spec string leaves open, e.g. "letor3" or "lightgbm".
     retrieved : array-like of shape (n_samples,), bool, optional
-        False for judged rows that a run did not retrieve, see :func:`rankwise.datasets.judge`:
-        they count for what could be found (ideal gain, number of relevant rows), not for what
-        was; their scores are not read. None: every row has a score.
+        False for judged rows that a run did not retrieve, see :func:`rankwise.datasets.judge`.
+        They count in the ideal (ideal gain, number of relevant rows) but are not part of the
+        ranking; their scores are not read. None: every row has a score.
     classes : array-like of shape (n_classes,), optional
-        All classes, lowest first. Needed where y or predicted labels are text, unless one of them
+        All classes, lowest first. Required if y or predicted labels are text, unless one of them
         is an ordered categorical.
 
     Returns
     -------
     EvaluationResult
-        A mapping from the strings as given to the means; ``per_query`` has the values.
+        Mapping from the given strings to the means; ``per_query`` holds the values per query.
 
     Raises
     ------
     ValueError
-        When lengths differ, scores or labels are not finite, labels do not suit a measure, class
-        names have no order, a string does not name a measure, or a measure needs the scores of
-        rows that were not retrieved.
+        If lengths differ, scores or labels are not finite, a measure does not apply to the labels,
+        class names have no order, a string does not name a measure, or a measure needs the scores
+        of rows that were not retrieved.
 
     Warns
     -----
     UserWarning
-        When ``y`` holds real numbers and ``scores`` grades, as if they were swapped.
+        If ``y`` holds real numbers and ``scores`` holds grades, as if they were swapped.
 
     Notes
     -----
-    O(n log m) for m rows a query, less where only cut-offs are asked for; rows are ranked once
+    O(n log m) for m rows per query, and less if all measures have a cut-off. Rows are ranked once
     for all measures.
 
     Examples
@@ -118,7 +118,7 @@ def evaluate(
 def _class_numbers(
     y: Any, scores: Any, classes: ArrayLike | None, measures: dict[str, Measure]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Positions of the classes in y, and in scores where a measure reads classes."""
+    """Positions of the classes in y, and in scores if a measure reads classes."""
     from rankwise.checks.classes import declared_classes, ordinal_labels  # loads scikit-learn
 
     for declared in (declared_classes(y), declared_classes(scores)):
@@ -127,11 +127,11 @@ def _class_numbers(
     for spec, measure in measures.items():
         if named and not measure.reads_labels:
             raise ValueError(
-                f"measure {spec!r} ranks by scores, got class names. Pass what rank_score gives, "
-                "or take a measure of predicted classes, such as MAE."
+                f"measure {spec!r} ranks by scores, got class names. Pass rank_score's values, "
+                "or use a measure of predicted classes, such as MAE."
             )
     if named and classes is None:
-        ordinal_labels(scores, name="scores")  # says that text needs an order
+        ordinal_labels(scores, name="scores")  # raises: text needs an order
     labels = ordinal_labels(y, classes=classes)
     if not any(measure.reads_labels for measure in measures.values()):
         return labels.codes, np.asarray(scores)
@@ -146,13 +146,13 @@ def _holds_names(values: NDArray[Any]) -> bool:
 
 
 def _warn_if_swapped(y: NDArray[Any], scores: NDArray[Any]) -> None:
-    """Warn where the labels are real numbers and the scores few whole ones, as grades are."""
+    """Warn if the labels are real numbers and the scores look like grades."""
     first = y[:_READ]
     if not np.isfinite(first).all() or _are_whole(first) or not _are_whole(scores):
         return
     if scores.min() >= 0 and 1 < len(np.unique(scores)) <= len(scores) / _PER_GRADE:
         warnings.warn(
-            "y holds real numbers and scores whole ones, as if they were swapped. Call "
+            "y holds real numbers and scores holds whole numbers, as if they were swapped. Call "
             "evaluate(y, scores, qid), with the labels first.",
             UserWarning,
             stacklevel=callers_level(),
@@ -166,7 +166,7 @@ def _are_whole(values: NDArray[Any]) -> bool:
 def _with_missing(
     scores: NDArray[Any], retrieved: ArrayLike, measures: dict[str, Measure]
 ) -> NDArray[np.float64]:
-    """Minus infinity for rows that were not retrieved."""
+    """Scores with minus infinity for rows that were not retrieved."""
     mask = np.asarray(retrieved)
     if mask.dtype != bool or mask.shape != scores.shape:
         raise ValueError(
@@ -176,8 +176,8 @@ def _with_missing(
     for spec, measure in measures.items():
         if not measure.reads_from_top:
             raise ValueError(
-                f"measure {spec!r} compares the scores of all rows, and {int((~mask).sum())} rows "
-                "were not retrieved. Take a measure of the top of the ranking, such as nDCG@10."
+                f"measure {spec!r} compares the scores of all rows, but {int((~mask).sum())} rows "
+                "were not retrieved. Use a measure of the top of the ranking, such as nDCG@10."
             )
     scores = scores.astype(np.float64)
     scores[mask & (scores == -np.inf)] = np.nan  # a bad score, not a missing one
@@ -186,7 +186,7 @@ def _with_missing(
 
 
 def _column(name: str, values: Any) -> NDArray[Any]:
-    """One real number per row; (n, 1) is taken as (n,)."""
+    """One real number per row; shape (n, 1) is accepted as (n,)."""
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

@@ -1,7 +1,7 @@
-"""What a measure is: a frozen dataclass whose fields are its convention.
+"""Base class of measures: a frozen dataclass whose fields are its convention.
 
-A measure maps labels and scores to one value per query; the mean over queries comes second. Its
-string form names every choice that its value depends on and parses back:
+A measure maps labels and scores to one value per query; the values are then averaged. Its string
+form names every choice that affects the value and parses back to an equal measure:
 ``str(parse("nDCG@10")) == "nDCG(gain='exp2',discount='log2',empty='skip',ties='stable',
 short='pad')@10"``.
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measure:
-    """Base of all measures."""
+    """Base class of all measures."""
 
     name: ClassVar[str]
     greater_is_better: ClassVar[bool] = True
-    # Whether rows without a score can stand below the ranking.
+    # Whether rows without a score can rank below all others.
     reads_from_top: ClassVar[bool] = False
-    # Whether the scores are read as predicted labels, not as what to rank by.
+    # Whether the scores are read as predicted labels rather than ranked.
     reads_labels: ClassVar[bool] = False
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
-        """One value per query of a block of whole queries; NaN where the query does not count.
+        """One value per query of a block of whole queries; NaN if the query does not count.
 
         Parameters
         ----------
         scored : ScoredGroups
             ``y`` and ``scores`` (float64, finite, C-contiguous, in group order) and ``indptr``
-            (int64, starting at 0): what a kernel takes. Blocks run on several threads.
+            (int64, starting at 0), as kernels expect them. Blocks run on several threads.
 
         Returns
         -------
@@ -54,14 +54,14 @@ class Measure:
 
     @property
     def nanoseconds_per_row(self) -> float:
-        """Roughly, the time that a row takes: little work is left to one thread."""
+        """Approximate time per row; little work is left to one thread."""
         return 30.0
 
     def prepare(self, scored: ScoredGroups) -> None:
         """Announce shared work (the depth of a ranking) before any measure is computed."""
 
     def per_query(self, y: NDArray[Any], scores: NDArray[Any], groups: QueryGroups) -> Float64Array:
-        """Value of every query, in the order of ``groups.ids``; NaN: not counted.
+        """Value of every query, in the order of ``groups.ids``; NaN if it does not count.
 
         Parameters
         ----------
@@ -72,18 +72,18 @@ class Measure:
         Raises
         ------
         ValueError
-            When y or scores hold NaN or infinity, or y is not what the measure needs.
+            If y or scores hold NaN or infinity, or the measure does not apply to y.
         """
         from rankwise.metrics.scored import compute  # loads numba
 
         return compute([self], y, scores, groups)[0]
 
     def mean(self, y: NDArray[Any], scores: NDArray[Any], groups: QueryGroups) -> float:
-        """Mean over the queries that count; NaN where none does."""
+        """Mean over the queries that count; NaN if none does."""
         return self.aggregate(self.per_query(y, scores, groups))
 
     def aggregate(self, values: Float64Array) -> float:
-        """One number from the values per query: the mean of those that are not NaN."""
+        """Aggregate the values per query: the mean of those that are not NaN."""
         counted = values[~np.isnan(values)]
         return float(counted.mean()) if counted.size else math.nan
 

@@ -1,4 +1,4 @@
-"""What a fitted estimator says of rows: scores to rank by and, of a classifier, classes."""
+"""Predictions of fitted estimators: scores to rank by and, from classifiers, classes."""
 
 from __future__ import annotations
 
@@ -24,31 +24,33 @@ class Predicted:
     Attributes
     ----------
     scores : ndarray of shape (n_samples,), float64
-        What to rank by.
+        Scores to rank by.
     labels : ndarray of shape (n_samples,), float64, or None
-        Predicted classes; None of an estimator that predicts none.
+        Predicted classes; None if the estimator predicts no classes.
     """
 
     scores: Float64Array
     labels: Float64Array | None = None
 
     def read_by(self, measure: Measure) -> Float64Array:
-        """Labels for a measure that reads these, where there are any; else the scores."""
+        """Labels if the measure reads labels and there are any; else the scores."""
         return self.scores if self.labels is None or not measure.reads_labels else self.labels
 
 
 def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> Float64Array:
-    """Score of every row by a fitted model of any form; a higher score ranks higher.
+    """Score rows with any fitted model; a higher score ranks higher.
 
-    Rankers give ``predict``, ordinal estimators ``rank_score``, also as the last step of a pipeline
-    or as the best estimator of a search, which have no ``rank_score`` of their own.
+    Rankers are called by ``predict``, ordinal estimators by ``rank_score``, even as the last step
+    of a pipeline or as the best estimator of a search, which have no ``rank_score`` of their own.
 
     Parameters
     ----------
     estimator : fitted ranker, ordinal estimator, regressor, Pipeline or search
+        Model that scores the rows.
     X : array-like, sparse matrix or frame of shape (n_samples, n_features)
+        Rows to score.
     qid : array-like of shape (n_samples,), optional
-        Read by models whose scores depend on the other rows of the query.
+        Queries of the rows, for models whose scores depend on the other rows of the query.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def scores(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -
     Raises
     ------
     ValueError
-        Where the model gives anything but one finite number per row.
+        If the model does not return one finite number per row.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     Parameters
     ----------
     estimator, X
-        As of :func:`scores`.
+        As in :func:`scores`.
     qid : array-like of shape (n_samples,), optional
         None or a scalar: all rows are one query.
 
@@ -92,7 +94,7 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
     Warns
     -----
     OneQueryWarning
-        Without ``qid`` where a ranker was fitted on several queries.
+        If ``qid`` is missing although the ranker was fitted on several queries.
     """
     found = scores(estimator, X, qid)
     warn_of_one_query(innermost(estimator), "rank", qid, len(found))
@@ -100,40 +102,40 @@ def rank(estimator: Any, X: Any, qid: ArrayLike | QueryGroups | None = None) -> 
 
 
 def predictions(estimator: Any, X: Any, qid: Any = None) -> Predicted:
-    """Scores and, of a classifier or ordinal estimator, predicted classes.
+    """Scores and, from a classifier or ordinal estimator, predicted classes.
 
     Parameters
     ----------
     estimator, X, qid
-        As of :func:`scores_of`.
+        As in :func:`scores_of`.
 
     Raises
     ------
     ValueError
-        When they are not one finite number per row.
+        If the predictions are not one finite number per row.
     """
     scores = scores_of(estimator, X, qid)
     return Predicted(scores, labels_of(estimator, X, scores, qid))
 
 
 def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> Float64Array | None:
-    """Predicted classes as numbers, None of an estimator that predicts none.
+    """Predicted classes as numbers; None if the estimator predicts no classes.
 
-    Classes that have names count by their rank, from 0.
+    Named classes are replaced by their ranks, from 0.
 
     Parameters
     ----------
     estimator : fitted estimator
     X : matrix of shape (n_samples, n_features)
     scores : ndarray of shape (n_samples,)
-        What :func:`scores_of` gave: the classes already, where there is no ``rank_score``.
+        Result of :func:`scores_of`, which already holds the classes if there is no ``rank_score``.
     qid : array-like of shape (n_samples,), optional
-        As of :func:`scores_of`.
+        As in :func:`scores_of`.
 
     Raises
     ------
     ValueError
-        When they are not one finite number per row.
+        If the predictions are not one finite number per row.
     """
     last = innermost(estimator)
     if not hasattr(last, "classes_"):
@@ -147,7 +149,7 @@ def labels_of(estimator: Any, X: Any, scores: Float64Array, qid: Any = None) -> 
 
 
 def probabilities_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array | None:
-    """Probability of every class by an ordinal estimator, None of any other.
+    """Probability of every class by an ordinal estimator; None for other estimators.
 
     Parameters
     ----------
@@ -155,12 +157,12 @@ def probabilities_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array | 
         The ordinal estimator may be the last step of a pipeline or the best of a search.
     X : matrix of shape (n_samples, n_features)
     qid : array-like of shape (n_samples,), optional
-        As of :func:`scores_of`.
+        As in :func:`scores_of`.
 
     Returns
     -------
     ndarray of shape (n_samples, n_classes), or None
-        None also where the estimator has no ``predict_proba``, or not with its parameters.
+        None as well if the estimator, or its parameters, offer no ``predict_proba``.
     """
     if not hasattr(innermost(estimator), "rank_score") or not hasattr(estimator, "predict_proba"):
         return None
@@ -168,12 +170,12 @@ def probabilities_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array | 
 
 
 def grades_of(estimator: Any, y: ArrayLike) -> ArrayLike:
-    """Labels as numbers: those of an ordinal estimator whose classes have names by their rank.
+    """Labels as numbers; labels of an ordinal estimator with named classes become ranks.
 
     Raises
     ------
     ValueError
-        Where a label is none of the declared classes.
+        If a label is not one of the declared classes.
     """
     last = innermost(estimator)
     if not hasattr(last, "rank_score") or last.classes_.dtype.kind in "biuf":
@@ -190,13 +192,13 @@ def scores_of(estimator: Any, X: Any, qid: Any = None) -> Float64Array:
         The ordinal estimator may be the last step of a pipeline or the best of a search.
     X : matrix of shape (n_samples, n_features)
     qid : array-like of shape (n_samples,), optional
-        Goes to estimators whose scores depend on the query: to a ``predict`` that names it, and to
-        the steps of a pipeline that request it. The rest gets X alone.
+        Queries of the rows, passed to a ``predict`` that accepts them and to the steps of a
+        pipeline that request them. Other estimators receive only X.
 
     Raises
     ------
     ValueError
-        When they are not one finite number per row.
+        If the predictions are not one finite number per row.
     """
     is_ordinal = hasattr(innermost(estimator), "rank_score")
     return _said(estimator, "rank_score" if is_ordinal else "predict", X, qid)
@@ -224,7 +226,7 @@ def reads_queries(estimator: Any, method: str | None = None) -> bool:
 
 
 def innermost(estimator: Any) -> Any:
-    """The estimator that predicts: the last step of a pipeline, the best of a search."""
+    """Estimator that predicts: the last step of a pipeline, or the best of a search."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
@@ -235,12 +237,12 @@ def innermost(estimator: Any) -> Any:
 
 
 def _said(estimator: Any, method: str, X: Any, qid: Any) -> Float64Array:
-    """What a method of the estimator says, one finite number per row."""
+    """Result of a method of the estimator, checked to be one finite number per row."""
     return _column(estimator, _call(estimator, method, X, qid), X)
 
 
 def _call(estimator: Any, method: str, X: Any, qid: Any) -> Any:
-    """The method of the best of a search; a pipeline's last step may have one the others lack."""
+    """Call a method of the best of a search, or of the last step of a pipeline."""
     if hasattr(estimator, "best_estimator_"):
         return _call(estimator.best_estimator_, method, X, qid)
     if hasattr(estimator, "steps") and method == "rank_score":

@@ -1,8 +1,8 @@
-"""Presets: what a bare name such as "nDCG@10" means to another program.
+"""Presets: the meaning of a bare name such as "nDCG@10" in another program.
 
-Each entry names only what differs from the library's own defaults; a measure that the program
-does not have keeps the program's order of ties where it has one, and our defaults otherwise.
-Measured on the programs themselves: ``tests/metrics/test_peers_*.py`` run them.
+Each entry lists only the differences from the library's own defaults. A measure that the program
+lacks keeps the program's order of ties, if it has one, and our defaults otherwise. The presets are
+verified by running the programs themselves: see ``tests/metrics/test_peers_*.py``.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def _letor(rel: int, short_precision: str) -> dict[str, Params]:
 
 
 PRESETS: dict[str, dict[str, Params]] = {
-    # Eval-Score-3.0.pl prints no NDCG@k and P@k of a query of fewer than k documents and divides
-    # by the number of all queries.
+    # Eval-Score-3.0.pl skips NDCG@k and P@k of a query with fewer than k documents but divides by
+    # the number of all queries.
     "letor3": _letor(rel=1, short_precision="zero"),
     # Eval-Score-4.0.pl
     "letor4": _letor(rel=1, short_precision="pad"),
-    # eval-score-mslr.pl: grades 2 to 4 are relevant to MAP and P@k.
+    # eval-score-mslr.pl: grades 2 to 4 are relevant for MAP and P@k.
     "mslr": _letor(rel=2, short_precision="pad"),
     # The challenge's evaluate.py; ERR there has no cut-off.
     "yahoo": _preset(nDCG={"empty": 1}, ERR={"max_grade": 4}),

@@ -1,4 +1,4 @@
-"""What :func:`rankwise.metrics.evaluate` returns."""
+"""Result of :func:`rankwise.metrics.evaluate`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class EvaluationResult(Mapping[str, float]):
     means : dict of str to float
         Keyed by the spec strings exactly as they were given; also ``result[spec]``.
     per_query : dict of str to ndarray of shape (n_queries,)
-        NaN: the query does not count, by the measure's convention.
+        Values per query; NaN if the query does not count by the measure's convention.
     qids : ndarray of shape (n_queries,)
         Query ids in order of first appearance.
     measures : dict of str to Measure
-        The convention that each string stood for.
+        Measure with its full convention for each string.
     """
 
     means: dict[str, float]

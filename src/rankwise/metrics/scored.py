@@ -1,8 +1,8 @@
-"""Labels and scores of a block of whole queries, and what several measures share of them.
+"""Labels and scores of a block of whole queries, with results that several measures share.
 
-The rows are cut into blocks of whole queries; each block runs through all measures on one thread,
-so that rows are ranked once for all of them and stay in the cache. A query's value depends on
-that query alone: the same bits for any number of threads.
+The rows are cut into blocks of whole queries. Each block runs through all measures on one thread,
+so rows are ranked once and stay in the cache. The value of a query depends only on that query, so
+it is bit-identical for any number of threads.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from rankwise.metrics.conventions import LARGEST_GRADE, discounts
 from rankwise.runtime.threads import available_threads, query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array
 
-# Work that takes less than this on one thread is not worth waiting for another.
+# Less work than this stays on one thread.
 SMALL_NANOSECONDS = 2e6
 BLOCKS_PER_THREAD = 2
-# Cached properties of labels and sizes alone.
+# Cached properties that depend only on labels and sizes.
 _BY_LABELS = {"sizes", "largest", "lowest_grade", "highest_grade", "integral"}
 
 
 class GroupMeasure(Protocol):
-    """What :func:`compute` needs of a measure."""
+    """Interface that :func:`compute` requires of a measure."""
 
     @property
     def nanoseconds_per_row(self) -> float: ...
@@ -55,7 +55,7 @@ class ScoredGroups:
     indptr : ndarray of shape (n_queries + 1,), int64
         Query q holds rows ``indptr[q]:indptr[q + 1]``; ``indptr[0] == 0``.
     missing : ndarray of shape (n_rows,), bool, or None
-        Rows that a run did not retrieve, whose score is minus infinity.
+        True for rows that a run did not retrieve, whose score is minus infinity.
     """
 
     def __init__(self, y: Float64Array, scores: Float64Array, indptr: Int64Array) -> None:
@@ -75,22 +75,22 @@ class ScoredGroups:
 
     @cached_property
     def sizes(self) -> Int64Array:
-        """Rows per query, shape (n_queries,)."""
+        """Number of rows per query, shape (n_queries,)."""
         return np.diff(self.indptr)
 
     @cached_property
     def largest(self) -> int:
-        """Rows of the largest query."""
+        """Number of rows of the largest query."""
         return int(self.sizes.max(initial=0))
 
     @cached_property
     def lowest_grade(self) -> float:
-        """Smallest label; 0 where there are no rows."""
+        """Smallest label; 0 if there are no rows."""
         return float(self.y.min()) if self.y.size else 0.0
 
     @cached_property
     def highest_grade(self) -> float:
-        """Largest label; 0 where there are no rows."""
+        """Largest label; 0 if there are no rows."""
         return float(self.y.max()) if self.y.size else 0.0
 
     @cached_property
@@ -103,7 +103,7 @@ class ScoredGroups:
         )
 
     def with_scores(self, scores: Float64Array) -> ScoredGroups:
-        """The same rows under other scores; what labels alone decide is not computed again."""
+        """The same rows with other scores; cached results that depend only on labels are kept."""
         other = ScoredGroups(self.y, scores, self.indptr)
         other._depth, other._tops = self._depth, self._tops
         other._ranked = {what: self._ranked[what] for what in self._ranked if what == "ideal"}
@@ -112,33 +112,33 @@ class ScoredGroups:
         return other
 
     def need(self, what: str, depth: int | None) -> None:
-        """Announce to what depth (None: all) a tie rule's ranking, or "ideal", will be read."""
+        """Announce the depth (None: all) at which a tie rule, or "ideal", will be read."""
         wanted, known = depth or 0, self._depth.get(what)
         self._depth[what] = 0 if 0 in (wanted, known) else max(wanted, known or 0)
 
     def ranked(self, ties: str) -> Ranked:
-        """Labels by descending score, query by query, to the depth that was announced.
+        """Labels by descending score, query by query, down to the announced depth.
 
         Parameters
         ----------
         ties : {"stable", "docid", "worst", "best"}
-            Order of rows of equal score: as in the input; the reverse of the input; by ascending
-            or by descending label.
+            Order of rows with equal scores: input order, reverse input order, ascending label, or
+            descending label.
         """
         if ties not in self._ranked:
             self._ranked[ties] = self.rank(self.y, ties, self._depth.get(ties, 0))
         return self._ranked[ties]
 
     def rank(self, values: Float64Array, ties: str = "stable", depth: int = 0) -> Ranked:
-        """Any ``values`` of the rows by descending score; 0 for rows that were not retrieved.
+        """``values`` of the rows by descending score; 0 for rows that were not retrieved.
 
-        Only the first ``depth`` rows of each query, all for 0.
+        Only the first ``depth`` rows of each query are returned (0: all rows).
         """
         if self.missing is not None:
             values = np.where(self.missing, 0.0, values)
         if ties == "stable":
             return self._rank(self.scores, values, depth)
-        # Stable ranking of rows that are in the wanted order of ties already.
+        # Stable ranking of rows that are already in the wanted order of ties.
         if ties == "docid":
             scores, rows = self._last_first
             return self._rank(scores, values[rows], depth)
@@ -147,7 +147,7 @@ class ScoredGroups:
         return self._rank(scores, self._rank(before, values).values, depth)
 
     def ideal(self) -> Ranked:
-        """Labels in descending order, query by query, to the depth announced for "ideal"."""
+        """Labels in descending order, query by query, down to the depth announced for "ideal"."""
         if "ideal" not in self._ranked:
             depth = self._depth.get("ideal", 0)
             if self.integral:
@@ -160,14 +160,14 @@ class ScoredGroups:
         return self._ranked["ideal"]
 
     def rank_by_label(self, values: Float64Array, depth: int = 0) -> Ranked:
-        """Any ``values`` of the rows by descending label."""
+        """``values`` of the rows by descending label."""
         return self._rank(self.y, values, depth)
 
     def relevance(self, ties: str, rel: float, depth: int) -> Float64Array:
-        """Four numbers per query on the rows of grade >= ``rel``, shape (n_queries, 4).
+        """Four numbers per query about the rows of grade >= ``rel``, shape (n_queries, 4).
 
-        How many there are; how many of them within the first ``depth`` ranks (0: all); the sum of
-        the precisions at their ranks; the first of their ranks (0: none).
+        Their number; their number within the first ``depth`` ranks (0: all); the sum of the
+        precisions at their ranks; the first of their ranks (0: none).
         """
         key = (ties, rel, depth)
         if key not in self._relevance:
@@ -179,18 +179,18 @@ class ScoredGroups:
         return self._relevance[key]
 
     def count(self, rel: float) -> Int64Array:
-        """Rows of grade >= ``rel`` per query."""
+        """Number of rows of grade >= ``rel`` per query."""
         down_to = np.concatenate([[0], np.cumsum(self.y >= rel)])
         return np.diff(down_to[self.indptr])
 
     @cached_property
     def pairs(self) -> PairCounts:
-        """Pairs by agreement of label and score."""
+        """Counts of pairs by agreement of label and score."""
         return count_pairs(self.y, self.scores, self.indptr)
 
     @cached_property
     def tie_starts(self) -> Int64Array:
-        """Where, in ranked order, blocks of equal score within a query start; n_rows at the end."""
+        """Starts, in ranked order, of the blocks of tied rows within a query; n_rows at the end."""
         ranked = self._rank(self.scores, self.scores).values
         new = np.ones(len(ranked) + 1, dtype=bool)
         np.not_equal(ranked[1:], ranked[:-1], out=new[1:-1])
@@ -198,7 +198,7 @@ class ScoredGroups:
         return np.flatnonzero(new)
 
     def tie_means(self, ranked: Float64Array) -> Float64Array:
-        """Values in ranked order, each replaced by the mean over its block of equal scores."""
+        """Values in ranked order, each replaced by the mean over its block of tied rows."""
         if not len(ranked):
             return ranked
         lengths = np.diff(self.tie_starts)
@@ -206,13 +206,13 @@ class ScoredGroups:
 
     @cached_property
     def _last_first(self) -> tuple[Float64Array, Int64Array]:
-        """Scores with the last row of each query first, and those rows."""
+        """Scores with each query in reverse order, and the reversed rows."""
         ends = np.repeat(self.indptr[:-1] + self.indptr[1:] - 1, self.sizes)
         rows = ends - np.arange(len(ends))
         return self.scores[rows], rows
 
     def _top(self, depth: int) -> Int64Array:
-        """Where each query's first ``depth`` rows (0: all) lie when only those are kept."""
+        """Query boundaries when only the first ``depth`` rows (0: all) of each query are kept."""
         if depth == 0 or depth >= self.largest:
             return self.indptr
         if depth not in self._tops:
@@ -238,15 +238,15 @@ def compute(
     *,
     may_miss: bool = False,
 ) -> list[Float64Array]:
-    """Values per query of every measure; rows in input order.
+    """Values per query of every measure, from rows in input order.
 
-    ``n_threads=None``: one thread for little work, all of them for more.
+    ``n_threads=None`` uses one thread for little work and all threads for more.
 
     Raises
     ------
     ValueError
-        When y or scores have another length than the groups, or hold NaN or infinity; with
-        ``may_miss`` a score may be minus infinity (not retrieved).
+        If the length of y or scores differs from that of the groups, or if they hold NaN or
+        infinity. With ``may_miss``, a score may be minus infinity (not retrieved).
     """
     for name, array in (("y", y), ("scores", scores)):
         if array.shape != (groups.n_samples,):
@@ -263,8 +263,8 @@ def compute(
         start, stop = indptr[first], indptr[last]
         rows = slice(start, stop) if order is None else order[start:stop]
         scored = ScoredGroups(
-            # Read-only rows (a memory map) are copied: to a kernel they are another type, which
-            # it would have to be compiled for.
+            # Read-only rows (a memory map) are copied, since a kernel would have to be compiled
+            # for them as another type.
             np.require(y[rows], np.float64, ["C", "W"]),
             np.require(scores[rows], np.float64, ["C", "W"]),
             indptr[first : last + 1] - start,

@@ -1,4 +1,4 @@
-"""scikit-learn scorers of the measures, with the qid requested from metadata routing."""
+"""scikit-learn scorers for the measures, which request the qid from metadata routing."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from rankwise.metrics.spec import parse
 
 
 class MeasureScorer(BaseEstimator):
-    """Scorer of one measure; it has requested the ``qid``.
+    """Scorer of one measure; it requests the ``qid``.
 
     Parameters
     ----------
     measure : str
-        Full spec.
+        Full spec of the measure.
     """
 
-    # scikit-learn reads the requests off the signature of a method called score.
+    # scikit-learn derives the requests from the signature of a method called score.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"qid": True, "estimator": UNUSED}
 
     def __init__(self, measure: str) -> None:
@@ -39,7 +39,7 @@ class MeasureScorer(BaseEstimator):
         *,
         qid: ArrayLike | QueryGroups | None = None,
     ) -> float:
-        """Mean of the measure over the queries, its sign turned where smaller is better."""
+        """Mean of the measure over the queries, negated if smaller is better."""
         measure = parse(self.measure)
         ids = qid.row_ids() if isinstance(qid, QueryGroups) else qid
         if not measure.reads_labels:
@@ -53,22 +53,24 @@ class MeasureScorer(BaseEstimator):
 
 
 def make_scorer(measure: str | Measure = "nDCG@10", *, preset: str | None = None) -> MeasureScorer:
-    """Scorer for ``GridSearchCV``, ``cross_validate`` and the like; it has requested the ``qid``.
+    """Make a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
 
     Parameters
     ----------
     measure : str or Measure
+        Measure to compute.
     preset : str, optional
         See :func:`rankwise.metrics.evaluate`.
 
     Returns
     -------
     scorer
-        ``scorer(estimator, X, y, qid=qid)``; the sign is turned where smaller is better. Of an
-        ordinal estimator, also as the last step of a pipeline, rankings are measured by
-        ``rank_score`` and predicted ranks (MAE, Kappa) by ``predict``; classes that are numbers
-        count as they are, as in :func:`rankwise.evaluate`, named ones by their rank from 0. With
-        scikit-learn's routing on, ``qid`` passed to ``fit`` of a search reaches the scorer.
+        ``scorer(estimator, X, y, qid=qid)``; the value is negated if smaller is better. For an
+        ordinal estimator, even as the last step of a pipeline, measures of rankings use
+        ``rank_score`` and measures of predicted ranks (MAE, Kappa) use ``predict``. Numeric classes
+        are used as they are, as in :func:`rankwise.evaluate`; named classes become ranks from 0.
+        The scorer requests ``qid``: with scikit-learn's metadata routing enabled, it receives the
+        ``qid`` passed to ``fit`` of a search.
 
     Examples
     --------

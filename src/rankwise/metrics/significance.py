@@ -1,12 +1,12 @@
-"""Is the difference between rankers more than chance? Tests, corrections, effects, intervals.
+"""Significance of differences between rankers: tests, corrections, effects, intervals.
 
-Two rankers are compared on the same queries by :func:`paired_test`. Several are tested against the
-best of them by :func:`compare_to_best`, which accounts for all pairs and for the selection of the
-best, or against one that was named beforehand by :func:`compare_to_baseline`. :func:`holm`,
-:func:`benjamini_hochberg` and :func:`bonferroni` correct any p-values. Over several data sets
-:func:`average_ranks` compares them by Friedman's and Nemenyi's tests. Means have
-:func:`t_intervals` or :func:`bootstrap_intervals`. Queries that do not count for a measure
-(NaN) are dropped.
+:func:`paired_test` compares two rankers on the same queries. :func:`compare_to_best` tests several
+rankers against the best of them, and accounts for all pairs and for the selection of the best.
+:func:`compare_to_baseline` tests them against a ranker that was named beforehand. :func:`holm`,
+:func:`benjamini_hochberg` and :func:`bonferroni` correct any p-values. :func:`average_ranks`
+compares rankers over several data sets by Friedman's and Nemenyi's tests. :func:`t_intervals` and
+:func:`bootstrap_intervals` are intervals of means. Queries that do not count for a measure (NaN)
+are dropped.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Spec strings: ``Name(key=value,…)@k``, as in ir-measures.
 
-``parse("nDCG@10")`` takes the library's own convention for what is not written, or a preset's;
-what is written always wins. Values are Python literals; quotes around words may be left out, so
-that a shell needs none. A trailing ``-`` after the name or cut-off means ``empty=0``, XGBoost's
-way to count queries without relevant rows as 0.
+``parse("nDCG@10")`` fills in parameters that are not written by the library's own convention or by
+a preset. Values are Python literals. Quotes around words may be omitted, which helps in a shell. A
+trailing ``-`` after the name or cut-off means ``empty=0``, XGBoost's notation for counting queries
+without relevant rows as 0.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rankwise.metrics.measure import Measure
 _SPEC = re.compile(
     r"\s*(?P<name>[A-Za-z]\w*)\s*(?:\((?P<params>.*)\))?\s*(?:@\s*(?P<cutoff>\d+))?(?P<minus>-)?\s*"
 )
-# Other libraries' spellings of a parameter and its value.
+# Spellings of parameters and their values in other libraries.
 _PARAM_ALIASES: dict[tuple[str, Any], tuple[str, Any]] = {
     ("dcg", "exp-log2"): ("gain", "exp2"),
     ("dcg", "log2"): ("gain", "linear"),
@@ -39,7 +39,7 @@ _BY_LOWER_NAME = {
 def parse(
     spec: str | Measure, preset: str | None = None, *, also: Mapping[str, str] | None = None
 ) -> Measure:
-    """The measure that a spec string names; a measure is returned as it is.
+    """Parse a spec string into a measure; a measure is returned unchanged.
 
     Parameters
     ----------
@@ -47,15 +47,15 @@ def parse(
         ``"nDCG@10"``, ``"AP"``, ``"P(rel=2)@5"``, ``"nDCG(gain='exp2',empty='skip')@10"``;
         aliases such as ``"ndcg@10"``, ``"map"`` and ``"mrr"`` are understood.
     preset : str, optional
-        Convention of what the string leaves open: a key of ``rankwise.metrics.PRESETS``.
+        Convention for parameters not in the string: a key of ``rankwise.metrics.PRESETS``.
     also : mapping from name to class path, optional
-        Measures beside those of the table.
+        Measures in addition to those of the table.
 
     Raises
     ------
     ValueError
-        When the string does not follow the grammar, or names an unknown measure, parameter,
-        value or preset.
+        If the string does not follow the grammar, or names an unknown measure, parameter, value or
+        preset.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def parse(
     match = _SPEC.fullmatch(spec)
     if match is None:
         raise ValueError(
-            f"measure {spec!r} does not read as Name(key=value,...)@k. "
+            f"a measure must be Name(key=value,...)@k, got {spec!r}. "
             "Write for example 'nDCG@10' or \"P(rel=2)@5\"."
         )
     cls = measure_class(match["name"], also)
@@ -97,12 +97,12 @@ def parse(
 
 
 def measure_class(name: str, also: Mapping[str, str] | None = None) -> type[Measure]:
-    """Class of a measure by its name or alias, in any case.
+    """Class of a measure by its case-insensitive name or alias.
 
     Raises
     ------
     ValueError
-        When there is no such measure.
+        If there is no such measure.
     """
     beside = dict(also or {})
     by_lower_name = {**_BY_LOWER_NAME, **{other.lower(): other for other in beside}}
@@ -157,5 +157,5 @@ def _value(node: ast.expr) -> Any:
     value = ast.literal_eval(node)
     if isinstance(value, list):
         value = tuple(value)
-    hash(value)  # a set or dict is no value of a frozen measure
+    hash(value)  # a frozen measure accepts no sets or dicts
     return value

@@ -138,13 +138,13 @@ def test_scorers_take_scores_or_sets(rng):
 @pytest.mark.parametrize(
     "args, kwargs, message",
     [
-        (([[1, 0]], [[1.0, 2.0]], "Hamming"), {}, "predicted must be passed for 'Hamming'"),
-        (([[1, 0]], None, "LRAP"), {}, "scores must be passed for 'LRAP'"),
+        (([[1, 0]], [[1.0, 2.0]], "Hamming"), {}, "'Hamming' needs predicted: pass 0/1 labels"),
+        (([[1, 0]], None, "LRAP"), {}, "'LRAP' needs scores of shape"),
         (([[1, 0]], [[1.0]], "LRAP"), {}, r"scores must have the shape of Y, \(1, 2\), got"),
         (([[1, 2]], [[1.0, 2.0]], "LRAP"), {}, "must hold 0 and 1 only"),
         (([[1, 0]], [[1.0, np.nan]], "LRAP"), {}, "must be finite"),
         (([[1, 0]], None, "Hamming"), {"predicted": [[1, 0, 1]]}, "predicted must have the shape"),
-        (([[1, 0]], [[1.0, 2.0]], "PSP@1"), {}, "propensity must be passed"),
+        (([[1, 0]], [[1.0, 2.0]], "PSP@1"), {}, "PSP needs propensity"),
         (([[1, 0]], [[1.0, 2.0]], "PSP@1"), {"propensity": [0, 1]}, r"number in \(0, 1\]"),
         (([[1, 0]], sparse.csr_array([[1.0, 0]]), "LRAP"), {}, "compares the scores of all labels"),
         (([[1, 0]], [[1.0, 2.0]], "Haming"), {}, "Did you mean 'Hamming'"),

@@ -74,7 +74,7 @@ def test_labels_of_one_class_have_no_kappa():
 @pytest.mark.parametrize(
     ("y", "predicted", "classes", "message"),
     [
-        ([1, 2], [1], None, r"one length, got shapes \(2,\) and \(1,\)"),
+        ([1, 2], [1], None, r"equal length, got shapes \(2,\) and \(1,\)"),
         ([1, 4], [1, 2], [1, 2], r"y must hold classes, got 4. Classes: \[1, 2\]"),
         ([1, 2], [1, 4], [1, 2], "predicted must hold classes, got 4"),
         ([1, 2], [1, 2], [1, 2, 1], "every class once"),

@@ -178,5 +178,5 @@ def test_a_baseline_errs_as_often_as_it_says(rng):
 
 
 def test_an_unknown_baseline_is_named():
-    with pytest.raises(KeyError, match="baseline='c' is none of the systems"):
+    with pytest.raises(KeyError, match="baseline='c' is not one of the systems"):
         compare_to_baseline({"a": [0.1, 0.2], "b": [0.2, 0.3]}, "c")

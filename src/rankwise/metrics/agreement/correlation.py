@@ -1,6 +1,6 @@
 """Correlation of labels and scores within a query: Pearson's r and Spearman's ρ.
 
-Spearman's ρ is Pearson's r of the ranks, rows of equal value sharing their mean rank.
+Spearman's ρ is Pearson's r of the ranks; tied rows share their mean rank.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Pearson(AgreementMeasure):
     Notes
     -----
     O(m) for a query of m rows. Rows are centred and scaled before they are multiplied, so neither
-    a large offset nor a large scale costs digits. Scores that are all equal give 0, where
-    ``scipy.stats.pearsonr`` gives NaN: which queries count depends on the labels alone.
+    a large offset nor a large scale costs digits. If all scores are equal, r is 0, whereas
+    ``scipy.stats.pearsonr`` returns NaN. Thus the labels alone decide which queries count.
 
     Examples
     --------
@@ -61,8 +61,8 @@ class Rho(AgreementMeasure):
 
     Notes
     -----
-    O(m log m) for a query of m rows. Scores that are all equal give 0, where
-    ``scipy.stats.spearmanr`` gives NaN: which queries count depends on the labels alone.
+    O(m log m) for a query of m rows. If all scores are equal, ρ is 0, whereas
+    ``scipy.stats.spearmanr`` returns NaN. Thus the labels alone decide which queries count.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Rho(AgreementMeasure):
 
 
 def _unit_scale(values: Float64Array, scored: ScoredGroups) -> tuple[Float64Array, np.ndarray]:
-    """Rows centred by query and divided by the largest; in which queries they vary at all."""
+    """Rows centred by query and divided by the largest, and whether they vary in each query."""
     indptr, sizes = scored.indptr, scored.sizes
     varies = largest_by_query(values, indptr) > -largest_by_query(-values, indptr)
     # A power of two, so that scaling is exact, keeps the differences from overflowing.
@@ -100,6 +100,6 @@ def _unit_scale(values: Float64Array, scored: ScoredGroups) -> tuple[Float64Arra
 def _correlation(
     yf: Float64Array, yy: Float64Array, ff: Float64Array, both_vary: np.ndarray
 ) -> Float64Array:
-    """Normalised product; 0 where one side does not vary."""
+    """Normalised product; 0 if one side does not vary."""
     length = np.sqrt(np.where(both_vary, yy * ff, 1.0))
     return np.where(both_vary, np.clip(yf / length, -1.0, 1.0), 0.0)

@@ -25,15 +25,15 @@ class Tau(AgreementMeasure):
     Parameters
     ----------
     variant : {"b", "a"}
-        "a" divides by all pairs, so that ties keep it below 1; "b" corrects for ties.
+        "a" divides by the number of all pairs, so ties keep τ below 1; "b" corrects for ties.
     empty : {"skip", "nan", 0, 1}
         Value of a query whose labels are all equal.
 
     Notes
     -----
-    O(m log m) for a query of m rows. Scores that are all equal order nothing: τ is 0, where
-    ``scipy.stats.kendalltau`` gives NaN. So which queries count depends on the labels alone, and
-    no ranker drops its bad queries by tying them.
+    O(m log m) for a query of m rows. If all scores are equal, τ is 0, whereas
+    ``scipy.stats.kendalltau`` returns NaN. Thus the labels alone decide which queries count, and
+    no ranker can drop its bad queries by tying them.
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """Magnitude-preserving measures: do score differences match label differences?
 
-With residuals ``r = y - f`` of a query of m rows, MSD is the mean of ``(r_i - r_j)²`` over all m²
-ordered pairs, which is twice the variance of r; M1D the mean of ``|r_i - r_j|``, which is Gini's
-mean difference and needs r sorted. Neither changes when a number is added to all scores of a
-query.
+A query of m rows has the residuals ``r = y - f``. MSD is the mean of ``(r_i - r_j)²`` over all m²
+ordered pairs, which is twice the variance of r. M1D is the mean of ``|r_i - r_j|``, Gini's mean
+difference, which requires sorting r. Adding a constant to all scores of a query changes neither.
 """
 
 from __future__ import annotations
@@ -91,11 +90,11 @@ class M1D(AgreementMeasure):
 
 
 def _residuals(scored: ScoredGroups) -> Float64Array:
-    """y - f up to a number per query; labels and scores lose their offsets before they meet."""
+    """y - f up to a constant per query; offsets are removed before the subtraction."""
     y = from_first_by_query(scored.y, scored.indptr)
     return y - from_first_by_query(scored.scores, scored.indptr)
 
 
 def _large(values: Float64Array) -> Float64Array:
-    """Differences too large for a float must not make a query vanish from the mean."""
+    """Replace NaN (overflowed differences) by infinity, so that the query stays in the mean."""
     return np.where(np.isnan(values), np.inf, values)

@@ -1,4 +1,4 @@
-"""Pairwise misranking: the share of a query's preferences that the scores do not respect.
+"""Pairwise misranking: the share of a query's preferences that the scores violate.
 
 ``#{y_i > y_j, f_i < f_j} + ties · #{y_i > y_j, f_i = f_j}`` over ``#{y_i > y_j}``. With
 ``ties=0.5`` and two grades it is 1 - AUC.
@@ -27,8 +27,8 @@ class Misranking(AgreementMeasure):
     Parameters
     ----------
     ties : {1.0, 0.5, 0.0}
-        What a pair of different labels and equal scores counts: 1 (it is not in order), 0.5 (a
-        coin orders it) or 0.
+        Loss of a pair with different labels and equal scores: 1 (misordered), 0.5 (ordered at
+        random) or 0.
     empty : {"skip", "nan", 0, 1}
         Value of a query whose labels are all equal.
 
@@ -64,12 +64,12 @@ class Misranking(AgreementMeasure):
 def pairwise_misranking_per_query(
     y: Float64Array, scores: Float64Array, groups: QueryGroups, ties: float = 1.0
 ) -> Float64Array:
-    """Pairwise misranking of every query; NaN where its labels are all equal.
+    """Pairwise misranking of every query; NaN if all labels of a query are equal.
 
     Parameters
     ----------
     y, scores : ndarray of shape (n_samples,)
-        In input order.
+        Labels and scores in input order.
     groups : QueryGroups
     ties : {1.0, 0.5, 0.0}
 

@@ -1,4 +1,4 @@
-"""How pairs of a query agree in label and score: what misranking and Kendall's τ are made of."""
+"""Counts of the pairs of a query by label and score, for misranking and Kendall's τ."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class PairCounts(NamedTuple):
     Attributes
     ----------
     total, tied_y, tied_f, tied_both, misordered : ndarray of int64
-        All pairs; those of equal label, of equal score, of both; those whose labels and scores
-        differ in opposite directions.
+        Number of all pairs, of pairs with equal labels, with equal scores, with both equal, and of
+        pairs whose labels and scores differ in opposite directions.
     misordered_gap, tied_f_gap : ndarray of float64
-        Sum of |y_i - y_j| over the misordered pairs and over those of equal score.
+        Sum of |y_i - y_j| over the misordered pairs, and over the pairs with equal scores.
     """
 
     total: Int64Array
@@ -31,22 +31,22 @@ class PairCounts(NamedTuple):
 
     @property
     def ordered(self) -> Int64Array:
-        """Pairs of different label."""
+        """Number of pairs with different labels."""
         return self.total - self.tied_y
 
     @property
     def undecided(self) -> Int64Array:
-        """Pairs of different label and equal score."""
+        """Number of pairs with different labels and equal scores."""
         return self.tied_f - self.tied_both
 
 
 def count_pairs(y: Float64Array, scores: Float64Array, indptr: Int64Array) -> PairCounts:
-    """Compare the pairs of every query; O(m log m) for a query of m rows.
+    """Count the pairs of every query; O(m log m) for a query of m rows.
 
     Parameters
     ----------
     y, scores : ndarray of shape (n_rows,), float64
-        In group order, without NaN.
+        Labels and scores in group order, without NaN.
     indptr : ndarray of shape (n_queries + 1,), int64
     """
     from rankwise.kernels.inversions import compare_pairs

@@ -1,4 +1,4 @@
-"""Sums over the rows of each query by NumPy alone: nothing to compile for the O(m) measures."""
+"""Sums over the rows of each query in plain NumPy, so O(m) measures need no compilation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mean_by_query(values: Float64Array, indptr: Int64Array) -> Float64Array:
 
 
 def centre_by_query(values: Float64Array, indptr: Int64Array) -> Float64Array:
-    """Rows minus the mean of their query, in two steps so that an offset costs no digits."""
+    """Rows minus the mean of their query, in two steps to keep precision despite an offset."""
     centred = from_first_by_query(values, indptr)
     return centred - np.repeat(mean_by_query(centred, indptr), np.diff(indptr))
 

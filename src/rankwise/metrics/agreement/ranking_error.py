@@ -1,7 +1,7 @@
-"""Ranking error of Agarwal and Niyogi: misordered pairs weighted by how far apart their labels are.
+"""Ranking error of Agarwal and Niyogi: misordered pairs weighted by their label difference.
 
-``mean over all m(m-1)/2 pairs of |y_i - y_j| · ([misordered] + ½ [f_i = f_j])``. It is in the
-unit of the labels and not divided by their spread (Agarwal & Niyogi 2009, JMLR 10:441-474).
+``mean over all m(m-1)/2 pairs of |y_i - y_j| · ([misordered] + ½ [f_i = f_j])``. The unit is that
+of the labels, without division by their spread (Agarwal & Niyogi 2009, JMLR 10:441-474).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RankingError(AgreementMeasure):
     Parameters
     ----------
     empty : {"skip", "nan", 0, 1}
-        Value of a query of one row. A query whose labels are all equal has the error 0.
+        Value of a query with one row. If all labels of a query are equal, its error is 0.
 
     Notes
     -----

@@ -1,8 +1,7 @@
-"""What the measures of agreement share: a rule for queries on which they are not defined.
+"""Common base of the measures of agreement, with a rule for queries on which they are undefined.
 
-Whether a measure is defined on a query depends on its labels alone. Were it to depend on the
-scores too, means of two rankers would be over different queries, and a ranker could lose its bad
-queries by tying them.
+Whether a measure is defined on a query depends on its labels alone. Otherwise the means of two
+rankers could be over different queries, and a ranker could drop its bad queries by tying them.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from rankwise.typing import Float64Array
 
 
 class AgreementMeasure(Measure):
-    """Base of measures that compare all labels of a query with all its scores.
+    """Base class of measures that compare all labels of a query with all its scores.
 
-    Subclasses declare the field ``empty`` (annotated here only), so that each prints its
-    parameters in an order of its own.
+    Subclasses declare the field ``empty``, which is only annotated here. Thus each class prints
+    its parameters in its own order.
     """
 
     empty: Empty
@@ -29,11 +28,11 @@ class AgreementMeasure(Measure):
         check_choice(self.name, "empty", self.empty, EMPTY)
 
     def aggregate(self, values: Float64Array) -> float:
-        """Mean of the values that count; with ``empty="nan"`` NaN where a query has none."""
+        """Mean of the values that count; NaN with ``empty="nan"`` if a query has no value."""
         if self.empty == "nan" and np.isnan(values).any():
             return math.nan
         return super().aggregate(values)
 
     def fill_empty(self, values: Float64Array, defined: np.ndarray) -> Float64Array:
-        """``values`` with the convention's value on queries where the measure is not defined."""
+        """Fill in the convention's value for queries on which the measure is undefined."""
         return np.where(defined, values, value_of_empty(self.empty))

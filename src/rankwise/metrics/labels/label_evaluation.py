@@ -1,7 +1,7 @@
-"""Measure predicted labels and rankings of labels: the door for matrices of labels.
+"""Evaluate predicted labels and rankings of labels against a matrix of labels.
 
-Measures of rankings are those of :func:`rankwise.metrics.evaluate`, a row of the matrix being a
-query and its labels that query's rows; measures of sets compare 0/1 predictions.
+Measures of rankings are those of :func:`rankwise.metrics.evaluate`: each row of the matrix is a
+query, and its labels are the rows of that query. Measures of sets compare 0/1 predictions.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from rankwise.metrics.measure import Measure
 from rankwise.metrics.spec import parse
 from rankwise.typing import ArrayLike, Float64Array, Matrix, SparseMatrix, is_sparse
 
-MOST_CELLS = 2**22  # of a dense block: 32 MB a column
+MOST_CELLS = 2**22  # limit of a dense block: 32 MB per array
 
 
 @dataclass(frozen=True, eq=False)
 class LabelResult(Mapping[str, float]):
-    """Values by measure, with those of every row where a measure has them.
+    """Values by measure, and the values of every row for measures that have them.
 
     Attributes
     ----------
     means : dict of str to float
         Keyed by the spec strings exactly as they were given; also ``result[spec]``.
     per_row : dict of str to ndarray of shape (n_samples,)
-        NaN: the row does not count. Micro and macro F1 have none.
+        Values per row; NaN if the row does not count. Micro and macro F1 have no values per row.
     measures : dict of str to Measure
-        The convention that each string stood for.
+        Measure with its full convention for each string.
     """
 
     means: dict[str, float]
@@ -58,7 +58,7 @@ class LabelResult(Mapping[str, float]):
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows as queries: values of labels (relevance, or 1 / propensity) and their scores."""
+    """Block of rows as queries: values of labels (relevance or 1 / propensity), and scores."""
 
     values: Float64Array
     scores: Float64Array
@@ -74,44 +74,46 @@ def evaluate_labels(
     propensity: ArrayLike | None = None,
     preset: str | None = None,
 ) -> LabelResult:
-    """Measures of scores and of predicted labels against a 0/1 matrix of labels.
+    """Evaluate scores and predicted labels against a 0/1 matrix of labels.
 
     Parameters
     ----------
     Y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels)
+        True labels.
     scores : array-like or sparse matrix of shape (n_samples, n_labels), optional
-        Finite, a higher score ranks higher. Of a sparse matrix the stored entries are scored
-        labels, zeros among them, and all others rank below: enough for measures of the top.
+        Finite scores; a higher score ranks higher. In a sparse matrix, stored entries (including
+        zeros) are scored labels, and all others rank below, which suffices for measures of the top.
     measures : str, Measure, or sequence of them
-        Of sets, which read ``predicted``: Hamming, SubsetAccuracy, F1 (by row), MicroF1, MacroF1.
-        Of rankings, which read ``scores``: LRAP, RankingLoss, Coverage, OneError, PSP@k and every
+        Measures of sets read ``predicted``: Hamming, SubsetAccuracy, F1 (by row), MicroF1, MacroF1.
+        Measures of rankings read ``scores``: LRAP, RankingLoss, Coverage, OneError, PSP@k and every
         measure of :func:`rankwise.metrics.evaluate`, such as P@3 and nDCG@5.
     predicted : 0/1 array-like or sparse matrix of shape (n_samples, n_labels), optional
+        Predicted labels.
     propensity : array-like of shape (n_labels,), optional
-        For PSP@k, see :func:`rankwise.metrics.label_propensities`.
+        Propensities for PSP@k, see :func:`rankwise.metrics.label_propensities`.
     preset : str, optional
         See :func:`rankwise.metrics.parse`.
 
     Returns
     -------
     LabelResult
-        A mapping from the strings as given to the values; ``per_row`` has those of rows.
+        Mapping from the given strings to the values; ``per_row`` holds the values per row.
 
     Raises
     ------
     ValueError
-        When shapes differ, Y or predicted is not 0/1, a score is not finite, or a measure needs
-        what was not passed.
+        If shapes differ, Y or predicted is not 0/1, a score is not finite, or an argument that a
+        measure needs is missing.
 
     Notes
     -----
-    As in scikit-learn: Hamming, SubsetAccuracy, MicroF1, MacroF1 and F1 ("samples", with zero for
-    0 / 0), LRAP, RankingLoss, Coverage. ``nDCG(ties=mean,empty=0)@k`` is its ``ndcg_score``; by
-    default ties rank in label order.
+    These measures are equal to those of scikit-learn: Hamming, SubsetAccuracy, MicroF1, MacroF1,
+    F1 ("samples", with zero for 0 / 0), LRAP, RankingLoss, Coverage. Its ``ndcg_score`` is
+    ``nDCG(ties=mean,empty=0)@k``; by default ties rank in label order.
 
-    O(n_labels) per row and measure for the first k, times the relevant labels of the row for
-    LRAP, RankingLoss and Coverage; O(stored entries) for sparse scores and predictions. Blocks of
-    rows keep the memory bounded.
+    O(n_labels) per row and measure for the first k labels, times the number of relevant labels of
+    the row for LRAP, RankingLoss and Coverage; O(stored entries) for sparse scores and predictions.
+    Rows are processed in blocks, so memory is bounded.
 
     Examples
     --------
@@ -161,7 +163,7 @@ def _measure_sets(
     per_row: dict[str, Float64Array],
 ) -> None:
     if predicted is None:
-        raise ValueError(f"predicted must be passed for {next(iter(measures))!r}: 0/1 labels.")
+        raise ValueError(f"{next(iter(measures))!r} needs predicted: pass 0/1 labels.")
     ones = check_indicator(predicted, truth.shape[0], name="predicted")
     _check_shape("predicted", ones.shape, truth.shape)
     rows, labels = count_ones(truth, ones, 1), count_ones(truth, ones, 0)
@@ -194,7 +196,7 @@ def _dense_blocks(values: SparseMatrix, scores: Float64Array) -> Iterator[Block]
 
 
 def _union_blocks(values: SparseMatrix, scores: Any) -> Iterator[Block]:
-    """Labels that are relevant or scored; minus infinity where they are not scored."""
+    """Labels that are relevant or scored; unscored labels get minus infinity."""
     n_labels = values.shape[1]
     of_values, of_scores = _cells(values), _cells(scores)
     cells = np.union1d(of_values, of_scores)
@@ -216,7 +218,7 @@ def _n_rows(Y: Any) -> int:
 
 def _check_scores(truth: Matrix, scores: Any, measures: Mapping[str, Measure]) -> Any:
     if scores is None:
-        raise ValueError(f"scores must be passed for {next(iter(measures))!r}: one a label.")
+        raise ValueError(f"{next(iter(measures))!r} needs scores of shape (n_samples, n_labels).")
     if not is_sparse(scores):
         dense = np.asarray(scores, dtype=np.float64)
         _check_shape("scores", dense.shape, truth.shape)
@@ -225,8 +227,8 @@ def _check_scores(truth: Matrix, scores: Any, measures: Mapping[str, Measure]) -
     for spec, measure in measures.items():
         if not measure.reads_from_top:
             raise ValueError(
-                f"measure {spec!r} compares the scores of all labels, and sparse scores have those "
-                "of some. Pass a dense array, or take a measure of the top, such as P@3."
+                f"measure {spec!r} compares the scores of all labels, but sparse scores lack some "
+                "of them. Pass a dense array, or use a measure of the top, such as P@3."
             )
     stored = sparse.csr_array(scores, dtype=np.float64, copy=True)
     if not np.isfinite(stored.data).all():
@@ -237,14 +239,12 @@ def _check_scores(truth: Matrix, scores: Any, measures: Mapping[str, Measure]) -
 
 def _check_propensity(propensity: ArrayLike | None, n_labels: int) -> Float64Array:
     if propensity is None:
-        raise ValueError(
-            "propensity must be passed for PSP: label_propensities(Y) of the training labels."
-        )
+        raise ValueError("PSP needs propensity: pass label_propensities(Y) of the training labels.")
     values = np.asarray(propensity, dtype=np.float64)
     if values.shape != (n_labels,) or not ((values > 0) & (values <= 1)).all():
         raise ValueError(
             f"propensity must hold a number in (0, 1] for each of the {n_labels} labels, got shape "
-            f"{values.shape}. Take label_propensities of the training labels."
+            f"{values.shape}. Pass label_propensities of the training labels."
         )
     return values
 

@@ -1,20 +1,20 @@
-"""Measures of a ranking of labels: how far down the relevant labels of a row stand.
+"""Measures of a ranking of labels, which depend on the ranks of the relevant labels of a row.
 
-A query is a row and its rows are the labels, as :func:`rankwise.metrics.evaluate_labels` makes
-them; any other query with relevant rows will do as well. With c_j the number of labels whose score
-is at least that of label j (ties count against it), r_j the relevant ones among them, R relevant
-labels of K:
+A query is a row of a label matrix, and the rows of the query are the labels, as
+:func:`rankwise.metrics.evaluate_labels` builds them. Other queries with relevant rows work as well.
+R of the K labels are relevant. c_j is the number of labels whose score is at least that of label j
+(ties count against it); r_j is the number of relevant labels among them:
 
 - LRAP: mean over relevant j of r_j / c_j;
 - ranking loss: sum over relevant j of c_j - r_j, over R (K - R);
 - coverage: the largest c_j, the depth to which the ranking must be read to find all;
-- one-error: whether the first label is not relevant, equal scores in label order.
+- one-error: whether the first label is not relevant; ties are in label order.
 
 O(K R) per row; one-error O(K).
 
 References: Schapire & Singer 2000 (one-error, coverage, ranking loss, average precision);
-Tsoumakas, Katakis & Vlahavas 2010. Coverage counts from 1 as in scikit-learn, the first paper's
-from 0.
+Tsoumakas, Katakis & Vlahavas 2010. Coverage counts from 1 as in scikit-learn; the first paper
+counts from 0.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from rankwise.typing import Float64Array
 
 
 class RelevantRanks(AgreementMeasure):
-    """Base of measures that read the ranks of all relevant labels."""
+    """Base class of measures that read the ranks of all relevant labels."""
 
     rel: float
 
     @property
     def nanoseconds_per_row(self) -> float:
-        """Roughly, for a few relevant labels a row."""
+        """Approximate time for a few relevant labels per row."""
         return 10.0
 
     def ranks(self, scored: ScoredGroups) -> Float64Array:
-        """R, sum of r / c, largest c, sum of c - r of each query, shape (n_queries, 4)."""
+        """R, sum of r / c, largest c and sum of c - r of each query, shape (n_queries, 4)."""
         out = np.empty((scored.n_queries, 4))
         relevant_ranks(scored.y, scored.scores, scored.indptr, float(self.rel), out)
         return out
@@ -58,7 +58,7 @@ class LRAP(RelevantRanks):
     rel : float
         Labels of at least this grade are relevant.
     empty : {0, 1, "skip", "nan"}
-        Value of a row of which no label, or every label, is relevant.
+        Value of a row without relevant labels, or without irrelevant ones.
 
     Examples
     --------
@@ -80,9 +80,9 @@ class LRAP(RelevantRanks):
 
 @dataclass(frozen=True)
 class RankingLoss(RelevantRanks):
-    """Share of the pairs of a relevant and an irrelevant label that are not in order.
+    """Share of misordered pairs of a relevant and an irrelevant label; smaller is better.
 
-    Smaller is better. Equal scores are not in order.
+    Pairs with equal scores count as misordered.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Coverage(RelevantRanks):
 
 @dataclass(frozen=True)
 class OneError(BinaryMeasure):
-    """Whether the label of the largest score is not relevant; smaller is better.
+    """Whether the label with the largest score is irrelevant; smaller is better.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class OneError(BinaryMeasure):
     ties: str = "stable"
 
     def prepare(self, scored: ScoredGroups) -> None:
-        """Announce that only the first rank is read."""
+        """Announce that only the first rank will be read."""
         scored.need(self.ties, 1)
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:

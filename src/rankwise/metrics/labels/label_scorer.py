@@ -1,4 +1,4 @@
-"""scikit-learn scorers of the measures of labels."""
+"""scikit-learn scorers for the measures of labels."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class LabelScorer(BaseEstimator):
     Parameters
     ----------
     measure : str
-        Full spec.
+        Full spec of the measure.
     """
 
     def __init__(self, measure: str) -> None:
         self.measure = measure
 
     def score(self, estimator: Any, X: Any, y: ArrayLike | Matrix) -> float:
-        """The measure on the rows, its sign turned where smaller is better."""
+        """Value of the measure on the rows, negated if smaller is better."""
         measure = parse(self.measure, also=LABEL_MEASURES)
         if isinstance(measure, SetMeasure):
             result = evaluate_labels(y, None, measure, predicted=estimator.predict(X))
@@ -41,23 +41,23 @@ class LabelScorer(BaseEstimator):
 
 
 def make_label_scorer(measure: str | Measure = "Hamming") -> LabelScorer:
-    """Scorer for ``GridSearchCV``, ``cross_validate`` and the like on matrices of labels.
+    """Make a scorer of label matrices for ``GridSearchCV``, ``cross_validate`` and similar tools.
 
     Parameters
     ----------
     measure : str or Measure
-        Those of :func:`rankwise.metrics.evaluate_labels` but PSP, whose propensities belong to the
-        training part. Measures of sets read ``predict``, the others ``decision_function``.
+        Measure of :func:`rankwise.metrics.evaluate_labels` except PSP, whose propensities come
+        from the training part. Measures of sets use ``predict``, others ``decision_function``.
 
     Returns
     -------
     scorer
-        ``scorer(estimator, X, Y)``; the sign is turned where smaller is better.
+        ``scorer(estimator, X, Y)``; the value is negated if smaller is better.
 
     Raises
     ------
     ValueError
-        When there is no such measure, or it is PSP.
+        If there is no such measure, or the measure is PSP.
 
     Examples
     --------

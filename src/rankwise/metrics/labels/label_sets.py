@@ -1,6 +1,6 @@
-"""Measures of predicted sets of labels: Hamming loss, subset accuracy, F1 by row, label and pooled.
+"""Measures of predicted sets of labels: Hamming loss, subset accuracy, F1 by row, label or pooled.
 
-They read counts alone: of true, of predicted and of rightly predicted ones per row and per label.
+They need only the numbers of true, predicted and correctly predicted ones per row or per label.
 O(stored ones) for sparse matrices.
 
 References: Schapire & Singer 2000 (Hamming loss); Tsoumakas, Katakis & Vlahavas 2010.
@@ -20,12 +20,12 @@ from rankwise.typing import Float64Array, SparseMatrix
 
 @dataclass(frozen=True, eq=False)
 class SetCounts:
-    """Ones by row (axis 1) or by label (axis 0).
+    """Numbers of ones by row (axis 1) or by label (axis 0).
 
     Attributes
     ----------
     true, predicted, both : ndarray, float64
-        Ones of the labels, of the prediction, and where both are.
+        Ones in the labels, in the prediction, and in both at once.
     """
 
     true: Float64Array
@@ -33,57 +33,57 @@ class SetCounts:
     both: Float64Array
 
     def f1(self, empty: Empty) -> Float64Array:
-        """2 both / (true + predicted); ``empty`` where there are no ones at all."""
+        """2 both / (true + predicted); ``empty`` if there are no ones at all."""
         ones = self.true + self.predicted
         return np.where(ones > 0, 2 * self.both / np.maximum(ones, 1), value_of_empty(empty))
 
 
 class SetMeasure(Measure):
-    """Base of measures that compare predicted with true ones."""
+    """Base class of measures that compare predicted with true ones."""
 
     reads_labels: ClassVar[bool] = True
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array | None:
-        """One value a row; None where a row has no value of its own."""
+        """One value per row; None if the measure has no values per row."""
         raise NotImplementedError(f"{type(self).__name__} must define by_row.")
 
     def of_labels(self, labels: SetCounts) -> float:
-        """The value where rows have none."""
+        """Value of a measure without values per row."""
         raise NotImplementedError(f"{type(self).__name__} must define of_labels.")
 
 
 @dataclass(frozen=True)
 class Hamming(SetMeasure):
-    """Hamming loss, the share of all 0/1 labels that are predicted wrongly; smaller is better."""
+    """Hamming loss: share of 0/1 labels that are predicted incorrectly; smaller is better."""
 
     name: ClassVar[str] = "Hamming"
     greater_is_better: ClassVar[bool] = False
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array:
-        """One value a row."""
+        """One value per row."""
         return (rows.true + rows.predicted - 2 * rows.both) / n_labels
 
 
 @dataclass(frozen=True)
 class SubsetAccuracy(SetMeasure):
-    """Share of the rows whose labels are all predicted rightly."""
+    """Share of the rows whose labels are all predicted correctly."""
 
     name: ClassVar[str] = "SubsetAccuracy"
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array:
-        """One value a row."""
+        """One value per row."""
         right = (rows.both == rows.true) & (rows.both == rows.predicted)
         return right.astype(np.float64)
 
 
 @dataclass(frozen=True)
 class F1(SetMeasure):
-    """F1 of each row, then the mean: harmonic mean of precision and recall of its labels.
+    """Mean over rows of F1, the harmonic mean of precision and recall of the row's labels.
 
     Parameters
     ----------
     empty : {0, 1, "skip", "nan"}
-        Value of a row without true and predicted labels.
+        Value of a row without true or predicted labels.
     """
 
     name: ClassVar[str] = "F1"
@@ -93,24 +93,24 @@ class F1(SetMeasure):
         check_choice(self.name, "empty", self.empty, EMPTY)
 
     def by_row(self, rows: SetCounts, n_labels: int) -> Float64Array | None:
-        """One value a row."""
+        """One value per row."""
         return rows.f1(self.empty)
 
 
 @dataclass(frozen=True)
 class MacroF1(F1):
-    """F1 of each label over all rows, then the mean over labels.
+    """Mean over labels of the F1 of each label over all rows.
 
     Parameters
     ----------
     empty : {0, 1, "skip", "nan"}
-        Value of a label that no row has and none is predicted to have.
+        Value of a label that no row has and that is never predicted.
     """
 
     name: ClassVar[str] = "MacroF1"
 
     def by_row(self, rows: SetCounts, n_labels: int) -> None:
-        """None."""
+        """None: rows have no values."""
 
     def of_labels(self, labels: SetCounts) -> float:
         """Mean over the labels that count."""
@@ -119,24 +119,24 @@ class MacroF1(F1):
 
 @dataclass(frozen=True)
 class MicroF1(MacroF1):
-    """F1 over all rows and labels at once.
+    """F1 pooled over all rows and labels.
 
     Parameters
     ----------
     empty : {0, 1, "skip", "nan"}
-        Value where there is no one, true or predicted.
+        Value if there are no true or predicted labels.
     """
 
     name: ClassVar[str] = "MicroF1"
 
     def of_labels(self, labels: SetCounts) -> float:
-        """The value of the pooled counts."""
+        """F1 of the pooled counts."""
         pooled = (np.atleast_1d(of.sum()) for of in (labels.true, labels.predicted, labels.both))
         return float(SetCounts(*pooled).f1(self.empty)[0])
 
 
 def count_ones(truth: SparseMatrix, predicted: SparseMatrix, axis: int) -> SetCounts:
-    """Counts by label (axis 0) or row (axis 1) of two CSR that hold ones alone."""
+    """Counts by label (axis 0) or row (axis 1) of two CSR matrices that store only ones."""
 
     def ones(matrix: Any) -> Float64Array:
         return np.asarray(matrix.sum(axis=axis), dtype=np.float64).ravel()

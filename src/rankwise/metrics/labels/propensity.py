@@ -1,13 +1,13 @@
-"""Propensities of labels, and the precision that makes rare labels count for more.
+"""Propensities of labels, and a precision that gives rare labels more weight.
 
-A label that is on a row is in the data with probability p_l only, more rarely the rarer the label
-is [1]_. With N rows and N_l rows of label l,
+A true label of a row is recorded in the data only with probability p_l, its propensity, which is
+lower for rare labels [1]_. With N rows and N_l rows of label l,
 
     p_l = 1 / (1 + C exp(-A log(N_l + B))),   C = (log N - 1) (B + 1)^A,
 
 and ``PSP@k = 1/k sum over the first k labels of y_l / p_l`` is an unbiased estimate of P@k on the
-complete labels. As it can exceed 1, it is divided by the value of the best ranking, both summed
-over all rows, as the repository's programs do.
+complete labels. It can exceed 1, so it is divided by the value of the best ranking, both summed
+over all rows, as in the programs of the extreme classification repository.
 
 References
 ----------
@@ -37,20 +37,20 @@ def label_propensities(Y: Any, A: float = 0.55, B: float = 1.5) -> Float64Array:
     Parameters
     ----------
     Y : 0/1 array-like or sparse matrix of shape (n_samples, n_labels)
-        Of the training part.
+        Labels of the training part.
     A, B : float > 0
-        The defaults are the paper's where nothing else is known; 0.5 and 0.4 for Wikipedia, 0.6
-        and 2.6 for Amazon.
+        Parameters of the formula. The defaults are the paper's general values; it uses 0.5 and 0.4
+        for Wikipedia, 0.6 and 2.6 for Amazon.
 
     Returns
     -------
     ndarray of shape (n_labels,), float64
-        In (0, 1].
+        Propensities in (0, 1].
 
     Raises
     ------
     ValueError
-        When Y is not 0/1, has fewer than three rows (log N must exceed 1), or A or B is not
+        If Y is not 0/1, Y has fewer than three rows (log N must exceed 1), or A or B is not
         positive.
 
     Notes
@@ -79,12 +79,12 @@ def label_propensities(Y: Any, A: float = 0.55, B: float = 1.5) -> Float64Array:
 
 @dataclass(frozen=True)
 class PropensityPrecision(Measure):
-    """Propensity-scored precision among the first k labels, of labels that are 1 / p where true.
+    """Propensity-scored precision among the first k labels; true labels have the value 1 / p.
 
     Parameters
     ----------
     normalised : bool
-        Whether the mean is divided by that of the best ranking; values per row are not.
+        Whether the mean is divided by the mean of the best ranking; values per row are not divided.
     ties : {"stable", "docid", "worst", "best"}
     cutoff : int >= 1
     """

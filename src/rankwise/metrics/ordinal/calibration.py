@@ -1,4 +1,4 @@
-"""Are probabilities of ordered classes what they say: predicted against observed shares."""
+"""Calibration of probabilities of ordered classes: predicted against observed shares."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scipy.special import ndtri
 from rankwise.checks.classes import class_positions, order_labels
 from rankwise.typing import Float64Array
 
-_SUM = 1e-6  # by which probabilities of a row may miss 1
+_SUM = 1e-6  # tolerance for the sum of the probabilities of a row
 
 
 @dataclass(frozen=True, eq=False)
 class CalibrationLine:
-    """Rows in bins of the probability to lie above one class.
+    """Rows binned by the probability of lying above one class.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class CalibrationLine:
     low, high : ndarray of shape (n_bins,)
         Wilson's interval of ``observed``.
     counts : ndarray of shape (n_bins,)
-        Rows of each bin.
+        Number of rows in each bin.
     """
 
     predicted: Float64Array
@@ -51,11 +51,11 @@ class Calibration:
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        Ascending.
+        Classes in ascending order.
     lines : list of CalibrationLine
-        One for each class but the highest.
+        One line for each class but the highest.
     level : float
-        Of the intervals.
+        Level of the intervals.
     """
 
     classes: NDArray[Any]
@@ -91,15 +91,15 @@ def calibration(
     y : array-like of shape (n_samples,)
         Labels.
     probabilities : array-like of shape (n_samples, n_classes)
-        As of ``predict_proba``; rows sum to 1.
+        Probabilities of the classes, as from ``predict_proba``; rows sum to 1.
     classes : array-like of shape (n_classes,), optional
-        Classes of the columns in rank order, an estimator's ``classes_``. None: those of an ordered
-        dtype of ``y``, else the labels as they sort.
+        Classes of the columns in rank order, such as an estimator's ``classes_``. None: those of an
+        ordered dtype of ``y``, else the sorted labels.
     n_bins : int >= 1, default=10
-        Bins of about equally many rows. Rows with equal probabilities share a bin, so that there
-        may be fewer.
+        Number of bins, with about equally many rows each. Rows with equal probabilities share a
+        bin, so there may be fewer.
     level : float in (0, 1), default=0.95
-        Of the intervals.
+        Level of the intervals.
 
     Returns
     -------
@@ -108,14 +108,14 @@ def calibration(
     Raises
     ------
     ValueError
-        If shapes do not fit, probabilities are negative or do not sum to 1, a label of text is none
-        of the classes, or a number is out of range.
+        If shapes do not match, probabilities are negative or do not sum to 1, a text label is not
+        one of the classes, or a number is out of range.
 
     Notes
     -----
-    Bins hold quantiles of ``P(y > c)``, the sum of the probabilities of all classes above c. The
-    interval of a share of n rows is that of Wilson [1]_, which stays within 0 and 1 and holds for
-    few rows. ``error`` is the expected calibration error. O(n_samples log n_samples) for a class.
+    Bins are quantiles of ``P(y > c)``, the sum of the probabilities of all classes above c.
+    Intervals of shares are Wilson's [1]_, which stay within 0 and 1 and are valid for few rows.
+    ``error`` is the expected calibration error. O(n_samples log n_samples) for a class.
 
     References
     ----------
@@ -142,7 +142,7 @@ def calibration(
     if p.shape != (n, len(known)) or len(known) < 2 or n == 0:
         raise ValueError(
             f"probabilities must have shape (n_samples, n_classes) = ({n}, {len(known)}), with at "
-            f"least one row and two classes, got {p.shape}. Pass classes= where y lacks some."
+            f"least one row and two classes, got {p.shape}. Pass classes= if y lacks some."
         )
     if not (p >= -_SUM).all() or not np.allclose(p.sum(axis=1), 1.0, atol=_SUM):
         raise ValueError("probabilities must be at least 0 and sum to 1 in every row.")
@@ -159,14 +159,14 @@ def calibration(
 def calibration_line(
     values: ArrayLike, counts: ArrayLike, above: ArrayLike, n_bins: int, level: float
 ) -> CalibrationLine:
-    """Quantile bins of rows that come in atoms of equal, or nearly equal, probability.
+    """Quantile bins of rows that are grouped into atoms of equal or nearly equal probability.
 
     Parameters
     ----------
     values : array-like of shape (n_atoms,)
         Probability of each atom, ascending.
     counts, above : array-like of shape (n_atoms,)
-        Rows of each atom, and those of them that lie above the class.
+        Number of rows of each atom, and how many of them lie above the class.
     n_bins : int >= 1
     level : float in (0, 1)
     """

@@ -1,4 +1,4 @@
-"""Which ranks are predicted for which: counts in rank order, and what follows from them."""
+"""Confusion matrix in rank order, and measures computed from it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True, eq=False)
 class Confusion:
-    """Rows by label and predicted class, classes in rank order.
+    """Counts of rows by label and predicted class, with classes in rank order.
 
     Attributes
     ----------
     classes : ndarray of shape (n_classes,)
-        Ascending ranks. Distances count ranks, whatever the classes are.
+        Classes in rank order. Distances are differences of ranks, even if classes are numbers.
     counts : ndarray of shape (n_classes, n_classes), float64
-        ``counts[i, j]``: rows of class i that were predicted as class j, or their weight.
+        ``counts[i, j]``: number (or weight) of rows of class i predicted as class j.
     """
 
     classes: NDArray[Any]
@@ -32,22 +32,22 @@ class Confusion:
 
     @property
     def support(self) -> Float64Array:
-        """Rows of every class, shape (n_classes,)."""
+        """Number of rows of every class, shape (n_classes,)."""
         return self.counts.sum(axis=1)
 
     @property
     def recall(self) -> Float64Array:
-        """Share of every class that is predicted as it is; NaN for a class without rows."""
+        """Share of each class that is predicted correctly; NaN for a class without rows."""
         return _ratio(np.diag(self.counts), self.support)
 
     @property
     def class_mae(self) -> Float64Array:
-        """Mean number of ranks that the rows of every class are off; NaN without rows."""
+        """Mean absolute error in ranks of each class; NaN for a class without rows."""
         return _ratio((self.counts * self._distances).sum(axis=1), self.support)
 
     @property
     def mae(self) -> float:
-        """Mean number of ranks that rows are off; NaN without rows."""
+        """Mean absolute error in ranks; NaN without rows."""
         return _mean(self.counts, self._distances)
 
     @property
@@ -58,15 +58,15 @@ class Confusion:
 
     @property
     def accuracy(self) -> float:
-        """Share of rows predicted as they are; NaN without rows."""
+        """Share of correctly predicted rows; NaN without rows."""
         return self.within(0)
 
     def within(self, ranks: float = 1) -> float:
-        """Share of rows at most ``ranks`` off; NaN without rows."""
+        """Share of rows with an error of at most ``ranks`` ranks; NaN without rows."""
         return _mean(self.counts, (self._distances <= ranks).astype(np.float64))
 
     def kappa(self, weights: str = "linear") -> float:
-        """Weighted kappa; NaN where no two rows differ in label.
+        """Weighted kappa; NaN if all rows have the same label.
 
         Parameters
         ----------
@@ -122,11 +122,11 @@ def confusion(
     predicted : array-like of shape (n_samples,)
         Predicted classes.
     classes : array-like of shape (n_classes,), optional
-        All classes in rank order, an ordinal estimator's ``classes_`` for instance. Needed for
-        text, unless the dtype of ``y`` declares the classes. None: those of the dtype, else the
-        labels and the predicted classes as they sort.
+        All classes in rank order, such as an ordinal estimator's ``classes_``. Required for text,
+        unless the dtype of ``y`` declares the classes. None: the classes of the dtype, else the
+        sorted labels and predicted classes.
     sample_weight : array-like of shape (n_samples,), optional
-        Weight >= 0 of every row: that many rows.
+        Weight >= 0 of every row; a row of weight w counts as w rows.
 
     Returns
     -------
@@ -135,8 +135,8 @@ def confusion(
     Raises
     ------
     ValueError
-        When lengths differ, a label is missing or not among the classes, a class is named twice,
-        or labels are text without an order.
+        If lengths differ, a label is missing or not among the classes, a class is listed twice, or
+        labels are text without an order.
 
     Notes
     -----
@@ -153,7 +153,7 @@ def confusion(
     labels, guesses = np.asarray(y), np.asarray(predicted)
     if labels.ndim != 1 or guesses.shape != labels.shape:
         raise ValueError(
-            f"y and predicted must be one-dimensional and of one length, got shapes "
+            f"y and predicted must be one-dimensional and of equal length, got shapes "
             f"{labels.shape} and {guesses.shape}. Pass one label and one class per row."
         )
     if classes is None:
@@ -164,7 +164,7 @@ def confusion(
     else:
         known = np.asarray(classes)
         if len(set(known.tolist())) < len(known):
-            raise ValueError(f"classes must name every class once, got {known.tolist()}.")
+            raise ValueError(f"classes must list every class once, got {known.tolist()}.")
     n = len(known)
     place = _codes("y", labels, known) * n + _codes("predicted", guesses, known)
     weight = None if sample_weight is None else check_weight(sample_weight, len(labels))

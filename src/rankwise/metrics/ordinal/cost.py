@@ -1,4 +1,4 @@
-"""Mean cost of predicted classes, and a scorer that has requested the costs."""
+"""Mean cost of predicted classes, and a scorer that requests the costs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def mean_cost(
     classes: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Mean over the rows of what the predicted class costs; smaller is better.
+    """Mean cost of the predicted classes over the rows; smaller is better.
 
     Parameters
     ----------
@@ -31,14 +31,15 @@ def mean_cost(
     predicted : array-like of shape (n_samples,)
         Predicted classes.
     costs : array-like, ClassCosts, RowCosts or None
-        Shape (n_samples, n_classes): of every row; (n_classes, n_classes): by true and predicted
-        class. Where there are as many rows as classes, pass :class:`rankwise.labels.RowCosts` or
-        :class:`rankwise.labels.ClassCosts`. None: 1 for every wrong class.
+        Costs by row, of shape (n_samples, n_classes), or by true and predicted class, of shape
+        (n_classes, n_classes). If there are as many rows as classes, pass
+        :class:`rankwise.labels.RowCosts` or :class:`rankwise.labels.ClassCosts`. None: 1 for every
+        wrong class.
     classes : array-like of shape (n_classes,), optional
-        Classes of the columns, an estimator's ``classes_`` for instance; those that the costs
-        name come first. None: the labels and the predicted classes as they sort.
+        Classes of the columns, such as an estimator's ``classes_``; classes named by the costs take
+        precedence. None: the sorted labels and predicted classes.
     sample_weight : array-like of shape (n_samples,), optional
-        Weight >= 0 of every row: that many rows.
+        Weight >= 0 of every row; a row of weight w counts as w rows.
 
     Returns
     -------
@@ -47,8 +48,8 @@ def mean_cost(
     Raises
     ------
     ValueError
-        Where shapes do not fit, a predicted class is none of the classes, or a true one is not and
-        costs are by class.
+        If shapes do not match, a predicted class is not one of the classes, or costs are by class
+        and a true class is not one of them.
 
     Examples
     --------
@@ -79,13 +80,13 @@ def mean_cost(
 
 
 class CostScorer(BaseEstimator):
-    """Scorer of the mean cost with its sign turned; it has requested the ``costs``."""
+    """Scorer of the negated mean cost; it requests the ``costs``."""
 
-    # scikit-learn reads the requests off the signature of a method called score.
+    # scikit-learn derives the requests from the signature of a method called score.
     __metadata_request__score: ClassVar[dict[str, Any]] = {"costs": True, "estimator": UNUSED}
 
     def score(self, estimator: Any, X: Any, y: ArrayLike, *, costs: Any = None) -> float:
-        """Minus the mean cost of the estimator's predictions."""
+        """Negated mean cost of the estimator's predictions."""
         classes = getattr(estimator, "classes_", None)
         return -mean_cost(y, estimator.predict(X), costs, classes=classes)
 
@@ -93,14 +94,15 @@ class CostScorer(BaseEstimator):
 
 
 def make_cost_scorer() -> CostScorer:
-    """Scorer for ``GridSearchCV``, ``cross_validate`` and the like; it has requested ``costs``.
+    """Make a scorer for ``GridSearchCV``, ``cross_validate`` and similar tools.
 
     Returns
     -------
     scorer
-        ``scorer(estimator, X, y, costs=costs)`` of any classifier, cost-sensitive or not: minus
-        :func:`mean_cost`. With scikit-learn's routing on, ``costs`` passed to ``fit`` of a search
-        reach the scorer, those of rows sliced like X; without costs every wrong class costs 1.
+        ``scorer(estimator, X, y, costs=costs)`` returns the negated :func:`mean_cost` of any
+        classifier. The scorer requests ``costs``: with scikit-learn's metadata routing enabled, it
+        receives the ``costs`` passed to ``fit`` of a search; costs by row are sliced like X.
+        Without costs, every wrong class costs 1.
 
     Examples
     --------

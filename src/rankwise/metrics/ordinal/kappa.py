@@ -1,9 +1,9 @@
-"""Weighted kappa: agreement of predicted ranks with the labels beyond that of chance.
+"""Weighted kappa: agreement of predicted ranks with the labels beyond chance.
 
 ``1 - Σ_i d(y_i, f_i) / ((1/m) Σ_ij d(y_i, f_j))`` with the distance d = [y ≠ f], ``|y - f|`` or
-``(y - f)²`` (Cohen 1968, Psychological Bulletin 70:213-220). The table of all pairs of classes is
-not formed: the denominators follow from sorted rows and from moments, O(m log m) for any number
-of classes.
+``(y - f)²`` (Cohen 1968, Psychological Bulletin 70:213-220). The denominators are computed from
+sorted rows and moments instead of the table of all pairs of classes: O(m log m) for any number of
+classes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WEIGHTS = ("linear", "quadratic", "none")
 
 @dataclass(frozen=True)
 class Kappa(AgreementMeasure):
-    """Weighted kappa, 1 for full agreement, 0 for that of chance, below 0 for less.
+    """Weighted kappa: 1 for full agreement, 0 for agreement by chance, below 0 for less.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ class Kappa(AgreementMeasure):
 
     Notes
     -----
-    Equal to ``sklearn.metrics.cohen_kappa_score`` with ``labels`` the range of the ranks:
-    distances are those of the labels as numbers, also where a rank between them is absent, which
-    scikit-learn's default leaves out of the count. Where all labels are equal scikit-learn gives
-    0 or NaN, as the predictions are; here which queries count depends on the labels alone.
-    Quadratic kappa is Lin's concordance coefficient (1989) and takes real-valued scores too.
+    Equal to ``sklearn.metrics.cohen_kappa_score`` with ``labels`` set to the range of the ranks:
+    distances are differences of the labels as numbers, even if a rank between them is absent.
+    scikit-learn's default skips absent ranks. If all labels are equal, scikit-learn returns 0 or
+    NaN, depending on the predictions; here the labels alone decide which queries count.
+    Quadratic kappa is Lin's concordance coefficient (1989) and also accepts real-valued scores.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Kappa(AgreementMeasure):
 
     @property
     def nanoseconds_per_row(self) -> float:
-        """Sorting takes most of it; see :attr:`Measure.nanoseconds_per_row`."""
+        """Mostly sorting; see :attr:`Measure.nanoseconds_per_row`."""
         return 10.0 if self.weights == "quadratic" else 150.0
 
     def from_groups(self, scored: ScoredGroups) -> Float64Array:
@@ -86,7 +86,7 @@ class Kappa(AgreementMeasure):
 
 
 def _scaled(scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
-    """Labels and scores over a power of two, which cancels, so that no square overflows."""
+    """Labels and scores divided by a power of two, which cancels, so that no square overflows."""
     both = np.maximum(np.abs(scored.y), np.abs(scored.scores))
     exponent = np.frexp(largest_by_query(both, scored.indptr))[1]
     scale = np.repeat(np.exp2(-np.maximum(exponent, 0).astype(np.float64)), scored.sizes)
@@ -94,7 +94,7 @@ def _scaled(scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
 
 
 def _squares(y: Float64Array, f: Float64Array, indptr: Int64Array) -> tuple[Float64Array, ...]:
-    """Mean of ``(y_i - f_i)²`` and of ``(y_i - f_j)²``: variances and the squared offset."""
+    """Means of ``(y_i - f_i)²`` and ``(y_i - f_j)²``, from variances and the squared offset."""
     residual = y - f
     spread = np.square(centre_by_query(y, indptr)) + np.square(centre_by_query(f, indptr))
     offset = mean_by_query(residual, indptr)
@@ -102,13 +102,13 @@ def _squares(y: Float64Array, f: Float64Array, indptr: Int64Array) -> tuple[Floa
 
 
 def _absolute_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) -> Float64Array:
-    """``(1/m²) Σ_ij |y_i - f_j|``: every gap between neighbours counts the pairs across it."""
+    """``(1/m²) Σ_ij |y_i - f_j|``: each gap between neighbours times the pairs across it."""
     values, is_label, both = _merged(y, f, indptr)
     labels = _running_count(is_label, both)
     scores = _running_count(~is_label, both)
     m = np.repeat(np.diff(indptr), 2 * np.diff(indptr)).astype(np.float64)
     gaps = np.diff(from_first_by_query(values, both), append=0.0)
-    # The last value of a query has as many rows below it as there are: its gap counts nothing.
+    # All rows lie below the last value of a query, so its gap has weight 0.
     across = labels * (m - scores) + scores * (m - labels)
     return sum_by_query(gaps * across / m**2, both)
 
@@ -129,7 +129,7 @@ def _difference_of_chance(y: Float64Array, f: Float64Array, indptr: Int64Array) 
 def _merged(
     y: Float64Array, f: Float64Array, indptr: Int64Array
 ) -> tuple[Float64Array, np.ndarray, Int64Array]:
-    """Labels and scores of each query in one ascending row, which are labels, where queries lie."""
+    """Labels and scores of each query merged in ascending order, a mask of labels, and indptr."""
     query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     values = np.concatenate([y, f])
     order = np.lexsort((values, np.concatenate([query, query])))
@@ -137,6 +137,6 @@ def _merged(
 
 
 def _running_count(kept: np.ndarray, indptr: Int64Array) -> Float64Array:
-    """How many of a query's rows up to each one are kept, shape of ``kept``."""
+    """Number of kept rows of the query up to each row, in the shape of ``kept``."""
     total = np.concatenate([[0], np.cumsum(kept)])
     return (total[1:] - np.repeat(total[indptr[:-1]], np.diff(indptr))).astype(np.float64)

@@ -1,8 +1,8 @@
-"""Losses of predicted ranks: how far, and how often, a prediction misses the label.
+"""Losses of predicted ranks: distance from the label, and frequency of errors.
 
-The scores are read as predicted labels, as ordinal rankers give them. With query ids the loss is
-averaged within each query first; over all rows alike it is the value without query ids, where all
-rows are one query.
+Scores are read as predicted labels, which ordinal rankers return. With query ids, the loss is
+averaged within each query first. Without query ids, all rows form one query, so all rows have the
+same weight.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True)
 class RankLoss(AgreementMeasure):
-    """Base of the losses of predicted labels; smaller is better."""
+    """Base class of the losses of predicted labels; smaller is better."""
 
     greater_is_better: ClassVar[bool] = False
     reads_labels: ClassVar[bool] = True
@@ -32,7 +32,7 @@ class RankLoss(AgreementMeasure):
         return self.fill_empty(self._loss(scored), scored.sizes > 0)
 
     def _loss(self, scored: ScoredGroups) -> Float64Array:
-        """Loss of every query; of one without rows any number."""
+        """Loss of every query; any number for a query without rows."""
         raise NotImplementedError(f"{type(self).__name__} must define _loss.")
 
 
@@ -63,7 +63,7 @@ class MAE(RankLoss):
 
 @dataclass(frozen=True)
 class ZeroOne(RankLoss):
-    """Zero-one loss, the share of rows whose predicted rank is not the label; smaller is better.
+    """Zero-one loss: share of rows whose predicted rank differs from the label; smaller is better.
 
     Parameters
     ----------
@@ -86,9 +86,9 @@ class ZeroOne(RankLoss):
 
 @dataclass(frozen=True)
 class MacroMAE(RankLoss):
-    """Macro-averaged MAE: the mean over the classes of the class's own ``|y - f|``.
+    """Macro-averaged MAE: mean of ``|y - f|`` per class, averaged over classes.
 
-    Every class counts the same, however few rows it has (Baccianella, Esuli & Sebastiani 2009,
+    Every class has the same weight, even with few rows (Baccianella, Esuli & Sebastiani 2009,
     ISDA, p. 283); smaller is better.
 
     Parameters
@@ -98,7 +98,8 @@ class MacroMAE(RankLoss):
 
     Notes
     -----
-    The classes are those among the labels, of a query where there are query ids. O(m log m).
+    The classes are those among the labels of a query, or of all rows without query ids.
+    O(m log m).
 
     Examples
     --------
@@ -123,12 +124,12 @@ class MacroMAE(RankLoss):
 
 @dataclass(frozen=True)
 class Within(AgreementMeasure):
-    """Share of rows whose predicted rank is at most some ranks off; larger is better.
+    """Share of rows whose predicted rank is off by at most ``ranks``; larger is better.
 
     Parameters
     ----------
     ranks : float >= 0
-        0: accuracy, which is 1 less the zero-one loss.
+        Largest accepted error in ranks; 0 gives the accuracy, which is 1 minus the zero-one loss.
     empty : {"skip", "nan", 0, 1}
         Value of a query without rows.
 

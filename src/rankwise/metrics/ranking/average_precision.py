@@ -1,8 +1,8 @@
 """Average precision: the mean, over relevant rows, of the precision at their ranks.
 
 AP@k = (1/N) Σ_{r ≤ k, relevant} (relevant rows down to r) / r, where N is the number of relevant
-rows of the query (trec_eval, LETOR) or the most that the cut-off can hold, min(k, that number)
-(LightGBM, XGBoost, CatBoost). O(m) per query of m rows.
+rows of the query (trec_eval, LETOR), or min(k, that number) (LightGBM, XGBoost, CatBoost). O(m)
+per query of m rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AveragePrecision(BinaryMeasure):
     empty : {0, 1, "skip", "nan"}
         Value of a query without relevant rows.
     ties : {"stable", "docid", "worst", "best", "block"}
-        "block": rows of equal score share the last of their ranks (scikit-learn).
+        Order of tied rows. "block": tied rows share the last of their ranks (scikit-learn).
     cutoff : int >= 1, optional
     """
 
@@ -62,7 +62,7 @@ class AveragePrecision(BinaryMeasure):
         return self.fill_empty(precisions / np.maximum(most, 1.0), n_relevant)
 
     def _block_sums(self, scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
-        """Relevant rows per query, and the sum of precisions at the ends of their blocks."""
+        """Relevant rows per query, and sum of the precisions at the ends of their blocks."""
         relevant = (scored.ranked("stable").values >= self.rel).astype(np.float64)
         down_to = np.concatenate([[0.0], np.cumsum(relevant)])
         lengths = np.diff(scored.tie_starts)

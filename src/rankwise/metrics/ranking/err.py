@@ -1,7 +1,7 @@
-"""Expected reciprocal rank: a reader goes down the list and stops where satisfied.
+"""Expected reciprocal rank: a reader goes down the list and stops when satisfied.
 
-ERR@k = Σ_{r ≤ k} (1/r) R_r Π_{s<r} (1 − R_s), with R = (2^y − 1) / 2^G for the highest grade G
-that the scale has (not: that the data show). O(k) per query after ranking.
+ERR@k = Σ_{r ≤ k} (1/r) R_r Π_{s<r} (1 − R_s), with R = (2^y − 1) / 2^G for the highest grade G of
+the scale, which may be higher than the highest grade in the data. O(k) per query after ranking.
 
 Reference: Chapelle, Metzler, Zhang and Grinspan 2009.
 """
@@ -35,9 +35,9 @@ class ExpectedReciprocalRank(TopMeasure):
     Parameters
     ----------
     gain : {"exp2", "linear"}
-        Probability to stop at grade y: (2**y - 1) / 2**max_grade, or y / max_grade.
+        Probability of stopping at grade y: (2**y - 1) / 2**max_grade, or y / max_grade.
     max_grade : float > 0
-        Highest grade of the scale; 4 for five-level judgements. Larger grades are an error.
+        Highest grade of the scale; 4 for five-level judgements. Larger grades raise ValueError.
     empty : {0, 1, "skip", "nan"}
         Value of a query without a grade above 0.
     ties : {"stable", "docid", "worst", "best"}
@@ -79,7 +79,7 @@ class ExpectedReciprocalRank(TopMeasure):
         return self.fill_empty(values, scored.count(SMALLEST_GRADE))
 
     def _probability(self, grades: Float64Array) -> Float64Array:
-        """Probability to stop at a row of each grade."""
+        """Probability of stopping at a row of each grade."""
         if self.gain == "linear":
             return grades / self.max_grade
         return (np.exp2(grades) - 1.0) / np.exp2(self.max_grade)

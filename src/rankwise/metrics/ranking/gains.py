@@ -1,4 +1,4 @@
-"""Ranked and ideal gains of a block of queries: what DCG, nDCG and MeanNDCG sum."""
+"""Ranked and ideal gains of a block of queries, which DCG, nDCG and MeanNDCG sum."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ NO_TABLE = np.empty(0)
 
 @dataclass(frozen=True)
 class RankedGains:
-    """Rows in ranked order; their gain is ``table[value]``, or the value without a table."""
+    """Rows in ranked order; the gain is ``table[value]``, or the value itself without a table."""
 
     rows: Ranked
     table: Float64Array
 
 
 def check_grades(measure: str, gain: Gain, scored: ScoredGroups) -> None:
-    """Raise ValueError where labels have no gain."""
+    """Raise ValueError if a label has no gain."""
     if scored.lowest_grade < 0:
         raise ValueError(
             f"y must be >= 0 for {measure}, got {scored.lowest_grade:g}. Shift the grades, clip "
@@ -37,12 +37,12 @@ def check_grades(measure: str, gain: Gain, scored: ScoredGroups) -> None:
     if isinstance(gain, tuple) and not (scored.integral and scored.highest_grade < len(gain)):
         raise ValueError(
             f"y must hold integers from 0 to {len(gain) - 1} for {measure}, whose gain is a table "
-            f"of {len(gain)} grades, got up to {scored.highest_grade:g}. Give a gain per grade."
+            f"of {len(gain)} grades, got up to {scored.highest_grade:g}. Pass one gain per grade."
         )
 
 
 def ranked_gains(scored: ScoredGroups, gain: Gain, ties: str, depth: int) -> RankedGains:
-    """Gains by descending score; ``ties="mean"``: averaged over rows of equal score."""
+    """Gains by descending score, averaged over tied rows with ``ties="mean"``."""
     table, values = _table_or_values(scored, gain)
     if ties == "mean":
         ranked, top = scored.rank(scored.y if values is None else values)
@@ -71,7 +71,7 @@ def discounted(scored: ScoredGroups, gains: RankedGains, discount: str, depth: i
 
 
 def _table_or_values(scored: ScoredGroups, gain: Gain) -> tuple[Float64Array, Float64Array | None]:
-    """A gain table for integer grades, or the gain of every row where grades are not integers."""
+    """Gain table for integer grades, or the gain of every row if grades are not integers."""
     if gain == "exp2" and not scored.integral:
         return NO_TABLE, np.exp2(scored.y) - 1.0
     return gain_table(gain, int(scored.highest_grade) + 1), None

@@ -1,4 +1,4 @@
-"""Discounted cumulative gain, as it is and normalised by the best ordering's.
+"""Discounted cumulative gain, plain and normalised by that of the best ordering.
 
 DCG@k = Σ_{r ≤ k} gain(y_r) · d(r), with gain 2^y − 1 or y and d(r) = 1 / log2(1 + r), or LETOR's
 d(1) = d(2) = 1, d(r) = 1 / log2(r). nDCG@k = DCG@k / (DCG@k of the rows by descending grade).
@@ -32,7 +32,7 @@ from rankwise.typing import Float64Array
 
 
 class GainMeasure(TopMeasure):
-    """Base of the three: the fields ``gain`` and ``discount``."""
+    """Base class of measures with the fields ``gain`` and ``discount``."""
 
     tie_rules: ClassVar[tuple[str, ...]] = (*TIES, "mean")
 
@@ -52,12 +52,12 @@ class DCG(GainMeasure):
     Parameters
     ----------
     gain : {"exp2", "linear"} or tuple of floats
-        2**y - 1, y, or the gains of the grades 0, 1, …; gains must not be negative.
+        Gain of grade y: 2**y - 1, y, or the gains of the grades 0, 1, …, which must be >= 0.
     discount : {"log2", "letor"}
     empty : {0, 1, "skip", "nan"}
         Value of a query without gain.
     ties : {"stable", "docid", "worst", "best", "mean"}
-        Order of rows of equal score.
+        Order of rows with equal scores.
     cutoff : int >= 1, optional
         Number of ranks that count.
     """
@@ -90,7 +90,8 @@ class NDCG(GainMeasure):
     empty : {0, 1, "skip", "nan"}
         Value of a query without gain, whose ideal DCG is 0.
     short : {"pad", "zero"}
-        A query of fewer rows than the cut-off is measured as it is, or scores 0 (LETOR's scripts).
+        Treatment of queries with fewer rows than the cut-off: "pad" measures the rows there are,
+        "zero" sets the value to 0 (LETOR's scripts).
     """
 
     name: ClassVar[str] = "nDCG"
@@ -151,7 +152,7 @@ class MeanNDCG(GainMeasure):
         gains = ranked_gains(scored, self.gain, self.ties, 0)
         best = ideal_gains(scored, self.gain, 0)
         table, ideal = gains.table, best.rows.values
-        if len(best.table) and not len(table):  # averaged gains have no table
+        if len(best.table) and not len(table):  # averaged gains have no gain table
             ideal = best.table[ideal.astype(np.int64)]
         values = np.empty(scored.n_queries)
         weights = discounts(self.discount, scored.largest)

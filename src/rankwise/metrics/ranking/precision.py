@@ -18,12 +18,12 @@ from rankwise.typing import Float64Array
 
 
 class HitMeasure(BinaryMeasure):
-    """Base of measures that are linear in the hits, so that ties can be averaged over."""
+    """Base class of measures that are linear in the hits, so ties can be averaged."""
 
     tie_rules: ClassVar[tuple[str, ...]] = (*TIES, "mean")
 
     def counts(self, scored: ScoredGroups) -> tuple[Float64Array, Float64Array]:
-        """Relevant rows of each query, and those of them within the cut-off."""
+        """Number of relevant rows of each query, in total and within the cut-off."""
         if self.ties != "mean":
             sums = self.sums(scored)
             return sums[:, 0], sums[:, 1]
@@ -47,10 +47,10 @@ class Precision(HitMeasure):
         Value of a query without relevant rows.
     ties : {"stable", "docid", "worst", "best", "mean"}
     short : {"pad", "zero", "cut"}
-        A query of m < k rows: divide by k all the same, score 0 (LETOR 3), or divide by m
-        (XGBoost, CatBoost).
+        Treatment of a query with m < k rows: divide by k, set the value to 0 (LETOR 3), or divide
+        by m (XGBoost, CatBoost).
     cutoff : int >= 1, optional
-        None: all rows of the query.
+        Number of ranks k; None: all rows of the query.
     """
 
     name: ClassVar[str] = "P"

@@ -1,4 +1,4 @@
-"""Rank-biased precision: a reader goes on to the next row with probability p.
+"""Rank-biased precision: a reader continues to the next row with probability p.
 
 RBP = (1 − p) Σ_r [relevant at r] p^(r−1). O(m) per query of m rows.
 

@@ -15,7 +15,7 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True)
 class ReciprocalRank(BinaryMeasure):
-    """Reciprocal of the first relevant row's rank, 0 where it lies beyond the cut-off.
+    """Reciprocal rank of the first relevant row; 0 if it lies beyond the cut-off.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the measures of a ranked list share: rules for ties, cut-off and empty queries."""
+"""Base classes of the measures of a ranked list, with rules for ties, cut-off and empty queries."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from rankwise.metrics.measure import Measure
 from rankwise.metrics.scored import ScoredGroups
 from rankwise.typing import Float64Array
 
-# Grades from here on count as a gain at all.
+# Smallest positive number: grades from here on have a gain.
 SMALLEST_GRADE = float(np.nextafter(0.0, 1.0))
 
 
 class TopMeasure(Measure):
-    """Base of measures that read a ranking from its top.
+    """Base class of measures that read a ranking from its top.
 
-    Subclasses declare the fields ``empty``, ``ties`` and ``cutoff`` (annotated here only), so
-    that each prints its parameters in an order of its own.
+    Subclasses declare the fields ``empty``, ``ties`` and ``cutoff``, which are only annotated here.
+    Thus each class prints its parameters in its own order.
     """
 
     reads_from_top: ClassVar[bool] = True
@@ -46,7 +46,7 @@ class TopMeasure(Measure):
 
     @property
     def depth(self) -> int:
-        """The cut-off as kernels take it: 0 for none."""
+        """Cut-off in the form of the kernels: 0 for none."""
         return self.cutoff or 0
 
     @property
@@ -66,12 +66,12 @@ class TopMeasure(Measure):
         return super().aggregate(values)
 
     def fill_empty(self, values: Float64Array, gain: NDArray[Any]) -> Float64Array:
-        """``values`` with the convention's value where there is nothing to gain."""
+        """Fill in the convention's value for queries without possible gain."""
         return np.where(gain > 0, values, value_of_empty(self.empty))
 
 
 class BinaryMeasure(TopMeasure):
-    """Base of measures that only ask whether a grade is at least ``rel``."""
+    """Base class of measures that only distinguish grades of at least ``rel`` from others."""
 
     rel: float
 
@@ -80,5 +80,5 @@ class BinaryMeasure(TopMeasure):
         check_number(self.name, "rel", self.rel, -math.inf, math.inf, open_ends=True)
 
     def sums(self, scored: ScoredGroups) -> Float64Array:
-        """Rows: relevant, of them in the cut-off, sum of their precisions, first of their ranks."""
+        """Result of ``ScoredGroups.relevance`` for the parameters of this measure."""
         return scored.relevance(self.ties, self.rel, self.depth)

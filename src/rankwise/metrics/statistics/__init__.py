@@ -1,1 +1,1 @@
-"""Is a difference more than chance? Tests, corrections, effects, intervals."""
+"""Significance of differences: tests, corrections, effects, intervals."""

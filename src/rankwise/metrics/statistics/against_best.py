@@ -1,4 +1,4 @@
-"""A table of systems, each tested against the best one or a baseline, with corrected p-values."""
+"""Table of systems, each tested against the best one or a baseline, with corrected p-values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ INTERVALS = ("t", "bca", "percentile")
 
 @dataclass(frozen=True)
 class Comparison:
-    """One system of a table against the best one, or the baseline, which "best" stands for below.
+    """One system of a table, tested against the best system.
+
+    In a table of :func:`compare_to_baseline`, "best" means the baseline.
 
     Attributes
     ----------
@@ -44,16 +46,16 @@ class Comparison:
         Mean over queries (over folds, if there are any) and its interval.
     difference, difference_low, difference_high : float
         Mean difference to the best system on the queries that count for both, and its joint
-        interval over all pairs of systems (all pairs with the baseline): of the max-t test, or
-        Bonferroni's t interval with the other corrections. The ends are NaN in the best system's
-        own row.
+        interval over all pairs of systems (all pairs with the baseline). The interval is that of
+        the max-t test, or Bonferroni's t interval with other corrections. The ends are NaN in the
+        best system's own row.
     p_value, p_corrected : float
-        Test against the best system, plain and corrected for all these pairs; NaN in the best
-        system's own row.
+        p-values of the test against the best system, uncorrected and corrected for all these
+        pairs; NaN in the best system's own row.
     effect : float
         Cohen's d of the paired differences (system minus best).
     wins, ties, losses : int
-        Queries on which the system is better than, level with and worse than the best.
+        Numbers of queries on which the system is better than, equal to and worse than the best.
     """
 
     name: str
@@ -83,16 +85,17 @@ def compare_to_best(
     n_resamples: int = 9999,
     random_state: int = 0,
 ) -> list[Comparison]:
-    """Table of systems, best first, each tested against the best.
+    """Test each system against the best one; return a table of systems, best first.
 
     Parameters
     ----------
     per_query : mapping of str to array-like of shape (n_queries,)
         Values per query of each system, queries in the same order; NaN: does not count.
     greater_is_better : bool
+        Whether larger values are better.
     method : {"t", "wilcoxon", "randomisation"}
-        Test of a pair of systems, two-sided. "t" takes the differences within folds; the others
-        are those of :func:`paired_test`, on the queries of all folds.
+        Two-sided test of a pair of systems. "t" uses the differences within folds; the others are
+        those of :func:`paired_test`, on the queries of all folds.
     correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
         Correction over all pairs of systems, which accounts for the selection of the best by the
         same queries. "max-t": sign-flip test of the largest t statistic of a pair (method "t"
@@ -100,15 +103,15 @@ def compare_to_best(
         rate instead of the chance of any false rejection. None: "max-t" with method "t", "holm"
         with the others.
     strata : array-like of shape (n_queries,), optional
-        Fold of each query: means are then means of fold means.
+        Fold of each query; means are then means of fold means.
     level : float in (0, 1)
-        Of the intervals.
+        Level of the intervals.
     interval : {"t", "bca", "percentile"}
         Interval of a mean: :func:`t_intervals`, or :func:`bootstrap_interval` with this method.
     n_resamples : int >= 1
-        Draws of signs and bootstrap samples.
+        Number of draws of signs and of bootstrap samples.
     random_state : int
-        Seed of the draws of signs and bootstrap samples.
+        Seed for the draws.
 
     Returns
     -------
@@ -118,12 +121,12 @@ def compare_to_best(
     Raises
     ------
     ValueError
-        When the arrays differ in length, or a parameter is not one of its choices.
+        If the arrays differ in length, or a parameter is not one of its choices.
 
     Notes
     -----
-    The interval of a difference excludes 0 exactly if the p-value of "max-t" is below
-    ``1 - level``. With the other corrections the interval is Bonferroni's, and contains 0 for
+    The interval of a difference excludes 0 if and only if the p-value of "max-t" is below
+    ``1 - level``. With the other corrections, the interval is Bonferroni's; it contains 0 for
     every difference that the corrected t test does not reject.
 
     Examples
@@ -151,11 +154,11 @@ def compare_to_baseline(
     n_resamples: int = 9999,
     random_state: int = 0,
 ) -> list[Comparison]:
-    """Table of systems, best first, each tested against one that was named beforehand.
+    """Test each system against a baseline named beforehand; return a table, best first.
 
-    The pairs with the baseline are all that is tested and corrected for: with k systems k - 1
-    instead of k (k - 1) / 2, so that smaller differences are found than by
-    :func:`compare_to_best`. The baseline must not have been chosen by the same queries.
+    Only the pairs with the baseline are tested and corrected for: with k systems, k - 1 pairs
+    instead of k (k - 1) / 2. Smaller differences are detected than by :func:`compare_to_best`. The
+    baseline must not have been chosen by the same queries.
 
     Parameters
     ----------
@@ -164,19 +167,19 @@ def compare_to_baseline(
     baseline : str
         A key of ``per_query``, such as the system in production.
     greater_is_better, method, correction, strata, level, interval, n_resamples, random_state
-        As for :func:`compare_to_best`.
+        As in :func:`compare_to_best`.
 
     Returns
     -------
     list of Comparison
-        Ordered by the mean; in it "the best" means the baseline.
+        Ordered by the mean; "best" in its attributes means the baseline.
 
     Raises
     ------
     KeyError
-        When the baseline is none of the systems.
+        If the baseline is not one of the systems.
     ValueError
-        As :func:`compare_to_best`.
+        As in :func:`compare_to_best`.
 
     Examples
     --------
@@ -186,7 +189,7 @@ def compare_to_baseline(
     [('new', 0.175, 4, 0), ('now', 0.0, 0, 0)]
     """
     if baseline not in per_query:
-        raise KeyError(f"baseline={baseline!r} is none of the systems {list(per_query)}.")
+        raise KeyError(f"baseline={baseline!r} is not one of the systems {list(per_query)}.")
     return _table(
         per_query, baseline, greater_is_better, method, correction, strata, level, interval,
         n_resamples, random_state,
@@ -205,7 +208,7 @@ def _table(
     n_resamples: int,
     random_state: int,
 ) -> list[Comparison]:
-    """Every system against the baseline, or (None) against the best."""
+    """Test every system against the baseline or, if None, against the best."""
     correction = check_correction(method, correction)
     check_choice("interval", interval, INTERVALS)
     if not per_query:
@@ -273,12 +276,12 @@ def _table(
 
 
 def check_correction(method: str, correction: str | None, name: str = "method") -> str:
-    """The correction, with None resolved; ValueError if it does not suit the test.
+    """Resolve the correction; raise ValueError if it does not apply to the test.
 
     Parameters
     ----------
     name : str
-        What the caller calls ``method``.
+        Name of the caller's parameter that corresponds to ``method``.
     """
     check_choice(name, method, METHODS)
     if correction is None:
@@ -286,7 +289,7 @@ def check_correction(method: str, correction: str | None, name: str = "method") 
     check_choice("correction", correction, CORRECTIONS)
     if correction == "max-t" and method != "t":
         raise ValueError(
-            f"correction='max-t' takes t statistics, got {name}={method!r}. "
+            f"correction='max-t' needs t statistics, got {name}={method!r}. "
             f"Use {name}='t', or correction='holm'."
         )
     return correction

@@ -20,9 +20,9 @@ class AverageRanks:
     names : list of str
         Systems, best average rank first.
     ranks : ndarray of shape (n_systems,)
-        Average rank of each system; 1 is best, tied systems share the mean of their ranks.
+        Average rank of each system; 1 is best, and tied systems share the mean of their ranks.
     n_blocks : int
-        Blocks in which every system has a value.
+        Number of blocks in which every system has a value.
     chi2, chi2_p : float
         Friedman's statistic and its p-value, from the chi-squared distribution.
     f, f_p : float
@@ -45,7 +45,7 @@ class AverageRanks:
     level: float
 
     def cliques(self) -> list[list[str]]:
-        """Largest groups of systems that Nemenyi's test does not tell apart, best first.
+        """Largest groups of systems that Nemenyi's test does not separate, best first.
 
         Only groups of at least two systems are listed.
         """
@@ -90,7 +90,7 @@ def average_ranks(
     tie_correction : bool, default=True
         Divide Friedman's statistic by ``1 - sum(t**3 - t) / (N (k**3 - k))`` over groups of t tied
         values, as :func:`scipy.stats.friedmanchisquare` does. False: the formula of Demšar, which
-        finds less where values are tied.
+        has less power if values are tied.
 
     Returns
     -------
@@ -99,8 +99,8 @@ def average_ranks(
     Raises
     ------
     ValueError
-        For fewer than two systems or two complete blocks, arrays of different lengths, or a level
-        outside (0, 1).
+        If there are fewer than two systems or two complete blocks, if lengths differ, or if the
+        level is outside (0, 1).
 
     Notes
     -----
@@ -167,7 +167,7 @@ def _complete_blocks(values: Mapping[str, ArrayLike]) -> Float64Array:
     shapes = {column.shape for column in columns}
     if len(shapes) > 1 or len(next(iter(shapes))) != 1:
         raise ValueError(
-            "values must be one-dimensional and of one length, got shapes "
+            "values must be one-dimensional and of equal length, got shapes "
             f"{', '.join(map(str, sorted(shapes)))}. Pass one value per block for every system."
         )
     table = np.column_stack(columns)

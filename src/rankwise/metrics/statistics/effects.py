@@ -1,4 +1,4 @@
-"""Effect sizes: how large a difference is, where a p-value only says how surprising it is."""
+"""Effect sizes, which measure how large a difference is rather than how surprising."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rankwise.typing import ArrayLike, Float64Array
 
 
 def paired_differences(a: ArrayLike, b: ArrayLike) -> Float64Array:
-    """``a - b``, NaN where either is NaN.
+    """Paired differences ``a - b``; NaN if either value is NaN.
 
     Raises
     ------
     ValueError
-        When the two are not one-dimensional of equal length, or hold an infinity.
+        If a and b are not one-dimensional of equal length, or hold infinity.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:
@@ -40,8 +40,8 @@ def cohens_d(a: ArrayLike, b: ArrayLike) -> float:
     Returns
     -------
     float
-        0 where all differences are 0, ±inf where they are equal and not 0, NaN for fewer than
-        two pairs. The t statistic is ``d * sqrt(n)``.
+        0 if all differences are 0, ±inf if they are equal but not 0, NaN for fewer than two
+        pairs. The t statistic is ``d * sqrt(n)``.
 
     Examples
     --------
@@ -61,18 +61,18 @@ def cohens_d(a: ArrayLike, b: ArrayLike) -> float:
 def rank_biserial(a: ArrayLike, b: ArrayLike) -> float:
     """Matched-pairs rank-biserial correlation, the effect size of Wilcoxon's test.
 
-    Share of the rank sum in favour of ``a`` minus the share in favour of ``b``; the absolute
-    differences are ranked, equal pairs left out.
+    Share of the rank sum in favour of ``a`` minus the share in favour of ``b``. The ranks are
+    those of the absolute differences, without pairs of equal values.
 
     Parameters
     ----------
     a, b : array-like of shape (n_queries,)
-        Pairs with a NaN are dropped.
+        Values of two systems; pairs with a NaN are dropped.
 
     Returns
     -------
     float
-        In [-1, 1]; 0 where all pairs are equal, NaN where there is none.
+        Correlation in [-1, 1]; 0 if all pairs are equal, NaN if there are none.
 
     Notes
     -----
@@ -100,13 +100,14 @@ def cliffs_delta(a: ArrayLike, b: ArrayLike) -> float:
     Parameters
     ----------
     a : array-like of shape (n,)
+        First sample; NaN is dropped.
     b : array-like of shape (m,)
-        NaN is dropped.
+        Second sample; NaN is dropped.
 
     Returns
     -------
     float
-        In [-1, 1]; NaN where a sample is empty.
+        Delta in [-1, 1]; NaN if a sample is empty.
 
     Notes
     -----

@@ -1,7 +1,7 @@
 """Confidence intervals of a mean over queries by the bootstrap.
 
-Queries are drawn with replacement, within strata where there are any: with one stratum per fold
-the statistic is the mean of the fold means, as LETOR reports it. One draw serves all systems.
+Queries are drawn with replacement, within strata if there are any. With one stratum per fold, the
+statistic is the mean of the fold means, as LETOR reports it. All systems share the same draws.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rankwise.typing import ArrayLike, Float64Array
 
 # Means of the same values in another order count as ties.
 TIE = 1e-12
-# Drawn rows held at a time: they stay in the cache, and the products on one BLAS thread.
+# Number of drawn values per block: small enough for the cache and one BLAS thread.
 CHUNK = 1 << 16
 
 
@@ -45,29 +45,33 @@ def bootstrap_interval(
     values : array-like of shape (n_queries,)
         One value per query; NaN (the query does not count) is dropped.
     strata : array-like of shape (n_queries,), optional
-        Fold of each query: queries are drawn within folds, and the statistic is the mean of the
+        Fold of each query. Queries are drawn within folds, and the statistic is the mean of the
         fold means.
     level : float in (0, 1)
+        Level of the interval.
     method : {"bca", "percentile"}
         "bca" corrects for bias and skewness (Efron 1987, JASA 82:171-185).
     n_resamples : int >= 1
+        Number of bootstrap samples.
     random_state : int, Generator or None
+        Seed or generator for the samples.
 
     Returns
     -------
     Interval
-        ``(low, high)``; both the mean where the values of every stratum are equal, both NaN
-        where no stratum has two values.
+        ``(low, high)``. Both are the mean if the values of every stratum are equal, and NaN if no
+        stratum has two values.
 
     Raises
     ------
     ValueError
-        When lengths differ, values are infinite, or a parameter is out of range.
+        If lengths differ, values are infinite, or a parameter is out of range.
 
     Notes
     -----
     O(n_resamples · n_queries) time. Equal to ``scipy.stats.bootstrap`` with the same generator.
-    Too short for few queries, above all in folds (``python -m benchmarks.coverage``). Prefer
+    Intervals are too short for few queries, above all within folds
+    (``python -m benchmarks.coverage``). Prefer
     :func:`rankwise.metrics.significance.t_intervals` for means and differences of means.
 
     Examples
@@ -96,17 +100,17 @@ def bootstrap_intervals(
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
 ) -> Float64Array:
-    """:func:`bootstrap_interval` of many systems from the same draws.
+    """Compute :func:`bootstrap_interval` for many systems from the same draws.
 
     Parameters
     ----------
     values : ndarray of shape (n_queries, n_systems)
-        Other parameters as there.
+        Values of the systems; the other parameters are those of :func:`bootstrap_interval`.
 
     Returns
     -------
     ndarray of shape (n_systems, 2), float64
-        A system's interval does not depend on the other systems.
+        Intervals; each is independent of the other systems.
     """
     values = checked_values(values)
     codes = stratum_codes(strata, len(values))
@@ -119,7 +123,7 @@ def bootstrap_intervals(
     if not isinstance(seed, int | np.integer):
         seed = int(np.random.default_rng(seed).integers(1 << 62))
 
-    # Systems that count the same queries share their draws.
+    # Systems with values for the same queries share their draws.
     counted = ~np.isnan(values)
     patterns, pattern_of = np.unique(counted, axis=1, return_inverse=True)
     intervals = np.empty((values.shape[1], 2))
@@ -138,7 +142,7 @@ def bootstrap_intervals(
 def _intervals(
     parts: list[Float64Array], level: float, bca: bool, n_resamples: int, rng: np.random.Generator
 ) -> Float64Array:
-    """Intervals of the mean over parts of their means; each part (n_part, n_systems)."""
+    """Intervals of the mean of the part means; each part has shape (n_part, n_systems)."""
     mean = np.mean([part.mean(axis=0) for part in parts], axis=0)
     constant = np.all([part.min(axis=0) == part.max(axis=0) for part in parts], axis=0)
     draws = _draw_means(parts, n_resamples, rng)
@@ -177,7 +181,7 @@ def _draw_means(
 def _bca_tails(
     columns: list[Float64Array], draws: Float64Array, mean: float, tails: Float64Array
 ) -> Float64Array:
-    """Quantile levels of the draws that correct for bias and acceleration.
+    """Quantile levels of the draws, corrected for bias and acceleration.
 
     The acceleration comes from the influence of each query on the mean of the part means
     (Davison & Hinkley 1997, Bootstrap Methods, section 5.3.2).

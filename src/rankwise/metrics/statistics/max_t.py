@@ -1,9 +1,9 @@
-"""All pairs of systems at once: p-values and intervals from the largest t statistic of a pair.
+"""Joint tests of all pairs of systems, based on the largest t statistic of a pair.
 
-Under the null hypothesis the differences of all systems in a query could as well have the other
-sign. Each draw of one sign per query gives a largest \\|t\\| over all pairs; a pair's p-value is
-the share of draws whose largest \\|t\\| is at least the pair's own. All pairs are counted, so the
-p-values account for the selection of the best system by the same queries.
+Under the null hypothesis, the differences of all systems in a query could equally have the
+opposite sign. Each draw of one sign per query yields a largest \\|t\\| over all pairs. The p-value
+of a pair is the share of draws whose largest \\|t\\| is at least the pair's own. All pairs enter
+the maximum, so the p-values account for the selection of the best system by the same queries.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from rankwise.metrics.statistics.stratified import (
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.typing import ArrayLike, Float64Array
 
-# A pair's t and the same t among the draws differ by rounding.
+# The t of a pair and the same t among the draws may differ by rounding.
 _TIE = 1e-9
-# Work, in values added up, below which threads do not pay.
+# Number of summed values below which threads do not pay off.
 _SMALL = 1 << 22
 
 
@@ -37,10 +37,10 @@ class MaxT(NamedTuple):
     Attributes
     ----------
     p_values : ndarray of shape (n_systems, n_systems)
-        Adjusted for all pairs; NaN on the diagonal and for pairs that cannot be tested.
+        p-values adjusted for all pairs; NaN on the diagonal and for pairs that cannot be tested.
     critical : float
-        \\|t\\| above which a pair's p-value is below ``1 - level``. The differences plus or minus
-        ``critical`` standard errors are joint intervals for all pairs.
+        Value of \\|t\\| above which the p-value of a pair is below ``1 - level``. The differences
+        plus or minus ``critical`` standard errors are joint intervals for all pairs.
     """
 
     p_values: Float64Array
@@ -76,42 +76,44 @@ def max_t(
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
 ) -> MaxT:
-    """Sign-flip test of all pairs of systems, or of one with all others, single-step.
+    """Single-step sign-flip test of all pairs of systems, or of one system with all others.
 
     Parameters
     ----------
     values : ndarray of shape (n_queries, n_systems), float64
-        NaN: the query does not count for the system's pairs.
+        Values per query; NaN if the query does not count for the pairs of the system.
     pairs : StratifiedMeans
-        :func:`pair_differences` of the same values and strata.
+        Result of :func:`pair_differences` for the same values and strata.
     strata : array-like of shape (n_queries,), optional
         Fold of each query.
     reference : int, optional
-        Only the pairs of this system are tested and counted: the largest \\|t\\| is that of fewer
-        pairs, which gives more power. None: all pairs.
+        System whose pairs alone are tested. The largest \\|t\\| is then over fewer pairs, which
+        gives more power. None: all pairs.
     level : float in (0, 1)
+        Joint level of the intervals.
     n_resamples : int >= 1
-        Draws of the signs; a p-value is (1 + extreme draws) / (1 + n_resamples).
+        Number of draws of the signs; a p-value is (1 + extreme draws) / (1 + n_resamples).
     random_state : int, Generator or None
+        Seed or generator for the draws.
 
     Returns
     -------
     MaxT
-        The same for any number of threads.
+        Identical for any number of threads.
 
     Notes
     -----
-    All systems of a query share a sign, so their spreads and correlations may differ. (To permute
-    values among systems would ask for more than equal means: that the systems be exchangeable.)
-    The chance of any p-value of at most alpha among the pairs with equal means is at most alpha
-    when the differences of those pairs, jointly, are distributed symmetrically about 0, whatever
-    the other systems are. Without symmetry this holds as the number of queries grows;
-    ``python -m benchmarks.error_rates`` measures skewed values too. The intervals invert the test.
-    They hold jointly for differences that are small beside the spread over queries, and too
-    seldom when the means of many systems lie several spreads apart.
+    All systems of a query share a sign, so their spreads and correlations may differ. (Permuting
+    values among systems would require more than equal means: exchangeable systems.) Consider the
+    pairs with equal means, and assume that their differences are jointly symmetric about 0. Then
+    the probability that any of their p-values is at most alpha is at most alpha, regardless of the
+    other systems. Without symmetry, this holds as the number of queries grows;
+    ``python -m benchmarks.error_rates`` also measures skewed values. The intervals invert the test.
+    They hold jointly for differences that are small compared with the spread over queries. Their
+    coverage is too low if the means of many systems lie several spreads apart.
 
-    O(n_resamples · n_systems · (n_queries + n_systems · n_strata)), and
-    O(n_resamples · n_systems²) more for every query with a missing value.
+    O(n_resamples · n_systems · (n_queries + n_systems · n_strata)), plus
+    O(n_resamples · n_systems²) for every query with a missing value.
 
     .. [1] Westfall & Young, "Resampling-Based Multiple Testing", 1993.
     .. [2] Carterette, "Multiple testing in statistical analysis of systems-based information
@@ -136,7 +138,7 @@ def max_t(
 
 
 def _pairs_of(reference: int, n_systems: int) -> NDArray[np.bool_]:
-    """Which entries of a table of pairs are those of one system."""
+    """Mask of the pairs of one system in a table of pairs."""
     is_reference = np.arange(n_systems) == reference
     return is_reference[:, None] ^ is_reference
 

@@ -1,9 +1,9 @@
 """Corrections of p-values for the number of tests in a family.
 
-Holm's and Bonferroni's keep the chance of any false rejection below the level, whatever the
-dependence between the tests; Holm's is never weaker (Holm 1979, Scand. J. Statist. 6:65-70).
-Benjamini and Hochberg's keeps the expected share of false rejections among all rejections below
-the level.
+The corrections of Holm and Bonferroni keep the probability of any false rejection below the level
+under any dependence between the tests. Holm's is never weaker (Holm 1979, Scand. J. Statist.
+6:65-70). The correction of Benjamini and Hochberg keeps the expected share of false rejections
+among all rejections below the level.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ def holm(p_values: ArrayLike) -> Float64Array:
     Parameters
     ----------
     p_values : array-like of shape (n_tests,)
-        In [0, 1]; NaN marks a test that could not be made: it stays NaN and is not counted.
+        p-values in [0, 1]. NaN marks a test that could not be made; it is not counted.
 
     Returns
     -------
     ndarray of shape (n_tests,), float64
-        Reject where it is at most the level.
+        Adjusted p-values; reject a hypothesis if its value is at most the level.
 
     Raises
     ------
     ValueError
-        When a value lies outside [0, 1].
+        If a value lies outside [0, 1].
 
     Notes
     -----
@@ -51,7 +51,7 @@ def holm(p_values: ArrayLike) -> Float64Array:
 
 
 def bonferroni(p_values: ArrayLike) -> Float64Array:
-    """p-values times the number of tests, at most 1; NaN as in :func:`holm`.
+    """Bonferroni's p-values: times the number of tests, at most 1; NaN as in :func:`holm`.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def benjamini_hochberg(p_values: ArrayLike) -> Float64Array:
 
 
 def _checked(p_values: ArrayLike) -> tuple[Float64Array, np.ndarray]:
-    """A copy of the p-values and where they are not NaN."""
+    """Copy of the p-values, and a mask of those that are not NaN."""
     p = np.array(p_values, dtype=np.float64, ndmin=1)
     made = ~np.isnan(p)
     if p.ndim != 1 or ((p[made] < 0) | (p[made] > 1)).any():

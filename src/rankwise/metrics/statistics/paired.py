@@ -1,7 +1,7 @@
 """Paired tests of two systems on the same queries: t, Wilcoxon's signed ranks, randomisation.
 
-Queries that do not count for a measure (NaN) are dropped pairwise. A test that needs more pairs
-than there are gives NaN.
+Queries that do not count for a measure (NaN) are dropped pairwise. If there are too few pairs for
+a test, the result is NaN.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class PairedTest:
     Attributes
     ----------
     statistic : float
-        Student's t; the smaller rank sum (that of the positive differences in a one-sided test);
-        the mean difference for randomisation.
+        Student's t for "t". The smaller rank sum for "wilcoxon", or that of the positive
+        differences in a one-sided test. The mean difference for "randomisation".
     p_value : float
     n_pairs : int
-        Queries that count for both.
+        Number of queries that count for both systems.
     mean_difference : float
         Mean of ``a - b``.
     """
@@ -60,31 +60,32 @@ def paired_test(
     a, b : array-like of shape (n_queries,)
         Values per query in the same order; pairs with a NaN are dropped.
     method : {"t", "wilcoxon", "randomisation"}
-        "t": Student's paired t. "wilcoxon": signed ranks, zero differences left out, exact null
-        distribution up to 50 pairs without ties. "randomisation": signs of the differences
-        flipped, exact up to 32 non-zero differences, drawn beyond.
+        "t": Student's paired t. "wilcoxon": signed ranks of the non-zero differences, with the
+        exact null distribution for up to 50 pairs without ties. "randomisation": flipped signs of
+        the differences, exact for up to 32 non-zero differences, sampled for more.
     alternative : {"two-sided", "greater", "less"}
         "greater": ``a`` tends to larger values than ``b``.
     n_resamples : int >= 1
-        Draws of "randomisation".
+        Number of draws for "randomisation".
     random_state : int, Generator or None
-        For the draws.
+        Seed or generator for the draws.
 
     Returns
     -------
     PairedTest
-        Where all differences are 0, p is 1. Where they are equal and not 0, t is ±inf and its p
-        is 0 (or 1 in the other direction). t needs two pairs, the others one: NaN below that.
+        If all differences are 0, p is 1. If they are equal but not 0, t is ±inf and its p is 0 (or
+        1 in the other direction). "t" needs two pairs and the others one; with fewer pairs, the
+        results are NaN.
 
     Raises
     ------
     ValueError
-        When lengths differ, values are infinite, or a parameter is not one of its choices.
+        If lengths differ, values are infinite, or a parameter is not one of its choices.
 
     Notes
     -----
     Equal to ``scipy.stats.ttest_rel``, ``wilcoxon`` (of the non-zero differences) and
-    ``permutation_test``. On IR data the three agree in nearly all cases (Smucker, Allan &
+    ``permutation_test``. On IR data, the three tests agree in nearly all cases (Smucker, Allan &
     Carterette 2007, CIKM).
 
     Examples
@@ -116,7 +117,7 @@ def paired_test(
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    """Raise ValueError where ``value`` is not one of ``choices``."""
+    """Raise ValueError if ``value`` is not one of ``choices``."""
     if value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}.")
 

@@ -1,9 +1,9 @@
-"""Paired randomisation test: under the null the two systems of a pair could be swapped.
+"""Paired randomisation test: under the null hypothesis, the systems of a pair are exchangeable.
 
-The statistic is the sum of the differences, its null distribution that over all flips of their
-signs (Fisher 1935). Up to 32 non-zero differences the p-value is exact: each half of the flips is
-enumerated, and pairs of half-sums are counted by binary search, 2 · 2^16 sums in place of 2^32.
-Beyond that flips are drawn, and one draw serves all systems at once.
+The statistic is the sum of the differences; its null distribution is over all flips of their signs
+(Fisher 1935). For up to 32 non-zero differences, the p-value is exact: the sums of each half of
+the differences are enumerated, and pairs of half-sums are counted by binary search. That takes
+2 · 2^16 sums instead of 2^32. For more differences, flips are drawn, shared by all systems.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rankwise.typing import Float64Array
 EXACT_UP_TO = 32
 # Sums of the same differences in another order count as ties.
 TIE = 1e-12
-# Flips held at a time: they stay in the cache, and the products on one BLAS thread.
+# Number of flipped values per block: small enough for the cache and one BLAS thread.
 CHUNK = 1 << 16
 
 
@@ -28,29 +28,30 @@ def sign_flip_p_values(
     n_resamples: int = 9999,
     random_state: int | np.random.Generator | None = 0,
 ) -> Float64Array:
-    """p-values of the hypothesis that differences are symmetric about 0, one per column.
+    """p-values of the hypothesis that the differences in a column are symmetric about 0.
 
     Parameters
     ----------
     differences : ndarray of shape (n_queries, n_systems), float64
-        NaN: the pair does not count.
+        Differences per query and system; NaN if the pair does not count.
     alternative : {"two-sided", "greater", "less"}
     n_resamples : int >= 1
-        Flips drawn where a column has more than 32 non-zero differences; its p-value is then
+        Number of flips drawn if a column has more than 32 non-zero differences; its p-value is then
         (1 + extreme draws) / (1 + n_resamples).
     random_state : int, Generator or None
+        Seed or generator for the flips.
 
     Returns
     -------
     ndarray of shape (n_systems,), float64
-        1 where all differences are 0, NaN where a column holds none. A column's value does not
-        depend on the other columns.
+        p-values; 1 if all differences are 0, NaN if a column holds none. The value of a column does
+        not depend on the other columns.
 
     Notes
     -----
     O(n_resamples · n_queries · n_systems) as matrix products. Differs from
-    ``scipy.stats.permutation_test`` only where flips are drawn: both tails of the symmetric null
-    are counted, not twice the smaller one.
+    ``scipy.stats.permutation_test`` only if flips are drawn: both tails of the symmetric null
+    distribution are counted, not twice the smaller one.
     """
     flipped = np.where(np.isnan(differences), 0.0, differences)
     if alternative == "less":

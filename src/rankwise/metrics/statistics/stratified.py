@@ -1,7 +1,7 @@
 """Means over queries of several folds, with Student's t: estimates, standard errors, intervals.
 
-The estimate is the mean of the fold means, as LETOR reports it. Its standard error takes the
-spread of the queries within their folds, pooled over folds, with n - 1 in each fold.
+The estimate is the mean of the fold means, as LETOR reports it. Its standard error is based on the
+spread of the queries within their folds, pooled over folds with n - 1 degrees of freedom each.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class StratifiedMeans(NamedTuple):
     Attributes
     ----------
     mean : ndarray of shape (n_systems,)
-        Mean of the stratum means; NaN where a system has no value.
+        Mean of the stratum means; NaN if a system has no value.
     error : ndarray of shape (n_systems,)
-        Standard error of ``mean``; NaN where no stratum has two values.
+        Standard error of ``mean``; NaN if no stratum has two values.
     freedom : ndarray of shape (n_systems,)
         Degrees of freedom of ``error``: values minus strata.
     """
@@ -42,14 +42,14 @@ def stratified_means(
     Parameters
     ----------
     values : ndarray of shape (n_queries, n_systems)
-        NaN: the query does not count for the system.
+        Values per query; NaN if the query does not count for the system.
     strata : array-like of shape (n_queries,), optional
         Fold of each query.
 
     Returns
     -------
     StratifiedMeans
-        A system's entries do not depend on the other systems.
+        Means and errors; each is independent of the other systems.
 
     Notes
     -----
@@ -66,7 +66,7 @@ def stratified_means(
     with np.errstate(divide="ignore", invalid="ignore"):
         centres = np.add.reduceat(np.where(counted, ordered, 0.0), starts, axis=0) / sizes
         inverse_sizes = np.where(sizes > 0, 1.0 / sizes, 0.0).sum(axis=0)
-    # Equal values have no spread, whatever the rounding of their mean.
+    # Equal values have no spread, even if their mean is rounded.
     least = np.fmin.reduceat(ordered, starts, axis=0)
     equal = least == np.fmax.reduceat(ordered, starts, axis=0)
     centres = np.where(equal, least, centres)
@@ -83,7 +83,7 @@ def stratified_means(
 
 
 def stratified_mean(values: Float64Array, strata: ArrayLike | None = None) -> float:
-    """Mean of the stratum means over values that are not NaN; NaN where there is none."""
+    """Mean of the stratum means over values that are not NaN; NaN if there are none."""
     column = np.asarray(values, dtype=np.float64)[:, None]
     return float(stratified_means(column, strata).mean[0])
 
@@ -96,26 +96,26 @@ def t_intervals(
     Parameters
     ----------
     values : ndarray of shape (n_queries, n_systems)
-        NaN: the query does not count for the system.
+        Values per query; NaN if the query does not count for the system.
     strata : array-like of shape (n_queries,), optional
-        Fold of each query: the estimate is then the mean of the fold means.
+        Fold of each query; the estimate is then the mean of the fold means.
     level : float in (0, 1)
 
     Returns
     -------
     ndarray of shape (n_systems, 2), float64
-        Both ends are the mean where the values of every stratum are equal, and NaN where no
-        stratum has two values.
+        Lower and upper ends. Both are the mean if the values of every stratum are equal, and NaN
+        if no stratum has two values.
 
     Raises
     ------
     ValueError
-        When lengths differ, values are infinite, or ``level`` is out of range.
+        If lengths differ, values are infinite, or ``level`` is out of range.
 
     Notes
     -----
     O(n_queries · n_systems). ``python -m benchmarks.coverage`` measures how often these intervals
-    and those of the bootstrap hold the true mean.
+    and those of the bootstrap contain the true mean.
 
     Examples
     --------
@@ -130,14 +130,14 @@ def t_intervals(
 
 
 def t_statistics(estimate: StratifiedMeans) -> Float64Array:
-    """Means over their standard errors: 0 where both are 0, infinite where only the error is."""
+    """Means divided by their standard errors: 0 if both are 0, infinite if only the error is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = estimate.mean / estimate.error
     return np.where((estimate.mean == 0) & (estimate.error == 0), 0.0, t)
 
 
 def t_p_values(estimate: StratifiedMeans) -> Float64Array:
-    """Two-sided p-values of the hypothesis that a mean is 0; NaN where it cannot be tested."""
+    """Two-sided p-values of the hypothesis that a mean is 0; NaN if it cannot be tested."""
     t = np.abs(t_statistics(estimate))
     p = 2.0 * stdtr(np.where(estimate.freedom > 0, estimate.freedom, math.nan), -t)
     return np.asarray(np.where(np.isinf(t), 0.0, p), dtype=np.float64)
@@ -151,7 +151,7 @@ def t_quantile(freedom: Float64Array, level: float) -> Float64Array:
 
 
 def stratum_codes(strata: ArrayLike | None, n_queries: int) -> Int64Array:
-    """Number of the stratum of every query; all 0 without strata, or where each holds one query."""
+    """Stratum number of every query; all 0 without strata, or if each holds one query."""
     if strata is None:
         return np.zeros(n_queries, np.int64)
     strata = np.asarray(strata)

@@ -224,7 +224,7 @@ def test_folds_are_made_when_they_are_due(rng):
     ("changes", "error", "message"),
     [
         ({"rankers": "ridg"}, ValueError, "Did you mean 'ridge'"),
-        ({"rankers": "random_nodes"}, ValueError, "is no ranker of the registry"),
+        ({"rankers": "random_nodes"}, ValueError, "is not a ranker of the registry"),
         ({"rankers": []}, ValueError, "at least one ranker"),
         ({"rankers": [Ridge]}, TypeError, "Call the class"),
         ({"rankers": [3]}, TypeError, "or an estimator object, got 3, which has no fit"),
@@ -237,7 +237,7 @@ def test_folds_are_made_when_they_are_due(rng):
         (
             {"test": "wilcoxon", "correction": "max-t"},
             ValueError,
-            "takes t statistics, got test='wilcoxon'",
+            "needs t statistics, got test='wilcoxon'",
         ),
         ({"confidence": 95}, ValueError, "between 0 and 1, got 95"),
         ({"cv": 1}, ValueError, "between 2 and n_queries=20"),

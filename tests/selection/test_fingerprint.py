@@ -107,7 +107,7 @@ def test_an_estimator_that_stays_fitted_when_cloned_counts_with_its_fit():
 
 
 def test_what_does_not_pickle_is_named():
-    with pytest.raises(TypeError, match="cannot be described"):
+    with pytest.raises(TypeError, match="cannot be hashed"):
         fingerprint({"file": sys.stdout})
 
 

@@ -99,7 +99,7 @@ def test_rows_that_a_run_lacks_are_never_found(data):
 @pytest.mark.parametrize(
     ("change", "ranker", "told"),
     [
-        ({"doc_ids": None}, "run", "needs document ids, and the data have none"),
+        ({"doc_ids": None}, "run", "needs document ids, but the data have none"),
         ({}, "other run", "has none of the"),
         ({}, "column:xx1", "must name a feature or a score column of the data. Did you mean 'x1'"),
         (
@@ -159,7 +159,7 @@ def test_a_score_column_of_a_frame_is_no_feature_unless_it_is_named(data):
     assert np.nanmean(board.per_query()["now"]) == pytest.approx(
         np.nanmean(expected.per_query["AP"])
     )
-    with pytest.raises(ValueError, match=r"score_columns must be columns, 'x99' are not"):
+    with pytest.raises(ValueError, match=r"score_columns must be columns, but 'x99' are not"):
         rankwise.compare({"now": "column:x99"}, frame)
 
 

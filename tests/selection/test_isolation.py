@@ -241,7 +241,7 @@ def _end():
     os._exit(3)
 
 
-KILLED = "its process was killed, perhaps for want of memory"
+KILLED = "its process was killed, perhaps for lack of memory"
 
 
 class _Deadly:

@@ -185,7 +185,7 @@ def test_json_of_a_real_run_with_failures_and_text_ids(rng):
     assert np.isnan(board.per_query()["a"]).sum() == 1
     assert state["rows"][0]["ranker"] == board.best
     for wrong in ({}, {"format": 99}, []):
-        with pytest.raises(ValueError, match=r"what Leaderboard\.to_dict gave"):
+        with pytest.raises(ValueError, match=r"a result of Leaderboard\.to_dict"):
             Leaderboard.from_dict(wrong)
 
 

@@ -166,7 +166,7 @@ def test_whatever_holds_folds_is_taken():
     assert as_folds(folded)[0] is fold
     twice = FoldedData("mine", ("a", "a"), lambda i: fold)
     assert as_folds(twice).fold_names == ("fold1", "fold2")
-    with pytest.raises(ValueError, match="have folds already"):
+    with pytest.raises(ValueError, match="already have folds"):
         as_folds(fold, 3)
     with pytest.raises(TypeError, match="RankingData, a Fold, a FoldedData or a sequence"):
         as_folds([data.X])
@@ -181,7 +181,7 @@ def test_whatever_holds_folds_is_taken():
         (lambda table: (table.X, table.y), r"a tuple of 2 \(ndarray, ndarray\).*RankingData\(X, y"),
         (lambda table: [(table.X, table.y)] * 2, r"of 2 \(tuple, tuple\).*Fold\(train, vali, test"),
         (lambda table: (table, table), r"Fold\(train, vali, test\), with None"),
-        (lambda table: table.X, r"got ndarray. Put arrays together"),
+        (lambda table: table.X, r"got ndarray. Combine arrays"),
         (lambda table: [], "got a list of 0"),
         (lambda table: None, "got NoneType"),
     ],

@@ -144,7 +144,7 @@ def test_a_board_of_systems_speaks_of_no_fits(data, tmp_path):
     ("systems", "words", "told"),
     [
         ({}, {}, "systems must name at least one system"),
-        ({"a": "ridge"}, {}, "compare(…) fits rankers by their names"),
+        ({"a": "ridge"}, {}, "Use compare(…) to fit rankers by name"),
         ({"a": [1.0, 2.0]}, {}, "a: got 2 scores for"),
         ({"a": "column:y9"}, {}, "a: column:y9 must name a feature or a score column"),
         ({"a": "column:x0"}, {"baseline": "b"}, "baseline must name one of the systems"),
@@ -163,11 +163,11 @@ def test_runs_without_a_common_query_or_document(data):
     with pytest.raises(ValueError, match="b and the judgments have no query in common"):
         evaluate_systems({"a": run, "b": other}, data)
     other = Run(run.qid, np.char.add(run.doc_ids, "x"), run.scores)
-    with pytest.raises(ValueError, match="have queries in common, and no document: b has"):
+    with pytest.raises(ValueError, match="have queries in common, but no document: b has"):
         evaluate_systems({"a": run, "b": other}, data)
     with pytest.raises(ValueError, match="the data have none"):
         evaluate_systems({"a": run}, replace(data, doc_ids=None))
-    with pytest.raises(TypeError, match="qrels have no rows to score, which b needs"):
+    with pytest.raises(TypeError, match="qrels have no rows to score, but b needs them"):
         evaluate_systems({"a": run, "b": column(data, 0)}, Qrels.from_data(data))
 
 

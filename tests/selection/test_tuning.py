@@ -100,7 +100,9 @@ def test_metadata_reach_those_who_take_them(rng):
     np.testing.assert_array_equal(ranker.received_["qid"], data.qid)
     np.testing.assert_array_equal(ranker.received_["sample_weight"], data.sample_weight)
     assert fit(HistGradientBoostingRegressor(max_iter=2), data) == []
-    assert fit(Moody("fine"), data) == ["fitted without sample_weight, which its fit does not take"]
+    assert fit(Moody("fine"), data) == [
+        "fitted without sample_weight, which its fit does not accept"
+    ]
 
 
 def test_pipelines_and_searches_are_routed(rng):
@@ -122,7 +124,7 @@ def test_pipelines_and_searches_are_routed(rng):
     with pytest.raises(UnsetMetadataPassedError, match="set_fit_request"):
         fit(make_pipeline(StandardScaler(), RidgeRanker()), data)
     plain = make_pipeline(StandardScaler(), Ridge())
-    assert fit(plain, data) == ["fitted without sample_weight, which its fit does not take"]
+    assert fit(plain, data) == ["fitted without sample_weight, which its fit does not accept"]
 
 
 def test_sparse_rows_are_passed_on(rng):

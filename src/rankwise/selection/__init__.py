@@ -1,4 +1,4 @@
-"""Honest comparison: splits that never cut a query, tuning on validation parts, leaderboards."""
+"""Comparison of rankers: splits by query, tuning on validation parts, leaderboards."""
 
 from rankwise._exports import attach as _attach
 

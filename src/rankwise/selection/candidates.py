@@ -25,11 +25,11 @@ class Candidate:
     Attributes
     ----------
     name : str
-    estimator : unfitted estimator, GivenScores, or None where its extra is missing
+    estimator : unfitted estimator, GivenScores, or None if its extra is missing
     space : dict
         Grid to search on the validation part; empty for none.
     missing : str
-        Why it cannot run, with the fix; empty where it can.
+        Why the ranker cannot run, and how to fix that; empty if it can.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Candidate:
     missing: str = ""
 
     def describe(self) -> str:
-        """The estimator as code, for the record."""
+        """Estimator as code, for reports."""
         if self.estimator is None:
             return self.missing
         if self.is_given:
@@ -48,39 +48,40 @@ class Candidate:
 
     @property
     def is_given(self) -> bool:
-        """Whether its scores are given, so that nothing is fitted, timed or kept."""
+        """Whether scores are given, so nothing is fitted, timed or stored."""
         return isinstance(self.estimator, GivenScores)
 
     @property
     def is_kept(self) -> bool:
-        """Whether finished cells are kept in a store."""
+        """Whether a store keeps the finished cells."""
         return not self.missing and not self.is_given
 
     @cached_property
     def origin(self) -> dict[str, str]:
-        """Versions of libraries and hashes of the user's own code that it runs."""
+        """Versions of libraries and hashes of the user's own code that the ranker runs."""
         return {} if self.missing or self.is_given else origin(self.estimator)
 
     def identity(self) -> Any:
-        """What its results depend on: parameters, grid, and the code."""
+        """Values that determine the results: parameters, grid and code."""
         return canonical([self.estimator, self.space, self.origin])
 
 
 def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
-    """Candidates with unique names.
+    """Convert rankers to candidates with unique names.
 
     Parameters
     ----------
     rankers : key or estimator, sequence of them, or mapping from name to either
-        A key stands for the registry's parameters and grid; its ``random_state`` becomes the
-        comparison's. An estimator is taken as it is and named after its class. A Run, or a key
-        "column:NAME", stands for scores that are there already.
+        Rankers to compare. A key gets the registry's parameters and grid, and the comparison's
+        ``random_state``. An estimator is used unchanged and named after its class. A Run or a key
+        "column:NAME" stands for existing scores.
     random_state : int
+        Seed of estimators from keys.
 
     Raises
     ------
     ValueError, TypeError
-        When a key is unknown, names no ranker, or an object cannot be fitted or cloned.
+        If a key is unknown or not a ranker, or an object cannot be fitted or cloned.
     """
     if isinstance(rankers, Mapping):
         named = [(str(name), ranker) for name, ranker in rankers.items()]
@@ -101,7 +102,7 @@ def as_candidates(rankers: Any, *, random_state: int = 0) -> list[Candidate]:
 
 
 def score_columns(candidates: Sequence[Candidate]) -> list[str]:
-    """Columns of the data that candidates take as their scores."""
+    """Columns of the data that candidates use as scores."""
     given = [candidate.estimator for candidate in candidates]
     return list(dict.fromkeys(scores.name for scores in given if isinstance(scores, ColumnScores)))
 
@@ -128,7 +129,7 @@ def _from_key(name: str, key: str, random_state: int) -> Candidate:
         keys = [key for key, entry in REGISTRY.items() if entry.kind in _RANKING_KINDS]
         near = get_close_matches(key, keys, n=1)
         hint = f"Did you mean {near[0]!r}?" if near else f"Known: {keys}."
-        raise ValueError(f"rankers: {key!r} is no ranker of the registry. {hint}")
+        raise ValueError(f"rankers: {key!r} is not a ranker of the registry. {hint}")
     params = dict(entry.params)
     if "random_state" in params:
         params["random_state"] = random_state

@@ -1,4 +1,4 @@
-"""Compare rankers on the same query folds, tuned on validation parts, measured query by query."""
+"""Compare rankers on the same folds of queries, tuned on validation parts, query by query."""
 
 from __future__ import annotations
 
@@ -57,60 +57,60 @@ def compare(
     correction: str | None = None,
     confidence: float = 0.95,
 ) -> Leaderboard:
-    """Tune, fit and measure every ranker on every fold.
+    """Tune, fit and evaluate every ranker on every fold.
 
     Parameters
     ----------
     rankers : registry key, estimator or scores, sequence of them, or mapping from name to them
-        ``rankwise list`` shows the keys. A key runs with the registry's parameters, tuned along
-        its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a plain
-        regressor, which sees no queries) runs as it is; where its ``fit`` takes ``X_val`` it
-        gets the validation part. Scores that are there already take part too, and nothing is
-        fitted: a :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a
-        column of the data (of a frame, it is then a feature only if ``features`` names it), and a
-        fitted model in :class:`sklearn.frozen.FrozenEstimator`.
+        Rankers to compare. A key (see ``rankwise list``) runs with the registry's parameters,
+        tuned along its path or over its grid. An estimator (also a Pipeline, a GridSearchCV, or a
+        plain regressor, which sees no queries) runs unchanged; its ``fit`` receives the validation
+        part if it accepts ``X_val``. Existing scores can be compared without fitting: a
+        :class:`~rankwise.datasets.Run` by query and document id, "column:NAME" for a column of
+        the data, or a fitted model in :class:`sklearn.frozen.FrozenEstimator`. In a frame, such a
+        column becomes a feature only if ``features`` names it.
     data : frame, RankingData, Fold, FoldedData or sequence of Fold
-        One table is split by query: fold i tests, fold i + 1 validates, the rest trains. Folds
-        are taken as they are (LETOR's own, for instance).
+        Judged data. One table is split by query: fold i tests, fold i + 1 validates, the rest
+        trains. Given folds, such as LETOR's own, are used unchanged.
     label, qid, doc_id : str, optional
         Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
     features : sequence of str, optional
-        Columns of a frame; None: all that are left and hold numbers.
+        Feature columns of a frame; None: all remaining columns of numbers.
     baseline : str, optional
-        Name of one of the rankers, such as the system in production: every other is tested
-        against it, with a correction over these pairs only, beside the table of all pairs.
+        Name of one of the rankers, such as the system in production. In addition to the table of
+        all pairs, every other ranker is tested against it, with a correction over these pairs only.
     cv : int, splitter or iterable of splits, optional
-        For one table only; None: 5 folds of shuffled queries. A splitter of scikit-learn gets the
-        queries as ``groups``; splits are pairs of training and test rows. Both must keep queries
-        whole.
+        Splits of a single table; None: 5 folds of shuffled queries. A splitter of scikit-learn
+        receives the queries as ``groups``; splits are pairs of training and test rows. Both must
+        keep queries whole.
     measures : str, Measure or sequence of them
-        The first one orders the table. The first with a cut-off is taken at 1 ... 10 as well; the
-        cells hold these values for the curves of the report.
+        Measures to compute; the first one orders the table. The first measure with a cut-off is
+        also computed at 1 ... 10, for the curves of the report.
     preset : str, optional
-        Convention of what the measures leave open, e.g. "letor3".
+        Convention for parameters that the measures leave open, e.g. "letor3".
     select_by : str or Measure, optional
-        What parameters are chosen by on the validation part; None: the first of ``measures``.
+        Tuning metric on the validation part; None: the first of ``measures``.
     store : path-like, optional
-        Folder in which every finished cell is kept at once. The same call with the same store
-        computes only what is missing, even if the previous run was killed. A finished cell is used
-        again if its parameters, its data, the versions of the libraries that compute it and the
-        source of the user's own classes and functions are the same.
+        Folder in which every finished cell is stored immediately. The same call with the same store
+        computes only what is missing, even if the previous run was killed. A finished cell is
+        reused if its parameters, its data, the versions of the libraries that compute it and the
+        source of the user's own classes and functions are unchanged.
     n_jobs : int
         Number of parallel worker processes; -1: one per CPU. Each gets an equal share of the
-        threads. The numbers are the same for any value; times and memory are not. Within
-        ``joblib.parallel_config("dask")`` cells run on the cluster's workers, which must reach
-        the ``store``; the share of threads is that of this machine.
+        threads. Measured values do not depend on ``n_jobs``; times and memory do. Within
+        ``joblib.parallel_config("dask")``, cells run on the cluster's workers, which must be able
+        to access the ``store``; the share of threads is that of this machine.
     time_limit : float > 0, optional
-        Seconds for one cell (tuning, fit, predict and measures), after which it is stopped and
-        recorded as failed. Not on a Dask cluster.
+        Time limit in seconds for one cell (tuning, fit, predict and measures), after which it is
+        stopped and recorded as failed. Not supported on a Dask cluster.
     isolate : bool, default=True
-        Run cells in a worker process also if ``n_jobs=1``, so that a ranker that crashes or exits
-        fails alone. False: run them in this process, where debuggers and profilers see them; a
-        crash ends the comparison.
+        Run cells in a worker process even if ``n_jobs=1``, so a ranker that crashes or exits fails
+        alone. False: run cells in this process, where debuggers and profilers see them; a crash
+        then ends the comparison.
     random_state : int
         Seed for folds, for unset random states and for resampling tests.
     progress : callable, optional
-        ``progress(done, total, cell)`` after each cell, in this process.
+        Called as ``progress(done, total, cell)`` after each cell, in this process.
     test : {"t", "wilcoxon", "randomisation"}
         Paired test of the per-query values of two rankers.
     correction : {"max-t", "holm", "benjamini-hochberg", "bonferroni"}, optional
@@ -118,7 +118,7 @@ def compare(
         the best ranker by the same queries. "max-t": sign-flip test of the largest t statistic,
         with ``test="t"`` only. None: "max-t" with ``test="t"``, "holm" with the others.
     confidence : float in (0, 1)
-        Level of the intervals. A ranker is called not separable from the best if its corrected
+        Level of the intervals. A ranker counts as not separable from the best if its corrected
         p-value is at least ``1 - confidence``.
 
     Returns
@@ -128,35 +128,35 @@ def compare(
     Raises
     ------
     ValueError, TypeError
-        When an argument is wrong. A ranker that fails or whose extra is missing does not raise:
-        its cells say so.
+        If an argument is wrong. A ranker that fails or lacks its optional dependency does not
+        raise; the status of its cells shows the reason.
     OSError
-        When a finished cell cannot be kept in the store; the message names the file.
+        If a finished cell cannot be stored; the message names the file.
 
     Warns
     -----
     IgnoredColumnsWarning
-        When columns of a frame are left out as features: those without numbers, and those whose
-        scores take part as "column:NAME".
+        If columns of a frame are not used as features: columns without numbers, and columns
+        compared as "column:NAME".
     UserWarning
-        When finished cells of the store run again since code or library versions have changed.
+        If finished cells of the store run again because code or library versions have changed.
 
     Notes
     -----
-    Measures of rankings take an ordinal estimator's ``rank_score``; those of predicted ranks (MAE,
-    ZeroOne, MacroMAE, Within, Kappa) take its classes, and the scores of a ranker that predicts
-    none, which its notes then say.
+    Measures of rankings use an ordinal estimator's ``rank_score``. Measures of predicted ranks
+    (MAE, ZeroOne, MacroMAE, Within, Kappa) use its classes. For rankers that predict no classes,
+    they use the scores instead, and a note says so.
 
-    Data may name judged documents that are no rows (``RankingData.missed``; the tables of
-    :meth:`rankwise.text.TextRanker.table` do). Measures that read a ranking from its top, such as
-    AP and nDCG, count them as relevant documents that no ranker found; rank correlations and
-    measures of predicted ranks are over the rows. The leaderboard prints the recall of the rows. An
-    estimator that chooses parameters by itself does so over the rows.
+    Data may name judged documents that are not rows (``RankingData.missed``), as the tables of
+    :meth:`rankwise.text.TextRanker.table` do. Measures that read a ranking from its top, such as AP
+    and nDCG, count them as relevant documents that no ranker found. Rank correlations and measures
+    of predicted ranks use the rows only, and so do estimators that choose parameters by themselves.
+    The leaderboard shows the recall of the rows.
 
-    The test part is seen by ``predict`` and the measures only. Seconds are wall time, a fit's
-    include its whole search; a class's first fit in a process may compile or load kernels, so
-    tables show medians over folds. BLAS runs on one thread in every cell, since another number
-    of threads gives other last bits. Memory: see
+    Only ``predict`` and the measures see the test part. Times are wall time; the fit time includes
+    the whole search. The first fit of a class in a process may compile or load kernels, so tables
+    show medians over folds. BLAS runs on one thread in every cell, because another number of
+    threads would change the last bits. For memory, see
     ``rankwise.selection.resources.PeakMemory``.
 
     Examples
@@ -224,7 +224,7 @@ def compare(
             sources |= candidate.origin
 
     def due(parcels: Parcels) -> Iterator[Task]:
-        """Missing cells, fold by fold; a fold is made when its first missing cell is due."""
+        """Missing cells, fold by fold; a fold is created when its first missing cell is due."""
         for i, name in enumerate(folds.fold_names):
             absent = [c for c in candidates if (c.name, name) not in cells]
             if not absent:
@@ -296,7 +296,7 @@ def _warn_of_score_columns(candidates: list[Candidate], data: RankingData) -> No
     if left_out:
         warnings.warn(
             f"columns with scores of rankers are not used as features: {', '.join(left_out)}. "
-            "Name them among features=[…] to use them as both.",
+            "Add them to features=[…] to use them as both.",
             IgnoredColumnsWarning,
             stacklevel=callers_level(),
         )
@@ -316,7 +316,7 @@ def _check_limits(time_limit: float | None, isolate: bool, n_jobs: int | None) -
 
 
 def _check_measurable(fold: Fold, measures: tuple[Measure, ...], select: Measure) -> None:
-    """Raise now, before any fit, where a measure does not suit the labels."""
+    """Raise ValueError before any fit if a measure does not apply to the labels."""
     evaluate(fold.test.y, np.zeros(fold.test.n_samples), fold.test.groups, measures)
     if fold.vali is not None:
         select.mean(fold.vali.y, np.zeros(fold.vali.n_samples), fold.vali.groups)
@@ -339,7 +339,7 @@ def _describe(fold: Fold, name: str) -> FoldInfo:
 def _keys(
     candidates: list[Candidate], infos: list[FoldInfo], common: list[Any], *, named: bool
 ) -> dict[tuple[str, str], str]:
-    """Fingerprint of every cell; empty ones where nothing is kept and no key is needed."""
+    """Fingerprint of every cell; empty without a store, which needs no keys."""
     keys = {}
     for candidate in candidates:
         identity = candidate.identity() if named and candidate.is_kept else None
@@ -352,7 +352,7 @@ def _keys(
 def _finished(
     store: ResultStore, keys: dict[tuple[str, str], str], origins: dict[str, dict[str, str]]
 ) -> dict[tuple[str, str], FoldResult]:
-    """Cells of an earlier run, under the names of this one; warns of those of other code."""
+    """Reusable cells of an earlier run, renamed; warns about cells of other code."""
     records = store.records()
     by_place = {(r["ranker"], r["fold"]): r for r in records.values()}
     cells = {}

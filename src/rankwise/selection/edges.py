@@ -1,4 +1,4 @@
-"""Remarks on parameters chosen at an end of the values that were tried."""
+"""Notes on parameters chosen at an end of the tried values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-# Of fewer values one end is nearly always best.
+# With fewer values, an end is nearly always best.
 FEWEST_VALUES = 5
 
 
@@ -17,22 +17,22 @@ def edge_notes(
     *,
     greater_is_better: bool = True,
 ) -> list[str]:
-    """One line for every chosen number that no larger, or no smaller, one was tried beside.
+    """One line for every chosen number that is the largest or smallest value tried.
 
     Parameters
     ----------
     chosen : mapping of str to value
-        Chosen parameters; those that are no finite numbers other than 0 are passed over.
+        Chosen parameters; values other than finite numbers, and 0, are skipped.
     search : sequence of ``{"params": {...}, "score": float}``
-        What was tried.
+        Tried settings and their scores.
     greater_is_better : bool
-        Which scores are good.
+        Whether larger scores are better.
 
     Returns
     -------
     list of str
-        Nothing for parameters of fewer than five values, and where the value next to the chosen
-        one was as good: then nothing is to be expected beyond.
+        Notes. Parameters with fewer than five tried values have none. Neither have parameters whose
+        neighbouring value was equally good, since nothing is to be gained beyond the end.
 
     Examples
     --------

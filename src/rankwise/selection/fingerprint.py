@@ -1,7 +1,7 @@
-"""What a result depends on, as a hash: parameters, data content, versions.
+"""Hash of everything that determines a result: parameters, data content, versions.
 
-Two runs get the same fingerprint exactly when nothing that may change the numbers differs;
-addresses in memory, file names and times play no part.
+Two runs have the same fingerprint if and only if nothing that may change the numbers differs.
+Memory addresses, file names and times are ignored.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def fingerprint(value: Any) -> str:
     Raises
     ------
     TypeError
-        When an object can be neither described nor pickled.
+        If an object can be neither described nor pickled.
     """
     text = json.dumps(canonical(value), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -47,7 +47,7 @@ def fingerprint(value: Any) -> str:
 def data_fingerprint(data: RankingData) -> str:
     """Hash of the content of one table: values, labels, queries, weights, and their dtypes.
 
-    One pass over the bytes (about 1 GB/s); names and comments are left out.
+    One pass over the bytes (about 1 GB/s); names and comments are ignored.
     """
     hasher = hashlib.sha256()
     parts = [data.X, data.y, data.qid, data.sample_weight]
@@ -84,13 +84,13 @@ def _update(hasher: Any, array: Any) -> None:
 
 @singledispatch
 def canonical(value: Any) -> Any:
-    """JSON-able description of a value that is equal for equal values."""
+    """JSON-compatible description of a value; equal values have equal descriptions."""
     try:
         return {"object": _name(type(value)), "hash": joblib.hash(value)}
     except Exception as error:
         raise TypeError(
-            f"parameter {value!r} of type {_name(type(value))} cannot be described, so results "
-            f"cannot be kept under it ({error}). Use an object that pickles, or no store."
+            f"parameter {value!r} of type {_name(type(value))} cannot be hashed, so its results "
+            f"cannot be stored ({error}). Use an object that can be pickled, or no store."
         ) from error
 
 
@@ -175,7 +175,7 @@ def _(value: Any) -> Any:
 
 @canonical.register
 def _(value: types.FunctionType) -> Any:
-    if value in _under_way.get():  # it refers to itself
+    if value in _under_way.get():  # the value refers to itself
         return {"function": _name(value)}
     token = _under_way.set((*_under_way.get(), value))
     try:
@@ -189,7 +189,7 @@ def _(value: types.FunctionType) -> Any:
 
 
 def closure(function: types.FunctionType) -> list[Any]:
-    """What a function has closed over; variables that have no value yet are left out."""
+    """Values in the closure of a function; variables without a value yet are left out."""
     held = []
     for cell in function.__closure__ or ():
         with suppress(ValueError):

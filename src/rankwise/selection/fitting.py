@@ -1,4 +1,4 @@
-"""Fit any estimator on judged data: what its ``fit`` accepts is what it gets."""
+"""Fit any estimator on judged data, with the arguments that its ``fit`` accepts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ __all__ = ["fit", "takes_validation"]
 
 
 def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> list[str]:
-    """Fit in place on the training part; says what the estimator could not take.
+    """Fit in place on the training part; return notes on data that the estimator did not accept.
 
     Parameters
     ----------
     estimator : object with ``fit(X, y, …)``
-        Gets ``qid``, ``sample_weight`` (where the data have it) and ``X_val, y_val, qid_val``
-        (where ``vali`` is given) as far as its signature names them. Pipelines and searches
-        get ``qid``, ``groups`` and ``sample_weight`` where metadata routing says that a part of
-        them requests these. A plain regressor gets X and y. An estimator of rankwise learns
-        the names of the features, where ``train`` has them.
+        Estimator to fit. It receives ``qid``, ``sample_weight`` (if the data have it) and
+        ``X_val, y_val, qid_val`` (if ``vali`` is given), as far as its signature names them.
+        Pipelines and searches receive ``qid``, ``groups`` and ``sample_weight`` if one of their
+        parts requests these by metadata routing. A plain regressor receives only X and y.
+        Estimators of rankwise also store the feature names of ``train``.
     train, vali : RankingData
+        Training and validation parts.
 
     Returns
     -------
     list of str
-        Notes, for instance that the sample weights went unused.
+        Notes, for instance that sample weights were not used.
     """
     offered: dict[str, Any] = {"qid": train.qid, "groups": train.qid}
     if train.sample_weight is not None:
@@ -38,5 +39,5 @@ def fit(estimator: Any, train: RankingData, vali: RankingData | None = None) -> 
     with columns_named(estimator, train.feature_names):
         taken = fit_with(estimator, train.X, train.y, offered, validation)
     if train.sample_weight is not None and "sample_weight" not in taken:
-        return ["fitted without sample_weight, which its fit does not take"]
+        return ["fitted without sample_weight, which its fit does not accept"]
     return []

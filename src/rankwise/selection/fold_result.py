@@ -1,4 +1,4 @@
-"""One cell of a comparison: one ranker on one fold, as values that can be written and read."""
+"""Cell of a comparison: the serialisable result of one ranker on one fold."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ _ARRAYS = ("values", "scores")
 
 @dataclass(frozen=True, eq=False)
 class FoldResult:
-    """What one ranker did on one fold.
+    """Result of one ranker on one fold.
 
     Attributes
     ----------
     ranker, fold : str
     status : str
-        "done"; "failed" (an exception, a crash or the time limit, in ``message``); "skipped" (its
-        extra is not installed, the fix in ``message``).
+        "done"; "failed" (an exception, a crash or the time limit); or "skipped" (an optional
+        dependency is not installed).
     message : str
+        Reason of a failure, or how to install a missing dependency.
     fit_seconds : float or None
-        Wall time until the chosen model was fitted, all settings of a search included.
+        Wall time until the chosen model was fitted, including all settings of a search.
     predict_seconds, evaluate_seconds : float or None
         Wall time on the test part.
     memory_bytes : int or None
@@ -37,17 +38,17 @@ class FoldResult:
     search : list of dict
         ``{"params": {...}, "score": float}`` of every setting tried, in order.
     notes : list of str
-        Warnings of the fit and what could not be honoured.
+        Warnings of the fit, and arguments that could not be honoured.
     ranks : dict
-        Of an estimator that predicts classes, see ``rankwise.selection.ranks``; else empty.
+        Predicted ranks, see ``rankwise.selection.ranks``; empty if no classes are predicted.
     key : str
         Fingerprint of everything the numbers depend on.
     origin : dict of str to str
-        Versions of libraries and hashes of the user's own code that computed it; empty where no
-        store was given.
+        Versions of libraries and hashes of the user's own code that computed the cell; empty
+        without a store.
     values : dict of str to ndarray of shape (n_test_queries,)
-        By full measure spec, the points of the report's curve among them; NaN where a query does
-        not count.
+        Values by full measure spec, including the points of the report's curve; NaN if a query
+        does not count.
     scores : ndarray of shape (n_test_rows,) or None
         Scores of the test rows, in input order.
     """
@@ -70,7 +71,7 @@ class FoldResult:
     scores: Float64Array | None = None
 
     def record(self) -> dict[str, Any]:
-        """Everything but the arrays, as JSON values."""
+        """Everything except the arrays, as JSON values."""
         return {f.name: plain(getattr(self, f.name)) for f in fields(self) if f.name not in _ARRAYS}
 
     @classmethod
@@ -80,13 +81,13 @@ class FoldResult:
         values: Mapping[str, Float64Array],
         scores: Float64Array | None = None,
     ) -> FoldResult:
-        """The cell of :meth:`record` and its arrays; unknown keys of the record are ignored."""
+        """Restore a cell from its :meth:`record` and arrays; unknown keys are ignored."""
         known = {f.name for f in fields(cls)} - set(_ARRAYS)
         scalars = {name: value for name, value in record.items() if name in known}
         return cls(**scalars, values=dict(values), scores=scores)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON values, the per-query values included (NaN as null), the scores left out."""
+        """JSON values with the per-query values (NaN as null), without the scores."""
         return {**self.record(), "values": {m: plain(v) for m, v in self.values.items()}}
 
     @classmethod

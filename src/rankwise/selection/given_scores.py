@@ -1,4 +1,4 @@
-"""Contestants that learn nothing: scores that a system gave already."""
+"""Contestants without fitting: existing scores of a system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMN = "column:"
 
 
 class RowScores(NamedTuple):
-    """Scores of judged rows; ``retrieved`` False where the system gave none, None: nowhere."""
+    """Scores of judged rows; ``retrieved`` is False for rows without one, None if all have one."""
 
     scores: Float64Array
     retrieved: NDArray[np.bool_] | None
@@ -28,14 +28,14 @@ class RowScores(NamedTuple):
 
 @runtime_checkable
 class GivenScores(Protocol):
-    """Scores by what identifies a row."""
+    """Interface of existing scores."""
 
     def of(self, data: RankingData) -> RowScores:
         """Scores of the rows of a test part."""
         ...
 
     def describe(self) -> str:
-        """Where the scores come from, for the record."""
+        """Source of the scores, for reports."""
         ...
 
 
@@ -43,7 +43,7 @@ class GivenScores(Protocol):
 class RunScores:
     """Scores of a TREC run, by query and document id.
 
-    A judged row that the run did not retrieve is never found, as trec_eval has it.
+    As in trec_eval, a judged row that the run did not retrieve counts as never found.
     """
 
     run: Run
@@ -54,12 +54,12 @@ class RunScores:
         Raises
         ------
         ValueError
-            When the data have no document ids, or no row of them is in the run.
+            If the data have no document ids, or none of their rows is in the run.
         """
         if data.doc_ids is None:
             raise ValueError(
-                f"a run ({self.run.tag}) needs document ids, and the data have none. Give every "
-                "row its id: a comment '#docid = …' in LETOR text, a column doc_id of a table."
+                f"a run ({self.run.tag}) needs document ids, but the data have none. Add them as "
+                "comments '#docid = …' in LETOR text, or as a column doc_id of a table."
             )
         (of_run, of_rows), n_queries = string_codes(self.run.qid, data.qid.astype(str))
         (in_run, in_rows), _ = string_codes(self.run.doc_ids, data.doc_ids.astype(str))
@@ -81,18 +81,19 @@ class RunScores:
         return RowScores(np.where(retrieved, self.run.scores[entry], -np.inf), retrieved, note)
 
     def describe(self) -> str:
-        """The tag and size of the run."""
+        """Tag and size of the run."""
         return f"run {self.run.tag} of {len(self.run)} entries"
 
 
 @dataclass(frozen=True)
 class ColumnScores:
-    """A column of the data as the score.
+    """Scores in a column of the data.
 
     Attributes
     ----------
     name : str
-        One of ``score_columns``, or a feature: by its name, or its number in LETOR text, from 1.
+        Name of one of the ``score_columns`` or of a feature; in LETOR text, the feature's number
+        from 1.
     """
 
     name: str
@@ -103,7 +104,7 @@ class ColumnScores:
         Raises
         ------
         ValueError
-            When there is no such column, or it has missing values.
+            If there is no such column, or it has missing values.
         """
         given = data.score_columns or {}
         if self.name in given:
@@ -127,7 +128,7 @@ class ColumnScores:
         return RowScores(scores, None)
 
     def describe(self) -> str:
-        """The name of the column."""
+        """Name of the column."""
         return f"column {self.name} of the data"
 
 
@@ -143,12 +144,12 @@ class ArrayScores:
         Raises
         ------
         ValueError
-            When they are not one finite number per row of the data.
+            If the scores are not one finite number per row of the data.
         """
         if self.scores.shape != (data.n_samples,):
             found = f"{len(self.scores)} scores" if self.scores.ndim == 1 else self.scores.shape
             raise ValueError(
-                f"got {found} for {data.n_samples} rows. Give one score per row, in the same order."
+                f"got {found} for {data.n_samples} rows. Pass one score per row, in the same order."
             )
         if not np.isfinite(self.scores).all():
             row = int(np.argmin(np.isfinite(self.scores)))
@@ -161,15 +162,15 @@ class ArrayScores:
 
 
 def unfrozen(model: Any) -> Any:
-    """The estimator itself."""
+    """Return the estimator inside a FrozenEstimator; others unchanged."""
     return unfrozen(model.estimator) if isinstance(model, FrozenEstimator) else model
 
 
 def model_rows(model: Any, data: RankingData) -> tuple[Any, list[str] | None]:
-    """The rows that a fitted model reads, and the names of their columns.
+    """Rows in the form that a fitted model reads, and the names of their columns.
 
-    A frozen model takes its columns by name where the data have all of them; other models have
-    been fitted on columns like these.
+    For a frozen model, columns are chosen by name if the data have all of them. Other models were
+    fitted on the same columns.
     """
     names = data.feature_names
     wanted = getattr(model, "feature_names_in_", None)

@@ -1,4 +1,4 @@
-"""What a comparison found: cells, pooled per-query values, rows with intervals and tests."""
+"""Results of a comparison: cells, pooled per-query values, rows with intervals and tests."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Leaderboard:
     Parameters
     ----------
     measures : dict of str to str
-        Full spec by the name under which the measure was asked for; the first orders the table.
+        Full spec of each measure by its requested name; the first orders the table.
     rankers : dict of str to str
-        Description by name.
+        Description of each ranker by name.
     fold_infos : list of FoldInfo
     cells : list of FoldResult
-        One for every ranker and fold.
+        One cell for every ranker and fold.
     settings : Settings
 
     Attributes
@@ -46,7 +46,7 @@ class Leaderboard:
     specs : dict of str to str
         Full spec of every measure.
     descriptions : dict of str to str
-        Of every ranker.
+        Description of every ranker.
     cells : list of FoldResult
     qids : ndarray of shape (n_queries,)
         Test queries of all folds, one fold after the other.
@@ -55,9 +55,9 @@ class Leaderboard:
 
     Notes
     -----
-    A ranker's headline is the mean of its fold means (as LETOR reports), with Student's t interval
-    over queries within folds. Tests against the best ranker are corrected over all pairs of
-    rankers, since the best is chosen by the same queries; see
+    The main number of a ranker is the mean of its fold means (as in LETOR), with Student's t
+    interval over queries within folds. Tests against the best ranker are corrected over all pairs
+    of rankers, since the best is chosen by the same queries; see
     :func:`rankwise.metrics.significance.compare_to_best`.
     """
 
@@ -93,16 +93,16 @@ class Leaderboard:
         return np.repeat(np.arange(len(self.folds)), [len(info.qids) for info in self.fold_infos])
 
     def cell(self, ranker: str, fold: str) -> FoldResult:
-        """The cell of one ranker and fold."""
+        """Cell of one ranker and fold."""
         return self._by_place[ranker, fold]
 
     def per_query(self, measure: str | None = None) -> dict[str, Float64Array]:
-        """Values of all rankers, aligned with ``qids``; NaN: not counted, or no finished cell.
+        """Values of all rankers, aligned with ``qids``; NaN if not counted or not finished.
 
         Parameters
         ----------
         measure : str, optional
-            One of ``measures``; None: the first.
+            Name among ``measures``; None: the first.
         """
         spec = self.specs[self._name(measure)]
         return {
@@ -118,14 +118,14 @@ class Leaderboard:
         }
 
     def n_counted(self, measure: str | None = None) -> int:
-        """Number of queries that count for a measure, as those with a relevant row do for AP.
+        """Number of queries that count for a measure, such as queries with a relevant row for AP.
 
-        Queries of a fold on which no ranker finished are counted too.
+        Queries of a fold without a finished ranker are included.
 
         Parameters
         ----------
         measure : str, optional
-            One of ``measures``; None: the first.
+            Name among ``measures``; None: the first.
         """
         values = np.array(list(self.per_query(measure).values()))
         finished = {cell.fold for cell in self.cells if cell.values}
@@ -134,16 +134,16 @@ class Leaderboard:
 
     @property
     def recall(self) -> float | None:
-        """Share of the relevant documents that are rows, mean over queries, then over folds.
+        """Share of the relevant documents that are rows, averaged over queries, then over folds.
 
-        None where the data do not tell their missed documents, see ``RankingData.missed``.
+        None if the data do not name their missed documents, see ``RankingData.missed``.
         """
         known = [info.recall for info in self.fold_infos if info.recall is not None]
         return float(np.mean(known)) if known else None
 
     @property
     def best(self) -> str | None:
-        """The ranker at the top by the first measure; None where no ranker finished."""
+        """Best ranker by the first measure; None if no ranker finished."""
         rows = self.rows()
         return rows[0]["ranker"] if rows and rows[0]["rank"] else None
 
@@ -153,20 +153,20 @@ class Leaderboard:
         Parameters
         ----------
         measure : str, optional
-            What orders the rows; None: the first measure.
+            Measure that orders the rows; None: the first.
 
         Returns
         -------
         list of dict
-            ``rank`` (1-based; None where a fold is missing), ``ranker``, ``status``, ``message``;
+            ``rank`` (1-based; None if a fold is missing), ``ranker``, ``status``, ``message``;
             ``measures``: by name a dict of ``mean``, ``low``, ``high``, ``folds`` (mean of every
             fold), ``diff`` (to this measure's best), ``diff_low``, ``diff_high``, ``p``,
             ``p_corrected``, ``separable``, ``effect``, ``wins``, ``ties``, ``losses``, all as in
             ``rankwise.selection.standing.Standing``; the same at the top level for ``measure``;
             ``against_baseline``: by measure the dict of ``diff`` ... ``losses`` to the baseline,
-            empty where none finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``
+            empty if no baseline finished; ``fit_seconds``, ``predict_seconds``, ``memory_bytes``
             (medians over folds), ``n_settings`` (settings tried in a fold), ``chosen`` (by fold),
-            ``notes``. None stands for what does not exist.
+            ``notes``. Missing values are None.
         """
         name = self._name(measure)
         turn = 1.0 if parse(self.specs[name]).greater_is_better else -1.0
@@ -181,7 +181,7 @@ class Leaderboard:
         return rows
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the row scores, as JSON values; :meth:`from_dict` reads it back."""
+        """Everything except the row scores, as JSON values; :meth:`from_dict` reads it back."""
         return {
             "format": FORMAT,
             "measures": self.specs,
@@ -194,16 +194,16 @@ class Leaderboard:
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Leaderboard:
-        """The leaderboard of :meth:`to_dict`.
+        """Restore a leaderboard from the result of :meth:`to_dict`.
 
         Raises
         ------
         ValueError
-            When it is something else, or of a later format.
+            If ``state`` is something else, or has a later format.
         """
         if not isinstance(state, Mapping) or state.get("format") != FORMAT:
             raise ValueError(
-                f"state must be what Leaderboard.to_dict gave (format {FORMAT}), got "
+                f"state must be a result of Leaderboard.to_dict (format {FORMAT}), got "
                 f"{state.get('format') if isinstance(state, Mapping) else type(state).__name__!r}."
             )
         return cls(
@@ -215,7 +215,7 @@ class Leaderboard:
         )
 
     def to_json(self, path: str | Path) -> Path:
-        """Write :meth:`to_dict` to a file; an OSError names it."""
+        """Write :meth:`to_dict` to a file; an OSError names the file."""
         path = Path(path)
         with writing(path):
             write_file(path, json.dumps(self.to_dict(), allow_nan=False).encode())
@@ -223,16 +223,16 @@ class Leaderboard:
 
     @classmethod
     def from_json(cls, path: str | Path) -> Leaderboard:
-        """Read what :meth:`to_json` wrote."""
+        """Read a file written by :meth:`to_json`."""
         return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
 
     def to_frame(self, measure: str | None = None) -> Any:
-        """The rows as a pandas DataFrame, one column per measure and statistic.
+        """Rows as a pandas DataFrame, with one column per measure and statistic.
 
         Raises
         ------
         ImportError
-            When pandas is not installed.
+            If pandas is not installed.
         """
         try:
             import pandas as pd
@@ -252,9 +252,9 @@ class Leaderboard:
         return pd.DataFrame(flat)
 
     def to_text(self, width: int | None = None) -> str:
-        """The table that ``print`` shows, in at most ``width`` characters where that can be.
+        """Table shown by ``print``, in at most ``width`` characters if possible (None: no limit).
 
-        Costs, further measures and counts are left out for it; a line says which. None: no limit.
+        Costs, further measures and counts are left out to fit the width; a line lists them.
         """
         return leaderboard_text(self, width)
 
@@ -280,7 +280,7 @@ class Leaderboard:
 
     @cached_property
     def _against_baseline(self) -> dict[str, dict[str, Standing]]:
-        """Empty without a baseline that finished."""
+        """Standings against the baseline by measure; empty without a finished baseline."""
         baseline = self.settings.baseline
         return self._standings_against(baseline) if self._complete.get(baseline or "") else {}
 

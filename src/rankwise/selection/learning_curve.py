@@ -26,9 +26,9 @@ class LearningCurve:
     Attributes
     ----------
     sizes : ndarray of shape (n_sizes,), int64
-        Training queries in each fold, ascending.
+        Numbers of training queries in each fold, ascending.
     boards : list of Leaderboard
-        One for each size, with the same rankers, measures and test queries.
+        One leaderboard per size, with the same rankers, measures and test queries.
     """
 
     sizes: NDArray[np.int64]
@@ -36,7 +36,7 @@ class LearningCurve:
 
     @property
     def rankers(self) -> list[str]:
-        """Names, best first with the most training queries."""
+        """Names of the rankers, best first at the largest size."""
         return [row["ranker"] for row in self.boards[-1].rows()]
 
     @property
@@ -47,26 +47,26 @@ class LearningCurve:
     def means(self, measure: str | None = None) -> dict[str, Float64Array]:
         """Mean of every ranker at every size, arrays of shape (n_sizes,).
 
-        NaN where a ranker did not finish.
+        Means are NaN if a ranker did not finish.
 
         Parameters
         ----------
         measure : str, optional
-            One of the leaderboards'; None: the first.
+            Measure of the leaderboards; None: the first.
         """
         return {name: rows[:, 0] for name, rows in self._rows(measure).items()}
 
     def intervals(self, measure: str | None = None) -> dict[str, Float64Array]:
         """Student's t interval of each mean over test queries, arrays of shape (n_sizes, 2).
 
-        It holds for the training queries that were drawn: other draws vary more. All rankers and
-        sizes share the test queries, so that differences are surer than the intervals suggest; the
-        leaderboards test them.
+        The interval is for the drawn training queries and does not include the variation over other
+        draws. All rankers and sizes share the test queries, so differences are more certain than
+        the intervals suggest; the leaderboards test the differences.
 
         Parameters
         ----------
         measure : str, optional
-            One of the leaderboards'; None: the first.
+            Measure of the leaderboards; None: the first.
         """
         return {name: rows[:, 1:] for name, rows in self._rows(measure).items()}
 
@@ -104,23 +104,23 @@ def learning_curve(
     progress: Progress | None = None,
     **options: Any,
 ) -> LearningCurve:
-    """Compare rankers on growing sets of training queries, and the same test queries.
+    """Compare rankers on growing sets of training queries, with the same test queries.
 
     Parameters
     ----------
     rankers : registry key, estimator or scores, sequence of them, or mapping from name to them
-        As of :func:`compare`.
+        As in :func:`compare`.
     data : frame, RankingData, Fold, FoldedData or sequence of Fold
-        As of :func:`compare`.
+        As in :func:`compare`.
     sizes : sequence of int >= 1
         Numbers of training queries, at most those of the smallest training part. A larger set
         contains the smaller ones.
     cv : int, splitter or iterable of splits, optional
-        As of :func:`compare`.
+        As in :func:`compare`.
     random_state : int, default=0
-        Draws the queries of each fold; also the seed of :func:`compare`.
+        Seed for drawing the queries of each fold, and for :func:`compare`.
     progress : callable, optional
-        ``progress(done, total, cell)`` after each cell of any size.
+        Called as ``progress(done, total, cell)`` after each cell of any size.
     **options
         Other options of :func:`compare`, such as ``measures``, ``store`` and ``n_jobs``.
 
@@ -131,13 +131,14 @@ def learning_curve(
     Raises
     ------
     ValueError, TypeError
-        If a size is below 1 or above the training queries of a fold, or as :func:`compare`.
+        If a size is below 1 or above the number of training queries of a fold, or as in
+        :func:`compare`.
 
     Notes
     -----
-    The validation part stays whole at every size: add its queries to those that have to be judged.
-    ``len(sizes)`` times the cells of :func:`compare`. With a ``store`` only missing cells are
-    computed.
+    The validation part stays complete at every size, so its queries must be judged as well. There
+    are ``len(sizes)`` times as many cells as in :func:`compare`. With a ``store``, only missing
+    cells are computed.
 
     Examples
     --------
@@ -164,7 +165,7 @@ def learning_curve(
 
 
 def _check_sizes(sizes: Sequence[int], n_queries: int) -> NDArray[np.int64]:
-    """Ascending, each once."""
+    """Check the sizes; return them ascending, without repetitions."""
     given = np.unique(np.asarray(sizes))
     is_whole = given.dtype.kind in "iu" and given.size > 0
     if not is_whole or given[0] < 1 or given[-1] > n_queries:

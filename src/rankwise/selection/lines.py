@@ -1,4 +1,4 @@
-"""A file of JSON records, one a line, that survives kills and several writers."""
+"""File of JSON records, one per line, that survives kills and several writers."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from typing import Any
 from rankwise.datasets.writers.output import sync_folder
 
 _ATTEMPTS = 2
-# All that NumPy's ``tofile`` says of a full disk; it gives no error number.
+# The only sign of a full disk from NumPy's ``tofile``, which sets no error number.
 _SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")
 _FULL = ". Free some space there and run the same again"
 
 
 class JsonLines:
-    """Records that are on disk when :meth:`append` returns.
+    """Records that are safely on disk when :meth:`append` returns.
 
     Parameters
     ----------
     path : path-like
-        The file, made by the first record; its folder must exist.
+        File that the first record creates; its folder must exist.
 
     Notes
     -----
-    Each record is one write, so that processes do not interleave, and starts with a line end,
-    which closes a line that a killed writer has left torn. A line that cannot be read is skipped.
+    Each record is a single write, so processes do not interleave. It starts with a line end, which
+    closes a line that a killed writer left incomplete. Unreadable lines are skipped.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -42,9 +42,10 @@ class JsonLines:
         Raises
         ------
         ValueError, TypeError
-            When it holds a NaN, an infinity or something that JSON has no word for.
+            If the record holds NaN, infinity or a value that JSON cannot represent.
         OSError
-            When it cannot be written, naming the file. The records before it stay readable.
+            If the record cannot be written; the message names the file. Earlier records stay
+            readable.
         """
         line = json.dumps(record, allow_nan=False, separators=(",", ":"))
         with writing(self.path):
@@ -71,7 +72,7 @@ class JsonLines:
 
 
 def _write_whole(descriptor: int, line: bytes) -> None:
-    """Append the line in one piece; what a short write has left is torn, and skipped by readers."""
+    """Append the line in one piece; readers skip the incomplete line of a short write."""
     for _ in range(_ATTEMPTS):
         if os.write(descriptor, line) == len(line):
             return
@@ -80,7 +81,7 @@ def _write_whole(descriptor: int, line: bytes) -> None:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Errors of the system inside the block name the file and, on a full disk, the way out.
+    """Make OSErrors inside the block name the file and, on a full disk, what to do.
 
     An error that already names a file keeps that name.
     """

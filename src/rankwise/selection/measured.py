@@ -1,7 +1,7 @@
-"""Values per query of the measures of a comparison, those of the report's curve among them.
+"""Values per query of the measures of a comparison, including those of the report's curve.
 
-Judged documents that are no rows (``RankingData.missed``) are measured as those that a run did not
-retrieve (:func:`rankwise.datasets.judge`): never found, but part of what could be found.
+Judged documents that are not rows (``RankingData.missed``) are treated like documents that a run
+did not retrieve (:func:`rankwise.datasets.judge`): never found, but part of the ideal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CURVE_CUTOFFS = range(1, 11)
 
 
 def with_curve(measures: list[Measure]) -> tuple[Measure, ...]:
-    """The measures, and the first that has a cut-off at 1 ... 10 as well, for the report."""
+    """The measures, and for the report the first with a cut-off at 1 ... 10 as well."""
     first = next((m for m in measures if getattr(m, "cutoff", None) is not None), None)
     curve = [] if first is None else [replace(first, **{"cutoff": k}) for k in CURVE_CUTOFFS]
     return tuple(dict.fromkeys([*measures, *curve]))
@@ -36,9 +36,9 @@ def values_by_query(
     measures: Sequence[Measure],
     retrieved: NDArray[np.bool_] | None = None,
 ) -> dict[str, Float64Array]:
-    """Values per query of every measure, of the labels or the scores as it reads them.
+    """Values per query of every measure, which reads predicted labels or scores.
 
-    Missed documents count in the measures that read a ranking from its top.
+    Missed documents count in measures that read a ranking from its top.
     """
     found: dict[str, Float64Array] = {}
     for kind in product((False, True), repeat=2):
@@ -53,9 +53,9 @@ def values_by_query(
 
 
 def recall_of(data: RankingData) -> float | None:
-    """Share of the relevant documents that are rows, mean over the queries with any.
+    """Share of the relevant documents that are rows, averaged over queries that have any.
 
-    None where the data do not tell their missed documents, or no query has a relevant one.
+    None if the data do not name their missed documents, or no query has a relevant one.
     """
     if data.missed is None:
         return None
@@ -72,7 +72,7 @@ def _with_missed(
     scores: NDArray[Any],
     retrieved: NDArray[np.bool_] | None,
 ) -> tuple[Float64Array, NDArray[Any], QueryGroups, NDArray[np.bool_]]:
-    """Labels, scores, queries, and what was retrieved, of the rows and the missed documents."""
+    """Labels, scores, queries and mask of retrieved rows, including the missed documents."""
     n = len(missed)
     is_row = np.ones(len(test), dtype=bool) if retrieved is None else retrieved
     qid = np.concatenate([test.qid, missed.qid])
@@ -85,6 +85,6 @@ def _with_missed(
 
 
 def unread_labels(measures: Sequence[Measure]) -> list[str]:
-    """A note where measures of predicted classes take scores as these."""
+    """Note on measures of predicted classes that read scores instead."""
     unread = [str(measure.name) for measure in measures if measure.reads_labels]
     return [f"it predicts no classes: {', '.join(unread)} of its scores as they are"] * bool(unread)

@@ -1,7 +1,7 @@
-"""What computes a ranker's numbers: versions of libraries, and the source of the user's own code.
+"""Code that computes a ranker's numbers: versions of libraries, and the user's own source.
 
 Code counts as the user's own unless it belongs to the standard library, to this package or to an
-installed distribution, which their versions stand for.
+installed distribution; these are represented by their versions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes, np.generic, np.ndar
 _CODE = (type, types.FunctionType)
 _SEQUENCES = (list, tuple, set, frozenset)
 _NOT_OF_NUMBERS = ("python", "platform")
-# They show numbers or move them; what they hold cannot change a result.
+# These modules only display or transport numbers, so they cannot change a result.
 _OUTSIDE = frozenset({"cli", "report", "distributed", "export", "experiments"})
 # Libraries that a package of ours imports within functions.
 _IMPORTED_LATE = {"rankwise.rankers.neural": "torch"}
@@ -47,7 +47,7 @@ def origin(estimator: Any) -> dict[str, str]:
     Parameters
     ----------
     estimator : estimator
-        Its parameters count too: estimators, functions, classes and other objects.
+        Estimator; its parameters are included: estimators, functions, classes and other objects.
 
     Returns
     -------
@@ -57,8 +57,8 @@ def origin(estimator: Any) -> dict[str, str]:
     Notes
     -----
     The hash of a class covers its bases, its methods, and the functions, classes and constants of
-    the user's own modules that these refer to by name. Not seen: names looked up at run time
-    (``getattr``, imports within functions), attributes of instances, and data files.
+    the user's own modules that these refer to by name. It does not cover names looked up at run
+    time (``getattr``, imports within functions), attributes of instances, or data files.
     """
     found = {k: of for k, of in library_versions().items() if k not in _NOT_OF_NUMBERS}
     checkout = _package_hash()
@@ -75,7 +75,7 @@ def origin(estimator: Any) -> dict[str, str]:
 
 
 def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
-    """What differs between two origins, as short phrases."""
+    """Differences between two origins, as short phrases."""
     told = []
     for name in sorted(before.keys() | now.keys()):
         old, new = before.get(name), now.get(name)
@@ -89,13 +89,13 @@ def changes(before: dict[str, str], now: dict[str, str]) -> list[str]:
 
 
 def wrapped_versions(origins: Iterable[dict[str, str]]) -> dict[str, str]:
-    """Versions of all libraries of some origins, in the order of their names."""
+    """Versions of all libraries of some origins, sorted by name."""
     found = {name: of for each in origins for name, of in each.items()}
     return {name: of for name, of in sorted(found.items()) if not name.startswith(SOURCE)}
 
 
 def _parts(estimator: Any) -> Iterator[Any]:
-    """Classes and functions of an estimator and of its parameters, each once."""
+    """Classes and functions of an estimator and its parameters, each once."""
     seen = set()
     for value in [estimator, *estimator.get_params(deep=True).values()]:
         for code in _code_of(value):
@@ -105,7 +105,7 @@ def _parts(estimator: Any) -> Iterator[Any]:
 
 
 def _code_of(value: Any) -> Iterator[Any]:
-    """Classes and functions that a value runs or holds; a partial holds all that it was given."""
+    """Classes and functions that a value runs or holds; a partial holds its arguments."""
     parts: Iterable[Any]
     value = _python_function(value)
     if isinstance(value, functools.partial):
@@ -124,7 +124,7 @@ def _code_of(value: Any) -> Iterator[Any]:
 
 
 def _python_function(value: Any) -> Any:
-    """The function that Numba compiled or ``functools`` cached; other values as they are."""
+    """Original function of a Numba or ``functools`` wrapper; other values unchanged."""
     for name in ("py_func", "__wrapped__"):
         function = None if isinstance(value, _CODE) else getattr(value, name, None)
         if isinstance(function, types.FunctionType):
@@ -133,7 +133,7 @@ def _python_function(value: Any) -> Any:
 
 
 class _Walk:
-    """Describes code and what it refers to, each piece once."""
+    """Describe code and everything it refers to, each piece once."""
 
     def __init__(self) -> None:
         self.seen: dict[int, Any] = {}
@@ -141,7 +141,7 @@ class _Walk:
         self.own_code = False
 
     def describe(self, value: Any) -> Any:
-        """JSON values that change with the code; None for what is not the user's own."""
+        """JSON values that change with the code; None for code that is not the user's own."""
         if isinstance(value, _PLAIN):
             return canonical(value)
         if isinstance(value, types.ModuleType):
@@ -166,7 +166,7 @@ class _Walk:
         value = _python_function(value)
         if isinstance(value, _CODE):
             return self._code(value)
-        self.modules.add(_module_of(value))  # a function of an extension module, say
+        self.modules.add(_module_of(value))  # such as a function of an extension module
         return self._code(type(value))
 
     def _all(self, values: Iterable[Any]) -> list[Any]:
@@ -207,7 +207,7 @@ class _Walk:
         ]
 
     def _referred(self, function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-        """Globals that a function's code names, and members of the user's modules among them."""
+        """Globals named in a function's code, and members of the user's modules among them."""
         names = list(dict.fromkeys(_names(function.__code__)))
         for name in names:
             if name not in function.__globals__:
@@ -219,7 +219,7 @@ class _Walk:
 
 
 def _members(cls: type) -> list[tuple[str, Any]]:
-    """Attributes of a class that its author has written."""
+    """Attributes of a class written by its author."""
     return [
         (name, member)
         for name, member in sorted(vars(cls).items())
@@ -235,7 +235,7 @@ def _names(code: types.CodeType) -> Iterable[str]:
 
 
 def _imported(module: str) -> set[str]:
-    """Modules that a module of this package holds: the libraries that an adapter wraps."""
+    """Modules in the namespace of a module of this package: libraries that an adapter wraps."""
     if module.partition(".")[0] != "rankwise" or module not in sys.modules:
         return set()
     held = vars(sys.modules[module]).values()
@@ -245,7 +245,7 @@ def _imported(module: str) -> set[str]:
 
 
 def _module_of(value: Any) -> str:
-    """Module that a value was written in; a decorator may have renamed that of a function."""
+    """Module in which a value was written, even if a decorator renamed a function's module."""
     module = getattr(value, "__module__", None)
     if isinstance(value, types.FunctionType):
         module = value.__globals__.get("__name__", module)
@@ -266,7 +266,7 @@ def _is_own(module: str) -> bool:
 
 
 def _is_installed(module: str, file: Path) -> bool:
-    """Whether an installer has put a module where it is: ``pip --target`` may take any folder."""
+    """Whether an installer put the module there; ``pip --target`` may use any folder."""
     depth = module.count(".") + (file.stem == "__init__")
     if module.partition(".")[0] in _recorded(file.parents[depth]):
         return True
@@ -276,7 +276,7 @@ def _is_installed(module: str, file: Path) -> bool:
 
 @cache
 def _recorded(folder: Path) -> frozenset[str]:
-    """Top-level modules in a folder that the records of installed distributions list."""
+    """Top-level modules in a folder that are listed in records of installed distributions."""
     lines: list[str] = []
     for distribution in distributions(path=[str(folder)]):
         lines += (distribution.read_text("RECORD") or "").splitlines()
@@ -285,14 +285,14 @@ def _recorded(folder: Path) -> frozenset[str]:
 
 @cache
 def _install_folders() -> frozenset[Path]:
-    """Where installers put packages: of the environment, the user and the system."""
+    """Folders for installed packages of the environment, the user and the system."""
     folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     folders += [*site.getsitepackages(), site.getusersitepackages()]
     return frozenset(Path(folder).resolve() for folder in folders)
 
 
 def _library(module: str) -> dict[str, str]:
-    """Version of the distribution of a module, by the module's name; empty for the user's own."""
+    """Version of the distribution of a module, by module name; empty for the user's own."""
     root = module.partition(".")[0]
     if root in sys.stdlib_module_names or root in ("", "rankwise"):
         return {}
@@ -308,7 +308,7 @@ def _library(module: str) -> dict[str, str]:
 
 @cache
 def _distribution(root: str) -> str:
-    """Name of the distribution that a package comes from."""
+    """Name of the distribution that provides a package."""
     if root == "sklearn":
         return "scikit-learn"
     try:
@@ -320,7 +320,7 @@ def _distribution(root: str) -> str:
 
 @cache
 def _package_hash() -> str:
-    """Hash of this package's modules in a checkout; empty where it is installed."""
+    """Hash of this package's modules in a checkout; empty if the package is installed."""
     folder = Path(__file__).parents[1]
     if _is_installed("rankwise", folder / "__init__.py"):
         return ""

@@ -1,4 +1,4 @@
-"""Folds on their way to worker processes: large arrays as files that workers map, read-only."""
+"""Transfer of folds to worker processes: large arrays become files that workers map read-only."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _LARGE = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class Parcel:
-    """A fold in files."""
+    """Fold stored in files."""
 
     folder: Path
 
     def open(self) -> Fold:
-        """The fold; a process keeps the last one that it opened."""
+        """Load the fold; a process caches the last one that it opened."""
         return _open(self.folder)
 
     def remove(self) -> None:
-        """Delete the files; processes that have opened them keep their arrays."""
+        """Delete the files; processes that opened them keep their arrays."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class Parcels:
-    """Context that packs folds into a temporary folder and removes it at the end."""
+    """Context manager that packs folds into a temporary folder and removes it at the end."""
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="rankwise-", ignore_cleanup_errors=True)
@@ -56,7 +56,7 @@ class Parcels:
         Raises
         ------
         OSError
-            When the disk is full, naming the file.
+            If the disk is full; the message names the file.
         """
         folder = Path(self._folder.name) / str(self._n_packed)
         self._n_packed += 1
@@ -68,7 +68,7 @@ class Parcels:
 
 
 class _Pickler(pickle.Pickler):
-    """Writes arrays of a megabyte or more to files of their own."""
+    """Pickler that writes arrays of a megabyte or more to separate files."""
 
     def __init__(self, file: BinaryIO, folder: Path) -> None:
         super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
@@ -76,7 +76,7 @@ class _Pickler(pickle.Pickler):
         self._names: dict[int, str] = {}
 
     def persistent_id(self, value: Any) -> str | None:
-        """Name of the file of a large array."""
+        """Name of the file for a large array."""
         is_large = isinstance(value, np.ndarray) and value.nbytes >= _LARGE
         if not is_large or value.dtype.hasobject:
             return None
@@ -95,7 +95,7 @@ class _Unpickler(pickle.Unpickler):
         self._folder = folder
 
     def persistent_load(self, name: str) -> Any:
-        """The array of a file, as a plain read-only array."""
+        """Array in a file, as a plain read-only array."""
         return np.asarray(np.load(self._folder / name, mmap_mode="r", allow_pickle=False))
 
 

@@ -1,4 +1,4 @@
-"""Where the numbers of a leaderboard come from: folds, settings, versions."""
+"""Provenance of the numbers of a leaderboard: folds, settings, versions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FoldInfo:
     """One fold: its test queries and the size and fingerprint of its data.
 
     ``recall``: share of the relevant documents that are rows, mean over the test queries with any;
-    None where it is not known, see ``RankingData.missed``.
+    None if it is not known, see ``RankingData.missed``.
     """
 
     name: str
@@ -42,10 +42,10 @@ class FoldInfo:
 
 @dataclass(frozen=True)
 class Settings:
-    """How the comparison was made.
+    """Settings of a comparison.
 
-    ``versions`` include the libraries that rankers wrap; ``baseline`` names the ranker that all
-    others are tested against, if any. ``select_by`` is empty where nothing was fitted.
+    ``versions`` include the libraries that rankers wrap. ``baseline`` names the ranker that all
+    others are tested against, if any. ``select_by`` is empty if nothing was fitted.
     """
 
     data: str

@@ -1,4 +1,4 @@
-"""Predicted ranks of one cell, as JSON values small enough to be kept: counts and histograms."""
+"""Predicted ranks of one cell, as compact JSON values: counts and histograms."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from rankwise.typing import Float64Array
 N_BINS = 60
 N_NARROW = 200
 MOST_CLASSES = 50
-# Scores outside of this share of the rows do not stretch the axis.
+# Scores outside this share of the rows do not stretch the axis.
 _OUTER = 0.005
 
 
 def predicted_ranks(
     estimator: Any, y: Float64Array, told: Predicted, shares: Float64Array | None = None
 ) -> dict[str, Any]:
-    """Which ranks are predicted for which, how the scores lie about the thresholds, probabilities.
+    """Counts of predicted ranks, histograms of scores around thresholds, and calibration.
 
     Parameters
     ----------
     estimator : fitted estimator
     y : ndarray of shape (n_samples,)
-        Labels.
+        Labels of the rows.
     told : Predicted
-        Of the same rows.
+        Predictions for the same rows.
     shares : ndarray of shape (n_samples, n_classes), optional
         Probabilities of the estimator's classes.
 
     Returns
     -------
     dict
-        ``classes``: all that appear or were fitted, ascending; ``counts[i][j]``: rows of class i
-        predicted as class j. With ``thresholds_`` on the estimator also ``thresholds``, ``edges``
-        of a histogram of the scores, and ``heights[i][b]``: rows of class i in bin b. With
-        probabilities also ``calibration``, see :func:`cumulative_counts`. Empty where no classes
-        are predicted, or more than 50.
+        ``classes``: all that occur or were fitted, ascending; ``counts[i][j]``: number of rows of
+        class i predicted as class j. If the estimator has ``thresholds_``, also ``thresholds``,
+        ``edges`` of a histogram of the scores, and ``heights[i][b]``: number of rows of class i in
+        bin b. With probabilities, also ``calibration``, see :func:`cumulative_counts`. Empty if no
+        classes, or more than 50, are predicted.
     """
     if told.labels is None:
         return {}
@@ -68,14 +68,14 @@ def predicted_ranks(
 def cumulative_counts(
     y: Float64Array, shares: Float64Array, classes: Float64Array
 ) -> list[dict[str, Any]]:
-    """Rows by their probability to lie above a class, in narrow bins that can be added up.
+    """Rows by the probability of lying above a class, in narrow bins that can be summed.
 
     Returns
     -------
     list of dict
-        For each class but the highest: ``label``, and by bin ``sums`` of the probabilities,
-        ``counts`` of the rows, and rows ``above`` the class. Bins have equal widths of the arc sine
-        of the root; ``bins`` has the numbers of those that are not empty.
+        For each class except the highest: ``label`` and, by bin, ``sums`` of the probabilities,
+        ``counts`` of the rows, and the number of rows ``above`` the class. Bins have equal widths
+        in the arcsine of the square root; ``bins`` holds the numbers of the non-empty bins.
     """
     above = np.clip(np.cumsum(shares[:, ::-1], axis=1)[:, -2::-1], 0.0, 1.0)
     found = []
@@ -96,7 +96,7 @@ def cumulative_counts(
 
 
 def bin_edges(scores: Float64Array, thresholds: Float64Array) -> Float64Array:
-    """Edges of a histogram that spans nearly all scores and the thresholds between them."""
+    """Edges of a histogram that covers nearly all scores and the thresholds between them."""
     low, high = np.quantile(scores, [_OUTER, 1 - _OUTER])
     within = thresholds[(thresholds >= scores.min()) & (thresholds <= scores.max())]
     low, high = min([low, *within]), max([high, *within])

@@ -1,4 +1,4 @@
-"""What a cell may use and what it used: threads and peak memory."""
+"""Resources of a cell: permitted threads and measured peak memory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ THREADS_VARIABLE = "RANKWISE_NUM_THREADS"
 def threads(n_threads: int) -> Iterator[None]:
     """Run with ``n_threads`` threads of the library and of OpenMP, and one of BLAS.
 
-    BLAS sums in another order for another number of threads. One thread always, whatever
-    ``n_jobs``, makes the numbers of a comparison the same for any ``n_jobs``; the library's own
-    Gram work runs single-threaded BLAS in every of its threads anyway.
+    The order of sums in BLAS depends on its number of threads. A single thread makes the results
+    of a comparison independent of ``n_jobs``. The library's own Gram computations use
+    single-threaded BLAS in each of their threads anyway.
     """
     before = os.environ.get(THREADS_VARIABLE)
     os.environ[THREADS_VARIABLE] = str(n_threads)
@@ -35,21 +35,21 @@ def threads(n_threads: int) -> Iterator[None]:
 
 
 class PeakMemory:
-    """Context that measures by how much resident memory rose above its start, at the peak.
+    """Context manager that measures the peak growth of resident memory.
 
     Attributes
     ----------
     extra_bytes : int or None
-        After the context: peak minus start, >= 0. None where the system does not tell.
+        Peak minus start, >= 0, set at the end of the context. None if unknown.
 
     Notes
     -----
-    Linux: the kernel's high-water mark, reset through ``/proc/self/clear_refs`` at the start, so
-    that each context has a peak of its own (the process's earlier peak is lost to later readers).
-    Where that file may not be written, and on macOS: the rise of ``ru_maxrss``, the peak of the
-    whole process, which misses a peak below an earlier one. Free memory that the process holds is
-    given back first where the C library can do that (glibc); elsewhere its reuse stays unseen.
-    What other threads take counts.
+    On Linux, the kernel's high-water mark is reset through ``/proc/self/clear_refs`` at the start,
+    so each context has its own peak (the earlier peak of the process is lost for later readers).
+    If that file is not writable, and on macOS, the growth of ``ru_maxrss`` is used: the peak of the
+    whole process, which misses a peak below an earlier one. Free memory held by the process is
+    first returned to the system if the C library supports it (glibc); otherwise its reuse is not
+    seen. Memory of other threads is included.
     """
 
     extra_bytes: int | None = None

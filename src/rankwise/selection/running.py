@@ -1,4 +1,4 @@
-"""Run one cell: tune and fit on the fold, predict and measure its test part, keep the account."""
+"""Run one cell: tune and fit on the fold, predict and evaluate its test part, record the result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_NOTES = 5
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that one cell needs; travels to a worker process."""
+    """Everything that one cell needs; sent to a worker process."""
 
     candidate: Candidate
     fold: Fold | Parcel
@@ -43,7 +43,7 @@ class Task:
 
 
 def lost(task: Task, message: str) -> FoldResult:
-    """The failed cell of a task whose process ended, recorded in the store."""
+    """Failed cell of a task whose process ended; recorded in the store."""
     cell = FoldResult(task.candidate.name, task.fold_name, FAILED, message, key=task.key)
     if task.store is not None:
         task.store.put(cell)
@@ -51,7 +51,7 @@ def lost(task: Task, message: str) -> FoldResult:
 
 
 def run(task: Task) -> FoldResult:
-    """The finished, failed or skipped cell; it is in the store when this returns."""
+    """Run a task; return its finished, failed or skipped cell, which is then in the store."""
     origin = {} if task.store is None else task.candidate.origin
     empty = FoldResult(task.candidate.name, task.fold_name, SKIPPED, key=task.key, origin=origin)
     if task.candidate.missing:
@@ -73,7 +73,7 @@ def run(task: Task) -> FoldResult:
 
 
 def _told(error: BaseException) -> str:
-    """What a ranker raised, as a message."""
+    """Message of an exception raised by a ranker."""
     if isinstance(error, SystemExit):
         return (
             f"the ranker called sys.exit({'' if error.code is None else _line(repr(error.code))})"
@@ -83,7 +83,7 @@ def _told(error: BaseException) -> str:
 
 
 def _ignores_interrupts() -> bool:
-    """Whether Ctrl-C cannot reach this process, so that a KeyboardInterrupt is the ranker's own."""
+    """Whether Ctrl-C cannot reach this process, so a KeyboardInterrupt comes from the ranker."""
     return signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
@@ -132,7 +132,7 @@ def _run(task: Task, empty: FoldResult) -> FoldResult:
 
 
 def _given(task: Task, empty: FoldResult, rows: RowScores, test: RankingData) -> FoldResult:
-    """The cell of scores that were there already."""
+    """Cell of existing scores."""
     values = values_by_query(test, Predicted(rows.scores), task.measures, rows.retrieved)
     notes = [*([rows.note] if rows.note else []), *unread_labels(task.measures)]
     finite = None if rows.retrieved is not None else rows.scores
@@ -140,22 +140,22 @@ def _given(task: Task, empty: FoldResult, rows: RowScores, test: RankingData) ->
 
 
 def _read_only(data: RankingData) -> RankingData:
-    """The same rows with a dense X that cannot be written.
+    """The same rows with a read-only dense X.
 
-    Cells share their data, and worker processes get them as read-only maps: a fit that writes
-    into its input fails alike for any number of jobs instead of spoiling what comes after.
+    Cells share their data, and worker processes receive them as read-only maps. A fit that writes
+    into its input thus fails for any number of jobs, instead of corrupting later cells.
     """
     if not isinstance(data.X, np.ndarray):
         return data
     view = data.X.view()
     view.flags.writeable = False
     shared = replace(data, X=view)
-    shared.__dict__["groups"] = data.groups  # keep what is grouped already
+    shared.__dict__["groups"] = data.groups  # reuse the grouping
     return shared
 
 
 def _touch(data: RankingData | None) -> None:
-    """Bring mapped pages in, so that they do not count as memory of the fit."""
+    """Load mapped pages into memory, so they do not count as memory of the fit."""
     X = None if data is None else data.X
     if isinstance(X, np.ndarray) and X.flags.c_contiguous and X.size:
         X.view(np.uint8).reshape(-1)[::_PAGE].max()

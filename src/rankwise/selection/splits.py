@@ -1,4 +1,4 @@
-"""Splits that never cut a query: a scikit-learn splitter and LETOR's rotation of query parts."""
+"""Splits that keep queries whole: a scikit-learn splitter and LETOR's rotation of query parts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ class QueryKFold(BaseCrossValidator):
     Parameters
     ----------
     n_splits : int >= 2
+        Number of folds.
     shuffle : bool
-        False: blocks of queries in their order of appearance. True: queries are shuffled first.
+        Whether queries are shuffled; if not, folds are blocks of queries in order of appearance.
     random_state : int, RandomState instance or None
-        Only with ``shuffle=True``.
+        Seed of the shuffling; only with ``shuffle=True``.
 
     Notes
     -----
@@ -69,13 +70,13 @@ class QueryKFold(BaseCrossValidator):
             Only its length is used.
         y : ignored
         groups, qid : array-like of shape (n_samples,)
-            Query id of every row, any dtype and order; one of the two is needed.
+            Query id of every row, any dtype and order; one of the two is required.
 
         Raises
         ------
         ValueError
-            When no query ids are given, there are fewer queries than folds, or ``random_state``
-            is set without ``shuffle``.
+            If no query ids are given, there are fewer queries than folds, or ``random_state`` is
+            set without ``shuffle``.
         """
         qid = groups if qid is None else qid
         if qid is None:
@@ -107,7 +108,7 @@ class QueryKFold(BaseCrossValidator):
 def letor_folds(
     data: RankingData, k: int = 5, *, shuffle: bool = False, random_state: Any = None
 ) -> FoldedData:
-    """Train, validation and test parts by LETOR's rotation of ``k`` query parts S1 … Sk.
+    """Training, validation and test parts by LETOR's rotation of ``k`` query parts S1 … Sk.
 
     Fold i trains on S_i … S_{i+k-3}, validates on S_{i+k-2} and tests on S_{i+k-1} (numbers
     modulo k): with k = 5, fold 1 is S1 S2 S3 | S4 | S5, as in LETOR's own data sets.
@@ -116,7 +117,7 @@ def letor_folds(
     ----------
     data : RankingData
     k : int >= 3
-        Number of parts, as equal in queries as can be.
+        Number of parts, whose numbers of queries differ by at most one.
     shuffle, random_state
         As in :class:`QueryKFold`; without shuffling the parts are blocks in file order.
     """
@@ -142,20 +143,21 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
     ----------
     data : RankingData
     cv : int, splitter, iterable or None
-        None: 5 folds, or as many as there are queries. An int: shuffled query folds. A splitter:
-        its test parts; it is called as ``cv.split(X, y, groups=qid)``. An iterable: pairs of
-        training and test rows, as numbers or masks.
+        Folds. None: 5 folds, or one per query if there are fewer queries. An int: that many folds
+        of shuffled queries. A splitter: its test parts; it is called as
+        ``cv.split(X, y, groups=qid)``. An iterable: pairs of training and test rows, as numbers or
+        masks.
     random_state : int
-        Of the shuffling.
+        Seed of the shuffling.
 
     Notes
     -----
-    With two folds there is no validation part.
+    With two folds, there is no validation part.
 
     Raises
     ------
     ValueError
-        When there are too few queries, or the splitter cuts a query in two.
+        If there are too few queries, or the splitter cuts a query in two.
     """
     if data.n_queries < 2:
         raise ValueError(
@@ -168,14 +170,14 @@ def query_folds(data: RankingData, cv: Any = None, *, random_state: Any = 0) -> 
         cv = QueryKFold(int(cv), shuffle=True, random_state=random_state)
     elif not hasattr(cv, "split"):
         cv = check_cv(cv)  # rows of training and test parts
-    # The codes stand for the ids: every splitter takes integers, and they are grouped once.
+    # Codes replace the ids: every splitter accepts integers, and rows are grouped once.
     codes = data.groups.codes()
     splits = [(_rows(a), _rows(b)) for a, b in cv.split(data.X, data.y, groups=codes)]
     for number, (train, test) in enumerate(splits, start=1):
         if not len(train) or not len(test):
             raise ValueError(
-                f"cv={cv!r} must give training and test rows, fold {number} has {len(train)} and "
-                f"{len(test)}."
+                f"cv={cv!r} must give training and test rows, but fold {number} has {len(train)} "
+                f"and {len(test)}."
             )
         both = np.intersect1d(codes[train], codes[test])
         if both.size:
@@ -206,12 +208,12 @@ def _rows(part: Any) -> Int64Array:
 
 
 def judged(data: Any, *, score_columns: Sequence[str] = (), **columns: Any) -> Any:
-    """Judged data of a frame whose columns are named; other data as they are.
+    """Convert a frame with named columns to judged data; other data are returned unchanged.
 
     Raises
     ------
     TypeError
-        When columns are named and ``data`` is no frame.
+        If columns are named and ``data`` is not a frame.
     """
     named = {name: column for name, column in columns.items() if column is not None}
     if is_frame(data):
@@ -228,18 +230,18 @@ def judged(data: Any, *, score_columns: Sequence[str] = (), **columns: Any) -> A
 def as_folds(
     data: RankingData | Fold | FoldedData | Sequence[Fold], cv: Any = None, *, random_state: Any = 0
 ) -> FoldedData:
-    """Folds of whatever ``compare`` accepts; fold names are made unique.
+    """Convert any data that ``compare`` accepts to folds with unique names.
 
     Raises
     ------
     ValueError, TypeError
-        When ``cv`` is given for data that have folds already, or ``data`` is something else.
+        If ``cv`` is given for data that already have folds, or ``data`` is something else.
     """
     if isinstance(data, RankingData):
         return query_folds(data, cv, random_state=random_state)
     if cv is not None:
         raise ValueError(
-            f"cv={cv!r} splits one table, but the data have folds already. Drop cv, or pass a "
+            f"cv={cv!r} splits one table, but the data already have folds. Drop cv, or pass a "
             "RankingData."
         )
     if isinstance(data, FoldedData):
@@ -260,7 +262,7 @@ def _are_folds(data: Any) -> bool:
 
 
 def _described(data: Any) -> str:
-    """What was passed in place of data, and what to pass."""
+    """Description of a wrong ``data`` argument, and what to pass instead."""
     if isinstance(data, str | Path):
         name = str(data)
         return (
@@ -269,14 +271,14 @@ def _described(data: Any) -> str:
         )
     kind = type(data).__name__
     if not isinstance(data, Sequence):
-        return f"{kind}. Put arrays together with their queries: RankingData(X, y, qid)"
+        return f"{kind}. Combine arrays with their queries: RankingData(X, y, qid)"
     inside = ", ".join(type(part).__name__ for part in data[:3])
     if any(isinstance(part, RankingData) for part in data):
         fix = "Name the parts: Fold(train, vali, test), with None for no validation part"
     elif data and all(isinstance(part, Sequence) for part in data):
         fix = "Make each entry a Fold(train, vali, test) whose parts are RankingData(X, y, qid)"
     else:
-        fix = "Put arrays together with their queries: RankingData(X, y, qid)"
+        fix = "Combine arrays with their queries: RankingData(X, y, qid)"
     return f"a {kind} of {len(data)} ({inside}). {fix}"
 
 

@@ -1,4 +1,4 @@
-"""Where every ranker stands by one measure: mean, interval, and test against the best."""
+"""Standing of every ranker by one measure: mean, interval, and test against the best."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import numpy as np
 from rankwise.metrics.significance import compare_to_baseline, compare_to_best, stratified_mean
 from rankwise.typing import Float64Array, Int64Array
 
-# What a standing says of the difference to the best, or to the baseline.
+# Fields about the difference to the best, or to the baseline.
 OF_DIFFERENCE = ("diff", "diff_low", "diff_high", "p", "p_corrected", "separable", "effect", "wins",
                  "ties", "losses")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One ranker by one measure; None for what does not exist.
+    """Standing of one ranker by one measure; missing values are None.
 
     Attributes
     ----------
     mean, low, high : float or None
-        Mean of the fold means and its t interval; None where a fold is missing.
+        Mean of the fold means and its t interval; None if a fold is missing.
     folds : list of float or None
         Mean of every fold.
     diff, diff_low, diff_high : float or None
         Mean difference to the best by this measure, with its joint interval over all pairs of
-        rankers; 0 for the best itself, which has no interval.
+        rankers. The best itself has the difference 0 and no interval.
     p, p_corrected : float or None
-        Paired test against the best, plain and corrected for all pairs of rankers; None for the
-        best itself.
+        p-values of the paired test against the best, uncorrected and corrected for all pairs of
+        rankers; None for the best itself.
     separable : bool or None
         Whether ``p_corrected`` is below 1 - confidence; None for the best itself.
     effect : float or None
         Cohen's d of the paired differences to the best.
     wins, ties, losses : int or None
-        Queries on which the ranker is better than, level with and worse than the best.
+        Numbers of queries on which the ranker is better than, equal to and worse than the best.
     """
 
     mean: float | None = None
@@ -70,7 +70,7 @@ def standings(
     random_state: int,
     baseline: str | None = None,
 ) -> dict[str, Standing]:
-    """Standing of every ranker; those that are not complete have fold means only.
+    """Standing of every ranker; incomplete rankers have fold means only.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ def standings(
     complete : mapping of str to bool
         Whether all folds of the ranker are finished; only such rankers are compared.
     greater_is_better, test, correction, confidence, random_state
-        As for :func:`rankwise.metrics.significance.compare_to_best`.
+        As in :func:`rankwise.metrics.significance.compare_to_best`.
     baseline : str, optional
-        What takes the place of the best ranker, see
+        Ranker that takes the place of the best one, see
         :func:`rankwise.metrics.significance.compare_to_baseline`.
     """
     folds = {

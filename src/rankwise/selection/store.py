@@ -1,8 +1,8 @@
-"""Result store: a folder in which every finished cell is on disk at once.
+"""Result store: a folder in which every finished cell is saved immediately.
 
-``cells/<key>.npz`` holds the arrays of a cell, one line of ``cells.jsonl`` the rest. The arrays
-are written first, to a temporary name, synced and renamed; then the line is appended and synced.
-So whatever line can be read has its arrays, and a process killed at any moment loses only what it
+``cells/<key>.npz`` holds the arrays of a cell, and one line of ``cells.jsonl`` holds the rest. The
+arrays are first written under a temporary name, synced and renamed; then the line is appended and
+synced. Thus every readable line has its arrays, and a killed process loses only the cell that it
 was computing. Several processes may write to one store.
 """
 
@@ -25,12 +25,12 @@ class ResultStore:
     Parameters
     ----------
     path : path-like
-        Folder, made where it does not exist.
+        Folder; created if missing.
 
     Notes
     -----
-    Failed cells are logged, but never found again: they are tried anew in the next run. A line
-    that cannot be read (torn by a kill) and a missing or damaged npz count as not finished.
+    Failed cells are logged but not reused; the next run computes them again. An unreadable line
+    (incomplete after a kill) and a missing or damaged npz count as not finished.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -46,7 +46,7 @@ class ResultStore:
         return JsonLines(self.path / "cells.jsonl")
 
     def records(self) -> dict[str, dict[str, Any]]:
-        """The last readable line of every key, finished cells only."""
+        """Last readable line of every key, of finished cells only."""
         found: dict[str, dict[str, Any]] = {}
         for record in self._lines:
             if record.get("status") == DONE:
@@ -54,7 +54,7 @@ class ResultStore:
         return found
 
     def load(self, record: dict[str, Any]) -> FoldResult | None:
-        """The cell of one of :meth:`records`; None where its arrays are missing or damaged."""
+        """Cell of one of :meth:`records`; None if its arrays are missing or damaged."""
         try:
             with (
                 self._npz(str(record["key"])).open("rb") as file,
@@ -72,7 +72,7 @@ class ResultStore:
         Raises
         ------
         OSError
-            When it cannot be written, naming the file. Cells written before stay readable.
+            If the cell cannot be written; the message names the file. Earlier cells stay readable.
         """
         if cell.status == DONE:
             assert cell.scores is not None

@@ -1,4 +1,4 @@
-"""Measure systems that exist already, side by side and against a baseline; nothing is fitted."""
+"""Evaluate existing systems on the same queries and against a baseline, without fitting."""
 
 from __future__ import annotations
 
@@ -55,50 +55,50 @@ def evaluate_systems(
     confidence: float = 0.95,
     random_state: int = 0,
 ) -> Leaderboard:
-    """Measure systems that exist already on the same judged queries; nothing is fitted.
+    """Evaluate existing systems on the same judged queries, without fitting.
 
     Parameters
     ----------
     systems : mapping of str to Run, "column:NAME", fitted model or array-like of scores
-        Systems by name. An array holds one score per row of ``data``; "column:NAME" is a column
-        of ``data``. A model takes its columns by their names where both have names.
+        Systems by name. An array holds one score per row of ``data``; "column:NAME" is a column of
+        ``data``. Columns for a model are chosen by name if both the model and the data have names.
     data : RankingData, frame or Qrels
-        Judged rows; ``Qrels`` suffice where all systems are runs.
+        Judged rows; ``Qrels`` suffice if all systems are runs.
     label, qid, doc_id : str, optional
         Columns of a frame; None: the usual names, see :meth:`RankingData.from_frame`.
     features : sequence of str, optional
-        Columns of a frame that models read; None: all that are left and hold numbers.
+        Columns of a frame that models read; None: all remaining columns of numbers.
     baseline : str, optional
-        Name of one of the systems: every other is tested against it, with a correction over these
-        pairs only, beside the table of all pairs.
+        Name of one of the systems. In addition to the table of all pairs, every other system is
+        tested against it, with a correction over these pairs only.
     measures : str, Measure or sequence of them
-        The first one orders the table.
+        Measures to compute; the first one orders the table.
     preset : str, optional
-        Convention of what the measures leave open, e.g. "trec_eval".
+        Convention for parameters that the measures leave open, e.g. "trec_eval".
     all_queries : bool
-        Count judged queries that no run has too. With rows of scores all queries count always.
+        Also count judged queries that are in no run. With scores of rows, all queries always count.
     test, correction, confidence, random_state
-        As of :func:`rankwise.compare`.
+        As in :func:`rankwise.compare`.
 
     Returns
     -------
     Leaderboard
-        One part, "all", which holds every query; costs only for models, which are timed.
+        Leaderboard with a single part, "all", of every query. Only models have times.
 
     Raises
     ------
     ValueError, TypeError
-        When an argument is wrong, a system cannot score the data, or a run has none of the judged
+        If an argument is wrong, a system cannot score the data, or a run has none of the judged
         queries or documents.
 
     Notes
     -----
-    Runs alone are measured as trec_eval measures them (:func:`rankwise.datasets.judge`): unjudged
-    documents take places and count as not relevant, judged ones that a run misses are never found,
-    and a query that only some runs have counts as not answered for the others. As soon as one
-    system scores rows, all are measured on the rows of ``data``, which is the same set of
-    documents for each: documents of a run that are no rows are left out. Those that
-    ``RankingData.missed`` names are never found.
+    If all systems are runs, they are evaluated as by trec_eval (:func:`rankwise.datasets.judge`).
+    Unjudged documents keep their ranks and count as not relevant; judged documents that a run
+    misses count as never found. A query that only some runs have counts as not answered for the
+    others. If any system scores rows, all systems are evaluated on the rows of ``data``, so the
+    documents are the same for each; documents of a run that are not rows are left out. Documents
+    in ``RankingData.missed`` count as never found.
 
     Examples
     --------
@@ -154,7 +154,7 @@ def evaluate_systems(
 
 
 def _system(name: str, system: Any) -> Any:
-    """Given scores, or a fitted model."""
+    """Convert a system to existing scores, or return a fitted model."""
     if isinstance(system, Run):
         return RunScores(system)
     if isinstance(system, str):
@@ -162,7 +162,7 @@ def _system(name: str, system: Any) -> Any:
             return ColumnScores(system.removeprefix(COLUMN))
         raise ValueError(
             f"system {name!r} must be a Run, 'column:NAME', a fitted model or scores, got "
-            f"{system!r}. compare(…) fits rankers by their names."
+            f"{system!r}. Use compare(…) to fit rankers by name."
         )
     if hasattr(system, "predict"):
         return FrozenEstimator(unfrozen(system))
@@ -182,11 +182,11 @@ def _of_runs(
     *,
     all_queries: bool,
 ) -> tuple[FoldInfo, list[FoldResult]]:
-    """Runs as trec_eval measures them, all over the same queries."""
+    """Evaluate runs as trec_eval does, all over the same queries."""
     if isinstance(data, RankingData) and data.doc_ids is None:
         raise ValueError(
-            "runs need judgments by document id, and the data have none. Give qrels, a comment "
-            "'#docid = …' in each line of LETOR text, or doc_id='NAME'."
+            "runs need document ids, but the data have none. Pass qrels, a comment '#docid = …' in "
+            "each line of LETOR text, or doc_id='NAME'."
         )
     qrels = data if isinstance(data, Qrels) else Qrels.from_data(data)
     asked = np.unique(qrels.qid)
@@ -198,7 +198,7 @@ def _of_runs(
     rows = np.isin(qrels.qid, asked[kept])
     counted = Qrels(qrels.qid[rows], qrels.doc_ids[rows], qrels.relevance[rows])
 
-    # judge has put ties in trec_eval's order
+    # judge puts ties in trec_eval's order
     by_row = [_by_row_order(measure) for measure in measures]
     qids: list[Any] = []
     cells = []
@@ -206,7 +206,7 @@ def _of_runs(
         told = judge(run, counted, all_queries=True)
         if not (told.judged & told.retrieved).any():
             raise ValueError(
-                f"{name} and the judgments have queries in common, and no document: {name} has "
+                f"{name} and the judgments have queries in common, but no document: {name} has "
                 f"{str(run.doc_ids[0])!r}, the judgments have {str(counted.doc_ids[0])!r}."
             )
         table = _table(told)
@@ -222,11 +222,11 @@ def _of_runs(
 def _of_rows(
     systems: Mapping[str, Any], data: RankingData | Qrels, measures: tuple[Measure, ...]
 ) -> tuple[FoldInfo, list[FoldResult]]:
-    """Systems over the same judged rows."""
+    """Evaluate systems on the same judged rows."""
     if isinstance(data, Qrels):
         rows = [name for name, system in systems.items() if not isinstance(system, RunScores)]
         raise TypeError(
-            f"qrels have no rows to score, which {', '.join(rows)} needs. Pass judged rows."
+            f"qrels have no rows to score, but {', '.join(rows)} needs them. Pass judged rows."
         )
     cells = []
     for name, system in systems.items():

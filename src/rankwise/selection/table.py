@@ -1,4 +1,4 @@
-"""A leaderboard as plain text with aligned columns."""
+"""Leaderboard as plain text with aligned columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEGABYTE = 1e6
 
 
 class Results(Protocol):
-    """What the text is made from: a :class:`rankwise.selection.Leaderboard`."""
+    """Interface of :class:`rankwise.selection.Leaderboard` that the text needs."""
 
     settings: Settings
     measures: list[str]
@@ -36,9 +36,9 @@ class Results(Protocol):
 
 
 def leaderboard_text(board: Results, width: int | None = None) -> str:
-    """The table, what its columns mean, and what failed or was noted.
+    """Table with explanations of its columns, failures and notes.
 
-    Beyond a ``width`` in characters, columns are left out from the right: costs, then measures
+    To fit a ``width`` in characters, columns are left out from the right: costs, then measures
     after the first, then counts of queries against a baseline.
     """
     rows = board.rows()
@@ -81,7 +81,7 @@ def leaderboard_text(board: Results, width: int | None = None) -> str:
 
 
 def is_fitted(settings: Settings) -> bool:
-    """Whether rankers were fitted on folds, and not systems measured that exist already."""
+    """Whether rankers were fitted on folds, rather than existing systems evaluated."""
     return bool(settings.select_by)
 
 
@@ -95,12 +95,12 @@ _ALL_PAIRS, _TO_BASELINE = "all pairs of rankers", "all pairs with the baseline"
 
 
 def how_tested(settings: Settings) -> str:
-    """The test and its correction over all pairs, as a phrase."""
+    """Phrase for the test and its correction over all pairs."""
     return _how(settings, _ALL_PAIRS)
 
 
 def how_tested_against_baseline(settings: Settings) -> str:
-    """The test and its correction over the pairs with the baseline, as a phrase."""
+    """Phrase for the test and its correction over the pairs with the baseline."""
     return _how(settings, _TO_BASELINE)
 
 
@@ -113,20 +113,20 @@ def _how(settings: Settings, pairs: str) -> str:
 
 
 def joint_interval(settings: Settings) -> str:
-    """The interval of a difference to the best, as a phrase."""
+    """Phrase for the interval of a difference to the best."""
     is_max_t = check_correction(settings.test, settings.correction) == "max-t"
     return f"joint {_level(settings)} {'interval' if is_max_t else 't interval by Bonferroni'}"
 
 
 def queries_that_count(board: Results) -> str:
-    """Number of queries for every measure for which some do not count, in parentheses."""
+    """In parentheses, the number of counted queries per measure, if some do not count."""
     counts = {name: board.n_counted(name) for name in board.measures}
     fewer = [f"{n} for {name}" for name, n in counts.items() if n < len(board.qids)]
     return f" ({', '.join(fewer).replace(' for', ' count for', 1)})" if fewer else ""
 
 
 def recall_of_rows(board: Results) -> list[str]:
-    """The share of relevant documents that could be found; empty where it is not known."""
+    """Line on the share of relevant documents that could be found; empty if it is unknown."""
     if board.recall is None:
         return []
     return [
@@ -148,7 +148,7 @@ _CORRECTED = {
 
 
 def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
-    """The rankers that may be as good as the best, each with its difference and interval."""
+    """Line of the rankers that may be as good as the best, with differences and intervals."""
     found = [
         f"{row['ranker']} ({row['diff']:+.4f}, {row['diff_low']:+.4f} to {row['diff_high']:+.4f})"
         for row in rows
@@ -163,7 +163,7 @@ def _not_separable(rows: list[dict[str, Any]], settings: Settings) -> list[str]:
 
 
 def _against_baseline(board: Results, rows: list[dict[str, Any]], width: int | None) -> list[str]:
-    """Every ranker's difference to the baseline, between empty lines."""
+    """Table of the differences to the baseline, between empty lines."""
     baseline, first = board.settings.baseline, board.measures[0]
     if baseline is None:
         return []
@@ -228,7 +228,7 @@ def _p_value(p: float | None) -> str:
 def _within(
     width: int | None, lines: list[list[str]], dispensable: list[str]
 ) -> tuple[list[str], list[str]]:
-    """Aligned lines that fit the width, and the names of the columns dropped for it."""
+    """Aligned lines that fit the width, and the names of the columns left out."""
     hidden: list[str] = []
     while True:
         kept = [place for place, name in enumerate(lines[0]) if name not in hidden]
@@ -240,7 +240,7 @@ def _within(
 
 
 def _aligned(lines: list[list[str]]) -> list[str]:
-    """Columns of equal width: names to the left, numbers to the right."""
+    """Aligned columns: names to the left, numbers to the right."""
     widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
     ruled = [lines[0], ["-" * width for width in widths], *lines[1:]]
     return [

@@ -1,4 +1,4 @@
-"""Fit one ranker on one fold: parameters are chosen on the validation part, never on the test."""
+"""Fit one ranker on one fold; parameters are chosen on the validation part, never on the test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankwise.selection.edges import edge_notes
 from rankwise.selection.fitting import fit, takes_validation
 from rankwise.selection.measured import values_by_query
 
-# The measure of scores, free of a constant, that stands for the mean absolute rank loss.
+# Measure of scores, invariant to a constant, that replaces the mean absolute rank loss.
 _WITHOUT_CLASSES = "M1D"
 _FROZEN = "a fitted model as it is, which must not have seen the test queries"
 _PATH_PARAMETERS = ("C", "alpha", "lam", "max_depth")
@@ -37,15 +37,15 @@ _CHOSEN = {
 
 @dataclass(frozen=True)
 class Tuned:
-    """A fitted estimator with what was tried and chosen on the way.
+    """Fitted estimator with the settings that were tried and chosen.
 
     Attributes
     ----------
     estimator : fitted estimator
     chosen : dict
-        Parameters that were chosen.
+        Chosen parameters.
     search : list of dict
-        ``{"params": {...}, "score": float}`` of each setting.
+        ``{"params": {...}, "score": float}`` for each setting.
     notes : list of str
     """
 
@@ -56,11 +56,11 @@ class Tuned:
 
 
 def prepare(estimator: Any, select: Measure, random_state: int) -> Any:
-    """A clone whose ``measure`` parameters name ``select`` and whose seeds are set.
+    """Clone an estimator, and set its ``measure`` parameters and unset seeds.
 
-    Every parameter called ``measure`` (nested ones too) becomes ``str(select)``, so that an
-    estimator's own path is judged as the comparison judges; every ``random_state`` left at None
-    becomes ``random_state``, so that a run repeats.
+    Every parameter called ``measure`` (nested ones too) becomes ``str(select)``, so an estimator's
+    own path uses the measure of the comparison. Every ``random_state`` left at None becomes
+    ``random_state``, so a run can be repeated.
     """
     copy: Any = clone(estimator)
     changes: dict[str, Any] = {}
@@ -88,24 +88,24 @@ def tune(
     Parameters
     ----------
     estimator : estimator
-        Unfitted; it is cloned.
+        Unfitted estimator; it is cloned.
     train, vali : RankingData
-        ``vali`` None: an estimator that would choose on it ("val") chooses by cross-validation
-        within ``train`` instead; a grid holds out a quarter of the training queries.
+        Training and validation parts. Without ``vali``, an estimator that would choose on it
+        ("val") uses cross-validation within ``train``, and a grid holds out a quarter of the
+        training queries.
     select : Measure
-        What is maximised (minimised where smaller is better).
+        Measure to maximise (to minimise if smaller is better).
     space : dict, optional
-        Grid of parameter lists. Each setting is fitted on ``train`` and scored on ``vali``; the
-        first of the best wins and is not fitted again on both.
+        Grid of parameter lists. Each setting is fitted on ``train`` and scored on ``vali``. The
+        first of the best settings wins and is not refitted on both parts.
 
     Notes
     -----
-    Without ``space``, an estimator whose ``fit`` takes ``X_val`` gets the validation part and
-    chooses by itself (a path, early stopping), by ``select`` where it has a parameter ``measure``
-    and else by a criterion of its own. One with neither is fitted as it is. A measure of predicted
-    ranks gives way to M1D where no classes are predicted, for the scores of a path are known but
-    for a constant. A number that was chosen at an end of five or more values tried is remarked in
-    ``notes``.
+    Without ``space``, an estimator whose ``fit`` accepts ``X_val`` receives the validation part and
+    chooses by itself (a path, early stopping): by ``select`` if it has a parameter ``measure``,
+    else by its own criterion. Other estimators are fitted unchanged. If no classes are predicted,
+    M1D replaces a measure of predicted ranks, since the scores of a path are determined only up to
+    a constant. If a chosen number is at an end of five or more tried values, ``notes`` says so.
     """
     if isinstance(estimator, FrozenEstimator):
         return Tuned(estimator, notes=[_FROZEN])
@@ -154,7 +154,7 @@ def _search(
             told = predictions(candidate, vali.X, vali.qid)
         score = select.aggregate(values_by_query(vali, told, [select])[str(select)])
         search.append({"params": params, "score": score})
-        # NaN: no validation query counts; then the first setting stays.
+        # NaN: no validation query counts, so the first setting is kept.
         value = -math.inf if math.isnan(score) else score if select.greater_is_better else -score
         if best is None or value > best[0]:
             best = value, candidate, params, fit_notes
@@ -180,7 +180,7 @@ def _hold_out(train: RankingData, random_state: int) -> tuple[RankingData, Ranki
 
 
 def _choose_within_train_inplace(estimator: Any) -> list[str]:
-    """Turn a path parameter at "val" to "cv"; returns a note when it did."""
+    """Change path parameters from "val" to "cv"; return notes about the changes."""
     params = estimator.get_params(deep=False)
     at_val = {name: "cv" for name in _PATH_PARAMETERS if _is_val(params.get(name))}
     if not (at_val and takes_validation(estimator)):
@@ -196,7 +196,7 @@ def _is_val(value: Any) -> bool:
 
 
 def _chosen(estimator: Any) -> dict[str, Any]:
-    """What a fitted estimator says it chose by itself."""
+    """Parameters that a fitted estimator chose by itself."""
     params = estimator.get_params(deep=False)
     fitted = {
         name: _plain(getattr(estimator, attribute))
@@ -214,7 +214,7 @@ def _chosen(estimator: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A number, or a list where the draws of an ensemble chose different ones."""
+    """A number, or a list if the draws of an ensemble chose different numbers."""
     if not isinstance(value, np.ndarray):
         return value
     values = value.tolist()

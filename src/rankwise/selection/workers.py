@@ -1,4 +1,4 @@
-"""Run tasks in worker processes: one that crashes or runs too long does not take others with it."""
+"""Run tasks in worker processes; a task that crashes or runs too long does not affect others."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from joblib.parallel import get_active_backend
 
 T = TypeVar("T")
 R = TypeVar("R")
-# What Dask, which is not imported here, calls the death of workers, and the loss of their data.
+# Dask's names for the death of workers and the loss of their data; Dask is not imported here.
 _DEATHS = ("KilledWorker", "CancelledError", "FutureCancelledError")
 _NOT_SENT = (
-    "it cannot be sent to a worker process: {}. Use an estimator that pickles, or isolate=False."
+    "it cannot be sent to a worker process: {}. Make the estimator picklable, or use isolate=False."
 )
 _IDLE_SECONDS = 60
-# Ctrl-C that arrives just before a wait is noticed only after it.
+# Ctrl-C that arrives just before a wait is noticed only after the wait.
 _LONGEST_WAIT = 1.0
-# For the executor to read what a process has sent before its end.
+# Seconds for the executor to read the last output of a process.
 _GRACE_SECONDS = 5.0
 
 
@@ -47,37 +47,38 @@ def run_all(
     time_limit: float | None = None,
     sources: Mapping[str, str] | None = None,
 ) -> Generator[R, None, None]:
-    """Results of the tasks as they finish, ``n_jobs`` at a time.
+    """Run tasks, ``n_jobs`` at a time, and yield their results as they finish.
 
-    Within ``joblib.parallel_config("dask")`` they run on the cluster, else in processes here.
+    Within ``joblib.parallel_config("dask")``, tasks run on the cluster, else in local processes.
 
     Parameters
     ----------
     run : callable
-        From a task to its result; importable. An exception that it raises ends the run.
+        Importable function from a task to its result. An exception that it raises ends the run.
     due : callable
-        Yields the tasks.
+        Function that yields the tasks.
     n_jobs : int >= 1
+        Number of tasks that run at the same time.
     lost : callable
-        The result of a task whose process ended or was stopped, from the task and a message.
+        Function from a task whose process ended or was stopped, and a message, to its result.
     isolate : bool
-        Use a worker process with ``n_jobs=1`` too; otherwise that runs in this process.
+        Use a worker process even with ``n_jobs=1``; otherwise tasks run in this process.
     time_limit : float, optional
         Seconds after which a task's process is stopped; needs worker processes on this machine.
     sources : mapping of str to str, optional
-        Hash of the source by name, of classes that workers import. A worker that imported another
-        source of the same name is not used again.
+        Hash of the source, by name, of classes that workers import. A worker that imported another
+        source of the same name is not reused.
 
     Raises
     ------
     ValueError
-        When ``time_limit`` is given on a Dask cluster or in a process that cannot have children.
+        If ``time_limit`` is given on a Dask cluster or in a process that cannot have children.
 
     Notes
     -----
-    Starting a worker takes as long as importing the library; workers wait for a minute for the
-    next call. They get this process's environment variables and working folder with every task,
-    and ignore Ctrl-C, which ends this process, and them with it.
+    Starting a worker takes as long as importing the library, so workers wait a minute for the next
+    call. With every task they receive this process's environment variables and working folder. They
+    ignore Ctrl-C, which ends this process and thereby its workers.
     """
     client = _client() if n_jobs > 1 else None
     is_daemon = bool(multiprocessing.current_process().daemon)
@@ -105,7 +106,7 @@ def _client() -> Any:
 
 
 class _Worker(Generic[T, R]):
-    """One process that runs one task at a time."""
+    """Process that runs one task at a time."""
 
     def __init__(self) -> None:
         self._executor = ProcessPoolExecutor(max_workers=1, initializer=_prepare)
@@ -117,15 +118,15 @@ class _Worker(Generic[T, R]):
         self.ended_at = float("inf")
 
     def start(self, task: T, work: bytes, time_limit: float | None) -> None:
-        """Begin a pickled task; the time limit does not count the start of the process.
+        """Begin a pickled task; the time limit excludes the start of the process.
 
         Raises
         ------
         BrokenProcessPool
-            When the process has ended.
+            If the process has ended.
         """
         if self._has_ended():
-            raise BrokenProcessPool("its process ended while it waited for a task.")
+            raise BrokenProcessPool("its process ended while waiting for a task.")
         self.task = task
         if time_limit is not None:
             self._ready.result()
@@ -133,14 +134,14 @@ class _Worker(Generic[T, R]):
         self.future = self._executor.submit(_call, _Place.here(), work)
 
     def _has_ended(self) -> bool:
-        # Not is_alive(), which takes a process for alive that another thread is about to reap.
+        # Not is_alive(), which is still true for a process that another thread is about to reap.
         processes = list(self._executor._processes.values())
         return bool(ended([process.sentinel for process in processes], timeout=0))
 
     def is_lost(self) -> bool:
-        """Whether the executor's thread has ended, or the process, unnoticed for some seconds.
+        """Whether the executor's thread has ended, or the process did so unnoticed seconds ago.
 
-        An executor waits for ever for the rest of a result that the process was sending.
+        An executor waits forever for the rest of a result that the process was sending.
         """
         if not self._is_managed():
             return True
@@ -151,13 +152,13 @@ class _Worker(Generic[T, R]):
         return time.monotonic() - self.ended_at > _GRACE_SECONDS
 
     def finish(self) -> Future[R]:
-        """The finished task's future; the worker is free again."""
+        """Future of the finished task; the worker is free again."""
         assert self.future is not None
         future, self.future, self.deadline = self.future, None, float("inf")
         return future
 
     def stop(self) -> None:
-        """End the process, at once and with its children if it runs a task.
+        """End the process; if it runs a task, immediately and with its children.
 
         ``shutdown(kill_workers=True)`` can raise in the executor's thread when a task has just
         been submitted; the executor is prepared for a process that dies.
@@ -165,7 +166,7 @@ class _Worker(Generic[T, R]):
         if self.future is not None:
             self._kill()
             while wait([self.future], _LONGEST_WAIT).not_done and self._is_managed():
-                # The executor waits for the rest of a result, or has replaced the process.
+                # The executor is waiting for the rest of a result, or has replaced the process.
                 self._end_results()
                 self._kill()
         self._executor.shutdown(wait=True)
@@ -175,7 +176,7 @@ class _Worker(Generic[T, R]):
             kill_process_tree(process)
 
     def _end_results(self) -> None:
-        """Let the executor read the end of the pipe where the rest of a result would be."""
+        """Let the executor read the end of the pipe instead of the rest of a result."""
         queue: Any = self._executor._result_queue
         # The executor closes both ends too; two threads must not close the same one.
         writer, queue._writer = queue._writer, queue._reader
@@ -193,10 +194,10 @@ _lock = threading.Lock()
 
 
 def _leave_to_parent() -> None:
-    """In a fork: the threads that serve waiting workers run in the parent alone."""
+    """After a fork: the threads that serve waiting workers exist only in the parent."""
     global _lock
-    _lock = threading.Lock()  # may have been held
-    _of_parent.extend(_waiting)  # kept, since collecting an executor shuts it down
+    _lock = threading.Lock()  # the old one may have been held
+    _of_parent.extend(_waiting)  # kept, since garbage-collecting an executor shuts it down
     _waiting.clear()
 
 
@@ -205,7 +206,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _keep(worker: _Worker[Any, Any]) -> None:
-    """Let a worker wait for the next call, for a while."""
+    """Keep a worker for the next call, for a while."""
 
     def retire() -> None:
         with _lock:
@@ -222,7 +223,7 @@ def _keep(worker: _Worker[Any, Any]) -> None:
 
 
 def _take(sources: dict[str, str]) -> _Worker[Any, Any]:
-    """A waiting worker that has imported no other version of these sources, or a new one."""
+    """A waiting worker that imported no other version of these sources, or a new worker."""
     worker = None
     while worker is None:
         with _lock:
@@ -243,18 +244,18 @@ def _begin(
     time_limit: float | None,
     sources: dict[str, str],
 ) -> _Worker[T, R]:
-    """The worker at work on a task, or a new one in place of one whose process has ended.
+    """Start a task on the worker, or on a new one if the worker's process has ended.
 
     Raises
     ------
     BrokenProcessPool
-        When the process of the new one has ended too.
+        If the process of the new worker has ended too.
     """
     try:
         worker.start(task, work, time_limit)
     except BrokenProcessPool:
         worker.stop()
-        worker = _Worker()  # those that wait may have ended for the same reason
+        worker = _Worker()  # waiting workers may have ended for the same reason
         worker.sources |= sources
         try:
             worker.start(task, work, time_limit)
@@ -328,7 +329,7 @@ def _in_workers(
 
 
 def _pickled(run: Callable[[T], R], task: T) -> bytes:
-    """What a worker needs to run a task; PicklingError whatever an object of it raises."""
+    """Pickle a task and its function; any exception becomes a PicklingError."""
     try:
         return bytes(dumps((run, task)))
     except Exception as error:
@@ -336,13 +337,13 @@ def _pickled(run: Callable[[T], R], task: T) -> bytes:
 
 
 def _killed(n_jobs: int) -> str:
-    """Message of a task whose process the system has ended."""
+    """Message for a task whose process was killed by the system."""
     fix = "Try n_jobs=1." if n_jobs > 1 else "Free memory, or use fewer rows or features."
-    return f"its process was killed, perhaps for want of memory. {fix}"
+    return f"its process was killed, perhaps for lack of memory. {fix}"
 
 
 def how_it_ended(error: BrokenProcessPool, n_jobs: int) -> str:
-    """What the executor knows of the end of a process, as a message."""
+    """Message about the end of a process, from the error of the executor."""
     found = re.search(r"exit codes? of the workers? (?:is|are) \{(.*?)\}", str(error))
     if found is None:
         return " ".join(str(error.__cause__ or error).split())
@@ -358,24 +359,24 @@ def how_it_ended(error: BrokenProcessPool, n_jobs: int) -> str:
 
 
 def _prepare() -> None:
-    """Make a worker process ready.
+    """Prepare a worker process.
 
-    Ctrl-C goes to all processes of a terminal; the one that waits for this one handles it. The
-    executor takes growth by 300 MB for a leak and ends the process with a warning; where warnings
-    are errors, its thread ends with it and the next task waits for ever. Compiled code and the
-    libraries of rankers grow a process by as much.
+    Ctrl-C reaches all processes of a terminal; only the parent process handles it. The executor
+    treats a growth by 300 MB as a leak and ends the process with a warning. If warnings are errors,
+    its thread ends as well, and the next task waits forever. Compiled code and the libraries of
+    rankers can cause such growth.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     process_executor._MAX_MEMORY_LEAK_SIZE = sys.maxsize
 
 
 def _import_library() -> None:
-    """Unpickling this function has imported the library."""
+    """Do nothing: unpickling this function imports the library."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """What a task can see of the process that asks for it."""
+    """State of the calling process that a task can see."""
 
     environment: dict[str, str]
     folder: str
@@ -386,7 +387,7 @@ class _Place:
         return cls(dict(os.environ), os.getcwd(), list(sys.path))
 
     def enter(self, before: _Place | None) -> None:
-        """Make this process see the same."""
+        """Apply this state to the current process."""
         for name in (before.environment if before else {}).keys() - self.environment.keys():
             os.environ.pop(name, None)
         os.environ.update(self.environment)
@@ -398,7 +399,7 @@ _last_place: _Place | None = None
 
 
 def _call(place: _Place, work: bytes) -> Any:
-    """The result of a pickled task, which is unpickled where its modules can be found."""
+    """Result of a pickled task, which is unpickled after its modules can be found."""
     global _last_place
     place.enter(_last_place)
     _last_place = place
@@ -412,10 +413,10 @@ def _call(place: _Place, work: bytes) -> Any:
 def _on_cluster(
     run: Callable[[T], R], tasks: Iterator[T], n_jobs: int, lost: Callable[[T, str], R], client: Any
 ) -> Iterator[R]:
-    """Results from the workers of a Dask client, as they finish.
+    """Yield results from the workers of a Dask client as they finish.
 
-    joblib's own Dask backend waits for ever for a task whose worker died. Here the tasks that a
-    dying worker held run again at the end, one by one: those whose worker dies once more are lost.
+    joblib's own Dask backend waits forever for a task whose worker died. Here, the tasks of dead
+    workers run again at the end, one by one. A task whose worker dies again is lost.
     """
     executor = client.get_executor(pure=False)
     waiting: dict[Future[R], T] = {}
@@ -442,7 +443,7 @@ def _on_cluster(
 
 
 def _finished(waiting: dict[Future[R], T], dead: list[T]) -> Iterator[R]:
-    """Results of the tasks that finish next; those whose worker died go to ``dead``."""
+    """Results of the tasks that finish next; tasks whose worker died are added to ``dead``."""
     done, _ = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
         task = waiting.pop(future)

@@ -118,7 +118,7 @@ def test_roles_of_columns(frame, folder):
     weighted = stream(folder, sample_weight="clicks", dtype=np.float64)
     assert next(iter(weighted)).feature_names == ["bm25", "age"]
     assert next(iter(weighted.keys())).sample_weight is not None
-    with pytest.raises(ValueError, match="label='grade' is no column"):
+    with pytest.raises(ValueError, match="label='grade' is not a column"):
         stream(folder, label="grade")
     with pytest.raises(ValueError, match="column 'qid' would become a feature"):
         stream(folder, qid=False)

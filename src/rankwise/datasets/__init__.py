@@ -1,4 +1,4 @@
-"""Judged data: readers, writers, the catalog of known sets, lint; ratings, compounds, classes."""
+"""Data sets: readers, writers, a catalog, lint for judged data; ratings, compounds, classes."""
 
 from rankwise._exports import attach as _attach
 

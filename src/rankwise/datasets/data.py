@@ -1,4 +1,4 @@
-"""Judged data in memory: one table with its queries, and train/validation/test folds of it."""
+"""Judged data in memory: a table with its queries, and folds of training, validation and test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 from rankwise.groups import QueryGroups
 from rankwise.typing import Float64Array, Matrix
 
-# Folds that a repr names; of more, an ellipsis stands for the rest.
+# Number of folds that a repr names; an ellipsis stands for the rest.
 MOST_NAMES = 5
 
 
@@ -25,24 +25,24 @@ class RankingData:
     ----------
     X : ndarray or CSR of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,), float64
-        Relevance grade or real-valued target, larger is better.
+        Relevance grades or real-valued targets; larger is better.
     qid : ndarray of shape (n_samples,)
         Query id of every row.
     doc_ids : ndarray of shape (n_samples,) of str, or None
     feature_names : list of str, or None
     comments : ndarray of shape (n_samples,) of str, or None
-        What followed ``#`` in the file.
+        Text after ``#`` in the file.
     sample_weight : ndarray of shape (n_samples,), or None
     name : str
-        For tables and reports.
+        Name for tables and reports.
     first_feature : int
-        Number of the first column, by which reports call columns without names: 1 for LETOR text
-        that counts from 1, else 0.
+        Number of the first column, from which reports number unnamed columns: 1 for LETOR text that
+        counts from 1, else 0.
     score_columns : dict of str to ndarray of shape (n_samples,), or None
-        Scores of systems that exist already, by name. They are no features; a comparison takes
-        them as "column:NAME".
+        Scores of existing systems by name. They are not features; pass "column:NAME" to compare
+        them.
     missed : RankingData or None
-        Judged documents of these queries that are no rows, such as those that a search did not
+        Judged documents of these queries that are not rows, such as documents that a search did not
         retrieve; its X has no columns. Measures that read a ranking from its top count them as
         never found (:func:`rankwise.compare`).
     """
@@ -90,30 +90,31 @@ class RankingData:
         dtype: DTypeLike = np.float32,
         name: str = "",
     ) -> RankingData:
-        """Judged rows from a pandas or polars frame, a pyarrow table, or a lazy frame.
+        """Make judged rows from a pandas or polars frame, a pyarrow table, or a lazy frame.
 
         Parameters
         ----------
         frame : frame
-            One row per document, in any order. A lazy one is collected, needed columns only.
+            Frame with one row per document, in any order. A lazy frame is collected, with the
+            required columns only.
         label : str, optional
-            Column of grades or targets, larger is better. By default the one that is called
-            label, relevance, rel, y or target, in any case.
+            Column of grades or targets; larger is better. Default: the column called label,
+            relevance, rel, y or target, in any case.
         qid : str or False, optional
-            Column of query ids of any type; by default qid, query_id, query or q. False: all
-            rows are one query.
+            Column of query ids of any type (default: qid, query_id, query or q). False: all rows
+            are one query.
         doc_id, sample_weight : str or False, optional
-            Columns. By default doc_id, docid, docno or document_id, and sample_weight, where
-            there. False: there is none.
+            Columns of document ids and weights (default: doc_id, docid, docno or document_id, and
+            sample_weight, if present). False: no such column.
         features : sequence of str, optional
-            Columns of X, in this order; by default all that are left and hold numbers.
+            Columns of X, in this order (default: all remaining columns of numbers).
         score_columns : sequence of str
-            Columns with scores of systems that exist already. They become features only if
-            ``features`` names them too.
+            Columns with scores of existing systems. They become features only if ``features`` names
+            them too.
         dtype : float32 or float64
-            Type of X. Missing values become NaN; numbers too large for it are an error.
+            Type of X. Missing values become NaN; numbers that exceed the type are an error.
         name : str
-            For tables and reports.
+            Name for tables and reports.
 
         Returns
         -------
@@ -122,14 +123,14 @@ class RankingData:
         Raises
         ------
         TypeError
-            When ``frame`` is no frame.
+            If ``frame`` is not a frame.
         ValueError
-            When a column is missing, could be two things, or does not hold what it should.
+            If a column is missing, has an ambiguous role, or holds values of the wrong kind.
 
         Warns
         -----
         IgnoredColumnsWarning
-            When columns hold no numbers (text, categories, dates) and ``features`` is not given.
+            If columns do not hold numbers (text, categories, dates) and ``features`` is not given.
 
         Examples
         --------
@@ -149,7 +150,7 @@ class RankingData:
 
     @classmethod
     def from_rows(cls, rows: Any, feature_names: list[str], name: str) -> RankingData:
-        """Rows as the readers of tables give them; without query ids they are one query."""
+        """Make judged rows from the result of a table reader; without query ids, one query."""
         qid = np.zeros(len(rows.y), dtype=np.int64) if rows.qid is None else rows.qid
         return cls(
             rows.X,
@@ -165,7 +166,7 @@ class RankingData:
 
     @cached_property
     def groups(self) -> QueryGroups:
-        """The rows grouped by query."""
+        """Rows grouped by query."""
         return QueryGroups.from_qid(self.qid, self.n_samples)
 
     @property
@@ -187,7 +188,7 @@ class RankingData:
         return self.n_samples
 
     def take(self, rows: np.ndarray[Any, Any]) -> RankingData:
-        """The given rows, in the given order."""
+        """Return the given rows, in the given order."""
 
         def pick(column: Any) -> Any:
             return None if column is None else column[rows]
@@ -209,13 +210,13 @@ class RankingData:
         )
 
     def _missed_of(self, qid: np.ndarray[Any, Any]) -> RankingData | None:
-        """The missed documents of some queries."""
+        """Missed documents of some queries."""
         if self.missed is None:
             return None
         return self.missed.take(np.flatnonzero(np.isin(self.missed.qid, qid)))
 
     def queries(self, queries: Sequence[int] | np.ndarray[Any, Any]) -> RankingData:
-        """All rows of the given queries (numbers in order of first appearance)."""
+        """Return all rows of the given queries, numbered by first appearance."""
         return self.take(self.groups.rows(queries))
 
     def __repr__(self) -> str:
@@ -229,7 +230,7 @@ class RankingData:
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One split of judged data; ``vali`` is None where there is no validation part."""
+    """One split of judged data; ``vali`` is None if there is no validation part."""
 
     train: RankingData
     vali: RankingData | None
@@ -239,7 +240,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False)
 class FoldedData(Sequence[Fold]):
-    """Named folds, each made when asked for."""
+    """Named folds, each created on access."""
 
     name: str
     fold_names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Numbers cut into ordered classes, by frequency or by length."""
+"""Cut numbers into ordered classes, by frequency or by length."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ By: TypeAlias = Literal["frequency", "length"]
 def cut_into_classes(
     target: ArrayLike, bins: int, *, by: By = "frequency"
 ) -> tuple[Int64Array, tuple[str, ...]]:
-    """Ordered classes from numbers.
+    """Cut numbers into ordered classes.
 
     Parameters
     ----------
     target : array-like of shape (n_samples,)
         Finite numbers.
     bins : int >= 2
-        Number of classes wanted.
+        Number of classes.
     by : {"frequency", "length"}, default="frequency"
-        "frequency": as many rows in each as equal numbers, which share a class, allow; class k
-        begins at the number of rank floor(k n / bins). "length": between equally spaced borders
-        from the least to the greatest number; a number on a border belongs to the class below.
+        "frequency": classes of about equally many rows, where equal numbers share a class; class k
+        begins at the number of rank floor(k n / bins). "length": classes between equally spaced
+        borders from the smallest to the largest number; a number on a border belongs to the class
+        below.
 
     Returns
     -------
     codes : ndarray of shape (n_samples,), int64
         Class numbers from 0 without gaps.
     names : tuple of str
-        Number of the bin, from 1, of every class; bins without a row are no classes.
+        Number of each class's bin, from 1; bins without rows are skipped.
 
     Raises
     ------
     ValueError
-        When ``bins`` or ``by`` is none of these, or a number is not finite.
+        If ``bins`` or ``by`` is invalid, or a number is not finite.
 
     Examples
     --------

@@ -51,7 +51,7 @@ def test_files_with_other_rows_are_refused(tmp_path, monkeypatch):
     folder = write_gov(tmp_path, 2003, monkeypatch)
     test = folder / "Fold2" / "test.txt"
     test.write_text(test.read_text() + "0 qid:10 1:0.5\n")
-    with pytest.raises(ValueError, match="td2003 must have 600 rows, the files found have 601"):
+    with pytest.raises(ValueError, match="td2003 must have 600 rows, but the files have 601"):
         load_td2003(1)
 
 

@@ -110,7 +110,7 @@ def test_targets_that_are_no_grades(rng):
     assert sum(many.parts[0].labels.values()) == 40
     assert len(many.parts[0].labels) == 10
     missing = lint(changed(data, y=np.where(np.arange(40) == 7, np.nan, data.y)))
-    assert found(missing) == {"labels that are no numbers": ("error", 1, ("query 1 row 2",))}
+    assert found(missing) == {"labels that are not numbers": ("error", 1, ("query 1 row 2",))}
 
 
 def test_scattered_rows(rng):
@@ -130,10 +130,10 @@ def test_equal_rows(rng):
     X[29] = X[35]  # different queries: no matter
     report = found(lint(changed(data, X=X, y=y)))
     assert report == {
-        "rows equal to one before in their query": (
+        "rows equal to an earlier one of their query": (
             "info", 2, ("query 0 row 3", "query 2 row 2"),
         ),
-        "rows equal to one of their query, with another label": (
+        "equal rows of a query with different labels": (
             "warning", 2, ("query 0 row 1", "query 0 row 3"),
         ),
     }  # fmt: skip
@@ -147,8 +147,8 @@ def test_documents_and_queries_twice(rng):
     data = clean(rng, doc_ids=doc_ids)
     data.X[35:40] = data.X[[4, 3, 2, 1, 0]]
     assert found(lint(data)) == {
-        "rows whose document is in the query before": ("warning", 1, ("query 1 row 2",)),
-        "queries with the rows of one before": ("warning", 1, ("7",)),
+        "rows whose document occurred earlier in the query": ("warning", 1, ("query 1 row 2",)),
+        "queries with the rows of an earlier one": ("warning", 1, ("7",)),
     }
 
 
@@ -309,7 +309,7 @@ def test_lambdarank_has_a_query_twice():
     data = load_lambdarank(part="all")
     report = found(lint(data))
     assert report["constant features"][1] == 82
-    level, count, (query,) = report["queries with the rows of one before"]
+    level, count, (query,) = report["queries with the rows of an earlier one"]
     assert (level, count) == ("warning", 1)
     rows = np.sort(data.X[data.qid == int(query)], axis=0)
     same = [

@@ -170,7 +170,7 @@ def test_what_only_verify_sees(source, parses):
     os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
     assert read_letor(source).y[row] == 1
     (problem,) = verify_cache(source)
-    assert "has changed, though size, time and samples agree" in problem
+    assert "has changed, although size, time and samples agree" in problem
     assert read_letor(source, verify=True).y[row] == 2
     assert verify_cache(source) == []
     assert len(parses) == 2

@@ -15,7 +15,7 @@ from rankwise.datasets.readers import textfiles
 from rankwise.datasets.readers.textfiles import TextFile
 
 LONG_ROWS = b"1 qid:1 " + b" ".join(b"%d:0.25" % k for k in range(1, 60)) + b"\n"
-CHANGED = r"rows\.txt changed while it was read\. Read it again when nothing writes to it\."
+CHANGED = r"rows\.txt changed while it was read\. Read it again when no program writes to it\."
 
 
 def before_read(monkeypatch, number, change):

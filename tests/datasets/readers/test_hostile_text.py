@@ -137,7 +137,7 @@ def test_no_label_moves_to_another_row(put, rows):
         (b"a real", b"{0 1_0}", "line 4: '1_0' is not a finite number"),
         (b"a real", b"1e400", "'a' has a number that is not finite"),
         (b"a real", b"{0 1e400}", "line 4: '1e400' is not a finite number"),
-        (b"a {1_0,2}", b"10", "'10' is none of the categories"),
+        (b"a {1_0,2}", b"10", "'10' is not one of the categories"),
         (b"a {x,,y}", b"x", "line 2: the categories of 'a' must read"),
         (b"a {x y}", b"x", "line 2: the categories of 'a' must read"),
         (b"a {'x y,z}", b"z", "line 2: the categories of 'a' must read"),
@@ -150,7 +150,7 @@ def test_no_label_moves_to_another_row(put, rows):
         (b"a real", b"{0 1 0 2}", "line 4: a sparse row must read"),
         (b"a real", b"{0,1}", "line 4: a sparse row must read"),
         (b"a real", b"{0 1,}", "line 4: a sparse row must read"),
-        (b"a real", b"{00000000000000000000 1}", "line 4: index 0* is none of"),
+        (b"a real", b"{00000000000000000000 1}", "line 4: index 0* is not one of"),
         (b"a real", b"1\r2", "a carriage return"),
     ],
 )

@@ -145,7 +145,7 @@ def test_lambdarank_as_lightgbm_ships_it(tmp_path):
     back = read_grouped(tmp_path / "rank.test", dtype=np.float64, dense=True, n_features=300)
     np.testing.assert_array_equal(back.X, data.X)
     np.testing.assert_array_equal(back.qid + 202, data.qid)
-    with pytest.warns(UserWarning, match=r"rank\.test\.query lies beside it"):
+    with pytest.warns(UserWarning, match=r"there is a side file .*rank\.test\.query"):
         assert read_letor(tmp_path / "rank.test", n_features=300).n_queries == 1
 
 
@@ -165,7 +165,7 @@ def test_read_letor_points_to_sizes_that_lie_beside(tmp_path, text, sizes):
     (tmp_path / sizes).write_text("2\n2\n")
     for cache in (False, True, True):
         with pytest.warns(
-            UserWarning, match=rf"{sizes} lies beside it. Read .* read_grouped\('.*{text}"
+            UserWarning, match=rf"there is a side file .*{sizes}. Read .* read_grouped\('.*{text}"
         ):
             one_query = read_letor(tmp_path / text, cache=cache)
         assert one_query.n_queries == 1

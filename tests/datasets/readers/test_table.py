@@ -172,8 +172,8 @@ GOOD = {"qid": [1, 2], "y": [0, 1], "x": [0.5, 1.5]}
         ({"qid": None}, {}, "qid needs a column"),
         ({"rel": [1, 2]}, {}, "label could be any of the columns 'y', 'rel'. Pass label="),
         ({"q": [1, 2]}, {}, "qid could be any of the columns 'qid', 'q'"),
-        ({}, {"label": "grade"}, "label='grade' is no column; there are 'qid', 'y', 'x'"),
-        ({}, {"features": ["x", "z"]}, "features must be columns, 'z' are not"),
+        ({}, {"label": "grade"}, "label='grade' is not a column; there are 'qid', 'y', 'x'"),
+        ({}, {"features": ["x", "z"]}, "features must be columns, but 'z' are not"),
         ({"x": ["a", "b"]}, {"features": ["x"]}, "features must hold numbers, .* 'x' holds String"),
         ({}, {"features": "x"}, "features must be a list of columns, got 'x'"),
         ({"y": ["a", "b"]}, {}, "label must hold numbers, column 'y' holds String"),
@@ -211,9 +211,9 @@ def test_what_is_no_frame(frame):
         ("qid,y,x\n1,0,0.5\n1,0\n", "Row #3.*Expected 3 columns, got 2"),
         ("qid,y,x\n1,,0.5\n", "label must be finite, column 'y' has nan at row 0"),
         ("qid,y,x\n,1,0.5\n", "qid must not be missing, column 'qid' is empty at row 0"),
-        ("qid,y,x,x\n1,1,1,1\n", "'x' occur more than once"),
+        ("qid,y,x,x\n1,1,1,1\n", "but 'x' occur more than once"),
         ("1,2,3\n4,5,6\n", "label needs a column"),
-        ("qid;y;x\n1;0;2\n", "one column, 'qid;y;x'. Name what divides the columns: sep=';'"),
+        ("qid;y;x\n1;0;2\n", "one column, 'qid;y;x'. Pass the column separator: sep=';'"),
         ("", "Empty CSV file"),
     ],
 )
@@ -244,7 +244,7 @@ def test_a_missing_file_is_named_with_the_fix(name, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match=rf"{name}: no such file in .*Check the path"):
         read_table(name)
     (tmp_path / name).mkdir()
-    with pytest.raises(FileNotFoundError, match=f"{name} holds no file that ends in"):
+    with pytest.raises(FileNotFoundError, match=f"{name} contains no file that ends in"):
         read_table(tmp_path / name)
 
 

@@ -1,1 +1,1 @@
-"""Known data sets: where they are, whether they are intact, and their loaders."""
+"""Known data sets: locations, checksums and loaders."""

@@ -1,8 +1,8 @@
-"""sha256 of a file's text, remembered for as long as the file does not change.
+"""sha256 of the text of a file, remembered until the file changes.
 
-The text is what decompression gives, with CRLF turned into LF, so that a file is the same file
-however it is packed. Results are kept in ``checksums.json`` of the cache folder by path, size and
-modification time; where that folder is not writable, they are computed each time.
+The text is decompressed, and CRLF becomes LF, so the hash does not depend on the compression.
+Results are stored by path, size and modification time in ``checksums.json`` of the cache folder. If
+that folder is not writable, they are computed each time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rankwise.datasets.writers.output import write_file
 
 
 def text_sha256(path: Path) -> str:
-    """sha256 of the text of ``path``, from memory where the file is as it was."""
+    """sha256 of the text of ``path``; remembered if the file has not changed."""
     state = path.stat()
     key, now = str(path.resolve()), [state.st_size, state.st_mtime_ns]
     memory = cache_folder() / "checksums.json"
@@ -31,7 +31,7 @@ def text_sha256(path: Path) -> str:
 
 
 def compute_text_sha256(path: Path) -> str:
-    """sha256 of the text of ``path``, computed anew."""
+    """Compute the sha256 of the text of ``path``."""
     text = read_text(path)
     return hashlib.sha256(text.replace(b"\r\n", b"\n")).hexdigest()
 
@@ -45,7 +45,7 @@ def _load(memory: Path) -> dict[str, Any]:
 
 
 def _store(memory: Path, known: dict[str, Any]) -> None:
-    """Replace the memory in one step; other processes see the old one or the new one."""
+    """Replace the stored results atomically; other processes see the old or the new file."""
     try:
         memory.parent.mkdir(parents=True, exist_ok=True)
         write_file(memory, json.dumps(known).encode())

@@ -21,12 +21,12 @@ class CysticFibrosis:
     Attributes
     ----------
     grades : ndarray of shape (4819, 4), int64
-        0 not relevant, 1 marginally, 2 highly relevant; a column per rater. Pairs that are not
-        listed are not relevant.
+        Grades with one column per rater: 0 not relevant, 1 marginally relevant, 2 highly relevant.
+        Pairs that are not listed are not relevant.
     queries, documents : ndarray of shape (4819,), int64
-        The publisher's numbers, from 1.
+        Numbers assigned by the publisher, from 1.
     raters : tuple of str
-        One of the authors ("rew"), colleagues, an associate, and a bibliographer ("jbw").
+        Raters: one of the authors ("rew"), colleagues, an associate and a bibliographer ("jbw").
     """
 
     grades: Int64Array
@@ -39,7 +39,7 @@ class CysticFibrosis:
 
 
 def load_cystic_fibrosis() -> CysticFibrosis:
-    """The 4,819 judged pairs of the cystic fibrosis collection, with each rater's grade.
+    """Load the 4,819 judged pairs of the cystic fibrosis collection, with each rater's grade.
 
     Returns
     -------
@@ -48,9 +48,9 @@ def load_cystic_fibrosis() -> CysticFibrosis:
     Raises
     ------
     ValueError
-        When the file is another.
+        If the file has other content than expected.
     FileNotFoundError
-        When the collection is not on this machine; says where to get it and where to put it.
+        If the collection is not on this machine; the message says where to get it.
     """
     header, *lines = read_text(fetch("cystic-fibrosis")[0]).decode("utf-8").split()
     table = np.array([line.split(",") for line in lines]).astype(np.int64)
@@ -58,6 +58,6 @@ def load_cystic_fibrosis() -> CysticFibrosis:
     if header != expected or len(table) != N_PAIRS or table[:, 2:].max() > 2:
         raise ValueError(
             f"cystic-fibrosis must have {N_PAIRS} pairs and the columns {expected}, got "
-            f"{len(table)} and {header}. Read the file that sources.toml names."
+            f"{len(table)} and {header}. Use the file named in sources.toml."
         )
     return CysticFibrosis(table[:, 2:].copy(), table[:, 0].copy(), table[:, 1].copy())

@@ -1,8 +1,8 @@
-"""Known data sets: what they are, whose they are, where to find their files, that they are intact.
+"""Catalog of known data sets: descriptions, sources, locations and checksums of their files.
 
-``catalog.toml`` says for every set its address, terms, split and the sha256 of its files.
-:func:`fetch` looks in the folder that ``RANKWISE_DATA`` names, then among the bundled sets, then
-in the cache folder (``RANKWISE_CACHE``); it downloads only from a mirror that you name.
+``catalog.toml`` lists the address, terms, split and file checksums (sha256) of every set.
+:func:`fetch` looks in the folder ``RANKWISE_DATA``, then among the bundled sets, then in the cache
+folder (``RANKWISE_CACHE``). It downloads only from a mirror that you name.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class DataFile:
         File name without a suffix for compression.
     queries : int
     rows : int
-        0 where it is not known.
+        Number of rows; 0 if unknown.
     sha256 : str
-        Of the text with LF line ends, "" where it is not known; the loaders then check queries,
-        rows and features.
+        Hash of the text with LF line ends; "" if unknown. The loaders then check the numbers of
+        queries, rows and features.
     sha256_gz : str
-        Of the gzip file that mirrors hold; a file without one is not downloaded.
+        Hash of the gzip file on mirrors; a file without this hash is not downloaded.
     official : str
-        Path in the publisher's archive, "" where it is not there.
+        Path in the publisher's archive; "" if it is not in the archive.
     """
 
     name: str
@@ -51,13 +51,13 @@ class DataFile:
 
 @dataclass(frozen=True)
 class FoldFiles:
-    """Files of one fold, in order; without validation files, part of train validates.
+    """Files of one fold, in order; without validation files, part of the training part validates.
 
     Attributes
     ----------
     train, test, vali : tuple of str
     vali_share : float in [0, 1)
-        Share of the train queries, the last ones in the files, that form the validation part.
+        Share of the training queries that form the validation part, from the end of the files.
     """
 
     train: tuple[str, ...]
@@ -74,17 +74,17 @@ class DataSet:
     ----------
     name, title : str
     address : str
-        The publisher's page.
+        Page of the publisher.
     how_to_get, terms, cite : str
     rows, queries, features : int
     labels : dict of str to int
-        Number of rows with each label; empty where it is not known.
+        Number of rows with each label; empty if unknown.
     folders : tuple of str
-        Where its files may lie under a data folder; the first is ours, the rest the publisher's.
+        Possible locations of the files under a data folder: first ours, then the publisher's.
     folds : tuple of FoldFiles
     files : tuple of DataFile
     made_from : tuple of (url, sha256)
-        The published files that a bundled set was made from.
+        Published files from which a bundled set was made.
     """
 
     name: str
@@ -111,12 +111,12 @@ def known_datasets() -> Mapping[str, DataSet]:
 
 
 def find_set(name: str) -> DataSet:
-    """The entry of that name.
+    """Find the entry of a data set by name.
 
     Raises
     ------
     ValueError
-        When there is none.
+        If there is no such entry.
     """
     if name not in known_datasets():
         raise ValueError(
@@ -127,25 +127,25 @@ def find_set(name: str) -> DataSet:
 
 
 def fetch(name: str, *, mirror: str | None = None) -> list[Path]:
-    """Paths of the files of a set, in the order of the catalog; every known checksum is right.
+    """Find the files of a set, in the order of the catalog, and verify the known checksums.
 
     Parameters
     ----------
     name : str
-        A name in :func:`known_datasets` or :func:`known_sources`.
+        Name in :func:`known_datasets` or :func:`known_sources`.
     mirror : str, optional
-        URL of a folder laid out like ``RANKWISE_DATA`` (``<mirror>/letor3-ohsumed-qln/S1.txt.gz``),
-        from which to download into the cache folder what is not on this machine; the loaders find
-        it there. See that you may: the entry's ``terms``.
+        URL of a folder laid out like ``RANKWISE_DATA`` (``<mirror>/letor3-ohsumed-qln/S1.txt.gz``).
+        Missing files are downloaded from it into the cache folder, where the loaders find them.
+        Check the entry's ``terms`` first.
 
     Raises
     ------
     FileNotFoundError
-        When a file is not on this machine and there is no mirror; says what to get from where.
+        If a file is not on this machine and no mirror is given; the message says where to get it.
     ValueError
-        When the name is unknown, or a file is not what the catalog says.
+        If the name is unknown, or a file differs from the catalog.
     OSError
-        When the mirror does not answer.
+        If the mirror does not respond.
     """
     entry = known_datasets().get(name) or known_sources().get(name)
     return locate(entry or find_set(name), mirror)

@@ -1,4 +1,4 @@
-"""Where data lie: the user's own folder, what comes with the library, the cache."""
+"""Folders of data: the user's own, the bundled sets, the cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ BUNDLED = Path(__file__).parent / "bundled"
 
 
 def cache_folder() -> Path:
-    """``RANKWISE_CACHE``, or rankwise's folder under the user's cache; it need not exist."""
+    """``RANKWISE_CACHE``, or rankwise's folder in the user's cache; it may not exist."""
     named = os.environ.get("RANKWISE_CACHE", "")
     if named:
         return Path(named).expanduser()
@@ -19,7 +19,7 @@ def cache_folder() -> Path:
 
 
 def data_folders() -> list[Path]:
-    """Where to look for data sets, in this order: ``RANKWISE_DATA``, bundled, downloaded."""
+    """Folders to search for data sets, in order: ``RANKWISE_DATA``, bundled, downloaded."""
     named = os.environ.get("RANKWISE_DATA", "")
     own = [Path(named).expanduser()] if named else []
     return [*own, BUNDLED, cache_folder() / "data"]

@@ -1,7 +1,7 @@
-"""The known sets as data: one fold, all folds, or all rows.
+"""Loaders of the known sets: one fold, all folds, or all rows.
 
-Files are read once per call, however many folds are asked for, and their checksums are verified
-(see :mod:`rankwise.datasets.catalog.entries`).
+Each call reads a file only once, even for several folds, and verifies its checksum (see
+:mod:`rankwise.datasets.catalog.entries`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def load_dataset(
     part: PartName | None = None,
     dtype: DTypeLike = np.float32,
 ) -> Fold | FoldedData | RankingData:
-    """A set of the catalog by its name.
+    """Load a set of the catalog by name.
 
     Parameters
     ----------
@@ -48,22 +48,23 @@ def load_dataset(
     fold : int, optional
         Number of a fold, from 1. None: all folds.
     part : {"all", "train", "test"}, optional
-        Rows to split as you like: all of the set or, where it has a single fold, all of its
-        train files (which a fold may divide into train and validation part) or test files.
+        Rows as one table, for your own splits: all rows of the set or, if the set has a single
+        fold, all rows of its training files (which the fold may divide into training and validation
+        part) or test files.
     dtype : float32 or float64
         Type of X, which is dense.
 
     Returns
     -------
     Fold, FoldedData or RankingData
-        For a fold number, for none, and for a part.
+        A Fold for a fold number, RankingData for a part, else FoldedData.
 
     Raises
     ------
     ValueError
-        When there is no such set, fold or part, or a file is not what it should be.
+        If there is no such set, fold or part, or a file differs from the catalog.
     FileNotFoundError
-        When the set is not on this machine; says where to get it and where to put it.
+        If the set is not on this machine; the message says where to get it.
     """
     return _load(name, fold, part, dtype)
 
@@ -84,14 +85,15 @@ def load_ohsumed(
     *,
     dtype: DTypeLike = np.float32,
 ) -> Fold | FoldedData:
-    """OHSUMED of LETOR 3.0: 106 queries, 16,140 rows, 45 features, grades 0 to 2, five folds.
+    """Load OHSUMED of LETOR 3.0: 106 queries, 16,140 rows, 45 features, grades 0 to 2, five folds.
 
     Parameters
     ----------
     fold : int from 1 to 5, optional
-        None: all folds.
+        Number of a fold; None: all folds.
     version : {"qln", "min"}
-        Features normalised by query (QueryLevelNorm), or raw with missing values at the minimum.
+        Features normalised by query (QueryLevelNorm), or raw features with missing values replaced
+        by the minimum.
     dtype : float32 or float64
         Type of X.
 
@@ -102,7 +104,7 @@ def load_ohsumed(
     Raises
     ------
     ValueError, FileNotFoundError
-        As :func:`load_dataset`.
+        As in :func:`load_dataset`.
     """
     names = {"qln": "ohsumed", "min": "ohsumed-min"}
     if version not in names:
@@ -117,12 +119,12 @@ def load_mq2008(fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
 def load_mq2008(fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
 # fmt: on
 def load_mq2008(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fold | FoldedData:
-    """MQ2008 of LETOR 4.0: 784 queries, 15,211 rows, 46 features, grades 0 to 2, five folds.
+    """Load MQ2008 of LETOR 4.0: 784 queries, 15,211 rows, 46 features, grades 0 to 2, five folds.
 
     Parameters
     ----------
     fold : int from 1 to 5, optional
-        None: all folds.
+        Number of a fold; None: all folds.
     dtype : float32 or float64
         Type of X.
 
@@ -133,7 +135,7 @@ def load_mq2008(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fo
     Raises
     ------
     ValueError, FileNotFoundError
-        As :func:`load_dataset`.
+        As in :func:`load_dataset`.
     """
     return load_dataset("mq2008", fold, dtype=dtype)
 
@@ -145,14 +147,14 @@ def load_td2003(fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
 def load_td2003(fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
 # fmt: on
 def load_td2003(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fold | FoldedData:
-    """TD2003 of LETOR 3.0: 50 queries, 49,058 rows, 64 features, grades 0 and 1, five folds.
+    """Load TD2003 of LETOR 3.0: 50 queries, 49,058 rows, 64 features, grades 0 and 1, five folds.
 
     Topic distillation on the .Gov collection.
 
     Parameters
     ----------
     fold : int from 1 to 5, optional
-        None: all folds.
+        Number of a fold; None: all folds.
     dtype : float32 or float64
         Type of X.
 
@@ -163,8 +165,8 @@ def load_td2003(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fo
     Raises
     ------
     ValueError, FileNotFoundError
-        As :func:`load_dataset`. No checksums are known for this set: numbers of queries, rows and
-        features are checked instead.
+        As in :func:`load_dataset`. No checksums are known for this set, so the numbers of queries,
+        rows and features are checked instead.
     """
     return load_dataset("td2003", fold, dtype=dtype)
 
@@ -176,15 +178,14 @@ def load_td2004(fold: int, *, dtype: DTypeLike = ...) -> Fold: ...
 def load_td2004(fold: None = ..., *, dtype: DTypeLike = ...) -> FoldedData: ...
 # fmt: on
 def load_td2004(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fold | FoldedData:
-    """TD2004 of LETOR 3.0: 75 queries, 74,146 rows, 64 features, grades 0 and 1, five folds.
+    """Load TD2004 of LETOR 3.0: 75 queries, 74,146 rows, 64 features, grades 0 and 1, five folds.
 
-    Topic distillation on the .Gov collection. Zong and Huang say 72 queries; the set has
-    75.
+    Topic distillation on the .Gov collection. Zong and Huang report 72 queries; the set has 75.
 
     Parameters
     ----------
     fold : int from 1 to 5, optional
-        None: all folds.
+        Number of a fold; None: all folds.
     dtype : float32 or float64
         Type of X.
 
@@ -195,8 +196,8 @@ def load_td2004(fold: int | None = None, *, dtype: DTypeLike = np.float32) -> Fo
     Raises
     ------
     ValueError, FileNotFoundError
-        As :func:`load_dataset`. No checksums are known for this set: numbers of queries, rows and
-        features are checked instead.
+        As in :func:`load_dataset`. No checksums are known for this set, so the numbers of queries,
+        rows and features are checked instead.
     """
     return load_dataset("td2004", fold, dtype=dtype)
 
@@ -215,24 +216,24 @@ def load_lambdarank(
     part: PartName | None = None,
     dtype: DTypeLike = np.float32,
 ) -> Fold | FoldedData | RankingData:
-    """LightGBM's lambdarank example: 251 queries, 3,773 rows, 300 features, grades 0 to 4.
+    """Load LightGBM's lambdarank example: 251 queries, 3,773 rows, 300 features, grades 0 to 4.
 
-    It comes with the library (MIT). Its one fold tests on LightGBM's 50 test queries; of the 201
-    train queries the last fifth (40) is the validation part.
+    The set is bundled with the library (MIT). Its only fold tests on LightGBM's 50 test queries.
+    The last fifth (40) of the 201 training queries is the validation part.
 
     Parameters
     ----------
     fold : 1, optional
-        None: the set of that one fold.
+        Number of the fold; None: FoldedData with this fold.
     part : {"all", "train", "test"}, optional
-        All 251 queries, or LightGBM's 201 train or 50 test queries, as one table.
+        One table of all 251 queries, or of LightGBM's 201 training or 50 test queries.
     dtype : float32 or float64
         Type of X, which is dense.
 
     Returns
     -------
     Fold, FoldedData or RankingData
-        For a fold number, for none, and for a part.
+        A Fold for a fold number, RankingData for a part, else FoldedData.
 
     Examples
     --------
@@ -261,21 +262,21 @@ def _check_choice(entry: DataSet, fold: int | None, part: str | None) -> None:
     if fold is not None and fold not in range(1, n_folds + 1):
         known = f"folds 1 to {n_folds}" if n_folds > 1 else "a single fold, 1"
         raise ValueError(
-            f"{entry.name} has {known}, got fold={fold!r}. Pass a number it has, or none for the "
-            "whole set."
+            f"{entry.name} has {known}, got fold={fold!r}. Pass one of its numbers, or None for "
+            "the whole set."
         )
     parts = ("all", "train", "test") if n_folds == 1 else ("all",)
     if part is not None and part not in parts:
         raise ValueError(
             f"part must be one of {', '.join(map(repr, parts))} for {entry.name}, got {part!r}. "
-            "Parts of a fold are its train, vali and test."
+            "For parts of a fold, use its attributes train, vali and test."
         )
     if fold is not None and part is not None:
-        raise ValueError(f"part takes rows of the whole set, got fold={fold} too. Drop one.")
+        raise ValueError(f"part selects rows of the whole set, got fold={fold} too. Drop one.")
 
 
 def _reader(entry: DataSet, dtype: DTypeLike) -> Callable[[str], RankingData]:
-    """A function from file name to its rows that reads each file once."""
+    """Function that reads the rows of a file by name, each file once."""
     paths = dict(zip((file.name for file in entry.files), fetch(entry.name), strict=True))
 
     files = {file.name: file for file in entry.files}
@@ -318,17 +319,17 @@ def _fold(entry: DataSet, index: int, read: Callable[[str], RankingData]) -> Fol
 
 
 def _check_rows(entry: DataSet, parts: Sequence[RankingData]) -> None:
-    """The parts of a set without checksums have as many rows as it is known for."""
+    """Check that the parts of a set without checksums have the expected number of rows."""
     n_rows = sum(part.n_samples for part in parts)
     if not all(file.sha256 for file in entry.files) and n_rows != entry.rows:
         raise ValueError(
-            f"{entry.name} must have {entry.rows} rows, the files found have {n_rows}. "
+            f"{entry.name} must have {entry.rows} rows, but the files have {n_rows}. "
             f"{entry.how_to_get} Address: {entry.address}"
         )
 
 
 def _join(parts: Sequence[RankingData], name: str) -> RankingData:
-    """Dense parts one after another."""
+    """Concatenate dense parts."""
 
     def column(what: str) -> Any:
         columns = [getattr(part, what) for part in parts]

@@ -1,4 +1,4 @@
-"""Find the files of a catalog's entry on this machine, check them, download what is missing."""
+"""Find and verify the files of a catalog entry, and download missing files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 class Listed(Protocol):
-    """A file of an entry: its name, its publisher's path for it, and its checksums."""
+    """File of an entry: its name, its path in the publisher's archive, and its checksums."""
 
     @property
     def name(self) -> str: ...
@@ -25,7 +25,7 @@ class Listed(Protocol):
 
 
 class Listing(Protocol):
-    """An entry of a catalog: where its files may lie and what to say when they do not."""
+    """Entry of a catalog: possible locations of its files, and texts for error messages."""
 
     @property
     def name(self) -> str: ...
@@ -44,7 +44,7 @@ class Listing(Protocol):
 
 
 def locate(entry: Listing, mirror: str | None = None) -> list[Path]:
-    """Paths of the files of ``entry``, in its order; every known checksum is right.
+    """Paths of the files of ``entry``, in order, with verified checksums.
 
     Raises
     ------
@@ -61,9 +61,9 @@ def locate(entry: Listing, mirror: str | None = None) -> list[Path]:
 
 
 def _find(entry: Listing, file: Listed) -> Path | None:
-    """The first file where one is looked for; it must be the right one where that is known."""
+    """First file at the possible locations, with a verified checksum if that is known."""
     from rankwise.datasets.catalog.checksums import (
-        text_sha256,  # loads NumPy, which lists do without
+        text_sha256,  # loads NumPy, which listings do not need
     )
 
     path = next((path for path in _candidates(entry, file) if path.is_file()), None)

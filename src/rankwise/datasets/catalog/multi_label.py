@@ -1,4 +1,4 @@
-"""Sets with several labels a row: Mulan's and MEKA's files, and the sets of Mulan by name."""
+"""Multi-label data: files of Mulan and MEKA, and the sets of Mulan by name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rankwise.datasets.readers.arff import ArffTable, Attribute, read_arff
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.typing import Matrix
 
-# Rows, features and labels; of the whole set, then the rows of train and test.
+# Rows, features and labels of the whole set, then the rows of the training and test parts.
 MULAN_SETS: dict[str, tuple[int, int, int, int, int]] = {
     "emotions": (593, 72, 6, 391, 202),
     "yeast": (2417, 103, 14, 1500, 917),
@@ -38,11 +38,11 @@ class MultiLabelData:
     Attributes
     ----------
     X : ndarray or CSR of shape (n_samples, n_features), float64
-        As published, not scaled. NaN: missing.
+        Features as published, not scaled; missing values are NaN.
     Y : ndarray or CSR of shape (n_samples, n_labels), int64
-        1 where a row has the label; CSR where X is.
+        1 if a row has the label, else 0; CSR if X is CSR.
     feature_names, label_names : tuple of str
-        Empty where the file has no names.
+        Names; empty if the file has none.
     name : str
     """
 
@@ -81,12 +81,12 @@ class MultiLabelData:
 
 
 def load_mulan(name: str, part: Literal["all", "train", "test"] = "all") -> MultiLabelData:
-    """One of Mulan's sets by name.
+    """Load one of Mulan's sets by name.
 
     Parameters
     ----------
     name : {"emotions", "yeast", "corel5k", "delicious", "mediamill-discretized"}
-        Corel5k and delicious are sparse.
+        Name of the set; corel5k and delicious are sparse.
     part : {"all", "train", "test"}, default="all"
         All rows, or those of a part of the published split.
 
@@ -97,15 +97,15 @@ def load_mulan(name: str, part: Literal["all", "train", "test"] = "all") -> Mult
     Raises
     ------
     ValueError
-        When there is no such set or part, or the file is another.
+        If there is no such set or part, or the file has other content than expected.
     FileNotFoundError
-        When the set is not on this machine; says where to get it and where to put it.
+        If the set is not on this machine; the message says where to get it.
 
     Notes
     -----
     "mediamill-discretized" is **not** the published set of 43,907 numeric rows: its features are
-    cut into three bins, and 56 rows are missing. All its rows are the train rows before the test
-    rows.
+    discretised into three bins, and 56 rows are missing. All its rows are the training rows
+    followed by the test rows.
     """
     if name not in MULAN_SETS:
         raise ValueError(f"name must be one of {', '.join(MULAN_SETS)}, got {name!r}.")
@@ -113,7 +113,7 @@ def load_mulan(name: str, part: Literal["all", "train", "test"] = "all") -> Mult
         raise ValueError(f"part must be one of {', '.join(PARTS)}, got {part!r}.")
     rows, n_features, n_labels, *of_parts = MULAN_SETS[name]
     paths = fetch(f"mulan-{name}")
-    whole = paths if len(paths) == 2 else paths[:1]  # published as two parts, or also whole
+    whole = paths if len(paths) == 2 else paths[:1]  # published in two parts, some also as a whole
     of = {"all": whole, "train": paths[-2:-1], "test": paths[-1:]}
     found = [read_mulan(path, labels=-n_labels) for path in of[part]]
     data = MultiLabelData(
@@ -136,20 +136,21 @@ def read_mulan(
     dense: bool | None = None,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> MultiLabelData:
-    """A file of Mulan or MEKA: ARFF, dense or sparse, plain or compressed, some columns labels.
+    """Read a multi-label ARFF file of Mulan or MEKA, dense or sparse, plain or compressed.
 
     Parameters
     ----------
     path : path-like
+        ARFF file.
     labels : path-like, int or sequence of str, optional
-        Mulan's XML file that names the labels (those of a hierarchy all count), the names
-        themselves, or their number in MEKA's sense: the first columns, or, where negative, the
-        last. None: what the relation's name says (``-C 6``), else the XML file beside the ARFF
-        file, of its name.
+        Columns that are labels: Mulan's XML file with the names (all levels of a hierarchy count),
+        the names themselves, or a number of columns in MEKA's convention: positive for the first
+        columns, negative for the last. None: the number in the relation's name (``-C 6``), else the
+        XML file with the name of the ARFF file beside it.
     dense : bool, optional
-        None: as the file. True and False make X and Y ndarrays and CSR.
+        Whether X and Y are ndarrays rather than CSR. None: as in the file.
     max_decompressed_bytes : int >= 1
-        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB.
 
     Returns
     -------
@@ -159,10 +160,10 @@ def read_mulan(
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        If there is no such file.
     ValueError
-        When the labels are not among the attributes, or not 0/1, or the file does not read as
-        ARFF; see ``rankwise.datasets.readers.arff.read_arff``.
+        If the labels are not among the attributes, are not 0/1, or the file is not valid ARFF; see
+        ``rankwise.datasets.readers.arff.read_arff``.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def _label_columns(
     labels: PathLike | int | Sequence[str] | None,
     max_decompressed_bytes: int,
 ) -> NDArray[np.bool_]:
-    """Which attributes are labels."""
+    """Mask of the attributes that are labels."""
     names = [attribute.name for attribute in table.attributes]
     if labels is None:
         meka = _MEKA.search(table.relation)
@@ -225,7 +226,7 @@ def _label_columns(
     known, chosen_names = set(names), set(wanted)
     missing = [name for name in wanted if name not in known]
     if missing or not wanted:
-        got = f"{missing[0]!r} is none" if missing else "there are none"
+        got = f"{missing[0]!r} is not one" if missing else "got none"
         raise ValueError(
             f"labels must be among the attributes of {path} ({names[0]!r} to {names[-1]!r}): {got}."
         )
@@ -239,7 +240,7 @@ def _label_columns(
 def _xml_names(path: Path, max_decompressed_bytes: int) -> list[str]:
     """Names of all labels in Mulan's XML, at any depth of a hierarchy.
 
-    A document type is refused by the parser, whatever the encoding: it could define entities.
+    The parser refuses a document type in any encoding, because it could define entities.
     """
     names: list[str] = []
 
@@ -266,7 +267,7 @@ def _xml_names(path: Path, max_decompressed_bytes: int) -> list[str]:
 
 
 class _XmlError(Exception):
-    """What the parser's handlers refuse."""
+    """XML that the parser's handlers refuse."""
 
 
 def _indicator(
@@ -282,7 +283,7 @@ def _indicator(
 
 
 def _columns(matrix: Matrix, chosen: NDArray[np.bool_]) -> Any:
-    """Some columns, in a matrix of their own."""
+    """Copy of some columns."""
     part = matrix[:, np.flatnonzero(chosen)]
     return np.ascontiguousarray(part) if isinstance(part, np.ndarray) else part
 

@@ -22,25 +22,26 @@ _NONE = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False)
 class OrdinalData:
-    """Rows with classes in ascending order; rows of train and test where a split was asked for.
+    """Rows with classes in ascending order and, if a split was requested, its row numbers.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features), float64
-        As published, not scaled. Nominal columns hold positions in ``categories``; NaN: missing.
+        Features as published, not scaled. Nominal columns hold positions in ``categories``; missing
+        values are NaN.
     y : ndarray of shape (n_samples,), int64
         Class numbers, 0 for the lowest.
     classes : tuple of str
         Name of every class number.
     train, test : ndarray of int64
-        Row numbers of the published split, ascending; empty where none was asked for.
+        Row numbers of the published split, ascending; empty if no split was requested.
     feature_names : tuple of str
     categorical_features : ndarray of shape (n_features,), bool
-        Which columns are nominal.
+        Mask of the nominal columns.
     categories : tuple of tuple of str
-        For every column the names of its categories, empty where it holds numbers.
+        Names of the categories of each column; empty for numeric columns.
     target : ndarray of shape (n_samples,), float64, or None
-        The numbers that the classes were cut from.
+        Numbers from which the classes were cut.
     name : str
     """
 
@@ -72,27 +73,28 @@ def load_ordinal(
     *,
     by: By | None = None,
 ) -> OrdinalData:
-    """A set for ordinal regression by name.
+    """Load a set for ordinal regression by name.
 
     Parameters
     ----------
     name : str
-        Classes as published: "era", "esl", "lev", "swd", "car", "nursery", "balance-scale", "tae",
+        Name of the set.
+        Published classes: "era", "esl", "lev", "swd", "car", "nursery", "balance-scale", "tae",
         "new-thyroid" (under-active, normal, over-active), "eucalyptus", "wine-quality-red".
         Numbers to cut into classes: "abalone", "machine-cpu", "bank8fm", "computer-cpu-act",
-        "california", "census-house8l", "stock". Chu and Ghahramani's with their 20 splits:
+        "california", "census-house8l", "stock". Sets of Chu and Ghahramani with their 20 splits:
         "chu-pyrimidines", "chu-machinecpu", "chu-bostonhousing", "chu-diabetes", "chu-triazines",
-        "chu-wisconsin". ORCA's hold-outs, 30 each (the last: 20): "orca-toy", "orca-pasture",
+        "chu-wisconsin". ORCA's holdouts, 30 each (20 for the last): "orca-toy", "orca-pasture",
         "orca-tae", "orca-pyrim10".
     split : int, optional
-        Number of a published split, from 0. Needed for "chu-wisconsin" and ORCA's, which are
-        published split by split; None elsewhere: all rows, ``train`` and ``test`` empty.
+        Number of a published split, from 0. Required for "chu-wisconsin" and ORCA's sets, which are
+        published split by split. None: all rows, with empty ``train`` and ``test``.
     bins : int >= 2, optional
-        Number of classes where the target is a number. Chu and Ghahramani's sets have 5 (the
-        default) or 10, as published.
+        Number of classes if the target is a number. Chu and Ghahramani's sets have 5 (the default)
+        or 10, as published.
     by : {"frequency", "length"}, optional
-        How numbers are cut, see :func:`cut_into_classes`; default: "frequency". Chu and
-        Ghahramani's classes are published, by "length".
+        Method of cutting numbers, see :func:`cut_into_classes`; default: "frequency". The published
+        classes of Chu and Ghahramani are cut by "length".
 
     Returns
     -------
@@ -101,17 +103,18 @@ def load_ordinal(
     Raises
     ------
     ValueError
-        When there is no such set, split or number of classes, or the file is another.
+        If there is no such set, split or number of classes, or the file has other content than
+        expected.
     FileNotFoundError
-        When the set is not on this machine; says where to get it and where to put it.
+        If the set is not on this machine; the message says where to get it.
 
     Notes
     -----
-    Left out because they are no features: the estimate ``erp`` and the identifier ``model`` of
-    "machine-cpu". Its nominal column is ``vendor``.
+    Two columns of "machine-cpu" are not features and are left out: the estimate ``erp`` and the
+    identifier ``model``. Its nominal column is ``vendor``.
 
-    Chu and Ghahramani's classes are those of :func:`cut_into_classes` by length, but for 8 rows of
-    "pyrimidines" in 5 bins and 6 of "diabetes" in 10.
+    Chu and Ghahramani's classes are those of :func:`cut_into_classes` by length, except for 8 rows
+    of "pyrimidines" in 5 bins and 6 rows of "diabetes" in 10.
     """
     if name not in ORDINAL_SETS:
         raise ValueError(f"name must be one of {', '.join(ORDINAL_SETS)}, got {name!r}.")
@@ -129,7 +132,7 @@ def load_ordinal(
 
 
 def _check_bins(name: str, known: OrdinalSet, bins: int | None, by: str | None) -> int:
-    """Number of classes to cut, 0 where classes are published."""
+    """Number of classes to cut; 0 if the classes are published."""
     if known.published_bins:
         if by not in (None, "length"):
             raise ValueError(f'by must be "length" for {name}, as published, got {by!r}.')
@@ -171,7 +174,7 @@ def _read(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def _table_data(name: str, known: OrdinalSet, table: dict[str, NDArray[Any]]) -> OrdinalData:
-    """All rows of a table; class numbers are zeros where its target is to be cut."""
+    """All rows of a table; class numbers are zeros if the target is to be cut."""
     names = tuple(column for column in table if column not in (known.target, *known.drop))
     columns, categories = [], []
     for column in names:
@@ -201,7 +204,7 @@ def _table_data(name: str, known: OrdinalSet, table: dict[str, NDArray[Any]]) ->
 
 
 def _categories(name: str, column: str, cells: NDArray[Any], known: OrdinalSet) -> tuple[str, ...]:
-    """Categories of a nominal column in their order."""
+    """Categories of a nominal column in order."""
     present = [str(cell) for cell in np.unique(cells) if cell not in MISSING]
     declared = known.nominal[column]
     if declared and set(present) - set(declared):
@@ -234,7 +237,7 @@ def _cut(data: OrdinalData, bins: int, by: By) -> OrdinalData:
 def _published_classes(
     data: OrdinalData, splits: dict[str, NDArray[Any]], bins: int, split: int | None
 ) -> OrdinalData:
-    """Classes that the publisher cut, the same in every split, and one of its splits."""
+    """Classes cut by the publisher, the same in every split, and one of the splits."""
     row = splits["row"].astype(np.int64)
     y = np.empty(len(data.X), dtype=np.int64)
     y[row] = splits["class"].astype(np.int64) - 1
@@ -249,7 +252,7 @@ def _published_classes(
 def _published_rows(
     name: str, known: OrdinalSet, splits: dict[str, NDArray[Any]], split: int | None
 ) -> OrdinalData:
-    """The rows of a split of which the features are published too."""
+    """Rows of a split that is published together with its features."""
     here = splits["split"].astype(np.int64) == split
     table = {c: cells[here] for c, cells in splits.items() if c not in ("split", "part")}
     data = _table_data(name, known, table)

@@ -1,8 +1,8 @@
-"""The sets of :func:`rankwise.datasets.load_ordinal`: which columns are what, how many rows.
+"""Sets of :func:`rankwise.datasets.load_ordinal`: roles of their columns and numbers of rows.
 
-``drop`` names columns that are no features: ``erp`` of ``machine-cpu`` is somebody's estimate of
-the target, ``model`` a name that no two rows share. The order of categories is the publisher's
-where it says one, else they sort, numbers by size.
+``drop`` lists columns that are not features: ``erp`` of ``machine-cpu`` is an estimate of the
+target, and ``model`` is a unique name. Categories have the publisher's order if there is one;
+otherwise they are sorted, numbers by value.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ class OrdinalSet:
     files : str
         Name in ``sources.toml``.
     rows, features : int
-        Checked when the set is read.
+        Expected numbers, checked when the set is read.
     target : str
         Column of the classes, or of the numbers that are cut into classes.
     classes : tuple of str
-        Cells of the target in ascending order; empty where the target is a number to cut.
+        Values of the target in ascending order; empty if the target is a number to cut.
     nominal : mapping from column to categories
-        Categories in their order; an empty tuple: those of the file, sorted.
+        Categories in order; an empty tuple stands for those of the file, sorted.
     drop : tuple of str
-        Columns that are no features.
+        Columns that are not features.
     splits : int
         Number of published splits, 0 for none.
     published_bins : tuple of int
-        Numbers of classes for which the publisher cut the target.
+        Numbers of classes into which the publisher cut the target.
     """
 
     files: str
@@ -99,7 +99,7 @@ ORDINAL_SETS: dict[str, OrdinalSet] = {
     "tae": OrdinalSet(
         "ordinal-tae", 151, 5, "class", _numbers(1, 3), nominal=dict.fromkeys(_TAE, ())
     ),
-    # 1 is a normal thyroid, 2 an over-active and 3 an under-active one.
+    # 1 means a normal thyroid, 2 an over-active one and 3 an under-active one.
     "new-thyroid": OrdinalSet("ordinal-new-thyroid", 215, 5, "class", ("3", "1", "2")),
     "eucalyptus": OrdinalSet(
         "ordinal-eucalyptus", 736, 19, "Utility", ("none", "low", "average", "good", "best"),

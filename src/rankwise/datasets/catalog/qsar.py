@@ -1,8 +1,8 @@
-"""Sutherland's eight sets of compounds: how active a compound is, from 2.5D descriptors.
+"""Sutherland's eight sets of compounds: activity of a compound from 2.5D descriptors.
 
-The publisher's tables hold columns that are no descriptors, among them the target itself
+The publisher's tables contain columns that are not descriptors, including the target itself
 (``IC50_uM`` is 10^(6 - activity)) and activities against other enzymes. They are dropped by name,
-and the number of descriptors left is checked against the papers'.
+and the number of remaining descriptors is compared with that in the papers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rankwise.datasets.catalog.entries import fetch
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.typing import Float64Array, Int64Array
 
-# Descriptors and compounds (train, test) of each set.
+# Numbers of descriptors and of compounds (train, test) of each set.
 QSAR_SETS = {
     "dhfr": (70, 237, 124),
     "cox2": (74, 188, 94),
@@ -33,19 +33,19 @@ NOT_DESCRIPTORS = frozenset(
         "in_ref_23", "ic50_um", "thrombin", "trypsin", "fxa",
     }
 )  # fmt: skip
-TRAIN, TEST = 1, 2  # values of the column "set"; 3 marks inactive compounds, which are left out
+TRAIN, TEST = 1, 2  # values of the column "set"; 3 marks inactive compounds, which are dropped
 
 
 @dataclass(frozen=True, eq=False)
 class QsarData:
-    """Compounds with descriptors and activity, train rows and test rows as published.
+    """Compounds with descriptors and activity, with the published split.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features), float64
         Descriptors as published, not scaled.
     y : ndarray of shape (n_samples,), float64
-        Activity, -log10 of a concentration: larger is more active.
+        Activity, as -log10 of a concentration; larger values are more active.
     train, test : ndarray of int64
         Row numbers.
     feature_names : tuple of str
@@ -69,7 +69,7 @@ class QsarData:
 
 
 def load_qsar(name: str) -> QsarData:
-    """One of Sutherland's sets with its published split; inactive compounds are left out.
+    """Load one of Sutherland's sets with its published split, without inactive compounds.
 
     Parameters
     ----------
@@ -82,10 +82,10 @@ def load_qsar(name: str) -> QsarData:
     Raises
     ------
     ValueError
-        When there is no such set, or the file holds other descriptors or compounds than the
-        papers say.
+        If there is no such set, or the numbers of descriptors or compounds in the file differ from
+        those in the papers.
     FileNotFoundError
-        When the set is not on this machine; says where to get it and where to put it.
+        If the set is not on this machine; the message says where to get it.
     """
     if name not in QSAR_SETS:
         raise ValueError(f"name must be one of {', '.join(QSAR_SETS)}, got {name!r}.")
@@ -93,7 +93,7 @@ def load_qsar(name: str) -> QsarData:
 
 
 def read_qsar(path: Path, name: str) -> QsarData:
-    """The publisher's table at ``path`` as the set ``name``; see :func:`load_qsar`."""
+    """Read the publisher's table at ``path`` as the set ``name``; see :func:`load_qsar`."""
     lines = read_text(path).decode("latin-1").splitlines()
     rows = [[cell.strip('"') for cell in line.split("\t")] for line in lines if line.strip()]
     header, rows = rows[0], rows[1:]
@@ -116,6 +116,6 @@ def read_qsar(path: Path, name: str) -> QsarData:
         raise ValueError(
             "{} must have {} descriptors, {} train and {} test compounds, ".format(name, *expected)
             + "got {}, {} and {}. ".format(*got)
-            + f"Read the publisher's table; columns taken as descriptors: {', '.join(plain[1:8])}…"
+            + f"Use the publisher's table; columns read as descriptors: {', '.join(plain[1:8])}…"
         )
     return data

@@ -1,7 +1,7 @@
-"""Ratings of items by users: MovieLens, Jester, and what there is of Book-Crossing.
+"""Ratings of items by users: MovieLens, Jester, and part of Book-Crossing.
 
-They are no judged queries but what recommendation experiments make judged queries from: a user's
-items are the rows, other users' ratings of them the features.
+Ratings are not judged queries, but recommendation experiments convert them: the items of a user
+become the rows of a query, and other users' ratings of the items become the features.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from rankwise.datasets.catalog.entries import fetch
 from rankwise.datasets.readers.textfiles import read_text
 from rankwise.typing import Float64Array, Int64Array
 
-NOT_RATED = 99.0  # Jester's mark
+NOT_RATED = 99.0  # Jester's code for missing ratings
 
 
 @dataclass(frozen=True, eq=False)
 class Ratings:
-    """Ratings, user by user: a sparse matrix in which a rating of 0 is a rating.
+    """Ratings by user: a sparse matrix in which stored zeros are ratings.
 
     Attributes
     ----------
     indptr : ndarray of shape (n_users + 1,), int64
-        User ``u`` has the ratings ``indptr[u]:indptr[u + 1]``.
+        Boundaries: user ``u`` has the ratings ``indptr[u]:indptr[u + 1]``.
     items : ndarray of shape (n_ratings,), int64
         Item numbers, ascending within a user.
     values : ndarray of shape (n_ratings,), float64
     user_ids : ndarray of shape (n_users,)
     item_ids : ndarray of shape (n_items,)
-        The publisher's ids, ascending.
+        Ids of the publisher, ascending.
     scale : (float, float)
-        Lowest and highest rating possible.
+        Lowest and highest possible rating.
     name : str
     note : str
-        What is not as published, "" where nothing is.
+        Differences from the published data; "" if there are none.
     """
 
     indptr: Int64Array
@@ -61,11 +61,11 @@ class Ratings:
 
     @property
     def counts(self) -> Int64Array:
-        """Ratings of every user, shape (n_users,)."""
+        """Number of ratings of every user, shape (n_users,)."""
         return np.diff(self.indptr)
 
     def of_user(self, user: int) -> tuple[Int64Array, Float64Array]:
-        """Items that a user (by number) rated, and the ratings."""
+        """Items rated by a user (given by number), and the ratings."""
         rows = slice(self.indptr[user], self.indptr[user + 1])
         return self.items[rows], self.values[rows]
 
@@ -81,7 +81,7 @@ class Ratings:
 
 
 def load_movielens(size: Literal["100k", "1m"] = "1m") -> Ratings:
-    """MovieLens: ratings from 1 to 5 of films by users who have 20 of them or more.
+    """Load MovieLens: ratings of films from 1 to 5 by users with at least 20 ratings.
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ def load_movielens(size: Literal["100k", "1m"] = "1m") -> Ratings:
     Returns
     -------
     Ratings
-        Without the times.
+        Ratings without their times.
 
     Raises
     ------
     ValueError
-        When the size is another, or the file is not what it should be.
+        If there is no such size, or the file has other content than expected.
     FileNotFoundError
-        When the set is not on this machine; says where to get it and where to put it.
+        If the set is not on this machine; the message says where to get it.
     """
     if size == "1m":
         user, movie, rating = _columns(fetch("movielens-1m")[0], ("user", "movie", "rating"))
@@ -107,16 +107,16 @@ def load_movielens(size: Literal["100k", "1m"] = "1m") -> Ratings:
         user, movie, rating, _ = _columns(fetch("movielens-100k")[0], None, delimiter="\t")
     else:
         raise ValueError(
-            f"size must be '100k' or '1m', got {size!r}. Other editions are not in the catalog; "
-            "ratings_from_triplets takes the columns of any."
+            f"size must be '100k' or '1m', got {size!r}. For other editions, pass their columns to "
+            "ratings_from_triplets."
         )
     return ratings_from_triplets(user, movie, rating, scale=(1.0, 5.0), name=f"movielens-{size}")
 
 
 def load_jester() -> Ratings:
-    """Jester 1: 4,136,360 ratings (-10 to 10) of 100 jokes by 73,421 users, all three parts.
+    """Load Jester 1: 4,136,360 ratings (-10 to 10) of 100 jokes by 73,421 users (three parts).
 
-    User ids are row numbers from 1 over the parts one after another, item ids jokes 1 to 100.
+    User ids are row numbers from 1 over the concatenated parts; item ids are the jokes 1 to 100.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def load_jester() -> Ratings:
     Raises
     ------
     ValueError, FileNotFoundError
-        As :func:`load_movielens`.
+        As in :func:`load_movielens`.
     """
     tables = [np.column_stack(_columns(path, None)) for path in fetch("jester")]
     table = np.concatenate(tables)
@@ -139,23 +139,23 @@ def load_jester() -> Ratings:
 
 
 def load_book_crossing(*, implicit: bool = False) -> Ratings:
-    """Book-Crossing, **partial**: the first 199,999 of the 1,149,780 published rows.
+    """Load Book-Crossing, **partial**: the first 199,999 of the 1,149,780 published rows.
 
     Parameters
     ----------
     implicit : bool, default=False
-        Keep the rows of rating 0, which say that a user has a book, not how good it is.
+        Whether to keep rows with rating 0, which mean that a user has a book but did not rate it.
 
     Returns
     -------
     Ratings
-        Explicit ratings 1 to 10 (79,269 rows less repeated pairs); of a pair of user and book
-        that is listed more than once, the first. ``note`` says that the set is partial.
+        Explicit ratings from 1 to 10 (79,269 rows minus repeated pairs). Of repeated pairs of user
+        and book, the first one is kept. ``note`` says that the set is partial.
 
     Raises
     ------
     ValueError, FileNotFoundError
-        As :func:`load_movielens`.
+        As in :func:`load_movielens`.
     """
     user, isbn, rating = _columns(fetch("book-crossing-partial")[0], ("user", "isbn", "rating"))
     keep = np.ones(len(rating), dtype=bool) if implicit else rating > 0
@@ -178,7 +178,7 @@ def ratings_from_triplets(
     name: str = "",
     note: str = "",
 ) -> Ratings:
-    """Ratings from one row per (user, item, rating), in any order.
+    """Build ratings from rows of (user, item, rating), in any order.
 
     Parameters
     ----------
@@ -186,18 +186,19 @@ def ratings_from_triplets(
         Ids of any sortable type.
     rating : array-like of shape (n_ratings,)
     scale : (float, float)
-        Lowest and highest rating possible.
+        Lowest and highest possible rating.
     name, note : str
 
     Returns
     -------
     Ratings
-        Users and items ascending by id; of a repeated pair the first row counts.
+        Ratings with users and items in ascending order of id; of repeated pairs, the first row
+        counts.
 
     Raises
     ------
     ValueError
-        When a rating is outside the scale.
+        If a rating is outside the scale.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def ratings_from_triplets(
     if len(outside):
         raise ValueError(
             f"ratings must lie between {low:g} and {high:g}, got {values[outside[0]]:g} "
-            f"in row {outside[0]}. Drop such rows or state another scale."
+            f"in row {outside[0]}. Drop such rows or pass another scale."
         )
     user_ids, users = np.unique(np.asarray(user), return_inverse=True)
     item_ids, items = np.unique(np.asarray(item), return_inverse=True)
@@ -232,7 +233,7 @@ def ratings_from_triplets(
 def _columns(
     path: Path, names: tuple[str, ...] | None, *, delimiter: str = ","
 ) -> list[np.ndarray[Any, Any]]:
-    """Columns of a text table; ``names`` are its header, None where it has none."""
+    """Columns of a text table; ``names`` is its header, or None if it has no header."""
     import pyarrow as pa
     from pyarrow import csv
 

@@ -1,7 +1,7 @@
-"""Known data that are not judged queries: ratings and tables that experiments start from.
+"""Known data that are not judged queries: ratings and tables used by experiments.
 
-``sources.toml`` says for every source its address, terms and the sha256 of its files;
-:func:`rankwise.datasets.fetch` finds them as it finds the judged sets.
+``sources.toml`` lists the address, terms and file checksums (sha256) of every source.
+:func:`rankwise.datasets.fetch` finds the files in the same way as those of judged sets.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class SourceFile:
     name : str
         File name without a suffix for compression.
     rows : int
-        Lines of text, a header included.
+        Number of lines, including a header.
     sha256 : str
-        Of the text with LF line ends.
+        Hash of the text with LF line ends.
     sha256_gz : str
-        Of the gzip file that mirrors hold.
+        Hash of the gzip file on mirrors.
     official : str
-        Path in the publisher's archive, "" where it is not there as this text.
+        Path in the publisher's archive; "" if the archive does not contain this text.
     """
 
     name: str
@@ -53,10 +53,10 @@ class Source:
         "ratings", "descriptors", "ordinal", "judgements", "runs", "text" or
         "multi-label".
     address : str
-        The publisher's page.
+        Page of the publisher.
     how_to_get, terms, cite : str
     folders : tuple of str
-        Where its files may lie under a data folder; the first is ours.
+        Possible locations of the files under a data folder; the first is ours.
     files : tuple of SourceFile
     """
 

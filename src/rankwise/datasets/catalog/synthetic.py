@@ -1,4 +1,4 @@
-"""Drawn data: five ranks on the unit square, on which online ordinal learners were first compared.
+"""Synthetic data: five ranks on the unit square, the first benchmark of online ordinal learners.
 
 Points are uniform on the square and ``y = max {r : 10 (x1 - 1/2) (x2 - 1/2) + noise > b_r}`` [1]_
 with ``b = (-inf, -1, -0.1, 0.25, 1)``.
@@ -26,32 +26,34 @@ SQUARE_NOISE = 0.125
 def make_ordinal_square(
     n_samples: int = 1000, *, noise: float = SQUARE_NOISE, random_state: Any = None
 ) -> tuple[Float64Array, Int64Array]:
-    """Points of the unit square with ranks 1 to 5, a saddle cut at four heights.
+    """Draw points of the unit square with ranks 1 to 5, from a saddle cut at four heights.
 
     Parameters
     ----------
     n_samples : int >= 0
+        Number of points.
     noise : float >= 0
-        Standard deviation of the normal noise on the height; 0: none.
+        Standard deviation of the normal noise on the height.
     random_state : int, RandomState or None
+        Seed or generator.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2), float64
-        Uniform on [0, 1].
+        Points, uniform on the unit square.
     y : ndarray of shape (n_samples,), int64
-        1 to 5, in shares of 0.12, 0.31, 0.23, 0.22 and 0.12.
+        Ranks 1 to 5, with shares of 0.12, 0.31, 0.23, 0.22 and 0.12.
 
     Raises
     ------
     ValueError
-        When ``noise`` is negative.
+        If ``noise`` is negative.
 
     Notes
     -----
     The noise is symmetric, so the ranks without noise (:func:`ordinal_square_ranks`) are the
-    medians of the ranks given a point: no rule has a smaller expected absolute rank loss than
-    theirs, 0.1526.
+    medians of the ranks given a point. No rule has a smaller expected absolute rank loss than these
+    ranks, 0.1526.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def make_ordinal_square(
 
 
 def ordinal_square_ranks(X: ArrayLike) -> Int64Array:
-    """Ranks of points without noise: the best rule for :func:`make_ordinal_square`.
+    """Ranks of points without noise: the optimal rule for :func:`make_ordinal_square`.
 
     Parameters
     ----------
@@ -77,7 +79,7 @@ def ordinal_square_ranks(X: ArrayLike) -> Int64Array:
     Returns
     -------
     ndarray of shape (n_samples,), int64
-        1 to 5.
+        Ranks 1 to 5.
 
     Examples
     --------
@@ -93,5 +95,5 @@ def _heights(X: Float64Array) -> Float64Array:
 
 
 def _ranks(heights: Float64Array) -> Int64Array:
-    """Number of thresholds, of which the first is minus infinity, that lie below."""
+    """Number of thresholds below each height; the first threshold is minus infinity."""
     return 1 + np.searchsorted(SQUARE_THRESHOLDS, heights, side="left").astype(np.int64)

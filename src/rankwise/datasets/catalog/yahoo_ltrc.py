@@ -1,4 +1,4 @@
-"""The sets of the Yahoo! Learning to Rank Challenge [1]_, from the files of those who have them.
+"""Sets of the Yahoo! Learning to Rank Challenge [1]_, which users must obtain themselves.
 
 References
 ----------
@@ -32,48 +32,49 @@ def load_yahoo_ltrc(
     *,
     dtype: DTypeLike = np.float32,
 ) -> Fold:
-    """A set of the Yahoo! Learning to Rank Challenge: 700 features, grades 0 to 4, one fold.
+    """Load a set of the Yahoo! Learning to Rank Challenge: 700 features, grades 0 to 4, one fold.
 
-    The sets are closed; the catalog's ``how_to_get`` says whom to ask. Set 1 has 19,944 training
-    queries (473,134 rows), 2,994 validation queries (71,083 rows) and 6,983 test queries (165,660
-    rows), set 2 has 1,266, 1,266 and 3,798 queries (34,815, 34,881 and 103,174 rows). The sets
-    number their features alike; 519 and 596 of the 700 occur, the others are 0.
+    The sets are not public; the catalog's ``how_to_get`` says whom to ask. Set 1 has 19,944
+    training queries (473,134 rows), 2,994 validation queries (71,083 rows) and 6,983 test queries
+    (165,660 rows). Set 2 has 1,266, 1,266 and 3,798 queries (34,815, 34,881 and 103,174 rows). The
+    feature numbers are the same in both sets; 519 and 596 of the 700 occur, and the others are 0.
 
     Parameters
     ----------
     path : path-like, optional
-        Folder that holds ``set1.train.txt``, ``set1.valid.txt`` and ``set1.test.txt``, plain or
-        compressed, or one above it in the publisher's layout (``ltrc_yahoo``). None: they are
-        looked for as those of :func:`load_dataset`, whose names are "yahoo-ltrc-1" and
-        "yahoo-ltrc-2", and other numbers of queries or rows are refused.
+        Folder with ``set1.train.txt``, ``set1.valid.txt`` and ``set1.test.txt``, plain or
+        compressed, or a parent folder in the publisher's layout (``ltrc_yahoo``). None: the files
+        are located as for "yahoo-ltrc-1" and "yahoo-ltrc-2" in :func:`load_dataset`, and other
+        numbers of queries or rows raise ValueError.
     number : {1, 2}
-        Of the set.
+        Number of the set.
     dtype : float32 or float64
         Type of X, which is dense: 1.3 GB in float32 for the training rows of set 1.
 
     Returns
     -------
     Fold
-        The challenge's training, validation and test part.
+        Training, validation and test parts of the challenge.
 
     Raises
     ------
     ValueError
-        When the number is another, a file has no query ids, or a label is no grade from 0 to 4.
+        If there is no set of this number, a file has no query ids, or a label is not a grade from 0
+        to 4.
     FileNotFoundError
-        When a file is not there; says where to get it.
+        If a file is missing; the message says where to get it.
 
     Warns
     -----
     UserWarning
-        When a file at ``path`` has other numbers of queries or rows than the challenge's: values
-        measured on it do not compare with published ones.
+        If the numbers of queries or rows in a file at ``path`` differ from the challenge, so that
+        values measured on it are not comparable with published ones.
 
     Notes
     -----
-    The challenge's measures are those of ``preset="yahoo"``: ERR over all documents with the
-    probability ``(2^y - 1) / 16`` that one of grade y satisfies, and nDCG@10, which is 1 for a
-    query without relevant documents. A query without a relevant document has the ERR 0.
+    ``preset="yahoo"`` selects the measures of the challenge. ERR is over all documents, with the
+    probability ``(2^y - 1) / 16`` that a document of grade y satisfies the reader. For a query
+    without relevant documents, nDCG@10 is 1 and ERR is 0.
     """
     if number not in (1, 2):
         raise ValueError(f"number must be 1 or 2, got {number!r}.")
@@ -91,7 +92,7 @@ def load_yahoo_ltrc(
 
 
 def _find(entry: DataSet, root: Path, file: DataFile) -> Path:
-    """The file in the folder, or in one of the publisher's under it."""
+    """Find a file in the folder, or in one of the publisher's folders under it."""
     for folder in ("", *entry.folders):
         for suffix in SUFFIXES:
             path = root / folder / f"{file.name}{suffix}"
@@ -114,7 +115,7 @@ def _read(path: Path, entry: DataSet, file: DataFile, dtype: DTypeLike) -> Ranki
         warnings.warn(
             "{} has {} queries and {} rows, ".format(path, *found)
             + "the challenge's file {} and {}. ".format(*published)
-            + "What is measured on it does not compare with published values.",
+            + "Values measured on it are not comparable with published ones.",
             UserWarning,
             stacklevel=4,
         )

@@ -1,1 +1,1 @@
-"""What spoils training or comparison, looked for in judged data."""
+"""Checks of judged data for problems in training or comparison."""

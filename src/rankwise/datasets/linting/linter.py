@@ -1,7 +1,7 @@
-"""Look for what spoils training or comparison: empty queries, useless features, leakage.
+"""Check data for problems in training or comparison: empty queries, useless features, leakage.
 
 One pass over the features hashes rows and columns
-(see :mod:`rankwise.datasets.linting.table_hash`); everything else works on labels, queries and
+(see :mod:`rankwise.datasets.linting.table_hash`). The other checks use only labels, queries and
 hashes. O(stored values + n log n).
 """
 
@@ -21,13 +21,13 @@ from rankwise.datasets.linting.report import LEVELS, Finding, LintReport, PartSu
 def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     """Check judged data.
 
-    Every part of every fold is summarised. Rows, queries and features are checked on all parts of
-    a fold together (once, where folds have the same queries), constant features on its train part
-    too. Between the parts of a fold nothing should be shared.
+    Every part of every fold is summarised. Rows, queries and features are checked on all parts of a
+    fold together (only once if folds have the same queries). Constant features are also checked on
+    the training part. The parts of a fold should not share anything.
 
     ======== ======================================================================================
     error    a query in two parts; infinite features
-    warning  queries without relevant rows, or of one grade; queries of one row; constant or
+    warning  queries without relevant rows, or with one grade; queries with one row; constant or
              duplicate features; NaN; documents twice in a query; equal rows of a query with
              different labels; equal rows in two parts
     info     documents in two parts (of different queries); equal rows of a query; queries whose
@@ -41,7 +41,7 @@ def lint(data: RankingData | Fold | FoldedData) -> LintReport:
     Returns
     -------
     LintReport
-        ``rows`` has the findings, worst first; printing it gives tables.
+        Report with the findings in ``rows``, worst first; printing it shows tables.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def _hash_parts(named: Sequence[tuple[str, RankingData]]) -> list[HashedRows]:
 def _constant_in_train(
     train: HashedRows, everything: HashedRows, fold_name: str
 ) -> Iterator[Finding]:
-    """Features that vary, but not where a model is fitted."""
+    """Features that vary, but are constant in the training part."""
     only_there = train.hashes.constant & ~everything.hashes.constant
     if only_there.any() and len(train.y):
         yield Finding(
@@ -112,7 +112,7 @@ def _constant_in_train(
 
 
 def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
-    """What two parts of a fold share."""
+    """Queries, rows and documents shared by two parts of a fold."""
     for one, other in itertools.combinations(parts, 2):
         where = f"{fold_name} {one.name} and {other.name}".strip()
         ids = dict.fromkeys(one.groups.ids.tolist())
@@ -121,14 +121,14 @@ def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
             yield Finding(
                 "error", "queries in two parts", where, len(shared), other.groups.n_queries,
                 tuple(map(str, shared[:N_EXAMPLES])),
-                "what was learnt from a query is tested on it (or two queries have one id)",
+                "training queries are tested again (or two queries have the same id)",
             )  # fmt: skip
         rows = np.isin(other.hashes.rows, one.hashes.rows) & (other.hashes.rows != 0)
         if rows.any():
             yield Finding(
                 "warning", "rows equal to a row of the other part", where, int(rows.sum()),
                 len(rows), tuple(map(other.row, np.flatnonzero(rows)[:N_EXAMPLES].tolist())),
-                "the same features were seen with their label",
+                "the other part shows their features with a label",
             )  # fmt: skip
         if one.doc_ids is not None and other.doc_ids is not None:
             first, second = np.unique(one.doc_ids), np.unique(other.doc_ids)
@@ -138,5 +138,5 @@ def _leaks(parts: Sequence[HashedRows], fold_name: str) -> Iterator[Finding]:
                 yield Finding(
                     "info", "documents in two parts", where, len(documents), len(second),
                     tuple(map(str, documents[:N_EXAMPLES])),
-                    "usual where queries share a collection",
+                    "usual if queries share a collection",
                 )  # fmt: skip

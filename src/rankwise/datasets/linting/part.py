@@ -1,4 +1,4 @@
-"""The checks of one table of rows: its labels, queries and features."""
+"""Checks of the labels, queries and features of one table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class HashedRows:
 
     @classmethod
     def of(cls, data: RankingData, name: str, first_row: int = 0) -> HashedRows:
-        """A table whose first row is row ``first_row`` of the fold."""
+        """Hash a table whose first row is row ``first_row`` of the fold."""
         return cls(
             name,
             data.y,
@@ -52,12 +52,12 @@ class HashedRows:
 
     @cached_property
     def groups(self) -> QueryGroups:
-        """The rows grouped by query."""
+        """Rows grouped by query."""
         return QueryGroups.from_qid(self.qid, len(self.y))
 
     @cached_property
     def documents(self) -> tuple[NDArray[np.bool_], Int64Array] | None:
-        """Rows that have a document id, and the ids of all rows as codes; None without ids."""
+        """Mask of rows with a document id, and ids of all rows as codes; None without ids."""
         if self.doc_ids is None:
             return None
         ids = text_array(list(map(str, self.doc_ids)))
@@ -71,11 +71,11 @@ class HashedRows:
         return groups.unsort(np.arange(len(self.y)) - np.repeat(groups.indptr[:-1], groups.sizes))
 
     def row(self, i: int) -> str:
-        """What to call row ``i``."""
+        """Name of row ``i`` in findings."""
         return f"query {self.qid[i]} row {self.positions[i]}"
 
     def feature(self, j: int) -> str:
-        """What to call column ``j``: by its name, or by its number in the file or the array."""
+        """Name of column ``j`` in findings, or its number in the file or the array."""
         if self.feature_names:
             return repr(self.feature_names[j])
         return f"feature {j + 1}" if self.first_feature else f"column {j}"
@@ -126,11 +126,13 @@ def summarize(part: HashedRows, name: str) -> PartSummary:
 
 
 def check_queries(part: HashedRows) -> Iterator[Finding]:
-    """Queries from which nothing can be learnt, or that are not stored as one."""
+    """Find queries without information for training, or with scattered rows."""
     groups, where = part.groups, part.name
     if not np.isfinite(part.y).all():
         bad = ~np.isfinite(part.y)
-        yield _found("error", "labels that are no numbers", where, bad, part.row, "drop these rows")
+        yield _found(
+            "error", "labels that are not numbers", where, bad, part.row, "drop these rows"
+        )
         return
 
     def query(q: int) -> str:
@@ -142,46 +144,46 @@ def check_queries(part: HashedRows) -> Iterator[Finding]:
     if y.min() >= 0:
         yield _found(
             "warning", "queries without relevant rows", where, none, query,
-            "measures skip them or count them as 0 or 1, by convention",
+            "measures skip them, or count them as 0 or 1, by convention",
         )  # fmt: skip
     single = groups.sizes == 1
-    yield _found("warning", "queries of one row", where, single, query, "nothing to rank in them")
+    yield _found("warning", "queries of one row", where, single, query, "nothing to rank")
     same = (highest == lowest) & ~single & ~(none & (y.min() >= 0))
     yield _found(
         "warning", "queries of one grade", where, same, query,
-        "any order of them is right, pairwise losses see no pair",
+        "any order is correct, and pairwise losses have no pairs",
     )  # fmt: skip
     if groups.order is not None:
         codes = groups.codes()
         runs = np.bincount(codes[np.append(True, codes[1:] != codes[:-1])])
         yield _found(
             "info", "queries whose rows are scattered", where, runs > 1, query,
-            "grouped by id; programs that take group sizes see other queries",
+            "grouped by id; programs that read group sizes see other queries",
         )  # fmt: skip
 
 
 def check_rows(part: HashedRows) -> Iterator[Finding]:
-    """Documents and equal rows within a query."""
+    """Find repeated documents and equal rows within a query."""
     codes, where = part.groups.codes(), part.name
     if part.documents is not None:
         has_id, documents = part.documents
         twice = _repeated(codes.astype(np.uint64), documents.astype(np.uint64)) & has_id
         yield _found(
-            "warning", "rows whose document is in the query before", where, twice, part.row,
+            "warning", "rows whose document occurred earlier in the query", where, twice, part.row,
             "a ranking with a document twice cannot be evaluated by document",
         )  # fmt: skip
     rows = part.hashes.rows
     sums = np.add.reduceat(mix(part.groups.sort(rows)), part.groups.indptr[:-1])
     sizes = part.groups.sizes.astype(np.uint64)
     yield _found(
-        "warning", "queries with the rows of one before", where, _repeated(sums, sizes),
+        "warning", "queries with the rows of an earlier one", where, _repeated(sums, sizes),
         lambda q: str(part.groups.ids[q]), "the same documents and features under another id",
     )  # fmt: skip
     keys = mix(rows ^ mix(codes.astype(np.uint64) + np.uint64(1)))
     _, inverse = np.unique(keys, return_inverse=True)
     equal = _repeated(keys, np.zeros_like(keys))
     yield _found(
-        "info", "rows equal to one before in their query", where, equal, part.row,
+        "info", "rows equal to an earlier one of their query", where, equal, part.row,
         "their scores tie",
     )  # fmt: skip
     low, high = np.full(inverse.max() + 1, np.inf), np.full(inverse.max() + 1, -np.inf)
@@ -190,25 +192,25 @@ def check_rows(part: HashedRows) -> Iterator[Finding]:
     np.maximum.at(high, inverse[judged], part.y[judged])
     differs = (low < high)[inverse]
     yield _found(
-        "warning", "rows equal to one of their query, with another label", where, differs, part.row,
-        "no function of the features orders them",
+        "warning", "equal rows of a query with different labels", where, differs, part.row,
+        "no function of the features can order them",
     )  # fmt: skip
 
 
 def check_features(part: HashedRows) -> Iterator[Finding]:
-    """Features that say nothing, say it twice, or are no numbers."""
+    """Find features that are constant, duplicated or not finite."""
     hashes, where = part.hashes, part.name
     yield _found(
         "error", "features with infinite values", where, hashes.n_inf > 0, part.feature,
-        f"{int(hashes.n_inf.sum()):,} values; fit refuses them",
+        f"{int(hashes.n_inf.sum()):,} values; fit rejects them",
     )  # fmt: skip
     yield _found(
         "warning", "features with NaN", where, hashes.n_nan > 0, part.feature,
-        f"{int(hashes.n_nan.sum()):,} values; only trees and boosting adapters take them",
+        f"{int(hashes.n_nan.sum()):,} values; only trees and boosting adapters accept them",
     )  # fmt: skip
     yield _found(
         "warning", "constant features", where, hashes.constant, part.feature,
-        "no use in telling rows apart",
+        "they cannot distinguish rows",
     )  # fmt: skip
     copies = copied_columns(part)
     is_copy = np.zeros(len(hashes.columns), dtype=bool)
@@ -216,12 +218,12 @@ def check_features(part: HashedRows) -> Iterator[Finding]:
     yield _found(
         "warning", "duplicate features", where, is_copy,
         lambda j: f"{part.feature(j)} = {part.feature(copies[j])}",
-        "weights spread over equal columns",
+        "weights are spread over equal columns",
     )  # fmt: skip
 
 
 def copied_columns(part: HashedRows) -> dict[int, int]:
-    """Column → the first column equal to it, constant ones left out; equal hashes are compared."""
+    """First equal column of each duplicate, without constant columns; equal hashes are verified."""
     copies: dict[int, int] = {}
     first: dict[int, int] = {}
     for j in np.flatnonzero(~part.hashes.constant).tolist():
@@ -239,7 +241,7 @@ def _column(block: Matrix, j: int) -> NDArray[Any]:
 
 
 def _repeated(first: NDArray[np.uint64], second: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Entries whose pair of keys occurred before."""
+    """Mask of the entries whose pair of keys occurred before."""
     order = np.lexsort((second, first))
     same = np.zeros(len(order), dtype=bool)
     a, b = first[order], second[order]
@@ -255,13 +257,13 @@ def _found(
     name: Callable[[int], str],
     note: str,
 ) -> Finding:
-    """A finding of what the mask marks; its count is 0 where there is nothing to report."""
+    """Finding about the entries marked in a mask; its count is 0 if there are none."""
     examples = np.flatnonzero(mask)[:N_EXAMPLES].tolist()
     return Finding(level, what, where, int(mask.sum()), len(mask), tuple(map(name, examples)), note)
 
 
 def lint_part(part: HashedRows) -> list[Finding]:
-    """All findings of one part, none where it has no rows."""
+    """All findings of one part; none if it has no rows."""
     if not len(part.y):
         return []
     checks = (check_queries, check_rows, check_features)

@@ -1,4 +1,4 @@
-"""What lint found: findings and a summary of every part, as values and as text."""
+"""Results of lint: findings and a summary of every part, as values and as text."""
 
 from __future__ import annotations
 
@@ -8,28 +8,29 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 LEVELS = ("error", "warning", "info")
-LIKE_FINDINGS = 3  # of one kind, in the text
+LIKE_FINDINGS = 3  # number of findings of one kind in the text
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
+    """One finding.
 
     Attributes
     ----------
     level : {"error", "warning", "info"}
-        An error makes results wrong, a warning may, an info is good to know.
+        An error makes results wrong; a warning may make them wrong; an info is good to know.
     what : str
-        "queries without relevant rows", "constant features", …
+        Kind of the finding: "queries without relevant rows", "constant features", …
     where : str
-        The part, or the parts that share something.
+        Part, or the two parts that share something.
     count : int
+        Number of affected queries, rows or features.
     total : int
-        What ``count`` is out of.
+        Total of which ``count`` is a part.
     examples : tuple of str
-        A few of them.
+        A few of the affected ones.
     note : str
-        What follows from it.
+        Consequence of the finding.
     """
 
     level: Literal["error", "warning", "info"]
@@ -50,9 +51,9 @@ class PartSummary:
     name : str
     n_samples, n_queries, n_features : int
     labels : dict of str to int
-        Rows with each label, or in each of ten ranges where there are more than 20 labels.
+        Number of rows with each label, or in each of ten ranges if there are more than 20 labels.
     group_sizes : dict of str to float
-        "min", "median", "mean" and "max" number of rows of a query.
+        "min", "median", "mean" and "max" number of rows per query.
     """
 
     name: str
@@ -70,7 +71,7 @@ class LintReport:
     Attributes
     ----------
     name : str
-        Of the data.
+        Name of the data.
     rows : list of Finding
     parts : list of PartSummary
     """
@@ -81,7 +82,7 @@ class LintReport:
 
     @property
     def ok(self) -> bool:
-        """Whether there is no error."""
+        """Whether there are no errors."""
         return all(finding.level != "error" for finding in self.rows)
 
     def count(self, level: str) -> int:

@@ -1,9 +1,10 @@
-"""Hashes of the rows and columns of a matrix in one pass: what is equal has equal hashes.
+"""Hashes of the rows and columns of a matrix in one pass; equal rows have equal hashes.
 
-A value's bits are mixed (the finaliser of SplitMix64 [1]_, which maps 0 to 0) and multiplied by
-an odd number of its column (for row hashes) or row (for column hashes); the sums are taken modulo
-2^64. So a zero adds nothing, a CSR matrix and its dense form have the same hashes, and sums of
-blocks can be added in any order. Different rows collide with probability of about 2^-58 a pair.
+The bits of a value are mixed (by the finaliser of SplitMix64 [1]_, which maps 0 to 0) and
+multiplied by an odd number of its column (for row hashes) or row (for column hashes). The products
+are summed modulo 2^64. Zeros therefore add nothing, a CSR matrix and its dense form have the same
+hashes, and sums of blocks can be added in any order. The collision probability of two different
+rows is about 2^-58.
 
 References
 ----------
@@ -29,7 +30,7 @@ UInt64Array = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class TableHash:
-    """What one pass over a matrix, or over several one below the other, tells.
+    """Results of one pass over a matrix, or over several stacked matrices.
 
     Attributes
     ----------
@@ -38,7 +39,7 @@ class TableHash:
     first : ndarray of shape (n_features,), uint64
         Mixed bits of the first row.
     constant : ndarray of shape (n_features,), bool
-        Whether all rows are equal to the first (all NaN is constant too).
+        Whether all rows equal the first one (all NaN counts as constant).
     n_nan, n_inf : ndarray of shape (n_features,), int64
     """
 
@@ -50,7 +51,7 @@ class TableHash:
     n_inf: Int64Array
 
     def below(self, other: TableHash) -> TableHash:
-        """The hash of ``other``'s matrix with this one's below it."""
+        """Hash of the matrix of ``other`` with this one below it."""
         empty = len(other.rows) == 0, len(self.rows) == 0
         same = (self.first == other.first) | any(empty)
         return TableHash(
@@ -66,7 +67,7 @@ class TableHash:
 def hash_table(X: Matrix, first_row: int = 0) -> TableHash:
     """Hash a matrix whose first row is row ``first_row`` of the whole.
 
-    O(stored values), a few passes over blocks that stay in the cache, on all threads.
+    O(stored values): a few passes over blocks that stay in the cache, on all threads.
     """
     n_rows, n_columns = X.shape
     row_factors, column_factors = _factors(first_row, n_rows), _factors(0, n_columns)
@@ -108,7 +109,7 @@ def mix(bits: UInt64Array) -> UInt64Array:
 
 
 def _mixed(values: NDArray[Any]) -> UInt64Array:
-    """Mixed bits of numbers; −0.0 counts as 0, float32 as it is."""
+    """Mixed bits of numbers; −0.0 is treated as 0, and float32 is not converted."""
     values = values + values.dtype.type(0)
     words = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
     return mix(words.astype(np.uint64))

@@ -1,1 +1,1 @@
-"""From ratings of items by users to a ranking task: every user is a query."""
+"""Ranking tasks from ratings of items by users, with every user as a query."""

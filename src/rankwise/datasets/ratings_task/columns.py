@@ -1,4 +1,4 @@
-"""Features of items, of users, and of pairs by what groups of users think of kinds of items."""
+"""Features of items, of users, and of user-item pairs, from ratings by groups of users."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SLOPE_PRIOR = 10.0
 
 
 def item_columns(context: Context, tables: SideTables) -> Columns:
-    """(name, one number per item)."""
+    """Yield (name, one number per item)."""
     counts, items, n = context.item_counts, context.items, context.n_items
     yield "item mean", context.mean + context.item_bias
     yield "item log count", np.log1p(counts)
     squares = (context.values - context.mean - context.item_bias[items]) ** 2
     yield "item variance", plain_mean(items, squares, n, float(squares.mean()))
     low, high = context.scale
-    # The middle of the scale is what the other shares leave.
+    # The share of the middle of the scale follows from the other shares.
     for step in (0, 1, 3, 4):
         at = low + step * (high - low) / 4
         near = np.abs(context.values - at) <= (high - low) / 8
@@ -55,7 +55,7 @@ def item_columns(context: Context, tables: SideTables) -> Columns:
 
 
 def user_columns(context: Context, tables: SideTables) -> Columns:
-    """(name, one number per user)."""
+    """Yield (name, one number per user)."""
     yield "user bias", context.user_bias
     yield "user log count", np.log1p(context.user_counts)
     mean = plain_mean(context.users, context.values, context.n_users, context.mean)
@@ -72,7 +72,7 @@ def user_columns(context: Context, tables: SideTables) -> Columns:
 def group_columns(
     context: Context, tables: SideTables, users: Int64Array, items: Int64Array
 ) -> Columns:
-    """(name, one number per pair): residuals of the user's groups for the item and its kind."""
+    """Yield (name, one number per pair): residuals of the user's groups for item and kind."""
     groups: dict[str, Int64Array] = {}
     if tables.gender is not None:
         groups["gender"] = tables.gender
@@ -99,7 +99,7 @@ def group_columns(
 def own_columns(
     context: Context, tables: SideTables, users: Int64Array, items: Int64Array
 ) -> Columns:
-    """(name, one number per pair): what the user's own context says of such items."""
+    """Yield (name, one number per pair): the user's own context ratings of similar items."""
     everyone = np.arange(context.n_users)
     if tables.flags is not None:
         sums, counts = _by_flag(context, tables.flags, everyone)
@@ -167,7 +167,7 @@ def _flags_mean(
 def _lift(
     context: Context, cells: Int64Array, users: Int64Array, items: Int64Array
 ) -> Float64Array:
-    """Logarithm of the item's share among a cell's ratings over its share among all."""
+    """Logarithm of the item's share of a cell's ratings divided by its share of all ratings."""
     n, size = context.n_items, int(cells.max()) + 1
     own = np.bincount(cells[context.users] * n + context.items, minlength=size * n)
     totals = np.bincount(cells[context.users], minlength=size).astype(np.float64)
@@ -176,6 +176,6 @@ def _lift(
 
 
 def _reduced(reduce: Any, values: Any, of: Any, some: Any, empty: float) -> Float64Array:
-    """A reduction over the flags of each pair; 0 without any."""
+    """Reduction over the flags of each pair; 0 without flags."""
     found = reduce(np.where(of, values, empty), axis=1)
     return np.where(some, found, 0.0)

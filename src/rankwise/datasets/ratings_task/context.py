@@ -1,4 +1,4 @@
-"""The half of the ratings that features are made of, with biases and residuals."""
+"""Ratings from which features are computed, with biases and residuals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rankwise.typing import Float64Array, Int64Array
 
-# Ratings of mean 0 that are added to a mean: of an item, a user, a cell of users, user and flag.
+# Numbers of zero ratings added to a mean: of an item, a user, a cell of users, user and flag.
 ITEM_PRIOR, USER_PRIOR, CELL_PRIOR, OWN_PRIOR = 25.0, 10.0, 10.0, 5.0
 
 
@@ -25,9 +25,9 @@ class SideTables:
         Codes from 0.
     age : ndarray of shape (n_users,), or None
     year : ndarray of shape (n_items,), or None
-        Finite.
+        Years; finite.
     flags : ndarray of shape (n_items, n_flags), bool, or None
-        Such as genres.
+        Properties of items, such as genres.
     flag_names : tuple of str
     """
 
@@ -74,27 +74,27 @@ class Context:
         put("residuals", above - self.user_bias[self.users])
 
     def matrix(self, values: Any) -> Any:
-        """Numbers of the ratings, shape (n_users, n_items)."""
+        """Sparse matrix of one number per rating, shape (n_users, n_items)."""
         shape = (self.n_users, self.n_items)
         return sparse.csr_array((values, (self.users, self.items)), shape=shape)
 
     def baseline(self, users: Int64Array, items: Int64Array) -> Float64Array:
-        """Mean and biases of pairs."""
+        """Sum of the mean and the biases for pairs."""
         return self.mean + self.user_bias[users] + self.item_bias[items]
 
     @property
     def item_counts(self) -> Float64Array:
-        """Ratings of every item."""
+        """Number of ratings of every item."""
         return np.bincount(self.items, minlength=self.n_items).astype(np.float64)
 
     @property
     def user_counts(self) -> Float64Array:
-        """Ratings of every user."""
+        """Number of ratings of every user."""
         return np.bincount(self.users, minlength=self.n_users).astype(np.float64)
 
 
 def shrunk_mean(keys: Int64Array, values: Float64Array, n_keys: int, prior: float) -> Float64Array:
-    """Mean of the values of each key with ``prior`` more values of 0."""
+    """Mean of the values of each key with ``prior`` additional zeros."""
     sums = np.bincount(keys, values, n_keys)
     return sums / (np.bincount(keys, minlength=n_keys) + prior)
 
@@ -102,7 +102,7 @@ def shrunk_mean(keys: Int64Array, values: Float64Array, n_keys: int, prior: floa
 def plain_mean(
     keys: Int64Array, values: Float64Array, n_keys: int, otherwise: float
 ) -> Float64Array:
-    """Mean of the values of each key; ``otherwise`` without any."""
+    """Mean of the values of each key; ``otherwise`` for keys without values."""
     counts = np.bincount(keys, minlength=n_keys)
     sums = np.bincount(keys, values, n_keys)
     return np.where(counts > 0, sums / np.maximum(counts, 1), otherwise)

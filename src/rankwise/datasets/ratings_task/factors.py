@@ -1,4 +1,4 @@
-"""Predictions of residuals by factors: alternating least squares, and truncated SVD.
+"""Predict residuals by factors: alternating least squares and truncated SVD.
 
 References
 ----------
@@ -26,7 +26,7 @@ Factors = tuple[Float64Array, Float64Array]
 
 
 def chosen_penalty(context: Context, rank: int, penalties: Sequence[float] = PENALTIES) -> float:
-    """The penalty of the least squared error on a tenth of the context ratings.
+    """Choose the penalty with the least squared error on a tenth of the context ratings.
 
     Parameters
     ----------
@@ -71,12 +71,12 @@ def alternating(context: Context, rank: int, penalty: float, n_rounds: int = _RO
 
 
 def turned(factors: Factors) -> Factors:
-    """Factors of the same products of pairs, the largest factor first.
+    """Rotate factors without changing the products of pairs, so that the largest comes first.
 
     Returns
     -------
     P, Q : ndarray of the shapes given
-        Zero where there are fewer users or items than factors.
+        Rotated factors; zero-padded if there are fewer users or items than factors.
     """
     (left, upper), (right, lower) = (np.linalg.qr(one) for one in factors)
     U, S, Vt = np.linalg.svd(upper @ lower.T, full_matrices=False)
@@ -86,7 +86,7 @@ def turned(factors: Factors) -> Factors:
 
 
 def singular(matrix: Any, rank: int) -> Factors:
-    """Factors of the best approximation of a matrix, zeros included, of a rank."""
+    """Factors of the best low-rank approximation of a matrix, including its zeros."""
     rank = min(rank, min(matrix.shape) - 1)
     start = np.random.RandomState(0).normal(size=min(matrix.shape))
     found: Any = svds(matrix.astype(np.float64), k=rank, v0=start)
@@ -101,7 +101,7 @@ def products(factors: Factors, users: Int64Array, items: Int64Array) -> Float64A
 
 
 def _solved(targets: Any, rated: Any, Q: Float64Array, penalty: float) -> Float64Array:
-    """Least squares of every row: normal equations from one product with all outer products."""
+    """Solve least squares for every row, with normal equations from one matrix product."""
     rank = Q.shape[1]
     first, second = np.triu_indices(rank)
     outer = (Q[:, first] * Q[:, second]).astype(np.float32)

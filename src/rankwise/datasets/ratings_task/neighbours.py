@@ -1,4 +1,4 @@
-"""Predictions of residuals by similar items and similar users."""
+"""Predict residuals by similar items and similar users."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _BLOCK = 1024
 def neighbour_columns(
     context: Context, users: Int64Array, items: Int64Array
 ) -> Iterator[tuple[str, Float64Array]]:
-    """(name, one number per pair) of items like this one that the user rated, and the like.
+    """Yield (name, one number per pair), from similar items of the user and from similar users.
 
-    Similarity: cosine of residuals, or of who rated, times n / (n + 20) for n common ratings; of
-    every row the 40 largest count. Predictions are sums of similarity times residual, divided by
-    1 and the sum of similarities.
+    Similarity is the cosine of the residuals, or of the sets of raters, times n / (n + 20) for n
+    common ratings. Only the 40 largest similarities of each row are used. Predictions are sums of
+    similarity times residual, divided by 1 plus the sum of similarities.
     """
     residuals = context.matrix(context.residuals)
     rated = context.matrix(np.ones(len(context.residuals)))
@@ -46,12 +46,12 @@ def neighbour_columns(
 
 
 def similar(values: Any, rated: Any) -> Any:
-    """The largest positive similarities of every row with others.
+    """Largest positive similarities of every row with other rows.
 
     Parameters
     ----------
     values, rated : csr_array of shape (n_rows, n_columns)
-        Numbers to compare, and 1 where there is one.
+        Numbers to compare, and 1 for every stored number.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def similar(values: Any, rated: Any) -> Any:
 
 
 def _at(matrix: Any, users: Int64Array, items: Int64Array) -> Float64Array:
-    """Entries of pairs, users in blocks."""
+    """Entries of a matrix at pairs, computed for blocks of users."""
     out = np.empty(len(users))
     order = np.argsort(users, kind="stable")
     for start in range(0, matrix.shape[0], _BLOCK):

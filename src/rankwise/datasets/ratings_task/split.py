@@ -1,4 +1,4 @@
-"""Which ratings describe, which are ranked, and which users train: by hashes of ids."""
+"""Split ratings into context and ranked ones, and users into parts, by hashes of ids."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ def splitmix64(numbers: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def context_mask(ratings: Ratings) -> NDArray[np.bool_]:
-    """Ratings that features are made of: the first half of each user's, rounded up, by a hash.
+    """Mask of the context ratings: the first half of each user's ratings by hash, rounded up.
 
     Parameters
     ----------
     ratings : Ratings
-        Ids that are no whole numbers count by their place.
+        Ratings; ids that are not whole numbers are replaced by their positions.
 
     Returns
     -------
     ndarray of shape (n_ratings,), bool
-        The others are to be ranked.
+        True for context ratings; the others are to be ranked.
     """
     users = np.repeat(np.arange(ratings.n_users), ratings.counts)
     keys = splitmix64(_numbers(ratings.user_ids)[users] * _ITEMS
@@ -45,7 +45,7 @@ def context_mask(ratings: Ratings) -> NDArray[np.bool_]:
 
 
 def part_of_users(ratings: Ratings) -> Int64Array:
-    """0 for training, 1 for validation, 2 for test, of every user: 60, 20 and 20 %."""
+    """Part of every user: 0 for training (60 %), 1 for validation (20 %), 2 for test (20 %)."""
     drawn = splitmix64(_numbers(ratings.user_ids) + _OTHER_STREAM) % _PARTS
     return np.searchsorted([_TRAIN, _VALIDATION], drawn.astype(np.int64), side="right")
 

@@ -1,4 +1,4 @@
-"""The ranking task: features of every rating that is to be ranked."""
+"""Ranking task: features of every rating that is to be ranked."""
 
 from __future__ import annotations
 
@@ -23,43 +23,45 @@ from rankwise.datasets.ratings_task.split import context_mask, part_of_users
 from rankwise.datasets.readers.textfiles import read_text
 
 RANKS, N_PRODUCTS, SINGULAR_RANK = (10, 40), 6, 20
-_LARGEST = 20_000  # users or items: rows of all similarities of a block are dense
+_LARGEST = 20_000  # users or items, since blocks of similarities are dense
 
 
 def ratings_task(ratings: Ratings, tables: SideTables | None = None) -> Fold:
-    """A ranking task from ratings: every user is a query, his items are ranked by his ratings.
+    """Make a ranking task from ratings: each user is a query whose items are ranked by rating.
 
-    Half of every user's ratings, chosen by a hash of user and item, describes users and items;
-    the other half is ranked. No feature of a row is computed from a rating that is ranked.
+    Half of each user's ratings, chosen by a hash of user and item, is the context that describes
+    users and items. The other half is ranked. No feature is computed from a ranked rating.
 
     Parameters
     ----------
     ratings : Ratings
-        Of any users and items, see :func:`ratings_from_triplets`.
+        Ratings of any users and items, see :func:`ratings_from_triplets`.
     tables : SideTables, optional
-        Gender, age and occupation of users, year and flags of items. Features that need what is
-        missing are left out.
+        Gender, age and occupation of users, year and flags of items. Features that need missing
+        tables are left out.
 
     Returns
     -------
     Fold
-        60 % of the users for training, 20 % each for validation and test, by a hash of the user.
-        Labels are the ratings, ``qid`` the users' ids, ``doc_ids`` the items'.
+        Fold with 60 % of the users for training and 20 % each for validation and test, chosen by a
+        hash. Labels are the ratings, ``qid`` are ids of users, and ``doc_ids`` are ids of items.
 
     Raises
     ------
     ValueError
-        For more than 20,000 users or items, tables of other lengths, or a part without users.
+        If there are more than 20,000 users or items, a table has the wrong length, or a part has no
+        users.
 
     Notes
     -----
-    Features: of the item its shrunk mean, count, variance, shares of ratings, bias, year and
-    flags, and what its raters are like; of the user bias, count, mean, spread and tables; of the
-    pair residuals of the user's groups, of the user and flags or decade, slopes of the user, least
-    squares with 10 and 40 factors, truncated SVD of residuals and of who rated what, and similar
-    items and users. Penalties of the factors are chosen on a tenth of the describing ratings.
+    Features of the item are its shrunk mean, count, variance, shares of ratings, bias, year, flags
+    and properties of its raters. Features of the user are bias, count, mean, spread and tables.
+    Features of the pair are residuals of the user's groups, residuals of the user by flag or
+    decade, slopes of the user, least squares with 10 and 40 factors, truncated SVD of residuals and
+    of the rated pairs, and similar items and users. Penalties of the factors are chosen on a tenth
+    of the context ratings.
 
-    Time: O(n_ratings rank^2) a round of least squares and O(n_users n_ratings / n_items) for
+    Time: O(n_ratings rank^2) per round of least squares and O(n_users n_ratings / n_items) for
     similar users; 2 to 3 CPU minutes for a million ratings.
 
     Examples
@@ -87,7 +89,7 @@ def ratings_task(ratings: Ratings, tables: SideTables | None = None) -> Fold:
     if not all(map(len, found)):
         raise ValueError(
             f"ratings must have enough users for three parts, got {ratings.n_users}. Pass ratings "
-            "of more users."
+            "by more users."
         )
     named = dict(_columns(context, tables, users[ranked], ratings.items[ranked]))
     rows = RankingData(
@@ -103,7 +105,7 @@ def ratings_task(ratings: Ratings, tables: SideTables | None = None) -> Fold:
 
 
 def load_movielens_task(size: Literal["100k", "1m"] = "1m") -> Fold:
-    """The ranking task of MovieLens, with what is known of users and films.
+    """Load the ranking task of MovieLens, with side information on users and films.
 
     Parameters
     ----------
@@ -112,13 +114,13 @@ def load_movielens_task(size: Literal["100k", "1m"] = "1m") -> Fold:
     Returns
     -------
     Fold
-        "1m": 80 features; 501,586 ratings describe and 498,623 are ranked, of 3,645 users for
-        training, 1,207 for validation and 1,188 for test.
+        Fold with, for "1m", 80 features, 501,586 context ratings and 498,623 ranked ratings, by
+        3,645 users for training, 1,207 for validation and 1,188 for test.
 
     Raises
     ------
     ValueError, FileNotFoundError
-        As :func:`load_movielens`.
+        As in :func:`load_movielens`.
     """
     ratings = load_movielens(size)
     return ratings_task(ratings, movielens_tables(ratings, size))
@@ -130,7 +132,7 @@ def movielens_tables(ratings: Ratings, size: Literal["100k", "1m"] = "1m") -> Si
     Parameters
     ----------
     ratings : Ratings
-        Of :func:`load_movielens`.
+        Result of :func:`load_movielens`.
     size : {"100k", "1m"}, default="1m"
     """
     of_users, of_films = (_lines(path) for path in fetch(f"movielens-{size}-tables"))
@@ -165,7 +167,7 @@ def movielens_tables(ratings: Ratings, size: Literal["100k", "1m"] = "1m") -> Si
 
 
 def _columns(context: Context, tables: SideTables, users: Any, items: Any) -> Any:
-    """(name, feature) of the pairs."""
+    """Yield (name, feature) of the pairs."""
     for name, column in item_columns(context, tables):
         yield name, column[items]
     for name, column in user_columns(context, tables):
@@ -191,7 +193,7 @@ def _check(ratings: Ratings, tables: SideTables) -> None:
     for name, n in (("users", ratings.n_users), ("items", ratings.n_items)):
         if n > _LARGEST:
             raise ValueError(
-                f"ratings must have at most {_LARGEST} {name}, got {n}. Pass a part of them."
+                f"ratings must have at most {_LARGEST} {name}, got {n}. Pass a subset."
             )
     for name, n in (
         ("gender", ratings.n_users), ("age", ratings.n_users), ("occupation", ratings.n_users),

@@ -1,8 +1,8 @@
-"""ARFF, dense and sparse: WEKA's text of attributes and rows, as Mulan and MEKA publish it.
+"""ARFF, dense and sparse: WEKA's text format of attributes and rows, used by Mulan and MEKA.
 
-Numbers are read as they are, categories whose names are numbers as these numbers, any other
-category as its position in the attribute's list. A sparse row ``{3 1.5,7 1}`` leaves out zeros and
-the first category of each nominal attribute. Dates, texts and row weights are not read.
+Numbers are read unchanged. Categories become the numbers in their names if all names are numbers,
+otherwise positions in the attribute's list. A sparse row ``{3 1.5,7 1}`` omits zeros and the first
+category of each nominal attribute. Dates, texts and row weights are not supported.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Attribute:
     ----------
     name : str
     categories : tuple of str
-        In the order of the file; empty where the column holds numbers.
+        Categories in the order of the file; empty if the column holds numbers.
     """
 
     name: str
@@ -50,33 +50,33 @@ class Attribute:
 
     @cached_property
     def is_coded(self) -> bool:
-        """Whether categories are read as positions."""
+        """Whether categories become positions."""
         return not all(map(_NUMBER.fullmatch, self.categories))
 
     @cached_property
     def values(self) -> dict[str, float]:
-        """What each category is read as: its number where all are numbers, else 0, 1, ..."""
+        """Value of each category: its number if all categories are numbers, else 0, 1, ..."""
         if self.is_coded:
             return {name: float(position) for position, name in enumerate(self.categories)}
         return {name: float(name) for name in self.categories}
 
     @cached_property
     def numbers(self) -> frozenset[float]:
-        """The numbers that the categories are read as."""
+        """Values of the categories."""
         return frozenset(self.values.values())
 
 
 @dataclass(frozen=True, eq=False)
 class ArffTable:
-    """The rows of a file, all columns as numbers.
+    """Rows of a file, with all columns as numbers.
 
     Attributes
     ----------
     relation : str
-        As written, without quotes.
+        Name of the relation, without quotes.
     attributes : tuple of Attribute
     matrix : ndarray or CSR of shape (n_samples, n_attributes), float64
-        CSR where the rows of the file are sparse. NaN: missing.
+        Values; CSR if the rows of the file are sparse. Missing values are NaN.
     """
 
     relation: str
@@ -85,13 +85,14 @@ class ArffTable:
 
 
 def read_arff(path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> ArffTable:
-    """All rows of an ARFF file, plain or compressed (gzip, bzip2, xz, zstd).
+    """Read all rows of an ARFF file, plain or compressed (gzip, bzip2, xz, zstd).
 
     Parameters
     ----------
     path : path-like
+        ARFF file.
     max_decompressed_bytes : int >= 1
-        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB.
 
     Returns
     -------
@@ -100,11 +101,10 @@ def read_arff(path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        If there is no such file.
     ValueError
-        When an attribute does not read as one or is of a kind that is not read, a row has other
-        than one value an attribute, a number is not finite, or a value is none of its
-        attribute's categories.
+        If an attribute is malformed or of an unsupported kind, a row does not have one value per
+        attribute, a number is not finite, or a value is not a category of its attribute.
 
     Notes
     -----
@@ -113,7 +113,7 @@ def read_arff(path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_
     path = Path(path)
     text = read_text(path, max_decompressed_bytes)
     if b"\r" in text.replace(b"\r\n", b""):
-        raise ValueError(f"{path}: a carriage return that does not end a line (LF or CRLF do).")
+        raise ValueError(f"{path}: a carriage return must be part of a line end CRLF.")
     relation, attributes, data, line = _header(path, text)
     if data.lstrip()[:1] == b"{":
         return ArffTable(relation, attributes, _sparse_rows(path, attributes, data, line))
@@ -121,7 +121,7 @@ def read_arff(path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_
 
 
 def _header(path: Path, text: bytes) -> tuple[str, tuple[Attribute, ...], bytes, int]:
-    """Relation, attributes, the text after ``@data`` without comments, and where that begins."""
+    """Relation, attributes, the text after ``@data`` without comments, and its first line."""
     relation, attributes, position, number = "", [], 0, 0
     while position < len(text):
         stop = text.find(b"\n", position) + 1 or len(text)
@@ -160,7 +160,7 @@ def _attribute(path: Path, number: int, line: str) -> Attribute:
             return Attribute(name)
         raise ValueError(
             f"{path}, line {number}: attribute {name!r} is of the kind {kind[:60]!r}; numbers "
-            f"({', '.join(_NUMBERS)}) and lists of categories {{a,b}} are read. Drop the column."
+            f"({', '.join(_NUMBERS)}) and lists of categories {{a,b}} are supported. Drop it."
         )
     if not _CATEGORIES.fullmatch(kind):
         raise ValueError(
@@ -176,7 +176,7 @@ def _attribute(path: Path, number: int, line: str) -> Attribute:
 
 
 def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Float64Array:
-    """Comma-separated rows, by pyarrow's reader."""
+    """Read comma-separated rows by pyarrow's reader."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -197,7 +197,7 @@ def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Flo
         )
     except pa.ArrowInvalid as error:
         raise ValueError(
-            f"{path}: its rows must hold {len(names)} values each, one an attribute ({error})."
+            f"{path}: every row must hold {len(names)} values, one per attribute ({error})."
         ) from None
     matrix = np.empty((table.num_rows, len(names)))
     for j, attribute in enumerate(attributes):
@@ -205,7 +205,7 @@ def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Flo
         if attribute.is_coded:
             matrix[:, j] = _codes(path, attribute, column.to_pylist())
         else:
-            matrix[:, j] = column.to_numpy()  # missing ones become NaN
+            matrix[:, j] = column.to_numpy()  # missing values become NaN
             if np.isinf(matrix[:, j]).any():
                 raise ValueError(f"{path}: {attribute.name!r} has a number that is not finite.")
     _check_categories(path, attributes, matrix)
@@ -213,7 +213,7 @@ def _dense_rows(path: Path, attributes: Sequence[Attribute], data: bytes) -> Flo
 
 
 def _sparse_rows(path: Path, attributes: Sequence[Attribute], data: bytes, line: int) -> Matrix:
-    """Rows of pairs ``{index value,index value}``."""
+    """Read rows of pairs ``{index value,index value}``."""
     counts: list[int] = []
     columns: list[int] = []
     values: list[float] = []
@@ -232,7 +232,7 @@ def _sparse_rows(path: Path, attributes: Sequence[Attribute], data: bytes, line:
             column = int(index) if len(index) < 10 else len(attributes)
             if column >= len(attributes):
                 raise ValueError(
-                    f"{path}, line {number}: index {index[:20].decode()} is none of the "
+                    f"{path}, line {number}: index {index[:20].decode()} is not one of the "
                     f"{len(attributes)} attributes, counted from 0."
                 )
             columns.append(column)
@@ -252,7 +252,7 @@ def _sparse_rows(path: Path, attributes: Sequence[Attribute], data: bytes, line:
 
 
 def _pairs(row: bytes) -> list[tuple[bytes, bytes]] | None:
-    """Index and value of every pair of a sparse row; None where it does not read as one."""
+    """Index and value of every pair of a sparse row; None if the row is malformed."""
     if not (row.startswith(b"{") and row.endswith(b"}")):
         return None
     inner = row[1:-1].strip()
@@ -277,7 +277,7 @@ def _pairs(row: bytes) -> list[tuple[bytes, bytes]] | None:
 
 
 def _value(path: Path, number: int, attribute: Attribute, token: bytes) -> float:
-    """A value of a sparse row; NaN where it is missing."""
+    """Value in a sparse row; NaN if it is missing."""
     if token == b"?":
         return np.nan
     text = _unquoted(token.decode("utf-8", "replace"))
@@ -298,7 +298,7 @@ def _value(path: Path, number: int, attribute: Attribute, token: bytes) -> float
 
 
 def _dense_of(path: Path, row: Float64Array, shape: tuple[int, int]) -> Float64Array:
-    """Equal rows; they are dense because what is left out is not zero."""
+    """Dense matrix of equal rows, needed because the omitted values are not zero."""
     try:
         return np.tile(row, (shape[0], 1))
     except MemoryError:
@@ -310,20 +310,20 @@ def _dense_of(path: Path, row: Float64Array, shape: tuple[int, int]) -> Float64A
 
 
 def _codes(path: Path, attribute: Attribute, names: Sequence[str | None]) -> Float64Array:
-    """Positions of categories; NaN for those that are missing."""
+    """Positions of categories; NaN for missing ones."""
     values: dict[str | None, float] = {**attribute.values, None: np.nan, "?": np.nan}
     names = [None if name is None else _unquoted(name.strip()) for name in names]
     for name in names:
         if name not in values:
             raise ValueError(
-                f"{path}: {name!r} is none of the categories of {attribute.name!r}: "
+                f"{path}: {name!r} is not one of the categories of {attribute.name!r}: "
                 f"{', '.join(attribute.categories[:10])}."
             )
     return np.array([values[name] for name in names])
 
 
 def _check_categories(path: Path, attributes: Sequence[Attribute], matrix: Float64Array) -> None:
-    """Numbers of nominal columns are among their categories."""
+    """Check that numbers in nominal columns are among their categories."""
     for j, attribute in enumerate(attributes):
         if not attribute.categories or attribute.is_coded:
             continue
@@ -331,7 +331,7 @@ def _check_categories(path: Path, attributes: Sequence[Attribute], matrix: Float
         fits = np.isnan(column) | np.isin(column, [*attribute.numbers])
         if not fits.all():
             raise ValueError(
-                f"{path}: {column[np.argmin(fits)]:g} is none of the categories of "
+                f"{path}: {column[np.argmin(fits)]:g} is not one of the categories of "
                 f"{attribute.name!r}: {', '.join(attribute.categories[:10])}."
             )
 

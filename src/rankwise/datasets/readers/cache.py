@@ -1,23 +1,22 @@
-"""Parsed files kept on disk, so that the second read is a memory map.
+"""Cache of parsed files on disk, so that the second read is a memory map.
 
-A cache file is a prefix (magic, length and SHA-256 of the header), a JSON header, and the arrays
-as raw sections, each at a multiple of 64 bytes. It is written beside its final name and renamed,
-so that readers see all of it or nothing, and two writers do no harm. What is checked:
+A cache file consists of a prefix (magic, length and SHA-256 of the header), a JSON header, and the
+arrays as raw sections, each at a multiple of 64 bytes. It is written under a temporary name and
+renamed, so readers see all of it or nothing, and concurrent writers do no harm. Checks:
 
 - At every open: the prefix, the header's SHA-256 and the type of every field in it; format,
   library version and reading options; of every source file its size, ``mtime_ns`` and a SHA-256
-  of its first, last and 16 evenly spaced blocks of 64 kB; the length of the file; place, length
+  of its first, last and 16 evenly spaced blocks of 64 kB; the length of the file; position, length
   and dtype of every section, which must be of numbers or of fixed-width text; the SHA-256 of
-  blocks of 1 MB, drawn at random from all sections until they have 4 MB; that the arrays
-  fit together, and that the indices of sparse rows are in bounds. A cache that fails is built
-  again.
+  blocks of 1 MB, drawn at random from all sections until they have 4 MB; consistency of the
+  arrays, and bounds of the indices of sparse rows. A cache that fails is rebuilt.
 - With ``verify=True``, and by :func:`verify_cache`: SHA-256 of every block of every section and
-  of the whole sources. Only this catches every edit of a source that keeps its size, its
-  ``mtime_ns`` and all sampled blocks (files up to 1.1 MB are sampled whole), and all damage in the
-  sections of a cache larger than 4 MB.
+  of the whole sources. Only this check detects every edit of a source that keeps its size, its
+  ``mtime_ns`` and all sampled blocks (files up to 1.1 MB are sampled completely), and all damage in
+  the sections of a cache larger than 4 MB.
 
-Cost of an open: 1.1 MB read and hashed per source file and 4 MB of the cache, whatever their
-sizes, and one pass over the indices of sparse rows.
+Opening a cache reads and hashes 1.1 MB per source file and 4 MB of the cache, regardless of their
+sizes, and makes one pass over the indices of sparse rows.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _PREFIX = struct.Struct("<8sQ32s")
 _ALIGNMENT = 64
 _SAMPLE_BYTES, _N_SAMPLES = 1 << 16, 18
 _DIGEST_BYTES = 1 << 20
-_DRAWN_BYTES = 1 << 22  # of blocks of all sections, hashed at every open
+_DRAWN_BYTES = 1 << 22  # total size of the blocks that are hashed at every open
 _DTYPE = re.compile(r"[<>|](?:f[48]|[iu][1248]|U[0-9]{1,9})")
 _LAST_CODE_POINT = 0x10FFFF
 
@@ -63,23 +62,23 @@ T = TypeVar("T")
 
 
 class _UnusableError(Exception):
-    """Why a cache file cannot be used."""
+    """Reason why a cache file cannot be used."""
 
 
 @dataclass(frozen=True)
 class CacheSlot:
-    """The place of one reading (files and options) in the caches, and what it must agree with.
+    """Location of one read (files and options) in the caches, and values that must agree.
 
     Attributes
     ----------
     paths : tuple of Path
-        Absolute.
+        Absolute paths of the source files.
     options : dict
-        JSON values that decide the result.
+        JSON values that determine the result.
     stamps : list of dict
         Size, ``mtime_ns`` and sampled hash of each file when this object was made.
     folders : tuple of Path
-        Where to look and to write, in order.
+        Folders to search and to write to, in order.
     """
 
     paths: tuple[Path, ...]
@@ -89,7 +88,7 @@ class CacheSlot:
 
     @classmethod
     def of(cls, files: Sequence[Path], options: Json, *, beside: bool = False) -> CacheSlot:
-        """The slot of ``files``, in the cache folder or first beside the first file."""
+        """Slot of ``files``, in the cache folder or preferably beside the first file."""
         paths = tuple(file.resolve() for file in files)
         folders = (paths[0].parent, parsed_folder()) if beside else (parsed_folder(),)
         return cls(paths, options, [_stamp(path) for path in paths], folders)
@@ -103,16 +102,16 @@ class CacheSlot:
     def load(
         self, build: Callable[[dict[str, NDArray[Any]], Json], T], *, verify: bool = False
     ) -> T | None:
-        """``build(arrays, extra)`` of a cache that can be used; None where there is none.
+        """Return ``build(arrays, extra)`` of a usable cache; None if there is none.
 
         Parameters
         ----------
         build : callable
-            Gets the arrays, memory-mapped copy-on-write, and the extra values. What it raises of
-            ``KeyError``, ``TypeError`` and ``ValueError`` says that the arrays do not fit
-            together: the cache is not used.
+            Function of the arrays, memory-mapped copy-on-write, and the extra values. If it raises
+            ``KeyError``, ``TypeError`` or ``ValueError``, the arrays are inconsistent and the cache
+            is not used.
         verify : bool
-            Compare all checksums.
+            Whether to compare all checksums.
         """
         for folder in self.folders:
             try:
@@ -127,9 +126,9 @@ class CacheSlot:
         return None
 
     def store(self, arrays: Mapping[str, NDArray[Any]], extra: Json) -> Path | None:
-        """Write the cache file; None, with a warning, where that is impossible.
+        """Write the cache file; if that is impossible, warn and return None.
 
-        Nothing is written when a source has changed since the slot was made.
+        Nothing is written if a source has changed since the slot was created.
         """
         if [_stamp(path) for path in self.paths] != self.stamps:
             return None
@@ -163,14 +162,14 @@ class CacheSlot:
 
 
 def parsed_folder() -> Path:
-    """Where parsed files are kept in the cache folder; may not exist yet."""
+    """Folder of parsed files in the cache folder; it may not exist yet."""
     return cache_folder() / "parsed"
 
 
 def clear_cache() -> int:
-    """Delete every parsed file in the cache folder; returns how many.
+    """Delete every parsed file in the cache folder, and return their number.
 
-    Cache files beside their sources stay.
+    Cache files beside their sources are kept.
     """
     n = 0
     if parsed_folder().is_dir():
@@ -191,8 +190,8 @@ def verify_cache(path: PathLike | Sequence[PathLike]) -> list[str]:
     Returns
     -------
     problems : list of str
-        One line for each unusable cache file: its path and why; empty when all are sound, or
-        there are none. The next read with ``verify=True`` builds them again.
+        One line for each unusable cache file, with its path and the reason; empty if all are intact
+        or there are none. The next read with ``verify=True`` rebuilds them.
     """
     paths = tuple(file.resolve() for file in find_files(path))
     problems = []
@@ -233,7 +232,7 @@ def _stamp(path: Path) -> Json:
 
 
 def _digest_file(path: Path) -> str:
-    """SHA-256 over the SHA-256 of each block, these on threads."""
+    """SHA-256 of the SHA-256 of all blocks, which are hashed on threads."""
 
     def part(start: int) -> bytes:
         with open(path, "rb") as file:
@@ -264,7 +263,7 @@ def _aligned(position: int) -> int:
 
 
 def _write(path: Path, arrays: Mapping[str, NDArray[Any]], header: Json) -> Path:
-    """Write under a name of its own, flush to the disk, rename."""
+    """Write under a unique name, flush to the disk, and rename."""
     sections, position = {}, 0
     for name, array in arrays.items():
         sections[name] = {
@@ -289,7 +288,7 @@ def _write(path: Path, arrays: Mapping[str, NDArray[Any]], header: Json) -> Path
 
 
 def _open(path: Path) -> tuple[dict[str, NDArray[Any]], Json]:
-    """Map the sections of a cache file, all through one open file: a rename cannot mix two."""
+    """Map the sections of a cache file through one open file, so a rename cannot mix two."""
     with open(path, "rb") as file:
         prefix = file.read(_PREFIX.size)
         if len(prefix) < _PREFIX.size or not prefix.startswith(_MAGIC):
@@ -317,7 +316,7 @@ def _open(path: Path) -> tuple[dict[str, NDArray[Any]], Json]:
 
 
 def _check_header(header: Json) -> None:
-    """Raise TypeError where a field is missing or of another type than is written."""
+    """Raise TypeError if a field is missing or has the wrong type."""
     fields = {"format": int, "version": str, "options": dict, "stamps": list, "sha256": list,
               "extra": dict, "sections": dict}  # fmt: skip
     for name, kind in fields.items():
@@ -326,29 +325,29 @@ def _check_header(header: Json) -> None:
 
 
 def _map(file: Any, start: int, end: int, section: Json) -> NDArray[Any]:
-    """Map one section; nothing outside the file is read, and no Python object made of its bytes."""
+    """Map one section; nothing outside the file is read, and no Python objects are created."""
     shape, offset, nbytes = section["shape"], section["offset"], section["nbytes"]
     if not all(type(n) is int and n >= 0 for n in (*shape, offset, nbytes)):
-        raise _UnusableError("a section has a place or shape that is not of whole numbers")
+        raise _UnusableError("the position or shape of a section is not of whole numbers")
     if not _DTYPE.fullmatch(section["dtype"]):
         raise _UnusableError(f"a section has the dtype {section['dtype']!r:.40}")
     dtype = np.dtype(section["dtype"])
     if math.prod(shape) * dtype.itemsize != nbytes:
-        raise _UnusableError("a section has another length than its shape says")
+        raise _UnusableError("the length of a section does not match its shape")
     if offset % _ALIGNMENT or offset + nbytes > end:
         raise _UnusableError("a section is outside the file")
     if len(section["sha256"]) != -(-nbytes // _DIGEST_BYTES):
-        raise _UnusableError("a section has another number of checksums than its length says")
+        raise _UnusableError("the number of checksums of a section does not match its length")
     if nbytes == 0:
         return np.empty(shape, dtype=dtype)
     array = np.memmap(file, dtype=dtype, mode="c", offset=start + offset, shape=tuple(shape))
     if dtype.kind == "U" and array.view(f"{dtype.str[0]}u4").max() > _LAST_CODE_POINT:
-        raise _UnusableError("a section holds what is not text")
+        raise _UnusableError("a section of text holds something else")
     return array
 
 
 def _check_sections(arrays: Mapping[str, NDArray[Any]], header: Json, most_bytes: int) -> None:
-    """Compare the checksums of blocks drawn at random until they have so many bytes, or of all."""
+    """Compare the checksums of random blocks with a total of ``most_bytes``, or of all blocks."""
     sections = header["sections"]
     every = [(name, k) for name in arrays for k in range(len(sections[name]["sha256"]))]
     random.SystemRandom().shuffle(every)  # not the generator that users seed
@@ -367,4 +366,4 @@ def _check_sections(arrays: Mapping[str, NDArray[Any]], header: Json, most_bytes
 def _check_sources(header: Json, paths: Sequence[Path]) -> None:
     for path, expected in zip(paths, header["sha256"], strict=True):
         if _digest_file(path) != expected:
-            raise _UnusableError(f"{path} has changed, though size, time and samples agree")
+            raise _UnusableError(f"{path} has changed, although size, time and samples agree")

@@ -1,7 +1,7 @@
 """Roles of the columns of a table: label, query, document id, weight and features.
 
-The label and the query have usual names, so that most tables need no word. Every
-column that is left and holds numbers is a feature.
+Label and query have usual names, so most tables need no options. Every remaining column of numbers
+is a feature.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ QUERY_NAMES = ("qid", "query_id", "query", "q")
 DOCUMENT_NAMES = ("doc_id", "docid", "docno", "document_id")
 WEIGHT_NAMES = ("sample_weight",)
 
-# A column's name; None: the usual name; False: there is no such column.
+# Name of a column; None: the usual name; False: no such column.
 Role = str | Literal[False] | None
-# Name of each column, and the type of its values where these are no numbers.
+# Name of each column, and the type of its values if they are not numbers.
 Kinds = Mapping[str, str | None]
 
 
 class IgnoredColumnsWarning(UserWarning):
-    """Columns that hold no numbers and are not named as features are left out."""
+    """Warning that columns without numbers are not used as features."""
 
 
 class Roles(NamedTuple):
-    """Roles of columns as the caller names them, see :meth:`Columns.of`."""
+    """Roles of columns as named by the caller, see :meth:`Columns.of`."""
 
     label: Role = None
     qid: Role = None
@@ -48,7 +48,7 @@ class Roles(NamedTuple):
 
 
 class TableRows(NamedTuple):
-    """What the columns of a table hold; None where there is no such column."""
+    """Values of the columns of a table; None if there is no such column."""
 
     X: NDArray[Any]
     y: Float64Array | None
@@ -60,9 +60,9 @@ class TableRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of a table is what; None where there is no such column.
+    """Columns of a table by role; None if there is no such column.
 
-    ``flags`` are features that a text file writes as true and false.
+    ``flags`` are features written as true and false in a text file.
     """
 
     label: str | None
@@ -84,17 +84,17 @@ class Columns:
         features: Sequence[str] | None = None,
         score_columns: Sequence[str] = (),
     ) -> Columns:
-        """Columns as named; None: the usual name; False: there is none.
+        """Assign columns by name; None: the usual name; False: no such column.
 
         Raises
         ------
         ValueError
-            When a column is missing or could be two things.
+            If a column is missing or has an ambiguous role.
 
         Warns
         -----
         IgnoredColumnsWarning
-            When ``features`` is None and columns without numbers are left out.
+            If ``features`` is None and columns without numbers are left out.
         """
         columns = list(kinds)
         _check_columns("score_columns", score_columns, columns)
@@ -127,20 +127,23 @@ class Columns:
         *,
         fitted: bool = False,
     ) -> Columns:
-        """Columns of rows to score: there need be no query, and labels and weights are not read.
+        """Columns of rows to score; the query is optional, and labels and weights are not read.
 
         Parameters
         ----------
         kinds : mapping
+            Kind of each column.
         qid, doc_id : str, optional
+            Columns of queries and document ids.
         features : sequence of str, optional
+            Feature columns.
         fitted : bool
-            The features are those that a model was fitted on, for messages.
+            Whether the features are those of a fitted model; only used in messages.
 
         Raises
         ------
         ValueError
-            When a column is missing or could be two things.
+            If a column is missing or has an ambiguous role.
         """
         columns = list(kinds)
         missing = [name for name in features or () if name not in kinds]
@@ -156,28 +159,28 @@ class Columns:
         return cls.of(kinds, False, found or False, doc_id, False, features)
 
     def names(self) -> list[str]:
-        """The columns that are read, each once."""
+        """Columns to read, each once."""
         roles = (self.label, self.qid, self.doc_id, self.sample_weight)
         named = (name for name in roles if name is not None)
         return list(dict.fromkeys([*self.features, *self.score_columns, *named]))
 
     def check_in(self, names: Sequence[str], first: Path) -> None:
-        """Raise where a file lacks columns that the ``first`` one has."""
+        """Raise ValueError if a file lacks columns of the ``first`` file."""
         known = {*names}
         missing = [name for name in self.names() if name not in known]
         if missing:
             raise ValueError(
-                f"columns {listed(missing)} are missing, which {first.name} has. Write all files "
-                "with the same columns."
+                f"columns {listed(missing)} of {first.name} are missing. Write all files with the "
+                "same columns."
             )
 
     def read(self, table: nw.DataFrame[Any], dtype: DTypeLike) -> TableRows:
-        """The values of the columns.
+        """Read the values of the columns.
 
         Raises
         ------
         ValueError
-            When a column does not hold what it should.
+            If a column holds values of the wrong kind.
         """
         original = dict(zip(map(str, table.columns), table.columns, strict=True))
 
@@ -187,7 +190,7 @@ class Columns:
         X = np.empty((len(table), len(self.features)), dtype=_float_type(dtype))
         for j, feature in enumerate(self.features):
             values = _numbers("features", feature, column(feature))
-            with np.errstate(over="ignore"):  # told below
+            with np.errstate(over="ignore"):  # checked below
                 X[:, j] = values
             _check_fits(feature, values, X[:, j])
         label, weight = self.label, self.sample_weight
@@ -206,14 +209,14 @@ def read_frame(
     roles: Roles,
     dtype: DTypeLike,
 ) -> tuple[Columns, TableRows]:
-    """Columns of a frame of any library that narwhals knows, and what they hold.
+    """Columns of a frame of any library supported by narwhals, and their values.
 
     Raises
     ------
     TypeError
-        When it is no frame.
+        If ``frame`` is not a frame.
     ValueError
-        When a column is missing, could be two things, or does not hold what it should.
+        If a column is missing, has an ambiguous role, or holds values of the wrong kind.
     """
     table = nw.from_native(frame, pass_through=True)
     if not is_frame(table):
@@ -227,13 +230,13 @@ def read_frame(
 
 
 def is_frame(data: Any) -> bool:
-    """Whether this is a frame of any library that narwhals knows, or narwhals' own."""
+    """Whether ``data`` is a frame of narwhals or of a library that it supports."""
     frames = nw.DataFrame, nw.LazyFrame
     return isinstance(nw.from_native(data, pass_through=True), frames)
 
 
 def frame_kinds(schema: Mapping[Any, Any]) -> dict[str, str | None]:
-    """Kinds of columns by a narwhals schema."""
+    """Kinds of columns in a narwhals schema."""
     check_unique([str(name) for name in schema])
     return {
         str(name): None if dtype.is_numeric() or dtype == nw.Boolean else _kind_of(dtype)
@@ -250,9 +253,9 @@ def _kind_of(dtype: Any) -> str:
 
 
 def arrow_kinds(schema: Any) -> dict[str, str | None]:
-    """Kinds of columns by a pyarrow schema, without the index that pandas writes.
+    """Kinds of columns in a pyarrow schema, without the unnamed index that pandas writes.
 
-    That is the nameless one; one with a name was meant to be there.
+    A named index is kept, since it was added on purpose.
     """
     from pyarrow import types
 
@@ -278,16 +281,16 @@ def arrow_kinds(schema: Any) -> dict[str, str | None]:
 
 
 def check_unique(columns: Sequence[str]) -> None:
-    """Raise where two columns have one name."""
+    """Raise ValueError if two columns have the same name."""
     if len(set(columns)) < len(columns):
         twice = {column for column, count in Counter(columns).items() if count > 1}
         raise ValueError(
-            f"columns must have different names, {listed(sorted(twice))} occur more than once."
+            f"columns must have different names, but {listed(sorted(twice))} occur more than once."
         )
 
 
 def warn_of_ignored(kinds: Mapping[str, str]) -> None:
-    """Say which columns without numbers are left out; nothing where there are none."""
+    """Warn about columns without numbers that are left out, if there are any."""
     if kinds:
         shown = listed([f"{name} ({kind})" for name, kind in kinds.items()], quote=str)
         warnings.warn(
@@ -299,7 +302,7 @@ def warn_of_ignored(kinds: Mapping[str, str]) -> None:
 
 
 def listed(names: Sequence[str], most: int = 12, quote: Any = repr) -> str:
-    """Names between commas; of many, the first ones and the number of the rest."""
+    """Names separated by commas; of many, the first ones and the number of the others."""
     shown = ", ".join(quote(name) for name in names[:most])
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
@@ -310,14 +313,14 @@ def _check_columns(what: str, names: Sequence[str], columns: list[str]) -> None:
     missing = sorted({*names} - {*columns})
     if missing:
         raise ValueError(
-            f"{what} must be columns, {listed(missing)} are not; there are {listed(columns)}."
+            f"{what} must be columns, but {listed(missing)} are not; there are {listed(columns)}."
         )
 
 
 def _choose(what: str, named: Role, usual: tuple[str, ...], columns: list[str]) -> str | None:
     found = _choose_if_there(what, named, usual, columns)
     if found is None and named is not False:
-        one_query = ", or qid=False where all rows are one query" if what == "qid" else ""
+        one_query = ", or qid=False if all rows are one query" if what == "qid" else ""
         raise ValueError(
             f"{what} needs a column, but none is called {', '.join(usual)}; there are "
             f"{listed(columns)}. Pass {what}='…'{one_query}."
@@ -332,19 +335,19 @@ def _choose_if_there(
         return None
     if named is not None:
         if named not in columns:
-            raise ValueError(f"{what}={named!r} is no column; there are {listed(columns)}.")
+            raise ValueError(f"{what}={named!r} is not a column; there are {listed(columns)}.")
         return named
     found = [column for column in columns if column.lower() in usual]
     if len(found) > 1:
         raise ValueError(
             f"{what} could be any of the columns {listed(found)}. Pass {what}='…', and "
-            "features=[…] if the others are none."
+            "features=[…] if the others are not features."
         )
     return found[0] if found else None
 
 
 def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
-    """One number per row, NaN where there is none."""
+    """One number per row; NaN if it is missing."""
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         fix = "Encode it as numbers, or leave it out of features=[…]."
         if what == "label":
@@ -358,7 +361,7 @@ def _numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Array:
 
 
 def _check_fits(name: str, values: Float64Array, stored: NDArray[Any]) -> None:
-    """Raise where a finite number has become infinite."""
+    """Raise ValueError if a finite number has become infinite."""
     if values.dtype == stored.dtype:
         return
     lost = np.isinf(stored) & ~np.isinf(values)
@@ -383,7 +386,7 @@ def _complete_numbers(what: str, name: str, column: nw.Series[Any]) -> Float64Ar
 
 
 def _query_ids(name: str, column: nw.Series[Any]) -> NDArray[Any]:
-    """The ids as the column holds them."""
+    """Ids as stored in the column."""
     text = column.dtype == nw.String
     missing = (column.fill_null("") == "" if text else column.is_null()).to_numpy()
     if missing.any():

@@ -1,8 +1,8 @@
-"""Compressed files as text: every stream complete, never more than a limit.
+"""Decompression of text files: every stream must be complete, and the size is limited.
 
 gzip, bzip2, xz and Zstandard files may hold several streams, one after another. The library
-functions that decompress bytes at once drop whatever follows the first bzip2 or xz stream when it
-does not decode. The decoders below read stream by stream to a clean end of the file.
+functions that decompress bytes at once silently drop undecodable data after the first bzip2 or xz
+stream. The decoders below read stream by stream to a clean end of the file.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _MAGIC = {
     b"\xfd7zXZ\x00": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
-# Zero bytes that may follow a stream come in multiples of this number; 0: none may.
+# Zero bytes may follow a stream in multiples of this number; 0: not allowed.
 _PADDING = {"gzip": 1, "bzip2": 0, "xz": 4}
 _READ_BYTES, _WRITE_BYTES = 1 << 16, 1 << 20
-_XZ_MEMORY = 1 << 29  # a file states how much its decoder allocates; "xz -9" states 65 MiB
+_XZ_MEMORY = 1 << 29  # limit of the memory that a file requests; "xz -9" requests 65 MiB
 
 
 class DamagedError(ValueError):
@@ -31,26 +31,27 @@ class TooLargeError(ValueError):
 
 
 def compression_of(head: bytes) -> str | None:
-    """Name of the compression that a file's first bytes announce; None for other files."""
+    """Name of the compression indicated by the first bytes of a file; None for other files."""
     return next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
 
 
 def decompress(kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
-    """The text of a compressed file.
+    """Decompress the text of a file.
 
     Parameters
     ----------
     kind : str
-        As :func:`compression_of` names it.
+        Result of :func:`compression_of`.
     file : binary file
+        File at its beginning.
     max_bytes : int
-        The longest text allowed.
+        Maximum size of the text.
 
     Raises
     ------
     DamagedError, TooLargeError
     OSError
-        When the file cannot be read.
+        If the file cannot be read.
     """
     text = bytearray()
     try:
@@ -59,7 +60,7 @@ def decompress(kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
                 raise TooLargeError
             text += part
     except OSError as error:
-        if error.errno is not None:  # of the file; decoders give no number
+        if error.errno is not None:  # from the file; decoders set no error number
             raise
         raise DamagedError(str(error)) from None
     except EOFError as error:
@@ -68,7 +69,7 @@ def decompress(kind: str, file: BinaryIO, max_bytes: int) -> bytearray:
 
 
 def _streams(kind: str, file: BinaryIO) -> Iterator[bytes]:
-    """The text of all streams, in parts of at most ``_WRITE_BYTES``."""
+    """Yield the text of all streams, in parts of at most ``_WRITE_BYTES``."""
     new_decoder, damage = _decoder(kind)
     data = file.read(_READ_BYTES)
     while data:
@@ -88,7 +89,7 @@ def _streams(kind: str, file: BinaryIO) -> Iterator[bytes]:
 
 
 def _skip_padding(file: BinaryIO, data: bytes, multiple: int) -> bytes:
-    """What follows a stream and its padding; empty at the end of the file."""
+    """Data after a stream and its padding; empty at the end of the file."""
     n_zeros = 0
     while True:
         rest = data.lstrip(b"\0") if multiple else data
@@ -104,7 +105,7 @@ def _skip_padding(file: BinaryIO, data: bytes, multiple: int) -> bytes:
 
 
 def _decoder(kind: str) -> tuple[Callable[[], Any], type[Exception]]:
-    """How to make a decoder with the interface of ``bz2.BZ2Decompressor``, and what it raises."""
+    """Constructor of a decoder with the interface of ``bz2.BZ2Decompressor``, and its exception."""
     if kind == "gzip":
         import zlib
 
@@ -119,7 +120,7 @@ def _decoder(kind: str) -> tuple[Callable[[], Any], type[Exception]]:
 
 
 class _Inflate:
-    """zlib's decoder of one gzip member."""
+    """Decoder of one gzip member by zlib."""
 
     def __init__(self) -> None:
         import zlib
@@ -142,7 +143,7 @@ class _Inflate:
 
 
 def _zstd(file: BinaryIO) -> Iterator[bytes]:
-    """All frames: pyarrow's stream goes from one to the next, and refuses an unfinished one."""
+    """Yield all frames; pyarrow's stream continues to the next and rejects incomplete ones."""
     import pyarrow
 
     with pyarrow.CompressedInputStream(pyarrow.PythonFile(file, "r"), "zstd") as stream:

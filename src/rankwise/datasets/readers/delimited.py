@@ -1,7 +1,8 @@
-"""CSV and its kin as columns: numbers everywhere but in ids, so that no type is guessed.
+"""Delimited text such as CSV: all columns except ids are numbers, so no types are guessed.
 
-Where a cell is no number, its column is counted through: a column of mostly other things is text
-and no feature, a few of them in a column of numbers are an error that names the first.
+If a cell is not a number, the cells of its column are counted. A column in which most cells are not
+numbers is text and not a feature. A few such cells in a column of numbers raise an error that names
+the first one.
 """
 
 from __future__ import annotations
@@ -30,28 +31,28 @@ from rankwise.datasets.readers.textfiles import TextFile, after_newline, open_te
 
 DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _BLOCK_BYTES = 1 << 22
-# Among these a header that is one single column is searched for what divides it.
+# Separators to suggest if the header is a single column.
 _OTHERS = (",", ";", "\t", "|")
 _NUMBER = r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf(inity)?)\s*$"
 _FLAG = "^(true|false|True|False|TRUE|FALSE)$"
 _DECIMAL_COMMA = r"^\s*[+-]?[0-9]+,[0-9]+\s*$"
-# What stays the same when it is read as a number and written again.
+# Texts that stay the same if read as a number and written again.
 _INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"
 
-# Its functions are made when it is imported: type checkers do not see them.
+# Its functions are created on import, so type checkers do not see them.
 pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True, eq=False)
 class DelimitedFile:
-    """A text file and what divides its columns.
+    """Text file with its column separator.
 
     Attributes
     ----------
     path : Path
     delimiter : str
     file : TextFile
-        A plain file is read where its rows are; a compressed one is in memory as text.
+        Text of the file: read from disk if plain, in memory if compressed.
     """
 
     path: Path
@@ -60,7 +61,7 @@ class DelimitedFile:
 
     @classmethod
     def of(cls, path: Path, delimiter: str, max_decompressed_bytes: int) -> DelimitedFile:
-        """Find out how the file is compressed."""
+        """Open a file and detect its compression."""
         return cls(path, delimiter, open_text(path, max_decompressed_bytes))
 
     @cached_property
@@ -81,20 +82,20 @@ class DelimitedFile:
         others = [sign for sign in _OTHERS if len(names) == 1 and sign in names[0]]
         if others:
             raise ValueError(
-                f"the first line is one column, {names[0][:60]!r}. Name what divides the columns: "
+                f"the first line is one column, {names[0][:60]!r}. Pass the column separator: "
                 f"sep={others[0]!r}."
             )
         return names
 
     def table(self, types: dict[str, Any]) -> pa.Table:
-        """These columns, of these types."""
+        """Read columns with the given types."""
         try:
             return self._read(self.text, types, True)
-        except pa.ArrowInvalid:  # on one thread the message has the row
+        except pa.ArrowInvalid:  # with one thread, the message names the row
             return self._read(self.text, types, False)
 
     def batches(self, types: dict[str, Any]) -> Iterator[Any]:
-        """These columns, some rows at a time."""
+        """Read columns with the given types, in batches of rows."""
         try:
             yield from self._open(types, True, False)
         except pa.ArrowInvalid:
@@ -104,8 +105,8 @@ class DelimitedFile:
         self.file.check_unchanged()
 
     def texts(self, names: Sequence[str]) -> Iterator[Any]:
-        """These columns as text, some rows at a time; empty cells and the like are null."""
-        # Without threads an error has its row.
+        """Read columns as text, in batches of rows; empty cells and other nulls are null."""
+        # Without threads, errors name the row.
         yield from self._open(dict.fromkeys(names, pa.string()), False, True)
 
     def _open(self, types: dict[str, Any], threads: bool, with_nulls: bool) -> Any:
@@ -146,14 +147,14 @@ def read_delimited(
     roles: Roles,
     max_decompressed_bytes: int,
 ) -> tuple[Columns, pa.Table]:
-    """The rows of some files with the same columns.
+    """Read the rows of files with the same columns.
 
-    Query ids are integers where all of them are, else strings.
+    Query ids are integers if all of them are integers, else strings.
 
     Raises
     ------
     ValueError
-        Naming the file, and column and row of a bad cell.
+        If a file cannot be read; the message names the file, and column and row of a bad cell.
     """
     files = [DelimitedFile.of(path, delimiter, max_decompressed_bytes) for path in paths]
     columns = common_columns(files, lambda kinds: Columns.of(kinds, *roles))
@@ -161,7 +162,7 @@ def read_delimited(
     try:
         for file in files:
             with naming(file.path):
-                file.text  # noqa: B018 (raises what is wrong with the text itself)
+                file.text  # noqa: B018 (raises if the text itself is invalid)
             tables.append(file.table(arrow_types(columns)))
     except pa.ArrowInvalid:
         columns = told_by_cells(files, columns, may_ignore=roles.features is None)
@@ -182,9 +183,9 @@ def read_delimited(
 
 
 def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Columns]) -> Columns:
-    """Columns of the first file, which all others must have; any may turn out to be text.
+    """Columns of the first file, which all others must have too; any may turn out to be text.
 
-    The index that pandas writes, which has no name, is none of them.
+    The unnamed index that pandas writes is left out.
     """
     columns: Columns | None = None
     for file in files:
@@ -199,12 +200,12 @@ def common_columns(files: Sequence[DelimitedFile], roles: Callable[[Kinds], Colu
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Errors inside the block name the file."""
+    """Make errors inside the block name the file."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         raise ValueError(
-            f"{path}: {error}. Columns have their names in the first line; choose those that hold "
+            f"{path}: {error}. The first line must name the columns; choose those that hold "
             "numbers by features=[…]."
         ) from None
     except ValueError as error:
@@ -212,7 +213,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def arrow_types(columns: Columns) -> dict[str, Any]:
-    """Types to read the columns as: ids are text, features true or false or numbers, like all."""
+    """Types for reading: text for ids, booleans for flags, numbers for all other columns."""
     ids = dict.fromkeys((columns.qid, columns.doc_id), pa.string())
     kinds = dict.fromkeys(columns.flags, pa.bool_()) | ids
     return {name: kinds.get(name, pa.float64()) for name in columns.names()}
@@ -225,16 +226,16 @@ def told_by_cells(
     may_ignore: bool,
     most_batches: int | None = None,
 ) -> Columns:
-    """The columns as their cells tell: flags are true or false, text is no feature.
+    """Refine columns by their cells: flags are true or false, and text is not a feature.
 
     Parameters
     ----------
     files : sequence of DelimitedFile
     columns : Columns
     may_ignore : bool
-        Leave out features in which most cells are no numbers.
+        Whether to leave out features in which most cells are not numbers.
     most_batches : int, optional
-        How much of each file to look at; by default all of it.
+        Number of batches of each file to inspect (default: all).
     """
     if not columns.features:
         return columns
@@ -263,7 +264,7 @@ def told_by_cells(
 
 @dataclass
 class _Cells:
-    """How many cells of a column are filled, and how many of them are what."""
+    """Numbers of filled cells of a column, in total and by kind."""
 
     filled: int = 0
     flags: int = 0
@@ -290,5 +291,5 @@ def _check_infinite(file: DelimitedFile, table: pa.Table) -> None:
             if not INFINITE.fullmatch(cells[row].as_py().strip().encode()):
                 raise ValueError(
                     f"column {name!r} has {cells[row].as_py()!r} at row {row}, too large for "
-                    "float64. Write inf where infinity is meant"
+                    "float64. Write inf if infinity is meant"
                 )

@@ -1,8 +1,8 @@
 """The text format of the extreme classification repository: many labels, sparse features.
 
-The first line holds the numbers of rows, features and labels; every other line one row: labels
-separated by commas (none: the line begins with a blank), then pairs ``feature:value``, both
-counted from 0.
+The first line holds the numbers of rows, features and labels. Every other line is a row: labels
+separated by commas (a leading blank means no labels), then pairs ``feature:value``. Labels and
+features are counted from 0.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rankwise.datasets.catalog.multi_label import MultiLabelData
 from rankwise.datasets.readers.textfiles import MAX_DECOMPRESSED_BYTES, PathLike, read_text
 from rankwise.typing import Float64Array
 
-# Fifteen digits: whole numbers that float64 holds. Possessive quantifiers: linear time.
+# Up to fifteen digits, which float64 holds exactly. Possessive quantifiers: linear time.
 _INDEX = rb"0*[0-9]{1,15}"
 _VALUE = rb"[+-]?(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _SIZE = re.compile(_INDEX)
@@ -30,31 +30,31 @@ _HEADER = "the numbers of rows, features and labels, separated by blanks"
 def read_extreme(
     path: PathLike, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> MultiLabelData:
-    """Rows of a file of the extreme classification repository [1]_, plain or compressed.
+    """Read a file of the extreme classification repository [1]_, plain or compressed.
 
     Parameters
     ----------
     path : path-like
-        ``n d k`` in the first line, then n lines ``l1,l2 f:v f:v``.
+        File with ``n d k`` in the first line, then n lines ``l1,l2 f:v f:v``.
     max_decompressed_bytes : int >= 1
-        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB.
 
     Returns
     -------
     MultiLabelData
-        X and Y are CSR with sorted columns; zeros are not stored.
+        Data with X and Y in CSR, with sorted columns and without stored zeros.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file.
+        If there is no such file.
     ValueError
-        When the first line is no header, a line does not read as a row, an index is out of range
-        or given twice, or there are more or fewer rows.
+        If the header or a row is malformed, an index is out of range or repeated, or the number of
+        rows differs from the header.
 
     Notes
     -----
-    O(size of the file); the file and its numbers are in memory at once.
+    O(size of the file); the file and its numbers are both held in memory.
 
     References
     ----------
@@ -82,7 +82,7 @@ def read_extreme(
     n, d, k = (int(size.lstrip(b"0") or b"0") for size in sizes)
     lines = body.removesuffix(b"\n").split(b"\n") if body else []
     if len(lines) != n:
-        raise ValueError(f"{path} must have the {n} rows that line 1 says, got {len(lines)}.")
+        raise ValueError(f"{path} must have the {n} rows stated in line 1, got {len(lines)}.")
     parts = [_parted(path, row, line) for row, line in enumerate(lines)]
     labels, features = [labels for labels, _ in parts], [features for _, features in parts]
     n_labels = np.array([of.count(b",") + 1 if of else 0 for of in labels], dtype=np.int64)
@@ -123,8 +123,8 @@ def _csr(
     bad = np.flatnonzero((columns != indices) | (columns < 0) | (columns >= shape[1]))
     if len(bad):
         raise ValueError(
-            f"{path}, line {rows[bad[0]] + 2}: {what} {indices[bad[0]]:g} is none of the "
-            f"{shape[1]} that line 1 says, counted from 0."
+            f"{path}, line {rows[bad[0]] + 2}: {what} {indices[bad[0]]:g} is not one of the "
+            f"{shape[1]} stated in line 1, counted from 0."
         )
     finite = np.isfinite(values)
     if not finite.all():
@@ -137,6 +137,6 @@ def _csr(
     again &= rows[1:] == rows[:-1]
     if again.any():
         row = int(rows[np.argmax(again)])
-        raise ValueError(f"{path}, line {row + 2}: a {what} is named twice. Give each once.")
+        raise ValueError(f"{path}, line {row + 2}: a {what} is repeated. List each once.")
     matrix.eliminate_zeros()
     return matrix

@@ -1,4 +1,4 @@
-"""A run and its judgments side by side, as trec_eval sees them.
+"""A run joined with its judgments, as in trec_eval.
 
 References
 ----------
@@ -20,14 +20,14 @@ from rankwise.typing import Float64Array
 
 @dataclass(frozen=True, eq=False)
 class JudgedRun:
-    """A run and its judgments as rows, in trec_eval's order within every query.
+    """Rows of a run and its judgments, in trec_eval's order within every query.
 
     Attributes
     ----------
     y : ndarray of shape (n_rows,), float64
-        Grade; 0 where nobody judged the document, or judged it below 0.
+        Grade; 0 if the document is unjudged or has a negative grade.
     scores : ndarray of shape (n_rows,), float64
-        −inf where the run did not retrieve the document.
+        Score; −inf if the run did not retrieve the document.
     qid, doc_ids : ndarray of shape (n_rows,) of str
     judged, retrieved : ndarray of shape (n_rows,), bool
     """
@@ -46,7 +46,7 @@ class JudgedRun:
 def grades_of(
     qrels: Qrels, qid: NDArray[np.str_], doc_ids: NDArray[np.str_]
 ) -> tuple[Float64Array, NDArray[np.bool_]]:
-    """Grade of every pair, 0 if it was not judged or judged below 0; which pairs were judged."""
+    """Grade of every pair (0 if unjudged or negative), and a mask of the judged pairs."""
     (own_q, judged_q), _ = string_codes(qid, qrels.qid)
     (own_d, judged_d), n = string_codes(doc_ids, qrels.doc_ids)
     keys, judged_keys = own_q * n + own_d, judged_q * n + judged_d
@@ -73,33 +73,34 @@ def missed_documents(qrels: Qrels, qid: NDArray[np.str_], doc_ids: NDArray[np.st
 def judge(
     run: Run, qrels: Qrels, *, all_queries: bool = False, single_precision: bool = True
 ) -> JudgedRun:
-    """Bring a run and judgments together.
+    """Join a run with judgments.
 
-    Every retrieved document becomes a row, and so does every judged one that was not retrieved,
-    with the score −inf: it counts for what could be found (the ideal gain, the number of relevant
-    documents), not for what was.
+    Every retrieved document becomes a row. Every judged document that was not retrieved becomes a
+    row with the score −inf: it counts in the ideal (the ideal gain, the number of relevant
+    documents) but is not part of the ranking.
 
     Parameters
     ----------
     run : Run
     qrels : Qrels
     all_queries : bool
-        False: the queries that have both judgments and retrieved documents; True: all judged
-        queries, as ``trec_eval -c`` does. Queries without judgments are left out always.
+        Whether to include all judged queries, as ``trec_eval -c`` does. Otherwise only queries with
+        both judgments and retrieved documents are included. Queries without judgments are never
+        included.
     single_precision : bool
-        Round scores to single precision, as trec_eval does before it orders documents: scores
-        that differ by less are ties.
+        Whether to round scores to single precision, as trec_eval does before it orders documents;
+        scores that differ by less are ties.
 
     Returns
     -------
     JudgedRun
-        Queries in the order of the judgments; in a query the documents by descending score, equal
-        scores by descending id. So breaking ties by row order is what trec_eval does: evaluate
-        with ``preset="trec_eval"``, ``ties='stable'`` and ``retrieved=judged_run.retrieved``.
+        Rows with queries in the order of the judgments, and documents by descending score, ties by
+        descending id. Breaking ties by row order therefore reproduces trec_eval: evaluate with
+        ``preset="trec_eval"``, ``ties='stable'`` and ``retrieved=judged_run.retrieved``.
 
     Notes
     -----
-    O(n log n) for n lines of both.
+    O(n log n) for n lines in both files together.
     """
     (judged_q, run_q), _ = string_codes(qrels.qid, run.qid)
     (judged_d, run_d), n_documents = string_codes(qrels.doc_ids, run.doc_ids)

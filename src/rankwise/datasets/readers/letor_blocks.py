@@ -1,8 +1,8 @@
-"""Blocks of SVMlight/LETOR lines to arrays: one serial kernel per block, blocks on threads.
+"""Parse blocks of SVMlight/LETOR lines to arrays: one serial kernel per block, blocks on threads.
 
-Every block is read twice, first to count its rows, so that each has its rows at a known place;
-at the second time it is in the page cache. Blocks are small enough to stay in a core's cache.
-The file may change between the two: the parser gets the number of rows that there is room for.
+Every block is read twice. The first pass counts its rows, so that each block knows where its rows
+go; in the second pass, the block is in the page cache. Blocks are small enough for a core's cache.
+The file may change between the passes, so the parser is given the number of available rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from rankwise.typing import Float64Array, FloatArray
 
 @dataclass(frozen=True)
 class Layout:
-    """How rows are written while parsing; see ``plan`` in :func:`kernel.parse_block`."""
+    """Layout of the rows written while parsing; see ``plan`` in :func:`kernel.parse_block`."""
 
     dense: bool
     base: int
@@ -41,16 +41,16 @@ class Layout:
 
 @dataclass(frozen=True)
 class BlockResult:
-    """One block, parsed.
+    """Result of parsing one block.
 
     Attributes
     ----------
     state : ndarray of shape (kernel.N_STATE,)
     text : bytes
     values, indices : ndarray of shape (n_entries,)
-        Empty where rows are written dense.
+        Values and indices of entries; empty if rows are written dense.
     error : (int, str) or None
-        Byte in the file and reason of the first malformed token.
+        Position (byte in the file) and reason of the first malformed token.
     """
 
     state: NDArray[np.int64]
@@ -62,7 +62,7 @@ class BlockResult:
 
 @dataclass(frozen=True)
 class Parsed:
-    """All blocks, parsed in one layout; ``values`` is the matrix if dense, else the entries."""
+    """All blocks parsed in one layout; ``values`` is the matrix if dense, else the entries."""
 
     blocks: Sequence[Block]
     results: list[BlockResult]
@@ -93,14 +93,14 @@ def parse_blocks(
 ) -> Parsed:
     """Parse the blocks; malformed lines are reported in the results, not raised.
 
-    ``n_features`` is for the words of an error only.
+    ``n_features`` is used only in error messages.
 
     Raises
     ------
     ChangedError
-        When a block has other than ``n_rows`` rows.
+        If a block does not have ``n_rows`` rows.
     ValueError
-        When a dense matrix is larger than memory.
+        If a dense matrix does not fit into memory.
     """
     most_bytes = _most_bytes(blocks)
     scratch = _Scratch(most_bytes, 0 if layout.dense else most_bytes // 2 + 1, dtype)
@@ -171,10 +171,10 @@ def parse_blocks(
 
 
 def dense_zeros(blocks: Sequence[Block], n_rows: int, width: int, dtype: Any) -> FloatArray:
-    """A matrix of zeros; ValueError, naming the files, where it does not fit into memory."""
+    """Matrix of zeros; raises ValueError with the file names if it does not fit into memory."""
     try:
         return np.zeros((n_rows, width), dtype=dtype)
-    except (MemoryError, ValueError):  # ValueError: more bytes than an address can hold
+    except (MemoryError, ValueError):  # ValueError: too large to address
         n_bytes = n_rows * width * np.dtype(dtype).itemsize
         raise ValueError(
             f"{file_names(blocks)}: {n_rows:,} rows of {width:,} columns as a dense matrix need "
@@ -183,7 +183,7 @@ def dense_zeros(blocks: Sequence[Block], n_rows: int, width: int, dtype: Any) ->
 
 
 def file_names(blocks: Sequence[Block]) -> str:
-    """The files of the blocks, each once."""
+    """Names of the files of the blocks, each once."""
     return ", ".join(dict.fromkeys(str(block.file.path) for block in blocks))
 
 
@@ -192,7 +192,7 @@ def _most_bytes(blocks: Sequence[Block]) -> int:
 
 
 class _Scratch(threading.local):
-    """Buffers of one thread, large enough for any block."""
+    """Buffers of one thread that fit any block."""
 
     def __init__(self, n_bytes: int, n_entries: int, dtype: Any) -> None:
         self.buf = np.empty(n_bytes + 1 + kernel.SPARE_BYTES, dtype=np.uint8)
@@ -202,7 +202,7 @@ class _Scratch(threading.local):
         self.indices = np.empty(n_entries, dtype=np.int32)
 
     def load(self, block: Block) -> int:
-        """Bring the block in, ended by a newline; returns its number of bytes."""
+        """Load a block, ended by a newline, and return its number of bytes."""
         n = block.stop - block.start
         block.file.read_into(self.buf[:n], block.start)
         if self.buf[n - 1] != 10:
@@ -215,11 +215,11 @@ class _Scratch(threading.local):
 def _settle(
     scratch: _Scratch, state: NDArray[np.int64], values: FloatArray, y: Float64Array
 ) -> list[tuple[int, str]]:
-    """Convert the tokens that the kernel left; byte in the block and reason of the first bad one.
+    """Convert the tokens that the kernel left; return position and reason of the first bad one.
 
     Writes into ``values`` and ``y``.
     """
-    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is told
+    with np.errstate(over="ignore"):  # overflow of float32 becomes infinite, and is reported
         for slot, start, stop in scratch.hard[: state[kernel.HARD]].tolist():
             token = scratch.buf[start:stop].tobytes()
             if not NUMBER.fullmatch(token):

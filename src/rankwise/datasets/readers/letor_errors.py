@@ -1,4 +1,4 @@
-"""Say what is wrong with a line of SVMlight/LETOR text, and where."""
+"""Error messages for malformed lines of SVMlight/LETOR text, with their positions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from rankwise.datasets.readers.textfiles import TextFile
 from rankwise.kernels.svmlight import DUPLICATE, LARGEST_INDEX, TOO_WIDE
 
-# What ``float`` takes, less its underscores and non-ASCII digits. Possessive: time is linear.
+# Numbers of ``float`` without underscores and non-ASCII digits. Possessive: time is linear.
 NUMBER = re.compile(
     rb"[+-]?(?:(?:[0-9]++\.?[0-9]*+|\.[0-9]++)(?:e[+-]?[0-9]++)?|inf(?:inity)?|nan)", re.IGNORECASE
 )
@@ -18,7 +18,7 @@ _TOKEN = re.compile(rb"[^\s#]*")
 
 
 def bad_number(token: bytes, *, is_label: bool) -> str:
-    """Why a label or a value cannot be read."""
+    """Reason why a label or a value cannot be read."""
     if is_label:
         return f"the label must be a number, got {_show(token)}"
     if not token:
@@ -27,14 +27,14 @@ def bad_number(token: bytes, *, is_label: bool) -> str:
 
 
 def too_large(token: bytes, dtype: Any) -> str:
-    """Why a decimal number has no place in an array of ``dtype``."""
+    """Message for a decimal number that exceeds ``dtype``."""
     fits_float64 = math.isfinite(float(token))
-    fix = "read with dtype=np.float64" if fits_float64 else "write inf where infinity is meant"
+    fix = "read with dtype=np.float64" if fits_float64 else "write inf if infinity is meant"
     return f"{_show(token)} is too large for {dtype}; {fix}"
 
 
 def bad_token(line: bytes, status: int, n_features: int | None) -> str:
-    """Why parsing stopped at the beginning of ``line``."""
+    """Reason why parsing stopped at the beginning of ``line``."""
     found = _TOKEN.match(line)
     token = found.group() if found else b""
     index = token.partition(b":")[0]
@@ -57,7 +57,7 @@ def bad_token(line: bytes, status: int, n_features: int | None) -> str:
 
 
 def raise_at(file: TextFile, position: int, reason: str) -> NoReturn:
-    """Raise ValueError naming file, line, column (both from 1, in bytes) and reason."""
+    """Raise ValueError with file, line, column (both from 1, in bytes) and reason."""
     line, line_start, at, step = 1, file.start, file.start, 1 << 20
     while at < position:
         part = file.read(at, min(at + step, position))

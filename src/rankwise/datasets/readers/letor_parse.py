@@ -1,8 +1,9 @@
-"""SVMlight/LETOR files to one table.
+"""Parse SVMlight/LETOR files into one table.
 
-A small sample tells how wide and how dense the rows are. Dense rows are then written straight
-into the matrix; where the guess proves wrong (a wider row, indices not ascending), and for sparse
-data, the entries are collected as CSR first. The guess decides the time taken, never the result.
+A small sample estimates the width and density of the rows. Dense rows are then written directly
+into the matrix. If the estimate is wrong (a wider row, indices not ascending), or the data are
+sparse, the entries are first collected as CSR. The estimate affects only the time, never the
+result.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from rankwise.runtime.threads import available_threads
 from rankwise.typing import Float64Array, Matrix
 
 BLOCK_BYTES = 1 << 20
-DENSE_FROM = 0.25  # share of written entries from which rows are kept dense
+DENSE_FROM = 0.25  # minimum share of written entries for dense rows
 _SAMPLE_BLOCKS, _SAMPLE_BYTES = 8, 1 << 16
 
 
 class NoRowsError(ValueError):
-    """There is no row in some lines."""
+    """Some lines contain no rows."""
 
     def __init__(self, names: str) -> None:
         super().__init__(f"{names}: no rows. Every row is a line 'label qid:id index:value ...'.")
@@ -51,7 +52,7 @@ class NoRowsError(ValueError):
 
 @dataclass(frozen=True)
 class LetorOptions:
-    """What decides the result of reading, apart from the files.
+    """Options that determine the result of reading, apart from the files.
 
     With ``no_label``, lines may begin with their query id or first feature.
     """
@@ -63,7 +64,7 @@ class LetorOptions:
     no_label: bool = False
 
     def collecting(self) -> Layout:
-        """The layout that takes rows of any width, in any order."""
+        """Layout that accepts rows of any width, in any order."""
         base = 1 if self.zero_based is False else 0
         if self.n_features is None:
             width = kernel.LARGEST_INDEX + 1
@@ -72,30 +73,30 @@ class LetorOptions:
         return Layout(False, base, width, no_label=self.no_label)
 
     def base(self, states: NDArray[np.int64]) -> int:
-        """What the first column is written as."""
+        """Index of the first column in the files."""
         if self.zero_based == "auto":
             return 0 if states[:, kernel.LOWEST].min() == 0 else 1
         return 0 if self.zero_based else 1
 
     def wants_dense(self, entries: int, rows: int, width: int) -> bool:
-        """Whether a matrix with so many written entries is to be dense."""
+        """Whether a matrix with the given number of written entries should be dense."""
         return entries >= DENSE_FROM * rows * width if self.dense == "auto" else self.dense
 
 
 @dataclass(frozen=True)
 class LetorRows:
-    """What the files hold, row by row.
+    """Content of the files, row by row.
 
     Attributes
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,)
-        NaN where a line has no label.
+        Labels; NaN if a line has no label.
     qid : ndarray of shape (n_rows,), or list of str
-        A list where query ids are text; zeros where no row has one.
+        Query ids: a list if they are text; zeros if no row has one.
     comments : list of str, or None
     base : int
-        Index of the first column as written, 0 or 1.
+        Index of the first column in the files, 0 or 1.
     has_qid : bool
     """
 
@@ -118,13 +119,13 @@ def parse_files(
     Raises
     ------
     ValueError
-        At the first malformed line, or when there is no row at all.
+        At the first malformed line, or if there are no rows.
     """
     try:
         rows = _parse_files(files, options, n_threads or available_threads(), block_bytes)
     except ChangedError:
         raise
-    except ValueError:  # what is malformed may be half written
+    except ValueError:  # a file being written may look malformed
         _check_unchanged(files)
         raise
     _check_unchanged(files)
@@ -151,7 +152,7 @@ def parse_lines(blocks: Sequence[Block], options: LetorOptions, n_threads: int) 
     Raises
     ------
     NoRowsError
-        When there is no row.
+        If there are no rows.
     ValueError
         At the first malformed line.
     """
@@ -198,7 +199,7 @@ def parse_lines(blocks: Sequence[Block], options: LetorOptions, n_threads: int) 
 
 
 def _sample(blocks: Sequence[Block]) -> list[Block]:
-    """The first lines of a few blocks, evenly spread."""
+    """First lines of a few evenly spread blocks."""
     chosen = blocks[:: max(1, len(blocks) // _SAMPLE_BLOCKS)][:_SAMPLE_BLOCKS]
     return [
         replace(b, stop=min(b.stop, after_newline(b.file, b.start + _SAMPLE_BYTES))) for b in chosen
@@ -206,7 +207,7 @@ def _sample(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _guess(sample: Parsed, collecting: Layout, options: LetorOptions) -> Layout:
-    """The layout that would serve the sample."""
+    """Layout that suits the sample."""
     collecting = _better(collecting, sample, options)
     states = sample.states
     base = options.base(states)
@@ -219,7 +220,7 @@ def _guess(sample: Parsed, collecting: Layout, options: LetorOptions) -> Layout:
 
 
 def _better(layout: Layout, parsed: Parsed, options: LetorOptions) -> Layout:
-    """The layout itself where it served, else the one that will."""
+    """The layout itself if it was sufficient, else one that is."""
     status = parsed.states[:, kernel.STATUS]
     better = layout
     if layout.dense:
@@ -234,7 +235,7 @@ def _better(layout: Layout, parsed: Parsed, options: LetorOptions) -> Layout:
 
 
 def _raise_first_error(parsed: Parsed) -> None:
-    """Raise for the first token that is malformed, or row whose qid is missing or unexpected."""
+    """Raise for the first malformed token, or the first row with a missing or unexpected qid."""
     firsts, errors = [], []
     for field, reason in (
         (kernel.QID_AT, "this row has a qid, but earlier ones have none"),
@@ -244,7 +245,7 @@ def _raise_first_error(parsed: Parsed) -> None:
         if len(numbers):
             number = int(numbers[0])
             byte = parsed.blocks[number].start + int(parsed.states[number, field])
-            firsts.append((number, byte, f"{reason}; give every row one, or none"))
+            firsts.append((number, byte, f"{reason}; add a qid to every row, or to none"))
     if len(firsts) == 2:
         errors.append(max(firsts))
     for number, result in enumerate(parsed.results):
@@ -257,7 +258,7 @@ def _raise_first_error(parsed: Parsed) -> None:
 
 
 def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
-    """CSR of the collected entries, or the dense matrix where that is wanted."""
+    """CSR of the collected entries, or a dense matrix if requested."""
     base = options.base(parsed.states)
     entries, rows = len(parsed.values), len(parsed.y)
     highest = int(parsed.states[:, kernel.HIGHEST].max()) if entries else base - 1
@@ -284,7 +285,7 @@ def _collected(parsed: Parsed, options: LetorOptions) -> Matrix:
 
 
 def _refuse_duplicates(parsed: Parsed, X: sparse.csr_matrix, base: int) -> None:
-    """Raise for an index that occurs twice in a row, not side by side (the kernel sees those)."""
+    """Raise for a repeated index in a row; the kernel detects only adjacent repetitions."""
     same = np.flatnonzero(X.indices[1:] == X.indices[:-1]) + 1
     rows = np.searchsorted(X.indptr, same, side="right") - 1
     within = same > X.indptr[rows]
@@ -296,7 +297,7 @@ def _refuse_duplicates(parsed: Parsed, X: sparse.csr_matrix, base: int) -> None:
 
 
 def _raise_in_row(parsed: Parsed, row: int, pattern: bytes, reason: str, skip: int = 0) -> NoReturn:
-    """Raise ValueError for a row where a pattern occurs, after so many others."""
+    """Raise ValueError at a pattern in a row, after skipping ``skip`` occurrences."""
     ends = np.cumsum(parsed.states[:, kernel.ROWS])
     number = int(np.searchsorted(ends, row, side="right"))
     block = parsed.blocks[number]

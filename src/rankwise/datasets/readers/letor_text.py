@@ -1,4 +1,4 @@
-"""The text in LETOR files: query ids that are no numbers, comments, document ids in them."""
+"""Text in LETOR files: non-numeric query ids, comments, and document ids in comments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPARE_BYTES = 1 << 21
 
 
 class NotUtf8Error(ValueError):
-    """A query id is not UTF-8 text; to replace bytes in it could make two ids equal."""
+    """A query id is not UTF-8 text; replacing bytes could make two ids equal."""
 
     def __init__(self, row: int) -> None:
         super().__init__(f"the query id of row {row} is not UTF-8 text")
@@ -24,14 +24,14 @@ class NotUtf8Error(ValueError):
 def split_text(
     text: bytes, qid_bytes: NDArray[np.int64] | None, comment_bytes: NDArray[np.int64]
 ) -> tuple[list[str] | None, list[str] | None]:
-    """Cut what the kernel kept, row by row, into query ids (if there) and comments.
+    """Split the text kept by the kernel, row by row, into query ids (if any) and comments.
 
     Parameters
     ----------
     text : bytes
-        UTF-8; what is not becomes U+FFFD in comments.
+        UTF-8 text; invalid bytes in comments become U+FFFD.
     qid_bytes : ndarray of shape (n_rows,), or None
-        Lengths of the query ids; None where they were read as numbers.
+        Lengths of the query ids; None if they were read as numbers.
     comment_bytes : ndarray of shape (n_rows,)
         Lengths of the comments, -1 for none.
 
@@ -39,7 +39,7 @@ def split_text(
     -------
     qid : list of str, or None
     comments : list of str, or None
-        None where no row has one; "" for single rows without.
+        Comments; "" for rows without one, None if no row has one.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _check_utf8(qid: Sequence[bytes]) -> None:
 
 
 def doc_ids(comments: Sequence[str]) -> list[str] | None:
-    """What follows ``docid =`` or ``docid:`` in each comment, "" without; None if none has it."""
+    """Text after ``docid =`` or ``docid:`` in each comment, "" if absent; None if none has it."""
     found = [_DOC_ID.search(comment) for comment in comments]
     if not any(found):
         return None
@@ -85,7 +85,7 @@ def doc_ids(comments: Sequence[str]) -> list[str] | None:
 
 
 def text_array(strings: Sequence[str]) -> NDArray[Any]:
-    """An array of one width, or of dtype object where a few long strings would make it large."""
+    """Array of fixed width, or of dtype object if a few long strings would make it large."""
     if _fits_one_width(strings):
         return np.array(strings, dtype=f"<U{max(map(len, strings), default=1) or 1}")
     out = np.empty(len(strings), dtype=object)
@@ -94,7 +94,7 @@ def text_array(strings: Sequence[str]) -> NDArray[Any]:
 
 
 def _fits_one_width(strings: Sequence[str]) -> bool:
-    """Whether an array of the longest string's width takes little more than the characters.
+    """Whether an array as wide as the longest string takes little more space than the characters.
 
     Such an array drops NUL characters at the end of a string.
     """
@@ -105,7 +105,7 @@ def _fits_one_width(strings: Sequence[str]) -> bool:
 
 
 def pack_text(name: str, strings: Sequence[str] | None) -> dict[str, NDArray[Any]]:
-    """Strings as named arrays: of one width, or bytes and their ends where few are long."""
+    """Strings as named arrays: of fixed width, or bytes and their ends if few are long."""
     if strings is None:
         return {}
     if _fits_one_width(strings):
@@ -118,12 +118,12 @@ def pack_text(name: str, strings: Sequence[str] | None) -> dict[str, NDArray[Any
 
 
 def unpack_text(name: str, arrays: Mapping[str, NDArray[Any]]) -> NDArray[Any] | None:
-    """The array of strings that :func:`pack_text` packed, of dtype object where few are long.
+    """Restore strings packed by :func:`pack_text`, as dtype object if few are long.
 
     Raises
     ------
     ValueError
-        When the parts do not fit together, as in a damaged file.
+        If the parts are inconsistent, as in a damaged file.
     """
     if name in arrays or f"{name}.utf8" not in arrays:
         return arrays.get(name)

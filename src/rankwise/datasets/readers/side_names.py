@@ -1,4 +1,4 @@
-"""Where side files of group sizes and weights lie: beside the text, under its name and a suffix."""
+"""Names of side files for group sizes and weights: the name of the text plus a suffix."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ COMPRESSED = ("", ".gz", ".bz2", ".xz", ".zst")
 
 
 def stem(path: Path) -> Path:
-    """The path without a suffix for compression."""
+    """Path without a suffix for compression."""
     return path.with_suffix("") if path.suffix in COMPRESSED[1:] else path
 
 
 def side_file(path: Path, suffixes: tuple[str, ...]) -> Path | None:
-    """The first file there is of ``path`` with one of the suffixes, compressed or not."""
+    """First existing side file of ``path`` with one of the suffixes, compressed or not."""
     return next(iter(side_files(path, suffixes)), None)
 
 
 def side_files(path: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """All of them, in the order in which they are looked for."""
+    """All existing side files, in order of precedence."""
     names = [
         Path(f"{start}{suffix}{packed}")
         for start in dict.fromkeys((path, stem(path)))

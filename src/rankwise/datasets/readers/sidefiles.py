@@ -1,8 +1,8 @@
-"""SVMlight text without query ids, beside it a file of group sizes: LightGBM's and XGBoost's way.
+"""SVMlight text without query ids, with side files of group sizes, as in LightGBM and XGBoost.
 
 ``train.txt`` comes with ``train.txt.query`` (LightGBM) or ``train.txt.group`` (XGBoost), one
 number of consecutive rows per line, and perhaps with ``train.txt.weight``: one weight per row in
-LightGBM, one per query in XGBoost (whose release 3.2 reads side files no more). Positions and
+LightGBM, one per query in XGBoost (whose release 3.2 dropped side files). Positions and
 initial scores are not read.
 """
 
@@ -39,31 +39,34 @@ def read_grouped(
     cache: bool | Literal["beside"] = True,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RankingData:
-    """Read SVMlight text whose queries and weights are in side files.
+    """Read SVMlight text with queries and weights in side files.
 
     Parameters
     ----------
     path : path
-        Plain or compressed; its rows have no ``qid:``.
+        Text file, plain or compressed, whose rows have no ``qid:``.
     sizes : path, optional
-        Rows per query, one number a line; by default ``<path>.query`` or ``<path>.group``.
+        File with the number of rows of each query, one per line (default: ``<path>.query`` or
+        ``<path>.group``).
     weight : path, optional
-        One weight a line, per row or per query; by default ``<path>.weight``, where there.
+        File with one weight per line, for each row or each query (default: ``<path>.weight``, if
+        it exists).
     dtype, n_features, dense, zero_based, cache, max_decompressed_bytes
-        As for :func:`rankwise.datasets.read_letor`.
+        As in :func:`rankwise.datasets.read_letor`.
 
     Returns
     -------
     RankingData
-        Query ids 0, 1, … in the order of the sizes; a weight per query is given to all its rows.
+        Data with query ids 0, 1, … in the order of the sizes. A weight per query is assigned to all
+        its rows.
 
     Raises
     ------
     FileNotFoundError
-        When there is no such file, or no file of sizes.
+        If there is no such file, or no file of sizes.
     ValueError
-        When rows have query ids, sizes do not sum to the number of rows, there are neither as
-        many weights as rows nor as queries, or a line is malformed.
+        If rows have query ids, sizes do not sum to the number of rows, the number of weights
+        matches neither the rows nor the queries, or a line is malformed.
     """
     path = Path(path)
     check_there(path)
@@ -100,28 +103,29 @@ def read_grouped(
 def write_grouped(
     data: RankingData, path: str | Path, style: Literal["lightgbm", "xgboost"] = "lightgbm"
 ) -> None:
-    """Write SVMlight text without query ids, and group sizes and weights beside it.
+    """Write SVMlight text without query ids, with side files of group sizes and weights.
 
-    Rows come query by query. Indices start at 1, as in LETOR: to both programs, which count from
-    0, the first column is empty.
+    Rows are written query by query. Indices start at 1, as in LETOR; both programs count from 0,
+    so their first column is empty.
 
-    Side files of an old file at ``path``, compressed ones too, are deleted. The new ones take
-    their places together, the sizes last: a write that is interrupted leaves rows without sizes,
-    which are refused, never with those of other rows.
+    Side files of an old file at ``path``, including compressed ones, are deleted. The new files are
+    put in place together, the sizes last. An interrupted write therefore leaves rows without sizes,
+    which readers refuse, but never rows with the sizes of other rows.
 
     Parameters
     ----------
     data : RankingData
     path : path
-        ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress the rows, and leave the suffix out of the
-        names of the side files.
+        File to write. The suffixes ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress the rows; the
+        names of the side files omit them.
     style : {"lightgbm", "xgboost"}
-        ``.query`` and weights per row, or ``.group`` and weights per query.
+        Format of the side files: ``.query`` and weights per row, or ``.group`` and weights per
+        query.
 
     Raises
     ------
     ValueError
-        When weights differ within a query and the style is "xgboost".
+        If weights differ within a query and the style is "xgboost".
     """
     if style not in ("lightgbm", "xgboost"):
         raise ValueError(f"style must be 'lightgbm' or 'xgboost', got {style!r}.")
@@ -154,7 +158,7 @@ def _groups(path: Path, n_rows: int, max_decompressed_bytes: int) -> QueryGroups
     if total != n_rows:
         raise ValueError(
             f"{path}: sizes must sum to the number of rows, {n_rows}, got {total}. "
-            "Is it the file of other data?"
+            "Does the file belong to other data?"
         )
     return QueryGroups.from_sizes(sizes[sizes > 0])
 
@@ -178,7 +182,7 @@ def _query_weights(weight: Float64Array, groups: QueryGroups) -> Float64Array:
     if differs.any():
         query = groups.ids[np.searchsorted(groups.indptr, differs.argmax(), side="right") - 1]
         raise ValueError(
-            f"sample_weight must be the same for all rows of a query, query {query} has more than "
-            "one weight: XGBoost weighs queries. Use style='lightgbm'."
+            f"sample_weight must be the same for all rows of a query in XGBoost, but query {query} "
+            "has more than one weight. Use style='lightgbm'."
         )
     return per_query

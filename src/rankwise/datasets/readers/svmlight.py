@@ -39,75 +39,75 @@ def read_letor(
     verify: bool = False,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RankingData:
-    r"""Read judged rows from SVMlight/LETOR text, ``label qid:id index:value # comment`` a line.
+    r"""Read judged rows from SVMlight/LETOR text with lines ``label qid:id index:value # comment``.
 
     Parameters
     ----------
     path : str, path-like, or list of these
-        Files read as one, in the given order; a glob pattern stands for its matches, sorted.
-        Each may be plain or gzip, bzip2, xz or zstd, told by its first bytes. Compressed files
-        are held in memory as text while they are read.
+        Files to read as one, in the given order; a glob pattern is replaced by its sorted matches.
+        Files may be plain or compressed by gzip, bzip2, xz or zstd, which is detected from the
+        first bytes. Compressed files are held in memory as text while they are read.
     dtype : float32 or float64
-        Of the features. Every number is the double nearest to its decimal form, bit-equal to
+        Type of the features. Every number is the double nearest to its decimal form, as in
         ``float``; float32 rounds that double.
     n_features : int >= 1, optional
-        Number of columns; by default the largest index decides, so give it to read parts that
-        must fit together. A larger index is an error.
+        Number of columns (default: from the largest index). Pass it when reading parts that must
+        have the same columns. A larger index is an error.
     dense : "auto", True or False
-        An ndarray or CSR; "auto" takes an ndarray where at least a quarter of the matrix is
-        written in the file. CSR keeps zeros that are written.
+        Whether X is an ndarray rather than CSR. "auto": an ndarray if at least a quarter of the
+        matrix is written in the file. CSR keeps zeros that are written.
     zero_based : "auto", True or False
-        Whether index 0 is the first column; "auto" where an index 0 occurs in any of the files.
+        Whether index 0 is the first column. "auto": True if index 0 occurs in any of the files.
         LETOR starts at 1.
     cache : True, False or "beside"
-        True keeps the parsed arrays in the cache folder (``RANKWISE_CACHE``, else the platform's),
-        nothing beside the data; "beside" keeps them next to the first file, or in the cache folder
-        where that is not writable. A second read with the same options maps them into memory.
-        Changes to mapped arrays stay in this process.
+        Whether to cache the parsed arrays. True: in the cache folder (``RANKWISE_CACHE``, else the
+        platform's). "beside": next to the first file, or in the cache folder if that is not
+        writable. A second read with the same options maps the cache into memory. Changes to mapped
+        arrays stay in this process.
     verify : bool
-        Check a cache by full checksums of source and arrays. Without it, an edit of the source
-        goes unseen only where it keeps size, modification time and 18 sampled blocks of 64 kB;
-        see ``rankwise.datasets.readers.cache``.
+        Whether to check a cache by full checksums of source and arrays. Otherwise, an edit of the
+        source is missed if it keeps size, modification time and 18 sampled blocks of 64 kB; see
+        ``rankwise.datasets.readers.cache``.
     max_decompressed_bytes : int >= 1
-        Longest text that a compressed file may hold, in bytes; by default 16 GiB. A small file
-        can be made to decompress to any size.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB. A small file can
+        decompress to any size.
 
     Returns
     -------
     data : RankingData
-        ``y`` float64. ``qid`` int64; text, as written, where any query id is not an integer of
-        64 bits; zeros where no row has one. ``comments`` what follows ``#``, without the white
-        space around it, "" for rows without, None where no row has one. ``doc_ids`` what follows
-        ``docid =`` in the comments, likewise.
+        Rows with ``y`` in float64. ``qid`` is int64, text if any query id is not a 64-bit integer,
+        or zeros if no row has one. ``comments`` holds the text after ``#`` without surrounding
+        white space: "" for rows without a comment, None if no row has one. ``doc_ids`` holds the
+        text after ``docid =`` in the comments, likewise.
 
     Raises
     ------
     ValueError
-        Naming file, line, column and reason of the first malformed token; for files without any
-        row, compressed data that are damaged, cut off or too large, UTF-16 text, a file that is
-        written to while it is read, a dense matrix that does not fit into memory.
+        If a token is malformed; the message names file, line, column and reason. Also if there are
+        no rows, compressed data are damaged, truncated or too large, the text is UTF-16, a file is
+        written to while it is read, or a dense matrix does not fit into memory.
     FileNotFoundError, IsADirectoryError
 
     Warns
     -----
     UserWarning
-        When no row has a qid, and a file of group sizes lies beside the text: see
+        If no row has a qid and there is a side file of group sizes: see
         :func:`rankwise.datasets.read_grouped`.
 
     Notes
     -----
-    What a line may hold. Blank lines and comment lines are skipped; CRLF ends, white space of any
-    kind between tokens, a UTF-8 byte order mark and a missing last newline are accepted. Numbers
-    are those of ``float`` in ASCII digits, without underscores: ``+1``, ``.5``, ``1e-3``, ``nan``,
-    ``inf``. NaN and infinities are kept as they are; a decimal number that is too large for
-    ``dtype`` is an error. Indices are whole numbers up to 2**31 - 1 in any order; an index that
-    occurs twice in a row is an error. A row without features is a row of zeros. Either all rows
-    have a qid or none. Query ids that are text must be UTF-8; a NUL character in one, or in a
-    comment, is an error. A file cut off inside a token is an error where the rest of the token is
-    no number; a number that has lost digits cannot be told from a shorter one.
+    Format of a line: blank lines and comment lines are skipped. CRLF line ends, any white space
+    between tokens, a UTF-8 byte order mark and a missing last newline are accepted. Numbers are
+    those of ``float`` in ASCII digits, without underscores: ``+1``, ``.5``, ``1e-3``, ``nan``,
+    ``inf``. NaN and infinities are kept; a decimal number that exceeds ``dtype`` is an error.
+    Indices are whole numbers up to 2**31 - 1 in any order; a repeated index in a row is an error. A
+    row without features is a row of zeros. Either all rows have a qid or none. Query ids that are
+    text must be UTF-8; a NUL character in a query id or in a comment is an error. A file truncated
+    inside a token is an error if the rest of the token is not a number; a number that has lost
+    digits cannot be distinguished from a shorter one.
 
-    Time O(bytes) on all cores, about a tenth of that for counting lines; memory is the result and
-    some megabytes per thread.
+    Time O(bytes) on all cores, of which about a tenth counts lines. Memory: the result and some
+    megabytes per thread.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def read_rows(
     verify: bool = False,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RankingData:
-    """:func:`read_letor` without a look at what lies beside the files."""
+    """Like :func:`read_letor`, but without looking for side files."""
     options = _options(dtype, n_features, dense, zero_based)
     if cache not in (True, False, "beside"):
         raise ValueError(f"cache must be True, False or 'beside', got {cache!r}.")
@@ -189,8 +189,8 @@ def _warn_of_sizes(files: Sequence[Path]) -> None:
         sizes = side_file(file, SIZES)
         if sizes is not None:
             warnings.warn(
-                f"{file} has no query ids, so all its rows are one query, but {sizes} lies beside "
-                f"it. Read the queries with read_grouped({str(file)!r}).",
+                f"{file} has no query ids, so all its rows are one query, but there is a side file "
+                f"{sizes}. Read the queries with read_grouped({str(file)!r}).",
                 UserWarning,
                 stacklevel=3,
             )
@@ -215,7 +215,7 @@ def _options(dtype: DTypeLike, n_features: Any, dense: Any, zero_based: Any) -> 
 
 
 def _name(files: Sequence[Path]) -> str:
-    """Stems of the files, for tables: "S1+S2+S3", or "S1 and 4 more"."""
+    """Name from the stems of the files, for tables: "S1+S2+S3", or "S1 and 4 more"."""
     stems = [file.name.partition(".")[0] for file in files]
     return "+".join(stems) if len(stems) <= 3 else f"{stems[0]} and {len(stems) - 1} more"
 
@@ -223,7 +223,7 @@ def _name(files: Sequence[Path]) -> str:
 def _parse(
     files: Sequence[Path], options: LetorOptions, max_decompressed_bytes: int
 ) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The named arrays of the cache, and the shape of X."""
+    """Parse files; return the named arrays of the cache, and the shape of X."""
     texts = thread_map(lambda file: open_text(file, max_decompressed_bytes), files)
     rows = parse_files(texts, options)
     arrays: dict[str, NDArray[Any]] = {}
@@ -246,7 +246,7 @@ def _from_arrays(
     n_rows, n_columns = shape = tuple(extra["shape"])
     columns = [array for part, array in arrays.items() if part != "X"]
     if arrays["y"].dtype != np.float64 or any(column.ndim != 1 for column in columns):
-        raise ValueError("a column has another shape or type than was stored")
+        raise ValueError("a column has an unexpected shape or type")
     if X is None:
         data, indices, indptr = (arrays[f"X.{part}"] for part in ("data", "indices", "indptr"))
         if not (
@@ -255,11 +255,11 @@ def _from_arrays(
             and indices.dtype.kind == indptr.dtype.kind == "i"
             and is_canonical(indptr, indices, n_columns)
         ):
-            raise ValueError("the parts of X do not make a matrix of its shape")
+            raise ValueError("the parts of X do not match its shape")
         X = sparse.csr_matrix((data, indices, indptr), shape=shape, copy=False)
-        X.has_canonical_format = True  # as the check above has found
+        X.has_canonical_format = True  # verified by the check above
     if X.shape != shape or X.dtype.kind != "f":
-        raise ValueError("X has another shape or type than was stored")
+        raise ValueError("X has an unexpected shape or type")
     qid = unpack_text("qid", arrays)
     if qid is None:
         raise KeyError("qid")

@@ -1,7 +1,7 @@
-"""Judged rows from tables: CSV, TSV and Parquet files, and frames of any library narwhals knows.
+"""Judged rows from tables: CSV, TSV and Parquet files, and frames supported by narwhals.
 
-One column holds the label, one the query; every other one that holds numbers is a feature unless it
-is named as document id or weight.
+One column holds the label, and one the query. Every other column of numbers is a feature unless it
+is assigned as document id or weight.
 """
 
 from __future__ import annotations
@@ -50,48 +50,49 @@ def read_table(
     Parameters
     ----------
     path : path, glob pattern, folder, or list of these
-        ``.csv``, ``.tsv`` or ``.tab`` with a header line, also compressed (``.gz``, ``.bz2``,
-        ``.xz``, ``.zst``); ``.parquet`` or ``.pq``. Several files of one kind are one table. A
-        folder stands for such files in it and below, by name; names that start with ``_`` or
-        ``.`` are skipped.
+        Files ``.csv``, ``.tsv`` or ``.tab`` with a header line, optionally compressed (``.gz``,
+        ``.bz2``, ``.xz``, ``.zst``), or ``.parquet`` or ``.pq``. Several files of one kind form one
+        table. A folder stands for all such files in it and its subfolders, sorted by name; names
+        that start with ``_`` or ``.`` are skipped.
     label, qid : str, optional
-        Columns. By default the one that is called label, relevance, rel, y or target, and qid,
-        query_id, query or q, in any case. ``qid=False``: all rows are one query.
+        Columns of labels and queries, in any case (default: label, relevance, rel, y or target,
+        and qid, query_id, query or q). ``qid=False``: all rows are one query.
     doc_id, sample_weight : str or False, optional
-        Columns. By default doc_id, docid, docno or document_id, and sample_weight, where there.
-        False: there is none.
+        Columns of document ids and weights (default: doc_id, docid, docno or document_id, and
+        sample_weight, if present). False: no such column.
     features : sequence of str, optional
-        Columns of X, in this order; by default all that are left and hold numbers. A column of a
-        text file holds text when most of its cells are no numbers.
+        Columns of X, in this order (default: all remaining columns of numbers). In a text file, a
+        column counts as text if most of its cells are not numbers.
     score_columns : sequence of str
-        Columns with scores of systems that exist already. They become features only if
-        ``features`` names them too.
+        Columns with scores of existing systems. They become features only if ``features`` names
+        them too.
     sep : str of length 1, optional
-        What divides the columns of a text file; by default what its suffix says. Given, it also
-        reads files with any other suffix.
+        Column separator of text files (default: from the suffix). If given, files with any other
+        suffix are read as text too.
     dtype : float32 or float64
-        Type of X. Missing values become NaN; numbers too large for it are an error.
+        Type of X. Missing values become NaN; numbers that exceed the type are an error.
     max_decompressed_bytes : int >= 1
-        Longest text that a compressed file may hold, and size that the columns of a Parquet file
-        may have in memory, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, and of the columns of a Parquet file in memory, in
+        bytes; by default 16 GiB.
 
     Returns
     -------
     RankingData
-        Query ids from text files are integers where all of them are, else strings.
+        Judged rows. Query ids from text files are integers if all of them are integers, else
+        strings.
 
     Raises
     ------
     ValueError
-        When the suffix is unknown, a column is missing, could be two things, or does not hold
-        what it should; a bad cell of a text file is named by column and row.
+        If the suffix is unknown, or a column is missing, has an ambiguous role or holds values of
+        the wrong kind. The message names column and row of a bad cell in a text file.
     FileNotFoundError
-        When there is no such file.
+        If there is no such file.
 
     Warns
     -----
     IgnoredColumnsWarning
-        When columns hold no numbers and ``features`` is not given.
+        If columns do not hold numbers and ``features`` is not given.
     """
     paths = table_files(path, other=sep is not None)
     roles = Roles(label, qid, doc_id, sample_weight, features, tuple(score_columns))
@@ -108,23 +109,23 @@ def read_table(
     return RankingData.from_rows(rows, columns.features, _name(path, paths))
 
 
-# The same under the name that it had before RankingData had it.
+# Alias from before RankingData had this method.
 from_frame = RankingData.from_frame
 
 
 def table_files(path: PathLike | Sequence[PathLike], *, other: bool = False) -> list[Path]:
-    """The files of one kind that a path, a pattern, a folder or a list of these stands for.
+    """Files of one kind that a path, a pattern, a folder or a list of these stands for.
 
     Parameters
     ----------
     path : path-like or sequence of these
     other : bool
-        Take files whose suffix is none of a table for delimited text.
+        Whether files with an unknown suffix are treated as delimited text.
 
     Raises
     ------
     FileNotFoundError, ValueError
-        When there is no such file, or a file is no table, or of another kind than the others.
+        If there is no such file, or a file is not a table or differs in kind from the others.
     """
     items = [path] if isinstance(path, str | os.PathLike) else list(path)
     paths: list[Path] = []
@@ -135,22 +136,22 @@ def table_files(path: PathLike | Sequence[PathLike], *, other: bool = False) -> 
         if suffix_of(found) not in TABLES and not other:
             known = ", ".join((*DELIMITERS, *PARQUET))
             raise ValueError(
-                f"path must end in one of {known}, or in these and a suffix for compression, got "
+                f"path must end in one of {known}, optionally with a suffix for compression, got "
                 f"{found.name!r}. Pass sep='…' if it is delimited text; read SVMlight text with "
                 "read_letor."
             )
     if len({is_parquet(found) for found in paths}) > 1:
-        raise ValueError(f"{path} stands for Parquet files and text files. Name files of one kind.")
+        raise ValueError(f"{path} mixes Parquet files and text files. Name files of one kind.")
     return paths
 
 
 def tables_below(folder: Path) -> list[Path]:
-    """The tables in a folder and below, by name.
+    """Tables in a folder and its subfolders, sorted by name.
 
     Raises
     ------
     FileNotFoundError
-        When there is none.
+        If there are none.
     """
     found = [
         path
@@ -160,12 +161,12 @@ def tables_below(folder: Path) -> list[Path]:
         and not any(part[0] in "._" for part in path.relative_to(folder).parts)
     ]
     if not found:
-        raise FileNotFoundError(f"{folder} holds no file that ends in {', '.join(TABLES)}.")
+        raise FileNotFoundError(f"{folder} contains no file that ends in {', '.join(TABLES)}.")
     return sorted(found, key=lambda path: path.relative_to(folder).parts)
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix in small letters, without that of compression."""
+    """Suffix in lower case, ignoring a suffix for compression."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSED:
         suffixes.pop()
@@ -173,12 +174,12 @@ def suffix_of(path: Path) -> str:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file is a Parquet file, by its name."""
+    """Whether the name of a file is that of a Parquet file."""
     return suffix_of(path) in PARQUET
 
 
 def delimiter_of(path: Path, sep: str | None) -> str:
-    """What divides the columns of a text file."""
+    """Column separator of a text file."""
     if sep is None:
         return DELIMITERS[suffix_of(path)]
     if len(sep) != 1 or not sep.isascii():
@@ -187,7 +188,7 @@ def delimiter_of(path: Path, sep: str | None) -> str:
 
 
 def _name(path: Any, paths: Sequence[Path]) -> str:
-    """A name for reports: of the folder, or the stems of the files."""
+    """Name for reports: that of the folder, or the stems of the files."""
     if isinstance(path, str | os.PathLike) and Path(path).is_dir():
         return Path(path).name.partition(".")[0]
     stem = paths[0].name.partition(".")[0]
@@ -199,7 +200,7 @@ def _read_parquet(
     roles: Roles,
     max_decompressed_bytes: int,
 ) -> tuple[Columns, pa.Table]:
-    """The rows of some files with the same columns, without columns that are not needed."""
+    """Read the rows of files with the same columns, only with the required columns."""
     columns: Columns | None = None
     tables = []
     for path in paths:
@@ -222,7 +223,7 @@ def _read_parquet(
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[Any]:
-    """A Parquet file to read from; ValueError, naming it, where it does not read as one."""
+    """Open a Parquet file; raises ValueError with its name if it is not valid."""
     from pyarrow.parquet import ParquetFile
 
     try:
@@ -235,7 +236,7 @@ def open_parquet(path: Path) -> Iterator[Any]:
 
 
 def check_row_groups(path: Path, metadata: Any, max_bytes: int) -> None:
-    """Refuse a Parquet file with a row group that, as it says, unpacks to over ``max_bytes``."""
+    """Refuse a Parquet file if a row group states a size of over ``max_bytes``."""
     check_limit(max_bytes)
     for i in range(metadata.num_row_groups):
         n_bytes = metadata.row_group(i).total_byte_size
@@ -248,7 +249,7 @@ def check_row_groups(path: Path, metadata: Any, max_bytes: int) -> None:
 
 
 def _check_size(path: Path, metadata: Any, max_bytes: int) -> None:
-    """Refuse a Parquet file whose columns, as it says, unpack to more than ``max_bytes``."""
+    """Refuse a Parquet file whose columns have a stated size of more than ``max_bytes``."""
     check_limit(max_bytes)
     stated = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
     n_bytes = max(stated, 8 * metadata.num_rows * metadata.num_columns)

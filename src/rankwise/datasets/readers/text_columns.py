@@ -1,4 +1,4 @@
-"""Lines of fields divided by white space as columns: split, checked line by line, written."""
+"""Text with fields separated by white space: split into columns, validated, and written."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ from rankwise.datasets.readers.textfiles import read_text
 from rankwise.datasets.writers.output import open_to_write
 from rankwise.typing import Float64Array, Int64Array
 
-# Its functions are made when it is imported: type checkers do not see them.
+# Its functions are created on import, so type checkers do not see them.
 pc: Any = pyarrow.compute
 
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Fields of all lines that are not blank; the text is kept to tell where a bad one is."""
+    """Fields of all non-blank lines; the text is kept to locate bad fields."""
 
     path: Path
     text: bytes
     columns: list[tuple[bytes, ...]]
 
     def texts(self, field: int) -> NDArray[Any]:
-        """A field as strings (UTF-8)."""
+        """Column of a field as strings (UTF-8)."""
         try:
             return text_array([token.decode() for token in self.columns[field]])
         except UnicodeDecodeError:
             self._fail(field, bytes.decode, "is not UTF-8 text")
 
     def integers(self, field: int) -> Int64Array:
-        """A field as int64."""
+        """Column of a field as int64."""
         try:
             return np.array(list(map(_integer, self.columns[field])), dtype=np.int64)
         except (ValueError, OverflowError):
             self._fail(field, lambda token: np.int64(_integer(token)), "is not a whole number")
 
     def reals(self, field: int) -> Float64Array:
-        """A field as finite float64."""
+        """Column of a field as finite float64."""
         try:
             return np.array(list(map(_real, self.columns[field])), dtype=np.float64)
         except ValueError:
             self._fail(field, _real, "is not a finite number")
 
     def where(self, row: int) -> str:
-        """File and line of row ``row`` (from 0; blank lines are no rows)."""
+        """File and line of row ``row`` (counted from 0, without blank lines)."""
         filled = (number for number, tokens in _numbered(self.text) if tokens)
         return f"{self.path}, line {next(itertools.islice(filled, row, None))}"
 
@@ -69,15 +69,15 @@ class TextColumns:
 def read_columns(
     path: str | Path, fields: Sequence[str], max_decompressed_bytes: int
 ) -> TextColumns:
-    """One column per field; blank lines are passed over.
+    """Read one column per field; blank lines are skipped.
 
-    Fields are divided by ASCII white space, any number of it; LF and CRLF end lines.
+    Fields are separated by any amount of ASCII white space; LF and CRLF end lines.
 
     Raises
     ------
     ValueError
-        Naming file, line number and reason where a line has another number of fields, or holds a
-        NUL character.
+        If a line has another number of fields or contains a NUL character; the message names file,
+        line number and reason.
     """
     path = Path(path)
     text = read_text(path, max_decompressed_bytes)
@@ -99,25 +99,25 @@ def read_columns(
 
 
 def write_columns(path: str | Path, columns: Sequence[pa.Array | str]) -> None:
-    """Write one line per entry, fields divided by a blank; a string fills its whole column."""
+    """Write one line per entry with fields separated by blanks; a string fills its column."""
     with open_to_write(path) as stream:
         for line in lines_of(columns):
             stream.write(line)
 
 
 def lines_of(columns: Sequence[pa.Array | str]) -> Iterator[bytes]:
-    """The lines of :func:`write_columns`."""
+    """Yield the lines of :func:`write_columns`."""
     lines = pc.binary_join_element_wise(*columns, " ")
     return (f"{line}\n".encode() for line in lines.to_pylist())
 
 
 def id_column(name: str, values: NDArray[Any]) -> pa.Array:
-    """Ids as they can be written.
+    """Ids converted to text and validated for writing.
 
     Raises
     ------
     ValueError
-        When one is empty or holds white space.
+        If an id is empty or contains white space.
     """
     ids = pa.array(values.tolist(), pa.string())
     bad = pc.match_substring_regex(ids, r"\s|^$")
@@ -134,7 +134,7 @@ def _numbered(text: bytes) -> list[tuple[int, list[bytes]]]:
 
 
 def _integer(token: bytes) -> int:
-    if b"_" in token:  # Python's digit separator, no number elsewhere
+    if b"_" in token:  # Python's digit separator, not accepted elsewhere
         raise ValueError
     return int(token)
 

@@ -1,4 +1,4 @@
-"""Text files, plain or compressed, as blocks of whole lines that threads can read by themselves."""
+"""Text files, plain or compressed, as blocks of whole lines that threads read independently."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from rankwise.datasets.readers.decompression import (
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
-# Text held in memory, per file: beyond what any published set of judged data needs.
+# Maximum text in memory per file: more than any published set of judged data needs.
 MAX_DECOMPRESSED_BYTES = 1 << 34
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_SIZE = 2  # of a file's state
+_SIZE = 2  # position of the size in a file's state
 
 
 class ChangedError(ValueError):
@@ -36,23 +36,23 @@ class ChangedError(ValueError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} changed while it was read. Read it again when nothing writes to it."
+            f"{path} changed while it was read. Read it again when no program writes to it."
         )
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """One file's text.
+    """Text of one file.
 
     Attributes
     ----------
     path : Path
     start : int
-        Where the text begins: after a byte order mark, if there is one.
+        Start of the text, after a byte order mark if there is one.
     stop : int
-        Where it ends.
+        End of the text.
     data : bytes, bytearray or None
-        The text where it had to be brought into memory; None to read the file as it is.
+        Text that had to be loaded into memory; None to read the file directly.
     state : tuple of int or None
         Device, inode, size and times of the file when it was opened; None for a pipe.
     """
@@ -64,7 +64,7 @@ class TextFile:
     state: tuple[int, ...] | None = None
 
     def read(self, start: int, stop: int) -> bytes:
-        """The bytes from ``start`` to ``stop``, or to the end of the text."""
+        """Read the bytes from ``start`` to ``stop``, or to the end of the text."""
         out = np.empty(max(min(stop, self.stop) - start, 0), dtype=np.uint8)
         self.read_into(out, start)
         return out.tobytes()
@@ -75,7 +75,7 @@ class TextFile:
         Raises
         ------
         ChangedError
-            When the file has become shorter.
+            If the file has become shorter.
         """
         if self.data is not None:
             out[:] = np.frombuffer(self.data, dtype=np.uint8, count=len(out), offset=start)
@@ -90,7 +90,7 @@ class TextFile:
                 view = view[n:]
 
     def check_unchanged(self) -> None:
-        """Raise ChangedError if the file is not the one that was opened, or was written to."""
+        """Raise ChangedError if the file was replaced or written to since it was opened."""
         if self.state is None:
             return
         try:
@@ -111,12 +111,12 @@ class Block:
 
 
 def find_files(path: PathLike | Sequence[PathLike]) -> list[Path]:
-    """The files meant by a path, a glob pattern or a list of these; a pattern's are sorted.
+    """Files named by a path, a glob pattern or a list of these; matches are sorted.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError, ValueError
-        When a file is missing, is a folder, or none is named.
+        If a file is missing, is a folder, or none is named.
     """
     one = isinstance(path, str | os.PathLike)
     found: list[Path] = []
@@ -138,7 +138,7 @@ def find_files(path: PathLike | Sequence[PathLike]) -> list[Path]:
 
 
 def check_there(path: Path) -> None:
-    """Raise where ``path`` names nothing, or a folder."""
+    """Raise an error if ``path`` does not exist or is a folder."""
     if not path.exists():
         looked = "" if path.is_absolute() else f" in {Path.cwd()}"
         raise FileNotFoundError(f"{path}: no such file{looked}. Check the path.")
@@ -147,7 +147,7 @@ def check_there(path: Path) -> None:
 
 
 def check_limit(max_decompressed_bytes: int) -> None:
-    """Raise where a limit on bytes is no positive whole number."""
+    """Raise ValueError unless a limit on bytes is a positive whole number."""
     if not isinstance(max_decompressed_bytes, int | np.integer) or max_decompressed_bytes < 1:
         raise ValueError(
             f"max_decompressed_bytes must be a whole number >= 1, got {max_decompressed_bytes!r}."
@@ -155,17 +155,17 @@ def check_limit(max_decompressed_bytes: int) -> None:
 
 
 def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> TextFile:
-    """Find out how a file is compressed (by its first bytes) and where its text begins.
+    """Detect the compression of a file (by its first bytes) and the start of its text.
 
-    A plain file is not read; anything else is, whole.
+    Plain files are not read yet; all others are read completely.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
-        When there is no such file.
+        If there is no such file.
     ValueError
-        When compressed data are damaged, cut off or decompress to more than
-        ``max_decompressed_bytes``, when the file changes meanwhile, or the text is UTF-16.
+        If compressed data are damaged, truncated or decompress to more than
+        ``max_decompressed_bytes``, if the file changes meanwhile, or if the text is UTF-16.
     """
     check_limit(max_decompressed_bytes)
     check_there(path)
@@ -175,7 +175,7 @@ def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) 
             head, state = file.read(8), _state(os.fstat(file.fileno()))
             size = state[_SIZE]
             file.seek(0)
-        else:  # a pipe can be read but once
+        else:  # a pipe can be read only once
             data = file.read()
             head, size = data[:8], len(data)
         kind = compression_of(head)
@@ -192,12 +192,12 @@ def open_text(path: Path, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) 
 
 
 def read_text(path: PathLike, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> bytes:
-    """The whole text of a file, without a byte order mark.
+    """Read the whole text of a file, without a byte order mark.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError, ValueError
-        As :func:`open_text`.
+        As in :func:`open_text`.
     """
     file = open_text(Path(path), max_decompressed_bytes)
     text = file.read(file.start, file.stop)
@@ -220,7 +220,7 @@ def _decompressed(path: Path, kind: str, file: BinaryIO, max_bytes: int) -> byte
 
 
 def _state(status: os.stat_result) -> tuple[int, ...]:
-    """What differs between two files, and before and after one is written to."""
+    """Values that differ between two files, and change when a file is written to."""
     return (
         status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
     )  # fmt: skip
@@ -237,7 +237,7 @@ def cut_into_blocks(file: TextFile, block_bytes: int) -> list[Block]:
 
 
 def after_newline(file: TextFile, position: int) -> int:
-    """The first position after a newline, that newline at ``position - 1`` or later."""
+    """First position after a newline that is at ``position - 1`` or later."""
     position -= 1
     window = 1 << 13
     while position < file.stop:

@@ -1,8 +1,8 @@
-"""TREC judgments (qrels) and runs: read, write, make from judged data.
+"""TREC judgments (qrels) and runs: read, write, and create from judged data.
 
 A qrels line is ``<query> <iteration> <document> <relevance>``, a run line is
-``<query> Q0 <document> <rank> <score> <tag>``. The rank of a run line is not used: documents are
-ordered by score. Columns are kept as arrays, one entry a line.
+``<query> Q0 <document> <rank> <score> <tag>``. The rank of a run line is ignored: documents are
+ordered by score. Columns are stored as arrays with one entry per line.
 
 References
 ----------
@@ -39,14 +39,14 @@ RUN_FIELDS = ("query", "Q0", "document", "rank", "score", "tag")
 
 @dataclass(frozen=True, eq=False)
 class Qrels:
-    """Judgments, one entry a judged document of a query.
+    """Judgments, with one entry per judged document of a query.
 
     Attributes
     ----------
     qid, doc_ids : ndarray of shape (n_judged,) of str
-        Of dtype object where a few long ids would make an array of one width large.
+        Ids; of dtype object if a few long ids would make an array of fixed width large.
     relevance : ndarray of shape (n_judged,), int64
-        Grade; 0 and below is not relevant.
+        Grades; 0 and below are not relevant.
     """
 
     qid: NDArray[np.str_]
@@ -55,12 +55,12 @@ class Qrels:
 
     @classmethod
     def from_data(cls, data: RankingData) -> Qrels:
-        """The labels of judged data; rows without document ids are called by their number.
+        """Make judgments from judged data; rows without document ids are named by number.
 
         Raises
         ------
         ValueError
-            When a label is not a whole number, or a query has a document twice.
+            If a label is not a whole number, or a query has a document twice.
         """
         whole = data.y == np.floor(data.y)
         if not whole.all():
@@ -79,15 +79,15 @@ class Qrels:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Scores of one system, one entry a retrieved document of a query.
+    """Scores of one system, with one entry per retrieved document of a query.
 
     Attributes
     ----------
     qid, doc_ids : ndarray of shape (n_retrieved,) of str
-        Of dtype object where a few long ids would make an array of one width large.
+        Ids; of dtype object if a few long ids would make an array of fixed width large.
     scores : ndarray of shape (n_retrieved,), float64
     tag : str
-        The system's name.
+        Name of the system.
     """
 
     qid: NDArray[np.str_]
@@ -97,12 +97,12 @@ class Run:
 
     @classmethod
     def from_data(cls, data: RankingData, scores: ArrayLike, tag: str = "rankwise") -> Run:
-        """Scores of the rows of ``data``; rows without document ids are called by their number.
+        """Make a run from scores of the rows of ``data``; rows without ids are named by number.
 
         Raises
         ------
         ValueError
-            When there is not one finite score per row, or a query has a document twice.
+            If there is not one finite score per row, or a query has a document twice.
         """
         values = np.asarray(scores, dtype=np.float64)
         if values.shape != (data.n_samples,):
@@ -122,19 +122,20 @@ class Run:
 
 
 def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Qrels:
-    """Read judgments; gzip, bzip2, xz and Zstandard are told by the content.
+    """Read judgments; compression by gzip, bzip2, xz or Zstandard is detected.
 
     Parameters
     ----------
     path : path
     max_decompressed_bytes : int >= 1
-        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB.
 
     Raises
     ------
     ValueError
-        Naming file, line and reason: a line without four fields, a relevance that is not a whole
-        number, an id that is not UTF-8 text, a NUL character, a document judged twice for a query.
+        If a line does not have four fields, a relevance is not a whole number, an id is not UTF-8
+        text, there is a NUL character, or a document is judged twice for a query. The message names
+        file, line and reason.
     """
     columns = read_columns(path, QRELS_FIELDS, max_decompressed_bytes)
     qid, doc_ids, relevance = columns.texts(0), columns.texts(2), columns.integers(3)
@@ -143,19 +144,20 @@ def read_qrels(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESS
 
 
 def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES) -> Run:
-    """Read a run; gzip, bzip2, xz and Zstandard are told by the content.
+    """Read a run; compression by gzip, bzip2, xz or Zstandard is detected.
 
     Parameters
     ----------
     path : path
     max_decompressed_bytes : int >= 1
-        Longest text that a compressed file may hold, in bytes; by default 16 GiB.
+        Maximum size of the decompressed text, in bytes; by default 16 GiB.
 
     Raises
     ------
     ValueError
-        Naming file, line and reason: a line without six fields, a score that is not a finite
-        number, an id that is not UTF-8 text, a NUL character, a document twice in a query.
+        If a line does not have six fields, a score is not a finite number, an id is not UTF-8 text,
+        there is a NUL character, or a document occurs twice in a query. The message names file,
+        line and reason.
     """
     columns = read_columns(path, RUN_FIELDS, max_decompressed_bytes)
     qid, doc_ids, scores = columns.texts(0), columns.texts(2), columns.reals(4)
@@ -165,12 +167,12 @@ def read_run(path: str | Path, *, max_decompressed_bytes: int = MAX_DECOMPRESSED
 
 
 def write_qrels(qrels: Qrels, path: str | Path) -> None:
-    """Write judgments in their order; the suffix ``.gz``, ``.bz2``, ``.xz``, ``.zst`` compresses.
+    """Write judgments in order; suffixes ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
 
     Raises
     ------
     ValueError
-        When an id is empty or holds white space.
+        If an id is empty or contains white space.
     """
     relevance = pa.array(qrels.relevance).cast(pa.string())
     write_columns(
@@ -181,12 +183,12 @@ def write_qrels(qrels: Qrels, path: str | Path) -> None:
 def write_run(run: Run, path: str | Path) -> None:
     """Write a run by query, best document first, with ranks from 1.
 
-    Documents of equal score come in trec_eval's order, descending by id.
+    Documents with equal scores are in trec_eval's order, by descending id.
 
     Raises
     ------
     ValueError
-        When an id or the tag is empty or holds white space.
+        If an id or the tag is empty or contains white space.
     """
     with open_to_write(path) as stream:
         for line in run_lines(run):
@@ -194,7 +196,7 @@ def write_run(run: Run, path: str | Path) -> None:
 
 
 def run_lines(run: Run) -> Iterator[bytes]:
-    """The lines of :func:`write_run`."""
+    """Yield the lines of :func:`write_run`."""
     groups = QueryGroups.from_qid(run.qid, len(run))
     order = trec_order(groups.codes(), run.scores, run.doc_ids)
     ranks = np.arange(1, len(run) + 1) - np.repeat(groups.indptr[:-1], groups.sizes)

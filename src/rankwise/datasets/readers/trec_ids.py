@@ -1,4 +1,4 @@
-"""Ids of queries and documents: as codes, distinct, in trec_eval's order."""
+"""Ids of queries and documents: integer codes, uniqueness, and trec_eval's order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 def string_codes(*columns: NDArray[Any]) -> tuple[list[Int64Array], int]:
-    """Columns of strings as integer codes common to all, by first appearance; number of codes."""
+    """Common integer codes of string columns, by first appearance, and the number of codes."""
     both = pa.concat_arrays([pa.array(column.tolist(), pa.string()) for column in columns])
     encoded = both.dictionary_encode()
     codes = encoded.indices.to_numpy().astype(np.int64)
@@ -22,7 +22,7 @@ def string_codes(*columns: NDArray[Any]) -> tuple[list[Int64Array], int]:
 
 
 def trec_order(codes: Int64Array, scores: Float64Array, doc_ids: NDArray[Any]) -> Int64Array:
-    """Rows by query, descending score, descending id (code points order as UTF-8 bytes do)."""
+    """Order by query, descending score and descending id (code points sort like UTF-8 bytes)."""
     _, id_rank = np.unique(doc_ids, return_inverse=True)
     return np.lexsort((-id_rank, -scores, codes))
 
@@ -30,7 +30,7 @@ def trec_order(codes: Int64Array, scores: Float64Array, doc_ids: NDArray[Any]) -
 def check_distinct(
     qid: NDArray[Any], doc_ids: NDArray[Any], where: Callable[[int], str] = "row {}".format
 ) -> None:
-    """Raise ValueError where a query has a document twice; ``where`` says how to name a row."""
+    """Raise ValueError if a query has a document twice; ``where`` names a row."""
     (queries,), _ = string_codes(qid)
     (documents,), n_documents = string_codes(doc_ids)
     keys = queries * n_documents + documents

@@ -1,1 +1,1 @@
-"""Writers: files complete or not at all."""
+"""Writers that replace files atomically."""

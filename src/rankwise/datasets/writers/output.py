@@ -1,8 +1,8 @@
-"""Files to write: complete or not at all, compressed as their suffix says.
+"""Atomic writing of files, with compression by suffix.
 
-A file is written under a temporary name beside its own, flushed to the disk and renamed; then its
-folder is flushed. After an error, a full disk or a kill, the old file is there as it was, or none.
-A file whose writing has returned survives a power failure.
+A file is written under a temporary name in the same folder, flushed to the disk and renamed; then
+its folder is flushed. After an error, a full disk or a kill, the old file (or none) is unchanged. A
+file survives a power failure once the writing function has returned.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import IO, Any, BinaryIO
 
 @contextmanager
 def open_to_write(path: str | Path) -> Iterator[IO[bytes] | Any]:
-    """A binary stream to ``path``, compressed as its suffix says.
+    """Open a binary stream to ``path``, compressed according to its suffix.
 
-    The same content gives the same bytes: gzip gets neither a name nor a time.
+    The same content gives the same bytes, since gzip stores neither a name nor a time.
     """
     with replace_files([path]) as (file,), compress(path, file) as stream:
         yield stream
@@ -32,7 +32,7 @@ def open_to_write(path: str | Path) -> Iterator[IO[bytes] | Any]:
 
 @contextmanager
 def compress(path: str | Path, file: BinaryIO) -> Iterator[IO[bytes] | Any]:
-    """A stream that compresses into ``file`` as the suffix of ``path`` says."""
+    """Open a stream that compresses into ``file`` according to the suffix of ``path``."""
     suffix = Path(path).suffix
     if suffix == ".gz":
         stream: Any = gzip.GzipFile("", "wb", 6, file, mtime=0)
@@ -52,7 +52,7 @@ def compress(path: str | Path, file: BinaryIO) -> Iterator[IO[bytes] | Any]:
 
 
 def write_file(path: str | Path, content: bytes) -> None:
-    """Replace ``path`` in one step; an OSError names it."""
+    """Replace ``path`` atomically; an OSError names the path."""
     with replace_files([path]) as (file,):
         file.write(content)
 
@@ -61,19 +61,21 @@ def write_file(path: str | Path, content: bytes) -> None:
 def replace_files(
     paths: Sequence[str | Path], *, outdated: Sequence[Path] = ()
 ) -> Iterator[list[BinaryIO]]:
-    """Files that take the places of ``paths``, in this order, when the block ends well.
+    """Open files that replace ``paths``, in this order, if the block ends without an error.
 
     Parameters
     ----------
     paths : sequence of path
-        Links are followed. What is no regular file (a pipe, a device) is written directly.
+        Files to replace. Links are followed. Pipes, devices and other non-regular files are written
+        directly.
     outdated : sequence of Path
-        Files that belong to the old ``paths``; they are deleted before the first is replaced.
+        Files that belong to the old ``paths``; they are deleted before the first replacement.
 
     Raises
     ------
     OSError
-        Names one of the files, also where the system does not (a full disk).
+        If writing fails. The error names one of the files, even if the system's error does not (a
+        full disk).
     """
     with ExitStack() as stack:
         places = [_Place(path) for path in paths]
@@ -100,10 +102,10 @@ def replace_files(
 
 
 def sync_folder(path: Path) -> None:
-    """Make names of a folder durable: new files, renamed ones.
+    """Make new and renamed files of a folder durable.
 
-    Nothing where the system has no such thing: Windows, folders that may be written but not read,
-    some network file systems.
+    Does nothing if the system does not support it: Windows, folders without read permission, some
+    network file systems.
     """
     if os.name != "posix":
         return
@@ -121,7 +123,7 @@ def sync_folder(path: Path) -> None:
 
 
 class _Place:
-    """A path, and the temporary file that will replace it."""
+    """Path with the temporary file that will replace it."""
 
     file: BinaryIO
 
@@ -138,10 +140,10 @@ class _Place:
                 self.file = self.path.open("wb")  # not the target: /dev/stdout has none
                 return
             os.close(os.open(self.path, os.O_WRONLY))  # a read-only file must not be replaced
-        except FileNotFoundError:  # also where another process has just removed it
+        except FileNotFoundError:  # also if another process has just removed it
             known = None
         target = self._target
-        # 50 characters have at most 200 bytes, of the 255 that a name may have.
+        # 50 characters have at most 200 bytes; a name may have 255.
         part = target.with_name(f"{target.name[:50]}.{os.getpid()}-{secrets.token_hex(4)}.part")
         self._part = part
         self.file = part.open("xb")
@@ -153,11 +155,11 @@ class _Place:
 
     @property
     def folder(self) -> Path:
-        """Folder of the file, links followed."""
+        """Folder of the file, after following links."""
         return self._target.parent
 
     def is_part(self, name: str | bytes | int) -> bool:
-        """Whether this names the temporary file."""
+        """Whether ``name`` is the temporary file."""
         return self._part is not None and name == str(self._part)
 
     def finish(self) -> None:
@@ -173,10 +175,10 @@ class _Place:
             self._part, self.is_replaced = None, True
 
     def discard(self) -> None:
-        """Delete the temporary file; nothing after :meth:`replace`."""
+        """Delete the temporary file; does nothing after :meth:`replace`."""
         if hasattr(self, "file"):
-            with suppress(OSError):  # what is in its buffer cannot be written, nor is it wanted
+            with suppress(OSError):  # the rest of the buffer is not needed
                 self.file.close()
         if self._part is not None:
-            with suppress(OSError):  # the error that led here says more
+            with suppress(OSError):  # the original error is more informative
                 self._part.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Write SVMlight/LETOR text: ``<label> qid:<query> <index>:<value> … # comment``.
 
-Numbers are the shortest decimals that read back to the same bits, in the precision of X. The text
-is made column-wise by pyarrow, a block of rows at a time: O(stored values), no loop over values.
+Numbers are the shortest decimals that read back to the same bits, in the precision of X. pyarrow
+builds the text column by column for blocks of rows: O(stored values), without a loop over values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rankwise.datasets.data import RankingData
 from rankwise.datasets.writers.output import open_to_write
 from rankwise.typing import is_sparse
 
-# Its functions are made when it is imported: type checkers do not see them.
+# Its functions are created on import, so type checkers do not see them.
 pc: Any = pyarrow.compute
 
 VALUES_PER_BLOCK = 1 << 20
@@ -39,31 +39,31 @@ def write_letor(
     Parameters
     ----------
     data : RankingData, or array or CSR of shape (n_samples, n_features)
-        Dense rows are written whole, of CSR rows the stored entries. Indices start at 1.
+        Rows to write: all values of dense rows, stored entries of CSR rows. Indices start at 1.
     path : path
-        ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
+        File to write; suffixes ``.gz``, ``.bz2``, ``.xz`` and ``.zst`` compress.
     y, qid : array-like of shape (n_samples,)
-        Needed with arrays, not taken with RankingData. Query ids are integers, or strings
-        without white space.
+        Labels and query ids; required with arrays, not accepted with RankingData. Query ids are
+        integers, or strings without white space.
     comments : array-like of shape (n_samples,) of str, optional
-        What follows ``#``, which an empty one omits; by default the comments of ``data``, or
-        else ``docid = <doc id>`` where it has document ids.
+        Text after ``#``, which is omitted for empty comments (default: the comments of ``data``,
+        else ``docid = <doc id>`` if it has document ids).
     with_qid : bool
-        False leaves the ``qid:`` out, for programs that read group sizes from a side file.
+        Whether to write ``qid:``; omit it for programs that read group sizes from a side file.
 
     Raises
     ------
     TypeError
-        When labels and queries are missing, or given twice.
+        If labels and queries are missing, or given twice.
     ValueError
-        When lengths differ, or an id or comment would break the line.
+        If lengths differ, or an id or comment would break the line.
     OSError
-        When the file cannot be written; an old file of this name is then as it was.
+        If the file cannot be written; an old file of this name is then unchanged.
 
     Notes
     -----
-    Feature names and weights have no place in the format. Columns after the last stored one are
-    not seen by a reader: pass it ``n_features``.
+    The format does not store feature names and weights. A reader does not see columns after the
+    last stored one; pass ``n_features`` to it.
     """
     blocks = letor_text(_as_data(data, y, qid), comments, with_qid)
     with open_to_write(path) as stream:
@@ -74,7 +74,7 @@ def write_letor(
 def letor_text(
     data: RankingData, comments: ArrayLike | None = None, with_qid: bool = True
 ) -> Iterator[memoryview]:
-    """The lines of :func:`write_letor`, some rows at a time; arguments are checked first."""
+    """Yield the lines of :func:`write_letor` in blocks; arguments are checked first."""
     notes = _notes(data, comments)
     labels = _numbers(data.y)
     queries = _queries(data.qid) if with_qid else None
@@ -105,7 +105,7 @@ def _as_data(data: Any, y: ArrayLike | None, qid: ArrayLike | None) -> RankingDa
 
 
 def _numbers(values: Any) -> pa.Array:
-    """Shortest decimals; whole numbers come without a point."""
+    """Shortest decimals; whole numbers have no decimal point."""
     values = np.asarray(values)
     if values.dtype.kind == "b":
         values = values.astype(np.int8)
@@ -129,7 +129,7 @@ def _queries(qid: np.ndarray[Any, Any]) -> pa.Array:
 
 
 def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
-    """The end of every line after its features."""
+    """End of every line, after its features."""
     if comments is not None:
         notes = np.asarray(comments)
     elif data.comments is not None:
@@ -152,7 +152,7 @@ def _notes(data: RankingData, comments: ArrayLike | None) -> pa.Array | None:
 
 
 def _feature_blocks(X: Any) -> Iterator[tuple[slice, pa.Array]]:
-    """Row slices and their features, each as one string ``" 1:0.5 2:…"``."""
+    """Yield row slices and their features, as one string ``" 1:0.5 2:…"`` per row."""
     n_rows, n_features = X.shape
     if is_sparse(X):
         X = X if X.has_sorted_indices else X.sorted_indices()
@@ -177,7 +177,7 @@ def _feature_blocks(X: Any) -> Iterator[tuple[slice, pa.Array]]:
 
 
 def _bytes_of(lines: pa.Array) -> memoryview:
-    """The characters of all lines, one after another, without a copy."""
+    """Concatenated characters of all lines, without a copy."""
     offsets = np.frombuffer(lines.buffers()[1], dtype=np.int32)
     start, stop = offsets[lines.offset], offsets[lines.offset + len(lines)]
     return memoryview(lines.buffers()[2])[start:stop]

@@ -1,4 +1,4 @@
-"""Why is A above B: scores shared out among the features, and the effect of one feature."""
+"""Explain rankings: contributions of features to scores, and the effect of one feature."""
 
 from rankwise._exports import attach as _attach
 

@@ -16,19 +16,20 @@ SHOWN = 10
 
 @dataclass(frozen=True, eq=False)
 class PairExplanation:
-    """The difference of two scores shared out among the features.
+    """Contributions of the features to the difference of two scores.
 
     Attributes
     ----------
     names : sequence of str
-        Of the features.
+        Names of the features.
     values : ndarray of shape (n_features,), float64
-        Contributions to ``score_a - score_b``, whose sum it is.
+        Contributions, which add up to ``score_a - score_b``.
     score_a, score_b : float
+        Scores of the two rows.
     row_a, row_b : sequence
-        Values of the features.
+        Values of the features in the two rows.
     error : ndarray of shape (n_features,), or None
-        Standard errors of sampled contributions; None: exact.
+        Standard errors of sampled contributions; None if they are exact.
 
     Examples
     --------
@@ -53,11 +54,11 @@ class PairExplanation:
     error: Float64Array | None = None
 
     def order(self) -> Any:
-        """Features by the size of their contribution, largest first."""
+        """Order of the features by absolute contribution, largest first."""
         return np.argsort(-np.abs(self.values), kind="stable")
 
     def text(self, most: int = SHOWN) -> str:
-        """A table of the ``most`` largest contributions."""
+        """Table of the ``most`` largest contributions."""
         difference = self.score_a - self.score_b
         side = "above" if difference >= 0 else "below"
         lines = [
@@ -84,17 +85,17 @@ class PairExplanation:
 
 @dataclass(frozen=True, eq=False)
 class RankingExplanation:
-    """What each feature does to the scores of the rows of each query.
+    """Contributions of the features to the scores of rows within their queries.
 
     Attributes
     ----------
     names : sequence of str
     values : ndarray of shape (n_samples, n_features), float64
-        Contributions to a row's score less the mean score of its query.
+        Contributions to a row's score minus the mean score of its query.
     scores : ndarray of shape (n_samples,)
     groups : QueryGroups
     exact : bool
-        Whether the contributions are exact; else they are from some of the query's rows, or
+        Whether the contributions are exact; otherwise they use some of the query's rows, or are
         sampled.
     """
 
@@ -109,11 +110,11 @@ class RankingExplanation:
         return self.groups.ranks(self.scores)
 
     def importances(self) -> Float64Array:
-        """Mean size of every feature's contributions, shape (n_features,)."""
+        """Mean absolute contribution of every feature, shape (n_features,)."""
         return np.abs(self.values).mean(axis=0)
 
     def text(self, rows: int = SHOWN, features: int = 3) -> str:
-        """The first ``rows`` of every query, each with its largest contributions."""
+        """First ``rows`` of every query, each with its largest contributions."""
         ranks = self.ranks()
         lines = []
         for query in range(self.groups.n_queries):
@@ -132,19 +133,19 @@ class RankingExplanation:
 
 @dataclass(frozen=True, eq=False)
 class ScoreExplanation:
-    """What each feature adds to the score of every row.
+    """Contributions of the features to the score of every row.
 
     Attributes
     ----------
     names : sequence of str
     values : ndarray of shape (n_samples, n_features), float64
-        Contributions to a row's score less ``expected``.
+        Contributions to a row's score minus ``expected``.
     scores : ndarray of shape (n_samples,)
     expected : float
-        Score without any feature: its mean over the training rows as the trees keep it, or over
+        Score without any feature: its mean over the training rows, as stored in the trees, or over
         the background rows.
     exact : bool
-        Whether the contributions are exact; else they are sampled.
+        Whether the contributions are exact; otherwise they are sampled.
     """
 
     names: Sequence[str]
@@ -154,11 +155,11 @@ class ScoreExplanation:
     exact: bool
 
     def importances(self) -> Float64Array:
-        """Mean size of every feature's contributions, shape (n_features,)."""
+        """Mean absolute contribution of every feature, shape (n_features,)."""
         return np.abs(self.values).mean(axis=0)
 
     def text(self, rows: int = SHOWN, features: int = 3) -> str:
-        """The first ``rows``, each with its largest contributions."""
+        """First ``rows``, each with its largest contributions."""
         lines = [f"expected score {self.expected:.4g}"]
         for row in range(min(rows, len(self.scores))):
             lines.append(
@@ -172,7 +173,7 @@ class ScoreExplanation:
 
 
 def _largest(names: Sequence[str], values: Float64Array, most: int) -> str:
-    """The largest contributions of a row."""
+    """Largest contributions of a row."""
     order = np.argsort(-np.abs(values), kind="stable")[:most].tolist()
     return ", ".join(f"{names[j]} {values[j]:+.3g}" for j in order if values[j] != 0)
 

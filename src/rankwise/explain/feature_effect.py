@@ -1,4 +1,4 @@
-"""Effect of a feature on the place of a document: partial dependence within queries."""
+"""Effect of a feature on the position of a document: partial dependence within queries."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from rankwise.groups import QueryGroups
 from rankwise.metrics.predicting import reads_queries
 from rankwise.typing import ArrayLike, Float64Array, Int64Array
 
-_OUTER = 0.01  # share of the rows at each end whose values do not stretch the grid
+_OUTER = 0.01  # share of the rows at each end that the grid ignores
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureEffect:
-    """Place of a document in its query as one feature varies.
+    """Position of a document in its query as one feature varies.
 
     Attributes
     ----------
     name : str
-        Of the feature.
+        Name of the feature.
     grid : ndarray of shape (n_points,)
         Values of the feature, ascending.
     values : ndarray of shape (n_queries, n_points), float64
-        Share of the other documents of its query that a document outranks with the feature at each
-        value of the grid, ties counting half, from 0 (last) to 1 (first): the mean over the
-        documents of each query.
+        Share of the other documents of its query that a document outranks if the feature takes
+        each value of the grid, averaged over the documents of each query. Ties count half; 0 is
+        last and 1 is first.
     queries : ndarray of shape (n_queries,)
         Query ids.
     """
@@ -48,7 +48,7 @@ class FeatureEffect:
         return self.values.mean(axis=0)
 
     def band(self, share: float = 0.5) -> Float64Array:
-        """Ends between which the middle ``share`` of the queries lies, shape (n_points, 2)."""
+        """Lower and upper ends of the middle ``share`` of the queries, shape (n_points, 2)."""
         tail = (1.0 - share) / 2
         return np.quantile(self.values, [tail, 1.0 - tail], axis=0).T
 
@@ -70,23 +70,26 @@ def feature_effect(
     max_queries: int | None = 100,
     random_state: Any = 0,
 ) -> FeatureEffect:
-    """Move documents through their queries by one feature, all others as they are.
+    """Vary one feature of documents, and measure how their positions in their queries change.
 
     Parameters
     ----------
     ranker : fitted estimator
         A ranker, an ordinal estimator, or any regressor; also a pipeline.
     X : array-like, CSR or frame of shape (n_samples, n_features)
+        Rows of documents.
     qid : array-like of shape (n_samples,), or None
-        None: all rows are one query. Queries of a single document are left out.
+        Query of each row; None: all rows are one query. Queries with a single document are left
+        out.
     feature : int or str
         Number of the column from 0, or its name.
     n_points : int >= 2, default=20
-        Values on the grid, quantiles of the rows; of fewer distinct values, all of them.
+        Number of grid values, which are quantiles of the rows; if there are fewer distinct values,
+        all of them.
     max_queries : int >= 1, optional
-        Queries drawn at random where there are more; default 100. None: all.
+        Maximum number of queries, drawn at random if there are more; default 100. None: all.
     random_state : int, RandomState or None, default=0
-        Draws the queries.
+        Seed for drawing the queries.
 
     Returns
     -------
@@ -95,22 +98,22 @@ def feature_effect(
     Raises
     ------
     TypeError
-        When the estimator is a classifier and not an ordinal one: it has no scores to rank by.
+        If the estimator is a classifier without ordered classes, which has no scores to rank by.
     ValueError
-        For an unknown feature, fewer than two points, a model whose scores depend on the other rows
-        of the query, or where no query has two documents.
+        If the feature is unknown, there are fewer than two points, scores depend on the other rows
+        of the query, or no query has two documents.
 
     Notes
     -----
-    The grid holds values of rows of X from the 1 % to the 99 % quantile; missing values are not on
-    it. For a value v and document d of a query with n documents, the share is
-    ``(#{e != d: s(e) < s(d, v)} + #{e != d: s(e) = s(d, v)} / 2) / (n - 1)``, where ``s(d, v)`` is
-    the score of d with the feature at v and ``s(e)`` the score of e as it is. Unlike the partial
-    dependence of the score [1]_, shares can be compared between queries, features and models. A
-    feature that the model ignores has the share 0.5 throughout. As for any partial dependence,
-    values that never occur with the rest of a row are scored too.
+    The grid holds values from rows of X between the 1 % and the 99 % quantile, without missing
+    values. For a value v and document d of a query with n documents, the share is
+    ``(#{e != d: s(e) < s(d, v)} + #{e != d: s(e) = s(d, v)} / 2) / (n - 1)``. Here ``s(d, v)`` is
+    the score of d with the feature set to v, and ``s(e)`` is the unchanged score of e. Unlike the
+    partial dependence of the score [1]_, shares can be compared between queries, features and
+    models. A feature that the model ignores has the share 0.5 throughout. As in any partial
+    dependence, rows are also scored with values that never occur together with their others.
 
-    ``n_points`` predictions of every drawn row.
+    Every drawn row is predicted ``n_points`` times.
 
     References
     ----------
@@ -161,7 +164,7 @@ def feature_effect(
 
 
 def _outranked(scores: Float64Array, moved: Float64Array) -> float:
-    """Mean share of the others that documents outrank when each is moved alone."""
+    """Mean share of other documents that a document outranks when it alone is changed."""
     ordered = np.sort(scores)
     below = np.searchsorted(ordered, moved) - (scores < moved)
     not_above = np.searchsorted(ordered, moved, side="right") - (scores <= moved)
@@ -180,13 +183,13 @@ def _column_number(feature: int | str, names: list[str]) -> int:
 
 
 def _drawn_queries(groups: QueryGroups, most: int | None, random_state: Any) -> Int64Array:
-    """Queries of at least two documents, drawn where there are more than ``most``."""
+    """Queries with at least two documents, drawn at random if there are more than ``most``."""
     if most is not None and most < 1:
         raise ValueError(f"max_queries must be at least 1 or None, got {most}.")
     known = np.flatnonzero(np.diff(groups.indptr) > 1)
     if len(known) == 0:
         raise ValueError(
-            "qid must put at least two documents into a query, got queries of one document only."
+            "qid must put at least two documents into a query, got only queries of one document."
         )
     if most is None or len(known) <= most:
         return known
@@ -203,7 +206,7 @@ def _values_of(table: Any, column: int) -> NDArray[Any]:
 
 
 def _grid(values: NDArray[Any], n_points: int) -> tuple[Int64Array, NDArray[Any]]:
-    """Rows whose values make the grid, and these values, ascending."""
+    """Rows that supply the grid values, and these values in ascending order."""
     is_number = values.dtype.kind in "biuf"
     if is_number:
         known = np.flatnonzero(~np.isnan(values.astype(np.float64)))

@@ -1,8 +1,8 @@
-"""Shapley values of the game whose players are features: S has its values from A, the rest from B.
+"""Shapley values of a game whose players are features: a set S takes its values from A, not B.
 
-They are the only contributions that add up to ``f(A) - f(B)``, give nothing to a feature that
-changes nothing, treat equal features alike and add up over sums of models [1]_. For a sum of
-functions of single features they are the differences of these functions.
+They are the only contributions that add up to ``f(A) - f(B)``, give 0 to a feature without effect,
+treat equal features alike and are additive over sums of models [1]_. For a sum of functions of
+single features, they are the differences of these functions.
 
 References
 ----------
@@ -20,13 +20,13 @@ import numpy as np
 from rankwise.explain.rows import BATCH, Score
 from rankwise.typing import Float64Array
 
-MOST_ENUMERATED = 10  # features, 1,024 mixed rows
+MOST_ENUMERATED = 10  # features, which give 1,024 mixed rows
 
 
 def enumerated(score: Score, players: int) -> Float64Array:
-    """Exact values of a game of few players from all its 2^players sets.
+    """Exact Shapley values of a game with few players, from all 2^players sets.
 
-    ``score`` takes a boolean array (n_sets, players) of sets and returns their values.
+    ``score`` maps a boolean array (n_sets, players) of sets to their values.
     """
     sets = (np.arange(2**players)[:, None] >> np.arange(players)) & 1 == 1
     worth = score(sets)
@@ -45,12 +45,13 @@ def enumerated(score: Score, players: int) -> Float64Array:
 def sampled(
     score: Score, players: int, n_orders: int, random_state: np.random.RandomState
 ) -> tuple[Float64Array, Float64Array]:
-    """Values from ``n_orders`` random orders of the players, each also backwards.
+    """Shapley values from ``n_orders`` random orders of the players, each also reversed.
 
     Returns
     -------
     values, errors : ndarray of shape (players,)
-        The values add up to the worth of all less that of none, without error.
+        Values and standard errors. The values add up exactly to the worth of all players minus
+        that of none.
     """
     orders = np.array([random_state.permutation(players) for _ in range(n_orders)])
     ways = np.stack([orders, orders[:, ::-1]], axis=1).reshape(2 * n_orders, players)
@@ -68,7 +69,7 @@ def sampled(
 
 
 def single(score: Score, players: int) -> Float64Array:
-    """Values of a sum of functions of single players, from one set for each."""
+    """Shapley values of a sum of functions of single players, from one set per player."""
     sets = np.vstack([np.zeros((1, players), dtype=bool), np.eye(players, dtype=bool)])
     worth = score(sets)
     return worth[1:] - worth[0]

@@ -1,4 +1,4 @@
-"""Importances of features under their names."""
+"""Importances of features by name."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class FeatureImportances:
     Attributes
     ----------
     names : list of str
-        Of the features, in the order of the columns.
+        Names of the features, in the order of the columns.
     values : ndarray of shape (n_features,), float64
-        Not negative.
+        Non-negative importances.
     source : str
-        What the values are, such as ``feature_importances_``.
+        Origin of the values, such as ``feature_importances_``.
     """
 
     names: list[str]
@@ -34,12 +34,12 @@ class FeatureImportances:
     source: str
 
     def ranked(self) -> list[tuple[str, float]]:
-        """Names and values, largest first; equal ones in the order of the columns."""
+        """Names and values, largest first; ties in the order of the columns."""
         order = np.argsort(-self.values, kind="stable").tolist()
         return [(self.names[j], float(self.values[j])) for j in order]
 
     def text(self, most: int = SHOWN) -> str:
-        """A table of the ``most`` largest."""
+        """Table of the ``most`` largest importances."""
         shown = self.ranked()[:most]
         width = max([len("feature"), *(len(name) for name, _ in shown)])
         lines = [f"{'feature':<{width}}   {self.source}"]
@@ -53,15 +53,15 @@ class FeatureImportances:
 
 
 def feature_importances(model: Any) -> FeatureImportances:
-    """Importances of a fitted model or of an explanation, each with the name of its feature.
+    """Importances of the features of a fitted model or of an explanation, with their names.
 
     Parameters
     ----------
     model : fitted estimator, RankingExplanation or ScoreExplanation
-        An estimator has ``feature_importances_``, or ``coef_`` with one weight per feature, whose
-        sizes count; weights depend on the scale of the columns. Of a pipeline or a search the last
-        step counts, with the names that the steps before it give. An explanation of any model has
-        mean sizes of contributions.
+        Source of the importances. For an estimator: ``feature_importances_``, or absolute weights
+        in ``coef_`` (one per feature), which depend on the scale of the columns. For a pipeline or
+        a search: those of the last step, with the names from the previous steps. For an
+        explanation of any model: mean absolute contributions.
 
     Returns
     -------
@@ -70,12 +70,12 @@ def feature_importances(model: Any) -> FeatureImportances:
     Raises
     ------
     TypeError
-        Where the model has neither importances nor one weight per feature.
+        If the model has neither importances nor one weight per feature.
 
     Notes
     -----
-    What ``feature_importances_`` counts is in the docstring of the estimator: shares of the gain of
-    all splits for trees, shares of the weights for stumps.
+    The docstring of each estimator defines its ``feature_importances_``: for example, shares of the
+    gain of all splits for trees, and shares of the weights for stumps.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def feature_importances(model: Any) -> FeatureImportances:
 
 
 def _names_at_the_end(model: Any, last: Any, n_features: int) -> list[str]:
-    """Names of the columns that the estimator at the end gets."""
+    """Names of the columns that the final estimator receives."""
     while hasattr(model, "best_estimator_"):
         model = model.best_estimator_
     names: Sequence[Any] | None = None

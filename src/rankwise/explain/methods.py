@@ -1,4 +1,4 @@
-"""Which way of sharing out scores fits an estimator."""
+"""Choice of the method that computes contributions for an estimator."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ _BY_COLUMN = {
 
 
 def is_additive(estimator: Any) -> bool:
-    """Whether scores are sums of functions of single features: linear models and stumps.
+    """Whether scores are sums of functions of single features, as in linear models and stumps.
 
-    Estimators say so by ``additive_scores``; one with ``coef_`` of the length of its features is
-    linear.
+    Such estimators set ``additive_scores``. An estimator with one ``coef_`` per feature is linear.
     """
     if estimator is not innermost(estimator):
         return False
@@ -39,7 +38,7 @@ def is_additive(estimator: Any) -> bool:
 
 
 def check_scores(estimator: Any) -> None:
-    """Raise where the estimator has no scores to rank by: a classifier that is not ordinal."""
+    """Raise TypeError if the estimator is a classifier without ordered classes, hence no scores."""
     last = innermost(estimator)
     if hasattr(last, "rank_score") or not hasattr(last, "__sklearn_tags__"):
         return
@@ -52,10 +51,10 @@ def check_scores(estimator: Any) -> None:
 
 
 def tree_games(estimator: Any) -> tuple[TreeGames, Encode] | None:
-    """Trees that make the scores, and what turns a table into their rows; None of other models.
+    """Trees that compute the scores, and a function that encodes tables; None for other models.
 
-    Pipelines have trees where the steps before the last keep the columns apart: then a column's
-    contribution is that of the feature it comes from.
+    A pipeline qualifies if the steps before the last map each column separately. The contribution
+    of a column is then that of its original feature.
     """
     steps = []
     while estimator is not innermost(estimator):
@@ -76,15 +75,15 @@ def tree_games(estimator: Any) -> tuple[TreeGames, Encode] | None:
 
 
 def check_game(feature_perturbation: str, is_known: bool) -> None:
-    """Raise where the game has no such name, or the model (not ``is_known``) no such values."""
+    """Raise ValueError if the game is unknown or does not apply to the model (not ``is_known``)."""
     if feature_perturbation not in GAMES:
         raise ValueError(
             f"feature_perturbation must be one of {', '.join(GAMES)}, got {feature_perturbation!r}."
         )
     if feature_perturbation == "tree_path_dependent" and not is_known:
         raise ValueError(
-            "feature_perturbation='tree_path_dependent' needs a model of trees, got one of "
-            "another kind. Pass feature_perturbation='interventional'."
+            "feature_perturbation='tree_path_dependent' needs a model of trees, got another model. "
+            "Pass feature_perturbation='interventional'."
         )
 
 

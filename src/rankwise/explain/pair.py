@@ -1,4 +1,4 @@
-"""Why is row A above row B."""
+"""Explain why row A ranks above row B."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def explain_pair(
     n_orders: int = 100,
     random_state: Any = 0,
 ) -> PairExplanation:
-    """Share out the difference of two scores among the features.
+    """Contributions of the features to the difference of two scores.
 
     Parameters
     ----------
     ranker : fitted estimator
         A ranker, an ordinal estimator, or any regressor; also a pipeline.
     xa, xb : array-like of shape (n_features,), or table of one row
-        The two rows; rows of frames (``frame[i : i + 1]``, of pandas also ``frame.iloc[i]``)
-        where the estimator was fitted on frames.
+        The two rows; rows of frames (``frame[i : i + 1]``, in pandas also ``frame.iloc[i]``) if
+        the estimator was fitted on frames.
     feature_perturbation : {"interventional", "tree_path_dependent"}, default="interventional"
         "interventional": Shapley values of replacing B's features by A's; equal features get 0.
-        "tree_path_dependent", for trees: difference of the values of A and of B as
-        :func:`explain_scores` gives them; equal features may get some.
+        "tree_path_dependent", for trees: difference of the values of A and B from
+        :func:`explain_scores`; equal features may get a contribution.
     n_orders : int, default=100
-        Random orders of the features where contributions are sampled, each also backwards.
+        Number of random orders of the features, each also reversed, if contributions are sampled.
     random_state : int, RandomState or None, default=0
-        Draws the orders.
+        Seed for drawing the orders.
 
     Returns
     -------
@@ -52,21 +52,21 @@ def explain_pair(
     Raises
     ------
     TypeError
-        When the estimator is a classifier and not an ordinal one: it has no scores to rank by.
+        If the estimator is a classifier without ordered classes, which has no scores to rank by.
     ValueError
-        When a table does not hold one row of as many features as the fit; where path-dependent
-        values are asked of a model without trees.
+        If a table does not hold one row with the number of features of the fit, or path-dependent
+        values are requested for a model without trees.
 
     Notes
     -----
-    Exact for every sum of trees (ours, and those of LightGBM, XGBoost and CatBoost), for linear
-    models, powers of features and sums of stumps, and where at most 10 features differ; sampled
-    for the rest, with standard errors. A pipeline counts as its last step where the steps before
-    it are scikit-learn's scalers, PowerTransformer, QuantileTransformer, Binarizer or
-    OrdinalEncoder and the model is made of trees. Where it ends in an additive model and its steps
-    take features one by one, every order gives the same, and the errors are 0.
-    Trees: O(nodes), path-dependent O(nodes D) for D features on the longest path.
-    Additive: d + 1 mixed rows; sampled: ``2 n_orders (d + 1)``.
+    Contributions are exact for every sum of trees (ours, and those of LightGBM, XGBoost and
+    CatBoost), linear models, powers of features, sums of stumps, and if at most 10 features differ.
+    Others are sampled, with standard errors. A pipeline that ends in trees is treated like its last
+    step if the steps before it are scikit-learn's scalers, PowerTransformer, QuantileTransformer,
+    Binarizer or OrdinalEncoder. If a pipeline ends in an additive model and its steps transform
+    features one by one, all orders give the same result, so the errors are 0.
+    Trees: O(nodes), or O(nodes D) path-dependent for D features on the longest path.
+    Additive models: d + 1 mixed rows; sampled contributions: ``2 n_orders (d + 1)``.
     """
     check_is_fitted(ranker)
     check_scores(ranker)
@@ -85,7 +85,7 @@ def explain_pair(
 def _shared_out(
     ranker: Any, both: Any, feature_perturbation: str, n_orders: int, random_state: Any
 ) -> tuple[Float64Array, Float64Array | None]:
-    """Contributions to the difference of a table's two rows, and their standard errors."""
+    """Contributions to the difference of the two rows of a table, and their standard errors."""
     trees, additive = tree_games(ranker), is_additive(ranker)
     check_game(feature_perturbation, additive or trees is not None)
     if trees is None:
@@ -109,9 +109,9 @@ def contributions(
     n_orders: int,
     random_state: np.random.RandomState,
 ) -> tuple[Float64Array, Float64Array | None]:
-    """Values of replacing row ``b`` of a table by row ``a``, and their standard errors.
+    """Contributions when row ``a`` of a table replaces row ``b``, and their standard errors.
 
-    ``rows`` are the :func:`row_values` of the table; errors are None where the values are exact.
+    ``rows`` are the :func:`row_values` of the table; errors are None if the values are exact.
     """
     d = table.shape[1]
     differing = np.flatnonzero([not _equal(x, y) for x, y in zip(rows[a], rows[b], strict=True)])
@@ -142,5 +142,5 @@ def _check_one_row(name: str, table: Any, n_features: int) -> None:
 
 
 def _equal(x: Any, y: Any) -> bool:
-    """Whether two values are the same; two missing ones are."""
+    """Whether two values are equal; missing values are equal to each other."""
     return x is y or bool(x == y) or (x != x and y != y)

@@ -29,11 +29,11 @@ class PermutationImportances(FeatureImportances):
     Attributes
     ----------
     names : list of str
-        Of the features, in the order of the columns.
+        Names of the features, in the order of the columns.
     values : ndarray of shape (n_features,), float64
-        Mean loss over the repeats; negative where the measure was better without the feature.
+        Mean loss over the repeats; negative if the measure was better without the feature.
     source : str
-        Names the measure.
+        Text that names the measure.
     repeats : ndarray of shape (n_features, n_repeats), float64
         Loss of every repeat.
     """
@@ -57,21 +57,23 @@ def permutation_importances(
     Parameters
     ----------
     model : fitted estimator
-        Of any kind that :func:`rankwise.scores` takes, pipelines and searches too.
+        Any model that :func:`rankwise.scores` accepts, including pipelines and searches.
     X : array-like, sparse matrix or frame of shape (n_samples, n_features)
-        Rows that the model was not trained on, for what the features are worth on new queries.
+        Rows to score. To estimate importance on new queries, pass rows that were not used for
+        training.
     y : array-like of shape (n_samples,)
+        Labels of the rows.
     qid : array-like of shape (n_samples,), optional
-        None: all rows are one query.
+        Query of each row; None: all rows are one query.
     measure : str, default="nDCG@10"
-        See :func:`rankwise.metrics.parse`.
+        Measure to compute, see :func:`rankwise.metrics.parse`.
     n_repeats : int >= 1, default=5
-        Permutations of each feature.
+        Number of permutations of each feature.
     within : {"rows", "queries"}, default="rows"
-        Permute over all rows, or over the rows of each query: then a feature that is constant in
-        every query, as those of the query alone, has importance 0.
+        Whether to permute over all rows or within each query. Within queries, a feature that is
+        constant in every query, such as a query feature, has importance 0.
     random_state : int, RandomState or None, default=None
-        The same permutations for all features.
+        Seed for the permutations, which are the same for all features.
 
     Returns
     -------
@@ -80,12 +82,12 @@ def permutation_importances(
     Raises
     ------
     ValueError
-        Where no query counts for the measure, or an argument is wrong.
+        If no query counts for the measure, or an argument is wrong.
 
     Notes
     -----
-    ``n_features * n_repeats + 1`` predictions. Features that say the same share their importance:
-    the model reads from one what the other has lost.
+    ``n_features * n_repeats + 1`` predictions. Redundant features share their importance, because
+    the model can still use one if the other is permuted.
 
     Examples
     --------
@@ -130,7 +132,7 @@ def permutation_importances(
 
 
 def _permuted(groups: QueryGroups, within: str, rng: Any) -> Int64Array:
-    """Row whose value each row gets."""
+    """Row from which each row takes its value."""
     drawn = rng.permutation(groups.n_samples)
     if within == "rows":
         return drawn

@@ -1,4 +1,4 @@
-"""Why are the rows of a query in the order they are in."""
+"""Explain the order of the rows of a query."""
 
 from __future__ import annotations
 
@@ -28,42 +28,44 @@ def explain_ranking(
     n_orders: int = 10,
     random_state: Any = 0,
 ) -> RankingExplanation:
-    """Share out what each row's score is above the mean of its query.
+    """Contributions of the features to each row's score minus the mean score of its query.
 
     Parameters
     ----------
     ranker : fitted estimator
+        A ranker, an ordinal estimator, or any regressor; also a pipeline.
     X : array-like, CSR or frame of shape (n_samples, n_features)
+        Rows to explain.
     qid : array-like of shape (n_samples,), optional
-        None: all rows are one query.
+        Query of each row; None: all rows are one query.
     feature_perturbation : {"interventional", "tree_path_dependent"}, default="interventional"
-        As of :func:`explain_pair`.
+        As in :func:`explain_pair`.
     n_others : int, default=10
-        Rows of the query against which a row is explained where the model is neither additive nor
-        made of trees; all of them in smaller queries.
+        Number of other rows of the query that a row is compared with, or all rows in smaller
+        queries. Only for models that are neither additive nor made of trees.
     n_orders : int, default=10
-        Random orders of the features for each of them where contributions are sampled.
+        Number of random orders of the features per comparison, if contributions are sampled.
     random_state : int, RandomState or None, default=0
-        Draws the rows and the orders.
+        Seed for drawing the rows and the orders.
 
     Returns
     -------
     RankingExplanation
-        A row's ``values`` are the means of :func:`explain_pair` against the rows of its query, so
-        they add up to its score less their mean score.
+        The ``values`` of a row are the means of :func:`explain_pair` against the rows of its query,
+        so they add up to its score minus their mean score.
 
     Raises
     ------
     TypeError
-        When the estimator is a classifier and not an ordinal one: it has no scores to rank by.
+        If the estimator is a classifier without ordered classes, which has no scores to rank by.
     ValueError
-        Where path-dependent values are asked of a model without trees.
+        If path-dependent values are requested for a model without trees.
 
     Notes
     -----
-    Exact against all rows of the query for models made of trees, in O(nodes) for a row and the
-    pairs of distinct sets of passing features for a leaf, and for additive models, from
-    d n_samples mixed rows. Others: ``n_samples n_others`` pairs.
+    For models made of trees, values are exact against all rows of the query; the cost is O(nodes)
+    per row, plus the pairs of distinct sets of passing features per leaf. For additive models,
+    values are exact, from d n_samples mixed rows. Other models need ``n_samples n_others`` pairs.
     """
     check_is_fitted(ranker)
     check_scores(ranker)
@@ -87,7 +89,7 @@ def _shared_out(
     n_orders: int,
     random_state: Any,
 ) -> tuple[Float64Array, bool]:
-    """Contributions to each row's score less the mean of its query, and whether they are exact."""
+    """Contributions to each row's score minus its query's mean, and whether they are exact."""
     trees, additive = tree_games(ranker), is_additive(ranker)
     check_game(feature_perturbation, additive or trees is not None)
     if trees is not None:
@@ -125,7 +127,7 @@ def _of_trees(
 
 
 def less_query_means(values: Float64Array, groups: QueryGroups) -> Float64Array:
-    """Values of every row less their mean over the rows of its query."""
+    """Values of every row minus their mean over the rows of its query."""
     codes = groups.codes()
     sizes = np.bincount(codes, minlength=groups.n_queries)
     means = np.zeros((groups.n_queries, values.shape[1]))

@@ -1,4 +1,4 @@
-"""Rows of any kind of table: taken apart, and mixed feature by feature."""
+"""Rows of any kind of table: split into values, and mixed feature by feature."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from rankwise.metrics.predicting import scores_of
 from rankwise.runtime.finite import FiniteResults
 from rankwise.typing import Float64Array, is_sparse
 
-BATCH = 8192  # mixed rows scored at a time
-_EXACT = 2**53  # every whole number up to it is a float64
+BATCH = 8192  # number of mixed rows scored together
+_EXACT = 2**53  # every whole number up to this is a float64
 
 Score = Callable[[Any], Float64Array]
 
 
 def as_table(X: Any) -> Any:
-    """A frame as it is, a row of one as a frame, anything else as a dense 2-D array."""
+    """Convert to a table: frames unchanged, a row of a frame as a frame, others as a 2-D array."""
     if hasattr(X, "columns"):
         return X
     if hasattr(X, "to_frame") and hasattr(X, "index"):  # a row of a pandas frame
@@ -32,7 +32,7 @@ def as_table(X: Any) -> Any:
 
 
 def join(a: Any, b: Any) -> Any:
-    """Table of the rows of ``a``, then those of ``b``."""
+    """Table of the rows of ``a`` followed by those of ``b``."""
     if hasattr(a, "columns"):
         import narwhals
 
@@ -43,10 +43,10 @@ def join(a: Any, b: Any) -> Any:
 
 @contextmanager
 def as_arrays(ranker: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
-    """Frames of numbers as arrays, which ``ranker`` reads faster; any other tables as they are.
+    """Convert frames of numbers to arrays, which ``ranker`` reads faster; others are unchanged.
 
-    Within the block the ranker takes the columns of arrays for those of its fit. Only estimators
-    of this library read both alike.
+    Within the block, the ranker treats the columns of arrays as those of its fit. Only estimators
+    of this library read frames and arrays alike.
     """
     read = [
         plain_rows(ranker, table)
@@ -63,7 +63,7 @@ def as_arrays(ranker: Any, *tables: Any) -> Iterator[tuple[Any, ...]]:
 
 
 def names_of(estimator: Any, table: Any) -> list[str]:
-    """Names of the features: those of the fit, of the frame, or x0, x1, …"""
+    """Names of the features: from the fit or the frame, or x0, x1, …"""
     names = getattr(estimator, "feature_names_in_", getattr(table, "columns", None))
     if names is None:
         return [f"x{j}" for j in range(table.shape[1])]
@@ -71,7 +71,7 @@ def names_of(estimator: Any, table: Any) -> list[str]:
 
 
 def row_values(table: Any, read: Any = None) -> list[Sequence[Any]]:
-    """Values of every row, feature by feature; ``read`` is what :func:`as_arrays` made of it."""
+    """Values of every row, feature by feature; ``read`` is the table from :func:`as_arrays`."""
     if hasattr(table, "columns"):
         import narwhals
 
@@ -82,7 +82,7 @@ def row_values(table: Any, read: Any = None) -> list[Sequence[Any]]:
 
 
 def _pandas_values(table: Any, read: Any) -> list[Sequence[Any]]:
-    """Values of every row; pandas would take columns of several dtypes apart one by one."""
+    """Values of every row; pandas itself would split columns of several dtypes one by one."""
     dtypes = table.dtypes.to_numpy()
     kinds = set(dtypes.tolist())
     if not all(isinstance(kind, np.dtype) and kind.kind in "fi" for kind in kinds):
@@ -99,7 +99,7 @@ def _pandas_values(table: Any, read: Any) -> list[Sequence[Any]]:
 
 
 def mixed(table: Any, sources: NDArray[Any]) -> Any:
-    """Rows whose feature j comes from row ``sources[i, j]`` of the table."""
+    """Mixed rows: feature j of row i comes from row ``sources[i, j]`` of the table."""
     if not hasattr(table, "columns"):
         return table[sources, np.arange(table.shape[1])]
     import narwhals
@@ -118,7 +118,7 @@ def mixed(table: Any, sources: NDArray[Any]) -> Any:
 
 
 def _mixed_pandas(table: Any, sources: NDArray[Any]) -> Any:
-    """Columns of one NumPy dtype are mixed together: a frame of many columns is slow to build."""
+    """Mix columns of one NumPy dtype together, since building a frame by columns is slow."""
     import pandas as pd
 
     of_dtype: dict[Any, list[int]] = {}
@@ -149,16 +149,16 @@ def score_mixed(estimator: Any, table: Any, sources: NDArray[Any]) -> Float64Arr
 
 
 def additive_parts(estimator: Any, table: Any) -> Float64Array:
-    """Each feature's function of its value, up to constants, shape (n_samples, n_features).
+    """Values of the single-feature functions that the scores of an additive estimator sum.
 
-    The estimator's scores are sums of functions of single features.
+    The shape is (n_samples, n_features); each function is determined up to a constant.
     """
     n, d = table.shape
     parts = np.empty((n, d))
     at_once = max(1, BATCH // max(n, 1))
     for first in range(0, d, at_once):
         columns = np.arange(first, min(first + at_once, d))
-        sources = np.zeros((len(columns), n, d), dtype=np.int64)  # other features: the first row's
+        sources = np.zeros((len(columns), n, d), dtype=np.int64)  # other features: from row 0
         sources[np.arange(len(columns)), :, columns] = np.arange(n)
         scores = score_mixed(estimator, table, sources.reshape(-1, d))
         parts[:, columns] = scores.reshape(len(columns), n).T

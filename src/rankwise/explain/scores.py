@@ -1,4 +1,4 @@
-"""Why does a row have the score that it has."""
+"""Explain the score of a row."""
 
 from __future__ import annotations
 
@@ -26,35 +26,36 @@ def explain_scores(
     n_orders: int = 10,
     random_state: Any = 0,
 ) -> ScoreExplanation:
-    """Share out every row's score among its features (SHAP values).
+    """Contributions of the features to the score of every row (SHAP values).
 
     Parameters
     ----------
     ranker : fitted estimator
         A ranker, an ordinal estimator, or any regressor; also a pipeline.
     X : array-like, CSR or frame of shape (n_samples, n_features)
+        Rows to explain.
     background : array-like, CSR or frame of shape (n_background, n_features), optional
-        Rows that features are replaced from, for interventional values: 100 rows of the training
-        set are usual.
+        Rows that supply replacement values of features, for interventional values; usually 100
+        rows of the training set.
     feature_perturbation : {"auto", "interventional", "tree_path_dependent"}, default="auto"
-        Which game is played, see Notes. "auto": "interventional" with a background, else
-        "tree_path_dependent".
+        Game whose Shapley values are computed, see Notes. "auto": "interventional" with a
+        background, else "tree_path_dependent".
     n_orders : int, default=10
-        Random orders of the features where contributions are sampled.
+        Number of random orders of the features, if contributions are sampled.
     random_state : int, RandomState or None, default=0
-        Draws the orders.
+        Seed for drawing the orders.
 
     Returns
     -------
     ScoreExplanation
-        A row's ``values`` add up to its score less ``expected``.
+        The ``values`` of a row add up to its score minus ``expected``.
 
     Raises
     ------
     TypeError
-        When the estimator is a classifier and not an ordinal one: it has no scores to rank by.
+        If the estimator is a classifier without ordered classes, which has no scores to rank by.
     ValueError
-        Where path-dependent values are asked of a model without trees, or interventional ones
+        If path-dependent values are requested for a model without trees, or interventional values
         without a background.
 
     Notes
@@ -62,18 +63,18 @@ def explain_scores(
     The value of feature j of a row x with d features is
     ``sum_S |S|! (d - |S| - 1)! / d! (worth(S + j) - worth(S))`` over the sets S of other features.
 
-    - "tree_path_dependent": worth(S) is the mean score where a node that asks for a feature
-      outside S sends x to both sides, weighted by their shares of the training rows [1]_.
-      These are the values of LightGBM's ``pred_contrib``, XGBoost's ``pred_contribs`` and
-      CatBoost's ``ShapValues``, of shares of rows, of second derivatives and of row weights.
-      XGBoost adds in float32, so its own values differ in the sixth digit.
+    - "tree_path_dependent": worth(S) is the mean score if nodes that split by a feature outside S
+      send x to both sides, weighted by their shares of the training rows [1]_. These are the values
+      of LightGBM's ``pred_contrib``, XGBoost's ``pred_contribs`` and CatBoost's ``ShapValues``. The
+      shares are those of rows, of second derivatives and of row weights, respectively. XGBoost adds
+      in float32, so its own values differ in the sixth digit.
     - "interventional": worth(S) is the mean score of the background rows with the features in S
       taken from x [2]_. A feature that changes no score gets 0.
 
-    Exact for every sum of trees and for additive models; other models are explained against each
-    background row as by :func:`explain_pair`. Trees: O(nodes D) for a row and D features on the
-    longest path, by quadrature of Owen's multilinear extension [3]_; against a background O(nodes)
-    for a row, and for every leaf the pairs of distinct sets of passing features.
+    Values are exact for every sum of trees and for additive models. Other models are explained
+    against each background row as in :func:`explain_pair`. Trees: O(nodes D) per row for D features
+    on the longest path, by quadrature of Owen's multilinear extension [3]_. Against a background:
+    O(nodes) per row, plus the pairs of distinct sets of passing features per leaf.
 
     References
     ----------
@@ -137,7 +138,7 @@ def _against(
     n_orders: int,
     random_state: Any,
 ) -> tuple[Float64Array, float, bool]:
-    """Contributions against other rows, mean score of these, and whether they are exact."""
+    """Contributions against other rows, their mean score, and whether the values are exact."""
     n, m = table.shape[0], others.shape[0]
     expected, exact = float(scores_of(ranker, others).mean()), True
     if trees is not None:

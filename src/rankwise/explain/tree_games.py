@@ -1,9 +1,9 @@
-"""Exact Shapley values of sums of trees, of two games.
+"""Exact Shapley values of sums of trees, for two games.
 
-The players are the features of a row x; a set S of them is worth
+The players are the features of a row x; the worth of a set S of features is
 
-- tree_path_dependent: the score where a node that asks for a feature outside S sends x to both
-  sides, weighted by their shares of the training rows [1]_;
+- tree_path_dependent: the score if nodes that split by a feature outside S send x to both sides,
+  weighted by their shares of the training rows [1]_;
 - interventional: the mean score of background rows that have the features in S from x [2]_.
 
 References
@@ -31,12 +31,12 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array
 _Nodes = tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]
 
 _ROWS_AT_ONCE = 256
-_LANES = 128  # rows side by side
+_LANES = 128  # rows processed side by side
 
 
 @dataclass(frozen=True, eq=False)
 class TreeGames:
-    """An ensemble, and the ways to its nodes as the kernels take them.
+    """Ensemble with the paths to its nodes, in the form of the kernels.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class TreeGames:
 
     @classmethod
     def of(cls, trees: TreeEnsemble) -> TreeGames:
-        """Describe the ways to the nodes."""
+        """Describe the paths to the nodes."""
         n_nodes = len(trees.feature)
         parent, above, bit, n_path = np.empty((4, n_nodes), dtype=np.int32)
         share, reach = np.empty(n_nodes), np.empty(n_nodes)
@@ -67,18 +67,18 @@ class TreeGames:
         return cls(trees, parent, above, bit, n_path, share, reach)
 
     def expected_score(self) -> float:
-        """Mean score by the shares of the training rows: the worth of no features."""
+        """Mean score weighted by the shares of the training rows: the worth of the empty set."""
         trees = self._with_cover()
         leaves = trees.feature < 0
         return trees.constant + float(self.reach[leaves] @ trees.values[leaves])
 
     def path_dependent(self, rows: FloatArray) -> Float64Array:
-        """Values of every row, which add up to its score less :meth:`expected_score`.
+        """Shapley values of every row, which add up to its score minus :meth:`expected_score`.
 
         Parameters
         ----------
         rows : ndarray of shape (n_samples, n_features)
-            As the trees take them.
+            Rows in the form that the trees read.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class TreeGames:
         Raises
         ------
         ValueError
-            Where the model does not keep the weights of its nodes.
+            If the model does not store the weights of its nodes.
 
         Notes
         -----
@@ -125,20 +125,20 @@ class TreeGames:
     def interventional(
         self, rows: FloatArray, background: FloatArray, groups: Int64Array
     ) -> Float64Array:
-        """Values of every row against background rows.
+        """Shapley values of every row against background rows.
 
         Parameters
         ----------
         rows : ndarray of shape (n_samples, n_features)
         background : ndarray of shape (n_background, n_features)
         groups : ndarray of shape (n_groups, 4), int64
-            First and last row, first and last background row: the former are explained by the
-            latter. Every row belongs to one group.
+            First and last row, and first and last background row, which these rows are explained
+            against. Every row belongs to one group.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), float64
-            They add up to a row's score less the mean score of its background.
+            Values, which add up to a row's score minus the mean score of its background.
 
         Notes
         -----
@@ -183,20 +183,20 @@ class TreeGames:
         if self.trees.cover is None:
             raise ValueError(
                 "feature_perturbation='tree_path_dependent' needs the weights of the nodes, which "
-                "this model does not keep. Pass feature_perturbation='interventional'."
+                "this model does not store. Pass feature_perturbation='interventional'."
             )
         return self.trees
 
 
 @lru_cache(maxsize=64)
 def _gauss_legendre(n: int) -> tuple[Float64Array, Float64Array]:
-    """Points and weights for integrals from 0 to 1, exact up to degree 2 n - 1."""
+    """Quadrature points and weights for integrals from 0 to 1, exact up to degree 2 n - 1."""
     points, weights = np.polynomial.legendre.leggauss(n)
     return 0.5 * (points + 1.0), 0.5 * weights
 
 
 def _in_chunks(groups: Int64Array) -> list[Int64Array]:
-    """Groups in chunks of work: large ones cut, small ones together."""
+    """Chunks of work: large groups are split, small groups are combined."""
     n_rows = int((groups[:, 1] - groups[:, 0]).sum())
     most = max(_ROWS_AT_ONCE, -(-n_rows // (4 * available_threads())))
     chunks: list[list[list[int]]] = [[]]

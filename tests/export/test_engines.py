@@ -208,9 +208,9 @@ def test_missing_values(key, fitted):
     if key == "xgboost":  # its trees have a side for missing values whether or not there were any
         models = to_solr(estimator), to_ranklib(estimator)
     else:
-        with pytest.warns(UserWarning, match="Solr takes 0 for a missing value"):
+        with pytest.warns(UserWarning, match="Solr reads missing values as 0"):
             solr = to_solr(estimator)
-        with pytest.warns(UserWarning, match="RankLib takes 0 for a missing value"):
+        with pytest.warns(UserWarning, match="RankLib reads missing values as 0"):
             models = solr, to_ranklib(estimator)
     assert_near(solr_scores(models[0], by_name(X)), expected(estimator, as_zero))
     assert_near(ranklib_scores(models[1], X), expected(estimator, as_zero))
@@ -283,7 +283,7 @@ def test_categories_are_refused():
     X = np.array([[0.0], [1.0], [2.0], [3.0]] * 5)
     tree = rw.RankingTree(categorical_features=[0]).fit(X, [0, 1, 0, 1] * 5)
     for write in (to_solr, to_ranklib, to_elasticsearch):
-        with pytest.raises(ExportError, match="column 0 has categories without order"):
+        with pytest.raises(ExportError, match="column 0 has unordered categories"):
             write(tree)
 
 

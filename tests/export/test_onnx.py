@@ -68,7 +68,7 @@ def test_every_exportable_estimator_scores_alike(key, fitted):
 def test_every_other_one_says_what_can_be_exported(key):
     estimator = load_class(key)()
     estimator.n_features_in_ = 1
-    with pytest.raises(ExportError, match=f"{type(estimator).__name__} has no form to export"):
+    with pytest.raises(ExportError, match=f"{type(estimator).__name__} cannot be exported"):
         to_onnx(estimator)
     with pytest.raises(ExportError, match="RankingTree"):
         to_onnx(estimator)
@@ -179,7 +179,7 @@ def test_steps_that_nothing_knows():
     with pytest.raises(NotFittedError):
         to_onnx(rw.RidgeRanker())
     nameless = rw.RankRLS(kernel=lambda A, B: A @ B.T).fit(X, y)
-    with pytest.raises(ExportError, match="a function that no file can name"):
+    with pytest.raises(ExportError, match="a function that cannot be written to"):
         to_onnx(nameless)
 
 

@@ -1,4 +1,4 @@
-"""Models for other programs: ONNX runtimes, Solr, Elasticsearch and OpenSearch, RankLib."""
+"""Export of models to ONNX runtimes, Solr, Elasticsearch and OpenSearch, and RankLib."""
 
 from rankwise._exports import attach as _attach
 

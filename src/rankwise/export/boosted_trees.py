@@ -1,4 +1,4 @@
-"""Boosted trees, our own and those of the adapters, as chains of maps."""
+"""Convert boosted trees, our own and those of the adapters, to chains of maps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankwise.typing import Float64Array
 
 
 def lambdamart(estimator: Any) -> Chain:
-    """Trees of our own."""
+    """Trees of our own boosters."""
     trees, table = estimator.trees_, estimator.columns_
     grown = trees.score_trees(table.n_categories(estimator.n_features_in_))
     return _chain(grown, trees.constant, bool(estimator.has_missing_.any()), table)
@@ -25,14 +25,14 @@ def lightgbm(estimator: Any) -> Chain:
     """Trees of LightGBM's text model."""
     if any(tree.zero_missing is not None for tree in estimator.stored_trees().trees):
         raise ExportError(
-            "A LightGBM model of zero_as_missing=True takes zeros for missing values, which "
-            "no other format does. Fit without it."
+            "A LightGBM model with zero_as_missing=True treats zeros as missing values, which "
+            "no other format supports. Fit without it."
         )
     return boosted(estimator)
 
 
 def boosted(estimator: Any) -> Chain:
-    """Trees of the library's model, CatBoost's written out as ordinary ones."""
+    """Trees of the library's model; CatBoost's are converted to ordinary trees."""
     stored = estimator.stored_trees()
     return _chain(stored.trees, stored.constant, stored.has_missing, estimator.columns_)
 
@@ -40,7 +40,7 @@ def boosted(estimator: Any) -> Chain:
 def _chain(
     trees: Sequence[ScoreTree], constant: float, has_missing: bool, table: ColumnTable
 ) -> Chain:
-    """Trees on codes of categories, as trees on the categories themselves."""
+    """Convert trees on codes of categories to trees on the categories themselves."""
     numbers = {
         column: categories.astype(np.float64)
         for column, categories in table.nominal.items()
@@ -53,7 +53,7 @@ def _chain(
 
 
 def _of_numbers(tree: ScoreTree, numbers: dict[int, Float64Array]) -> ScoreTree:
-    """The tree with the numbers of a column without order in place of their codes."""
+    """Replace codes of unordered columns in a tree by the numbers of their categories."""
     members = {}
     for node, sides in tree.members.items():
         known = numbers.get(int(tree.feature[node]))

@@ -1,7 +1,7 @@
-"""Fitted estimators as chains of maps.
+"""Convert fitted estimators to chains of maps.
 
-An estimator of the registry has one line in ``_READERS``; pipelines and searches are followed to
-what they hold.
+Each estimator of the registry that can be exported has one line in ``_READERS``. Pipelines and
+searches are resolved to the estimators that they contain.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Reader = Callable[[Any], Chain]
 
 
 def blend(estimator: Any) -> Chain:
-    """Models on scaled columns or on the features themselves; trees alone are one sum of trees."""
+    """Blend of models on scaled columns or on the features; a blend of trees is a sum of trees."""
     of_trees: list[tuple[float, float, Trees]] = []
     others: list[tuple[float, float, Chain]] = []
     numbers = zip(estimator.weights_.tolist(), estimator.levels_.tolist(), strict=True)
@@ -46,7 +46,7 @@ def blend(estimator: Any) -> Chain:
 
 
 def _sum_of_trees(weighted: list[tuple[float, float, Trees]]) -> Trees:
-    """Weighted sums of trees, less their levels, as one."""
+    """Combine weighted sums of trees, minus their levels, into one sum."""
     grown = tuple(
         replace(tree, values=weight * tree.values)
         for weight, _, trees in weighted
@@ -106,19 +106,20 @@ EXPORTABLE = tuple(REGISTRY[key].class_name for key in _READERS)
 
 
 def chain_of(estimator: Any) -> Chain:
-    """The maps that make the score, or the features, of rows.
+    """Maps that compute the scores, or the features, of rows.
 
     Parameters
     ----------
     estimator : fitted estimator
-        Of this library, a pipeline of scikit-learn's scalers and such ones, or a search.
+        Estimator of this library, a pipeline of scikit-learn's scalers and such estimators, or a
+        search.
 
     Raises
     ------
     ExportError
-        Where the estimator, or its settings, have no such form.
+        If the estimator, or its settings, cannot be exported.
     NotFittedError
-        Where the estimator is not fitted.
+        If the estimator is not fitted.
     """
     if hasattr(estimator, "best_estimator_"):
         return chain_of(estimator.best_estimator_)
@@ -128,16 +129,16 @@ def chain_of(estimator: Any) -> Chain:
     reader = reader_of(type(estimator)) or _SCALERS.get(_path(type(estimator)))
     if reader is None:
         raise ExportError(
-            f"{type(estimator).__name__} has no form to export. What has one: "
-            f"{', '.join(EXPORTABLE)}; StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler "
-            "before them in a pipeline."
+            f"{type(estimator).__name__} cannot be exported. Exportable estimators: "
+            f"{', '.join(EXPORTABLE)}; in a pipeline, StandardScaler, MinMaxScaler, MaxAbsScaler "
+            "and RobustScaler before them."
         )
     check_is_fitted(estimator)
     return merged(reader(estimator))
 
 
 def reader_of(cls: type) -> Reader | None:
-    """What turns an estimator of the class, or of a subclass, into a chain; None: nothing."""
+    """Function that converts estimators of the class or a subclass to chains; None if none."""
     found = (_OF_PATH.get(_path(base)) for base in cls.__mro__)
     return next((reader for reader in found if reader is not None), None)
 
@@ -172,7 +173,7 @@ def _largest(scaler: Any) -> Chain:
 
 def _smallest_and_largest(scaler: Any) -> Chain:
     if scaler.clip:
-        raise ExportError("MinMaxScaler(clip=True) is no affine map. Fit with clip=False.")
+        raise ExportError("MinMaxScaler(clip=True) is not an affine map. Fit with clip=False.")
     to_unit = tuple(scaler.feature_range) == (0, 1)
     return (Scaled(-scaler.min_ / scaler.scale_, 1.0 / scaler.scale_, to_unit),)
 

@@ -1,4 +1,4 @@
-"""Models for the Learning to Rank plugins of Elasticsearch and OpenSearch."""
+"""Export of models to the Learning to Rank plugins of Elasticsearch and OpenSearch."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ def to_elasticsearch(
     Parameters
     ----------
     estimator : fitted estimator
-        Linear, or a sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
+        Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
         MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
-        File to write besides.
+        File to write in addition.
     features : sequence of str, optional
-        Names of the feature set, in its order, which is that of the columns; None: those of the
-        fit, or f1, f2, ...
+        Names in the feature set, in the order of the columns (default: names from the fit, or f1,
+        f2, ...).
     name : str, default="rankwise"
-        Of the model.
+        Name of the model.
 
     Returns
     -------
     dict
-        A "model/linear", with ``feature_normalizers`` where a scaler stands before it, or a
-        "model/ranklib" of trees, whose features are numbers in the feature set.
+        A "model/linear", with ``feature_normalizers`` for a scaler, or a "model/ranklib" of trees,
+        which refers to features by their numbers in the feature set.
 
     Raises
     ------
     ExportError
-        Where the model is neither, or splits categories.
+        If the model is neither, or splits categories.
     ValueError
-        Where the names do not fit the columns.
+        If the names do not match the columns.
 
     Warns
     -----
     UserWarning
-        Where trees had missing values in training: a feature that does not match is 0.
+        If trees had missing values in training, since a feature that does not match is 0.
 
     Notes
     -----
-    The plugins compute in float32. A linear model has no constant there: scores are less by one,
-    in the same order. Every float32 value takes its way through the trees.
+    The plugins compute in float32. Their linear models have no constant, so all scores are shifted
+    by a constant, which keeps the order. Every float32 value takes the same path through the trees.
 
     Composition: chain of maps x the plugins' JSON.
 
@@ -92,7 +92,7 @@ def to_elasticsearch(
 
 
 def _normalizer(center: float, spread: float, to_unit: bool) -> dict[str, Any]:
-    """The plugins take no minimum below 0."""
+    """Normalizer of the plugins, which accept no minimum below 0."""
     if to_unit and center >= 0:
         return {"min_max": {"minimum": center, "maximum": center + spread}}
     return {"standard": {"mean": center, "standard_deviation": spread}}

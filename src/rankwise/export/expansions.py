@@ -1,4 +1,4 @@
-"""Readers of models that weigh columns: of features, hidden nodes, kernel values, products."""
+"""Readers of models that weight columns: features, hidden nodes, kernel values, products."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 
 def linear_model(estimator: Any) -> Chain:
-    """``coef_`` and, where there is one, ``intercept_``."""
+    """``coef_`` and, if there is one, ``intercept_``."""
     return (linear(estimator.coef_, getattr(estimator, "intercept_", 0.0)),)
 
 
 def hidden_nodes(estimator: Any) -> Chain:
-    """Random nodes of all draws side by side; or what an ELM is without any."""
+    """Random nodes of all draws side by side, or the model that an ELM is without nodes."""
     if not hasattr(estimator, "hidden_weights_"):
         return kernel_model(estimator)
     weights, biases = estimator.hidden_weights_, estimator.hidden_biases_
@@ -44,7 +44,7 @@ def hidden_nodes(estimator: Any) -> Chain:
 
 
 def network(estimator: Any) -> Chain:
-    """Layers of a neural ranker behind its own scaling."""
+    """Layers of a neural ranker, after its own scaling."""
     *hidden, weights, offset = estimator.weights_
     pairs = zip(hidden[::2], hidden[1::2], strict=True)
     layers = [Nodes(inner, biases, estimator.activation) for inner, biases in pairs]
@@ -52,7 +52,7 @@ def network(estimator: Any) -> Chain:
 
 
 def kernel_model(estimator: Any) -> Chain:
-    """Linear, on landmarks, or on training rows."""
+    """Kernel model: linear, on landmarks, or on training rows."""
     if hasattr(estimator, "coef_"):
         return linear_model(estimator)
     if hasattr(estimator, "nystroem_"):
@@ -65,7 +65,7 @@ def kernel_model(estimator: Any) -> Chain:
 
 
 def products_model(estimator: Any) -> Chain:
-    """RankLR, on products of features with ``degree=2``."""
+    """RankLR; with ``degree=2`` on products of features."""
     if estimator.degree == 1:
         return kernel_model(estimator)
     d = estimator.n_features_in_
@@ -93,7 +93,7 @@ def online_model(estimator: Any) -> Chain:
 
 
 def many_hypotheses(estimator: Any) -> Chain:
-    """The mean of many PRanks, or their votes."""
+    """Mean of many PRanks, or their votes."""
     if estimator.combine == "bpm":
         return online_model(estimator)
     known = estimator.hypotheses_
@@ -109,7 +109,7 @@ def many_hypotheses(estimator: Any) -> Chain:
 
 
 def all_hypotheses(estimator: Any) -> Chain:
-    """Votes of all hypotheses of one PRank, each a sum of the steps before it."""
+    """Votes of all hypotheses of one PRank; each hypothesis is a sum of earlier steps."""
     d = estimator.n_features_in_
     is_explicit = estimator.kernel is None
     kernel = AffinePowers(d, estimator.degree).kernel if is_explicit else estimator.kernel_
@@ -134,7 +134,7 @@ def random_nodes(transformer: Any) -> Chain:
 
 
 def random_fourier(transformer: Any) -> Chain:
-    """Cosines, which are sines a quarter turn ahead, and sines."""
+    """Cosines, written as sines shifted by a quarter turn, and sines."""
     frequencies = transformer.frequencies_
     n = frequencies.shape[1]
     turns = np.repeat([0.5 * np.pi, 0.0], n)
@@ -143,9 +143,9 @@ def random_fourier(transformer: Any) -> Chain:
 
 
 def random_perceptrons(transformer: Any) -> Chain:
-    """Signs times sizes."""
+    """Signs times magnitudes."""
     weights, sizes = transformer.weights_, transformer.sizes_
-    if weights.ndim == 1:  # stumps name their features
+    if weights.ndim == 1:  # stumps store the numbers of their features
         weights = np.eye(transformer.n_features_in_)[:, weights]
     with np.errstate(divide="ignore"):
         spread = 0.5 / sizes
@@ -160,11 +160,11 @@ def polynomial_terms(transformer: Any) -> Chain:
 
 
 def _explicit(estimator: Any) -> Chain | None:
-    """Explicit features of an online learner, None with a kernel."""
+    """Explicit features of an online learner; None with a kernel."""
     if estimator.kernel is not None:
         return None
     d, n_columns = estimator.n_features_in_, len(estimator.hypotheses_.weights)
-    if estimator.degree == 1:  # least mean squares have a constant
+    if estimator.degree == 1:  # least mean squares has a constant
         return _with_ones(d) if n_columns > d else ()
     pairs = _pairs(d, alone_first=False)
     root = np.sqrt(2.0)
@@ -179,7 +179,7 @@ def _with_ones(d: int) -> Chain:
 
 
 def _pairs(d: int, *, alone_first: bool) -> Int64Array:
-    """Products of two of d columns, row by row of the upper triangle, and the columns alone."""
+    """Products of two of d columns in the order of the upper triangle, and single columns."""
     upper = np.stack(np.triu_indices(d), axis=1)
     alone = np.stack([np.arange(d), np.full(d, -1)], axis=1)
     parts = [alone, upper] if alone_first else [upper, alone]
@@ -187,12 +187,12 @@ def _pairs(d: int, *, alone_first: bool) -> Int64Array:
 
 
 def _values(kernel: Kernel, rows: Matrix | None, then: Affine) -> Chain:
-    """Kernel values with rows and what follows; a linear kernel needs no rows."""
+    """Kernel values with rows, followed by an affine map; a linear kernel needs no rows."""
     if kernel.name in ("callable", "precomputed") or rows is None:
         raise ExportError(
-            f"A model of kernel={kernel.name!r} has values of a function that no file can name. "
-            "Use a kernel with a name: linear, polynomial, sigmoid, rbf, laplacian, perceptron or "
-            "stump."
+            f"A model with kernel={kernel.name!r} depends on a function that cannot be written to "
+            "a file. Use a named kernel: linear, polynomial, sigmoid, rbf, laplacian, perceptron "
+            "or stump."
         )
     known = _dense(rows)
     if kernel.name == "linear" or not len(known):  # without mistakes there are no rows

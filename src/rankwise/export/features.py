@@ -1,4 +1,4 @@
-"""Names of the features that a model takes."""
+"""Names of the features that a model reads."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def first_step(estimator: Any) -> Any:
-    """What sees the features first: the first step of a pipeline that does anything."""
+    """First estimator that reads the features: the first active step of a pipeline."""
     while hasattr(estimator, "best_estimator_"):
         estimator = estimator.best_estimator_
     for _, step in getattr(estimator, "steps", ()):
@@ -17,12 +17,12 @@ def first_step(estimator: Any) -> Any:
 
 
 def feature_names(estimator: Any, given: Sequence[str] | None = None) -> list[str]:
-    """Names in the order of the columns: those given, those of the fit, or f1, f2, ...
+    """Feature names in the order of the columns: given, from the fit, or f1, f2, ...
 
     Raises
     ------
     ValueError
-        Where there are not as many as columns, or two are equal.
+        If the number of names differs from the number of columns, or two names are equal.
     """
     first = first_step(estimator)
     n = int(first.n_features_in_)

@@ -1,8 +1,8 @@
-"""Thresholds for engines that compare in float32, so that rows stay on their sides.
+"""Thresholds for engines that compare in float32, such that rows take the same branches.
 
-A tree asks ``x <= T`` in float64. Of float32 numbers x the same ones are at most the largest
-float32 number t that is not above T, so t decides exactly as T does. Where a scaler g stands
-before the tree, t is the largest one with ``g(t) <= T``.
+A tree tests ``x <= T`` in float64. Let t be the largest float32 number that is not above T. For
+every float32 number x, ``x <= t`` holds if and only if ``x <= T``. If a scaler g precedes the tree,
+t is the largest float32 number with ``g(t) <= T``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from rankwise.typing import Float64Array, Int64Array
 
 Float32Array = NDArray[np.float32]
 DOWN, UP = np.float32(-np.inf), np.float32(np.inf)
-# What Solr adds to every threshold when it reads one.
+# Solr adds this slack to every threshold that it reads.
 SOLR_SLACK = np.float32(1e-6)
 _NEIGHBOURS = 3
-_INFINITE = np.int64(0x7F800000)  # the number of inf, when 0.0 has the number 0
+_INFINITE = np.int64(0x7F800000)  # number of inf if float32 numbers are counted from 0.0
 
 
 def floor_float32(values: Any) -> Float32Array:
@@ -39,11 +39,11 @@ def floor_before(
     Parameters
     ----------
     scaled : tuple of Scaled
-        Applied one after the other.
+        Scalers, applied one after the other.
     thresholds : ndarray of shape (n,)
-        Of scaled values.
+        Thresholds of scaled values.
     features : ndarray of shape (n,)
-        Columns that they belong to.
+        Columns of the thresholds.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def floor_before(
             values = (values - step.center[features]) / step.spread[features]
         return values <= thresholds
 
-    # Halve the float32 numbers between -inf, which is not above anything, and inf.
+    # Bisect the float32 numbers between -inf, which is below everything, and inf.
     low, high = np.full(len(thresholds), -_INFINITE), np.full(len(thresholds), _INFINITE)
     while (low < high).any():
         middle = (low + high + 1) // 2
@@ -66,7 +66,7 @@ def floor_before(
 
 
 def before_slack(thresholds: Any) -> Float32Array:
-    """Float32 numbers that Solr makes into the given thresholds by adding its slack of 1e-6.
+    """Float32 numbers that become the given thresholds when Solr adds its slack of 1e-6.
 
     Parameters
     ----------
@@ -78,11 +78,11 @@ def before_slack(thresholds: Any) -> Float32Array:
 
     Notes
     -----
-    The sum is the float32 floor of the threshold, but for 5 in a million thresholds between -1 and
-    1, 1 in 100 between -1e-4 and 1e-4 and most of those within 1e-6 of 0, which no sum in float32
-    gives. Then it is one on the same side of 0, which many rows hold; the next larger one where
-    the threshold is a float32 number itself, and so may be the value of a row; and else the
-    nearest: a unit in the last place, or 1.2e-13, away.
+    The sum is the float32 floor of the threshold, with exceptions that no sum in float32 can give:
+    5 in a million thresholds between -1 and 1, 1 in 100 between -1e-4 and 1e-4, and most within
+    1e-6 of 0. In these cases, the sum is on the same side of 0, a value of many rows. It is the
+    next larger possible sum if the threshold is a float32 number itself, which may be the value of
+    a row, and otherwise the nearest one: a unit in the last place, or 1.2e-13, away.
     """
     exact = np.asarray(thresholds, dtype=np.float64)
     wanted = floor_float32(exact)
@@ -106,12 +106,12 @@ def before_slack(thresholds: Any) -> Float32Array:
 
 
 def _next(values: Float32Array, way: np.float32) -> Float32Array:
-    """The float32 neighbours on one side; infinity beyond the last one."""
+    """Float32 neighbours on one side; infinity beyond the last number."""
     with np.errstate(over="ignore"):
         return np.nextafter(values, way)
 
 
 def _numbered(numbers: Int64Array) -> Float32Array:
-    """The float32 numbers in ascending order, by their place from 0.0 on."""
+    """Float32 numbers by their position in ascending order, counted from 0.0."""
     sizes = np.abs(numbers).astype(np.uint32).view(np.float32)
     return np.where(numbers < 0, -sizes, sizes).astype(np.float32)

@@ -15,12 +15,12 @@ from rankwise.typing import Float64Array
 
 
 def trees(estimator: Any) -> Chain:
-    """Trees that tell the scores of their nodes by ``score_trees``."""
+    """Trees that provide the scores of their nodes in ``score_trees``."""
     return _of_values(estimator, estimator.score_trees())
 
 
 def node_classes(estimator: Any) -> Chain:
-    """The class numbers of the leaves of one tree."""
+    """Class numbers of the leaves of one tree."""
     return _of_values(estimator, [(estimator.tree_, estimator.node_classes_.astype(np.float64))])
 
 
@@ -43,7 +43,7 @@ def score_tree(
     numbers: dict[int, Float64Array],
     nominal: dict[int, NDArray[Any]],
 ) -> ScoreTree:
-    """One tree; columns of numbers without order are compared with these, others with codes."""
+    """One tree; unordered columns of numbers are compared with numbers, others with codes."""
     members = {}
     for node in np.flatnonzero(np.diff(tree.category_indptr)).tolist():
         column = int(tree.feature[node])
@@ -69,20 +69,20 @@ def boosted(estimator: Any) -> Chain:
     ensemble = estimator.ensemble_
     weights = ensemble.coefs[:, :-1] / ensemble.scale
     biases = ensemble.coefs[:, -1] - weights @ ensemble.center
-    # Up where the sum is above 0: not where its negative is at least 0.
+    # Up if the sum is above 0, that is, unless its negative is at least 0.
     steps = ensemble.steps
     return Nodes(-weights.T, -biases, "hardlimit"), linear(-2.0 * steps, steps.sum())
 
 
 def stumps(estimator: Any) -> Chain:
-    """One tree for each feature: the piecewise constant function that its stumps add up to."""
+    """One tree per feature: the piecewise constant function that is the sum of its stumps."""
     ensemble: StumpEnsemble = estimator.ensemble_
     takes_missing = bool(estimator.__sklearn_tags__().input_tags.allow_nan)
     features, indptr, thresholds, values, missing = ensemble.pieces()
     grown = []
     for m, feature in enumerate(features.tolist()):
         cuts, distinct = np.unique(thresholds[indptr[m] : indptr[m + 1]], return_index=True)
-        # Of equal thresholds all lie below the values above them.
+        # A value above equal thresholds is above all of them.
         ends = np.append(distinct[1:], indptr[m + 1] - indptr[m])
         steps = values[indptr[m] + m : indptr[m + 1] + m + 1]
         levels = np.concatenate([steps[:1], steps[ends]])
@@ -94,7 +94,7 @@ def stumps(estimator: Any) -> Chain:
 def _step_function(
     feature: int, cuts: Float64Array, levels: Float64Array, missing: float | None
 ) -> ScoreTree:
-    """A balanced tree of the step function with ``levels[k]`` where k cuts are below."""
+    """Balanced tree of a step function whose value is ``levels[k]`` above k cuts."""
     n_inner = len(cuts)
     n_nodes = 2 * n_inner + 1
     tree = ScoreTree(
@@ -105,7 +105,7 @@ def _step_function(
         np.zeros(n_nodes, dtype=bool),
         np.zeros(n_nodes),
     )
-    waiting, n_made = [(0, 0, n_inner)], 1  # a node, and the range of cuts that it divides
+    waiting, n_made = [(0, 0, n_inner)], 1  # a node and the range of cuts that it splits
     while waiting:
         node, first, last = waiting.pop()
         if first == last:
@@ -120,7 +120,7 @@ def _step_function(
 
 
 def _parted(tree: ScoreTree, feature: int, missing: float) -> ScoreTree:
-    """The tree below a root that sends missing values to a leaf of their own."""
+    """Put a root above the tree that sends missing values to their own leaf."""
     return ScoreTree(
         np.concatenate([[feature], tree.feature, [-1]]),
         np.concatenate([[np.inf], tree.threshold, [np.nan]]),

@@ -1,4 +1,4 @@
-"""The class of a row from what its chain gives."""
+"""Class of a row from the result of its chain."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def cuts_scores(estimator: Any) -> bool:
 
 
 def class_chain(estimator: Any) -> Chain | None:
-    """Maps that make the class number where thresholds do not; None where they do.
+    """Maps that compute the class number; None if thresholds of the score determine it.
 
     Raises
     ------
     ExportError
-        Where the estimator has no classes, or chooses them by what no chain tells.
+        If the estimator has no classes, or no chain can compute them.
     """
     if not hasattr(estimator, "classes_"):
         raise ExportError(
@@ -36,19 +36,19 @@ def class_chain(estimator: Any) -> Chain | None:
     if hasattr(estimator, "link"):
         raise ExportError(
             f"{type(estimator).__name__} predicts the most probable class, which its score does "
-            "not tell. Drop label=True, or count the thresholds_ that the score reaches: the "
-            "median class."
+            "not determine. Drop label=True, or count the thresholds_ that the score reaches to "
+            "get the median class."
         )
     if hasattr(estimator, "node_classes_"):
         return node_classes(estimator)
     raise ExportError(
-        f"{type(estimator).__name__} chooses classes by votes that its score does not tell. Drop "
-        'label=True, or fit with leaf="mean" or votes="mean".'
+        f"{type(estimator).__name__} chooses classes by votes, which its score does not determine. "
+        'Drop label=True, or fit with leaf="mean" or votes="mean".'
     )
 
 
 def label_values(classes: Any) -> Any:
-    """Classes as whole numbers where they are, else as text."""
+    """Classes as whole numbers if possible, else as text."""
     values = np.asarray(classes)
     if values.dtype.kind in "biu":
         return values.astype(np.int64)

@@ -1,7 +1,7 @@
-"""What fitted models are made of: maps of rows, chained from the features to the score.
+"""Building blocks of fitted models: maps of rows, chained from the features to the score.
 
-A ranker becomes a tuple of these maps (:mod:`rankwise.export.chains`), and every format writes the
-ones that it can express.
+A ranker becomes a tuple of these maps (:mod:`rankwise.export.chains`). Every format writes the maps
+that it can express.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 
 class ExportError(ValueError):
-    """A model that a format cannot express."""
+    """A model cannot be expressed in a format."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,9 @@ class Scaled:
     Attributes
     ----------
     center, spread : ndarray of shape (n_in,)
-        ``spread`` > 0; inf makes a column 0.
+        Parameters per column; ``spread`` > 0, and inf makes a column 0.
     to_unit : bool
-        Whether the training rows were brought to [0, 1].
+        Whether the training rows were scaled to [0, 1].
     """
 
     center: Float64Array
@@ -75,7 +75,7 @@ class KernelValues:
     Attributes
     ----------
     kernel : Kernel
-        With a name, and neither linear nor precomputed.
+        Named kernel that is neither linear nor precomputed.
     rows : ndarray of shape (n_out, n_in)
     """
 
@@ -90,7 +90,7 @@ class Terms:
     Attributes
     ----------
     factors : ndarray of shape (n_out, degree), int64
-        Columns that each term multiplies, then -1.
+        Columns that each term multiplies, padded with -1.
     """
 
     factors: Int64Array
@@ -110,13 +110,13 @@ class RunningSums:
 
 @dataclass(frozen=True, eq=False)
 class Votes:
-    """Mean class number that hypotheses vote for: each by the thresholds its score reaches.
+    """Mean class number of votes; each hypothesis votes by the thresholds that its score reaches.
 
     Attributes
     ----------
     thresholds : ndarray of shape (n_in, n_classes - 1)
     voices : ndarray of shape (n_in,)
-        What their votes count.
+        Weights of the votes.
     """
 
     thresholds: Float64Array
@@ -131,11 +131,11 @@ class Trees:
     ----------
     trees : tuple of ScoreTree
     constant : float
-        Added to the sum.
+        Constant added to the sum.
     has_missing : bool
         Whether values were missing in the training rows, as far as the model knows.
     categories : dict of int to ndarray
-        By column of text or ordered categories: which category each number stands for.
+        Category for each number, by column of text or ordered categories.
     """
 
     trees: tuple[ScoreTree, ...]
@@ -146,12 +146,12 @@ class Trees:
 
 @dataclass(frozen=True, eq=False)
 class Filled:
-    """0 in place of NaN."""
+    """Replace NaN by 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """Weighted sum of the single columns that chains make of the same rows, less their levels.
+    """Weighted sum of the single-column results of chains on the same rows, minus their levels.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def linear(coef: Any, intercept: float = 0.0) -> Affine:
 
 
 def merged(chain: Chain) -> Chain:
-    """The chain with neighbouring affine maps, and linear nodes, made one."""
+    """Merge neighbouring affine maps and linear nodes of a chain."""
     out: list[Map] = []
     for step in chain:
         match step:

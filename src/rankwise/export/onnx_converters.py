@@ -1,4 +1,4 @@
-"""Converters for skl2onnx, so that pipelines with our estimators convert as any other."""
+"""Converters for skl2onnx, which then converts pipelines with our estimators."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ SCORE, LABEL = "score", "label"
 
 
 def register_onnx_converters(*, loaded_only: bool = False) -> None:
-    """Make skl2onnx know every estimator of the registry that has a form to export.
+    """Register converters of all exportable estimators of the registry in skl2onnx.
 
-    Estimators whose extra is not installed are left out. Rankers have the output "score", ordinal
-    ones also "label" with the option ``{"label": True}``, transformers their features.
+    Estimators with a missing optional dependency are skipped. Rankers have the output "score".
+    Ordinal estimators also have "label" with the option ``{"label": True}``. Transformers have
+    their features as output.
 
     Parameters
     ----------
     loaded_only : bool, default=False
-        Only those whose modules are imported already: all that an estimator at hand can hold.
+        Whether to register only estimators whose modules are already imported, which includes all
+        parts of any existing estimator.
     """
     for entry in REGISTRY.values():
         is_loaded = entry.path.partition(":")[0] in sys.modules
@@ -45,7 +47,7 @@ def register_onnx_converters(*, loaded_only: bool = False) -> None:
             continue
         try:
             cls = entry.load()
-        except ImportError:  # of an extra
+        except ImportError:  # an optional dependency is missing
             continue
         update_registered_converter(
             cls,
@@ -60,13 +62,13 @@ def register_onnx_converters(*, loaded_only: bool = False) -> None:
 def convert(
     estimator: Any, last: Any, source: str, opsets: dict[str, int], *, label: bool, in_float64: bool
 ) -> ModelProto:
-    """The model of an estimator or of a pipeline, from float32 rows.
+    """ONNX model of an estimator or of a pipeline, from float32 rows.
 
     Parameters
     ----------
     estimator : fitted estimator
     last : estimator
-        That makes the scores.
+        Estimator that computes the scores.
     source : str
         Name of the input.
     opsets : dict of str to int
@@ -77,10 +79,10 @@ def convert(
     Raises
     ------
     ExportError
-        Where skl2onnx does not know a step.
+        If skl2onnx does not support a step.
     """
     register_onnx_converters(loaded_only=True)
-    if hasattr(estimator, "steps"):  # skl2onnx does not know steps that are none
+    if hasattr(estimator, "steps"):  # skl2onnx does not support empty steps
         kept = [step for step in estimator.steps if step[1] not in (None, "passthrough")]
         estimator = Pipeline(kept)
     kind = DoubleTensorType if in_float64 else FloatTensorType
@@ -91,7 +93,7 @@ def convert(
             target_opset=opsets,
             options={id(last): {LABEL: True}} if label else None,
         )
-    except RuntimeError as error:  # of a converter that is missing, or of columns by name
+    except RuntimeError as error:  # for a missing converter, or for columns by name
         said = str(error).strip().split("\n")[0]
         raise ExportError(f"skl2onnx does not convert a step of the pipeline: {said}") from error
     assert isinstance(model, ModelProto)
@@ -101,7 +103,7 @@ def convert(
 
 
 def _take_float32(model: ModelProto, source: str) -> None:
-    """Cast the rows first, in place."""
+    """Insert a cast of the rows at the start of the model, in place."""
     inside = f"{source}_float64"
     for node in model.graph.node:
         for place, name in enumerate(node.input):
@@ -173,7 +175,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _written(chain: Chain, graph: Graph, x: str, in_float32: bool) -> str:
-    """The chain's nodes: in float64, but for trees alone on float32 rows."""
+    """Write the nodes of a chain, in float64 except for trees alone on float32 rows."""
     match chain:
         case (Trees() as trees,) if in_float32:
             return write_trees(trees, graph, x, in_float64=False)

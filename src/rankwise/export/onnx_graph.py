@@ -1,4 +1,4 @@
-"""Nodes of an ONNX graph by name, as a converter of skl2onnx adds them."""
+"""Named nodes of an ONNX graph, for converters of skl2onnx."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ FLOAT, DOUBLE, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
 
 
 class Graph:
-    """Where nodes go, with the operations that maps are made of; all of them in float64.
+    """Graph under construction, with the operations used by maps, all in float64.
 
     Parameters
     ----------
     scope, container : Scope, ModelComponentContainer
-        As skl2onnx passes them to a converter.
+        Arguments that skl2onnx passes to a converter.
     """
 
     def __init__(self, scope: Any, container: Any) -> None:
@@ -25,7 +25,7 @@ class Graph:
     def node(
         self, operation: str, *inputs: str, out: str = "", domain: str = "", **attributes: Any
     ) -> str:
-        """Add a node; the name of its output."""
+        """Add a node, and return the name of its output."""
         out = out or self._scope.get_unique_variable_name(f"{operation.lower()}_out")
         name = self._scope.get_unique_operator_name(operation)
         self._container.add_node(
@@ -34,7 +34,7 @@ class Graph:
         return out
 
     def constant(self, values: Any, dtype: Any = np.float64) -> str:
-        """Add an array, of numbers or of text."""
+        """Add an array of numbers or text, and return its name."""
         array = np.asarray(values)
         name = self._scope.get_unique_variable_name("constant")
         if array.dtype.kind in "OSU":
@@ -47,7 +47,7 @@ class Graph:
         return name
 
     def cast(self, name: str, to: int, out: str = "") -> str:
-        """Another type of numbers."""
+        """Cast to another type of numbers."""
         return self.node("Cast", name, out=out, to=to)
 
     def affine(self, name: str, weights: Any, offset: Any) -> str:
@@ -58,17 +58,17 @@ class Graph:
         return self.node("Add", product, self.constant(offset))
 
     def sum(self, name: str, axis: int, *, keep: bool) -> str:
-        """Sums over an axis."""
+        """Sum over an axis."""
         axes = self.constant([axis], np.int64)
         return self.node("ReduceSum", name, axes, keepdims=int(keep))
 
     def padded(self, name: str, *, before: int, after: int, value: float) -> str:
-        """Columns of one value around a matrix."""
+        """Pad a matrix with columns of one value."""
         pads = self.constant([0, before, 0, after], np.int64)
         return self.node("Pad", name, pads, self.constant(value))
 
     def squared_distances(self, name: str, rows: Any) -> str:
-        """``|x - z|_2^2`` for all rows z; both are centred first, which keeps digits."""
+        """``|x - z|_2^2`` for all rows z; both are centred first to keep precision."""
         middle = rows.mean(axis=0)
         rows = rows - middle
         centred = self.node("Sub", name, self.constant(middle))
@@ -78,7 +78,7 @@ class Graph:
         return self.node("Max", self.node("Sub", both, products), self.constant(0.0))
 
     def absolute_distances(self, name: str, rows: Any) -> str:
-        """``|x - z|_1`` for all rows z: row by row of x, which needs no three-way array."""
+        """``|x - z|_1`` for all rows z, row by row of x, to avoid a three-dimensional array."""
         n, d = rows.shape
         known = numpy_helper.from_array(np.ascontiguousarray(rows), "rows")
         columns = numpy_helper.from_array(np.array([1]), "columns")

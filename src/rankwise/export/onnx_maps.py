@@ -1,4 +1,4 @@
-"""Every map as ONNX nodes, in float64."""
+"""Write every map as ONNX nodes, in float64."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ACTIVATIONS = {"sigmoid": "Sigmoid", "tanh": "Tanh", "relu": "Relu", "sine": "S
 
 @singledispatch
 def write(step: Any, graph: Graph, x: str) -> str:
-    """Add the nodes of a map of ``x``, a matrix of float64; the name of its result."""
+    """Add the nodes of a map of ``x``, a float64 matrix, and return the name of the result."""
     raise TypeError(f"write takes the maps of rankwise.export.maps, got {type(step).__name__}.")
 
 
@@ -99,7 +99,7 @@ def _(step: Votes, graph: Graph, x: str) -> str:
     scores = graph.node("Unsqueeze", x, graph.constant([2], np.int64))
     reached = graph.node("GreaterOrEqual", scores, graph.constant(step.thresholds))
     ranks = graph.sum(graph.cast(reached, DOUBLE), 2, keep=False)
-    # Whole numbers up to the division, so that halves are halves.
+    # Whole numbers until the division, so that halves are exact.
     total = graph.node("MatMul", ranks, graph.constant(step.voices[:, None]))
     return graph.node("Div", total, graph.constant(step.voices.sum()))
 

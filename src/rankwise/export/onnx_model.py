@@ -1,4 +1,4 @@
-"""Models for ONNX runtimes."""
+"""Export of models to ONNX runtimes."""
 
 from __future__ import annotations
 
@@ -34,37 +34,38 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
     Parameters
     ----------
     estimator : fitted estimator
-        A ranker or ordinal estimator with a form to export, or a pipeline that ends in one; what
-        comes before it may be anything that skl2onnx converts.
+        Exportable ranker or ordinal estimator, or a pipeline that ends in one; the steps before it
+        may be anything that skl2onnx converts.
     path : path-like, optional
-        File to write besides.
+        File to write in addition.
     label : bool, default=False
         Whether the predicted class of an ordinal estimator is a second output.
 
     Returns
     -------
     onnx.ModelProto
-        Input "X" (n_rows, n_features), float32. Output "score" (n_rows, 1), float32: what rows
-        are ranked by. Output "label" (n_rows,): int64, or text where classes are no whole numbers.
-        Operators of opset 17 and of opset 3 of ``ai.onnx.ml``. The metadata hold the estimator,
-        the version of this library, and as JSON the names of the features and the categories.
+        Model with the input "X" (n_rows, n_features), float32. The output "score" (n_rows, 1),
+        float32, ranks the rows. The output "label" (n_rows,) is int64, or text if classes are not
+        whole numbers. Operators are of opset 17 and of opset 3 of ``ai.onnx.ml``. The metadata
+        contain the estimator, the version of this library, and as JSON the feature names and the
+        categories.
 
     Raises
     ------
     ExportError
-        Where the model, or a step of the pipeline, has no form to export.
+        If the model, or a step of the pipeline, cannot be exported.
     ImportError
-        Where skl2onnx is not installed.
+        If skl2onnx is not installed.
     FileNotFoundError
-        Where the folder of ``path`` does not exist.
+        If the folder of ``path`` does not exist.
 
     Notes
     -----
-    Everything is computed in float64, but for sums of trees alone: their float32 thresholds send
-    every float32 row the way that the float64 ones do. A missing value is NaN, where the estimator
-    takes it. A column of text or of ordered categories holds the place of the category in the list
-    of the metadata; of a nominal column of numbers, the numbers themselves; any other number is an
-    unknown category.
+    Everything is computed in float64, except for models that are only sums of trees: their float32
+    thresholds send every float32 row along the same path as the float64 thresholds. NaN is a
+    missing value if the estimator accepts missing values. For a column of text or of ordered
+    categories, pass the position of the category in the list of the metadata; for a nominal column
+    of numbers, pass the numbers themselves. Any other number is an unknown category.
 
     Composition: chain of maps x one ONNX operator or a few for each.
 
@@ -100,14 +101,14 @@ def to_onnx(estimator: Any, path: str | Path | None = None, *, label: bool = Fal
 
 
 def _own_steps(estimator: Any) -> Iterator[Any]:
-    """Steps of this library before the last one."""
+    """Steps of a pipeline that belong to this library, before the last one."""
     for _, step in getattr(estimator, "steps", [])[:-1]:
         if type(step).__module__.startswith("rankwise."):
             yield step
 
 
 def _describe(model: Any, estimator: Any, last: Any, chain: Chain) -> None:
-    """Set who made the model and what its columns are."""
+    """Store the producer of the model and the description of its columns."""
     model.producer_name, model.producer_version = "rankwise", __version__
     model.doc_string = f"Scores of {type(last).__name__}, higher ranks higher."
     names = feature_names(estimator)

@@ -1,4 +1,4 @@
-"""Sums of trees as one TreeEnsembleRegressor."""
+"""Write sums of trees as one TreeEnsembleRegressor."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from rankwise.trees.score_tree import ScoreTree
 
 
 def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
-    """Add the sum of the trees.
+    """Add the sum of the trees to a graph.
 
     Parameters
     ----------
     step : Trees
     graph : Graph
     x : str
-        Rows, of float64 or float32 as ``in_float64`` says; float32 thresholds decide the same.
+        Name of the rows, in float64 or float32 by ``in_float64``; float32 thresholds decide
+        equally.
 
     Returns
     -------
     str
-        Name of the scores, of the type of ``x``, shape (n_rows, 1).
+        Name of the scores, with the type of ``x`` and shape (n_rows, 1).
     """
     # An ensemble needs a tree.
     trees = step.trees or (_constant_tree(),)
@@ -69,7 +70,7 @@ def write_trees(step: Trees, graph: Graph, x: str, *, in_float64: bool) -> str:
 
 
 def _table(tree: ScoreTree) -> dict[str, Any]:
-    """Columns of the attributes; a node of categories becomes a chain of questions."""
+    """Columns of the attributes; a node of categories becomes a chain of tests."""
     inner = tree.feature >= 0
     table = {
         "modes": np.where(inner, "BRANCH_LEQ", "LEAF"),
@@ -83,7 +84,7 @@ def _table(tree: ScoreTree) -> dict[str, Any]:
     chains = [table]
     n_nodes = len(inner)
     for node, (left, right) in tree.members.items():
-        # Unknown and missing values answer every question with no.
+        # Unknown and missing values fail every test.
         if tree.missing_left[node]:
             asked, yes, no = right, tree.right[node], tree.left[node]
         else:

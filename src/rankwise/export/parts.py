@@ -1,4 +1,4 @@
-"""The forms that search engines know, found in a chain: linear, trees, a network."""
+"""Model types that search engines support, extracted from a chain: linear, trees, network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankwise.trees.score_tree import ScoreTree
 
 @dataclass(frozen=True, eq=False)
 class LinearPart:
-    """A weighted sum of scaled features.
+    """Weighted sum of scaled features.
 
     Attributes
     ----------
@@ -32,12 +32,12 @@ class LinearPart:
 
 @dataclass(frozen=True, eq=False)
 class TreePart:
-    """A sum of trees on the features themselves.
+    """Sum of trees on the original features.
 
     Attributes
     ----------
     trees : Trees
-        Thresholds are float32 numbers, such that no float32 row changes sides.
+        Trees with float32 thresholds, such that no float32 row takes another branch.
     """
 
     trees: Trees
@@ -61,21 +61,21 @@ ModelPart = LinearPart | TreePart | NetworkPart
 
 
 def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> ModelPart:
-    """What a model is to a search engine.
+    """Convert a model to a type that a search engine supports.
 
     Parameters
     ----------
     estimator : fitted estimator
-        Or a pipeline of scalers and one.
+        Model, or a pipeline of scalers and a model.
     format : str
-        Name for errors.
+        Name of the format in errors.
     activations : sequence of str
-        Those of the networks that the format knows; none: it knows no networks.
+        Activations of networks that the format supports; empty if it supports no networks.
 
     Raises
     ------
     ExportError
-        Where it is none of the forms that the format knows.
+        If the format does not support the model.
     """
     chain = chain_of(estimator)
     n_scaled = 0
@@ -98,18 +98,18 @@ def part_of(estimator: Any, format: str, activations: Sequence[str] = ()) -> Mod
 
 
 def warn_of_missing(trees: Trees, format: str) -> None:
-    """Warn where trees that had missing values in training go where there are none."""
+    """Warn if trees had missing values in training but the format has none."""
     if trees.has_missing:
         warnings.warn(
-            f"{format} takes 0 for a missing value, and this model had missing values in training: "
-            "it has sides of their own for them. Fill them before training.",
+            f"{format} reads missing values as 0, but this model had missing values in training "
+            "and treats them separately. Fill them before training.",
             UserWarning,
             stacklevel=3,
         )
 
 
 def without_missing(tree: ScoreTree) -> ScoreTree:
-    """The tree of rows without missing values: nodes that part these from others are left out."""
+    """Tree for rows without missing values, without nodes that test for missing values."""
     parting = (tree.feature >= 0) & np.isinf(tree.threshold)
     if not parting.any():
         return tree
@@ -142,7 +142,7 @@ def without_missing(tree: ScoreTree) -> ScoreTree:
 
 
 def composed(scaled: tuple[Scaled, ...]) -> Scaled:
-    """One or more scalers as one."""
+    """Combine one or more scalers into one."""
     first, *others = scaled
     center, spread = first.center, first.spread
     for step in others:
@@ -152,14 +152,14 @@ def composed(scaled: tuple[Scaled, ...]) -> Scaled:
 
 
 def _on_features(trees: Trees, scaled: tuple[Scaled, ...]) -> Trees:
-    """Trees whose thresholds are those of the features before scaling, as float32."""
+    """Trees with thresholds for the features before scaling, in float32."""
     out = []
     for tree in trees.trees:
         if tree.members:
             column = int(tree.feature[next(iter(tree.members))])
             raise ExportError(
-                f"column {column} has categories without order, which trees of search engines do "
-                "not split. Encode them as columns of 0 and 1, or use to_onnx."
+                f"column {column} has unordered categories, which trees of search engines cannot "
+                "split. Encode them as columns of 0 and 1, or use to_onnx."
             )
         inner = np.flatnonzero(tree.feature >= 0)
         threshold = tree.threshold.copy()
@@ -178,7 +178,7 @@ def _is_network(layers: list[Any], activations: Sequence[str]) -> bool:
 
 
 def _said(estimator: Any, chain: Chain) -> str:
-    """What the model is instead."""
+    """Description of an unsupported model."""
     names = []
     for step in chain:
         match step:

@@ -1,7 +1,7 @@
-"""Models in the text form of RankLib, which Elasticsearch and OpenSearch read too.
+"""Export of models to RankLib's text format, which Elasticsearch and OpenSearch also read.
 
-RankLib numbers features from 1, keeps thresholds and values of leaves in float32, sends a value to
-the left where it is at most the threshold, and takes 0 for a missing one.
+RankLib numbers features from 1 and stores thresholds and leaf values in float32. A value goes left
+if it is at most the threshold. Missing values are read as 0.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from rankwise.typing import Float64Array
 
 
 def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
-    """Write a fitted model as RankLib saves one.
+    """Write a fitted model in RankLib's format.
 
     Parameters
     ----------
     estimator : fitted estimator
-        Linear, or a sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
+        Linear model, or sum of trees or stumps; or a pipeline of StandardScaler, MinMaxScaler,
         MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
-        File to write besides.
+        File to write in addition.
 
     Returns
     -------
@@ -44,17 +44,17 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
     Raises
     ------
     ExportError
-        Where the model is neither, or splits categories.
+        If the model is neither, or splits categories.
 
     Warns
     -----
     UserWarning
-        Where trees had missing values in training.
+        If trees had missing values in training.
 
     Notes
     -----
-    Linear models are exact to float64, scalers and constants are in the weights. Every float32
-    value takes its way through the trees; scores are sums of float32 numbers.
+    Linear models are exact in float64; scalers and constants are part of the weights. Every float32
+    value takes the same path through the trees; scores are sums of float32 numbers.
 
     Composition: chain of maps x RankLib's text.
 
@@ -90,7 +90,7 @@ def to_ranklib(estimator: Any, path: str | Path | None = None) -> str:
 
 
 def ranklib_text(part: ModelPart, format: str) -> str:
-    """Text of a linear model or of trees; ``format`` is named in warnings."""
+    """Text of a linear model or of trees; ``format`` is used in warnings."""
     if isinstance(part, LinearPart):
         weights, constant = on_features(part)
         entries = [f"{number}:{weight!r}" for number, weight in enumerate(weights.tolist(), 1)]
@@ -113,7 +113,7 @@ def ranklib_text(part: ModelPart, format: str) -> str:
 
 
 def on_features(part: LinearPart) -> tuple[Float64Array, float]:
-    """Weights of the features before scaling, and the constant."""
+    """Weights for the features before scaling, and the constant."""
     weights, constant = part.sum.weights[:, 0], float(part.sum.offset[0])
     for step in reversed(part.scaled):
         weights = weights / step.spread
@@ -122,7 +122,7 @@ def on_features(part: LinearPart) -> tuple[Float64Array, float]:
 
 
 def _split(tree: ScoreTree, root: int, depth: int) -> list[str]:
-    """Lines of a tree; a stack in place of recursion, for trees of any depth."""
+    """Lines of a tree, with a stack instead of recursion, for trees of any depth."""
     lines: list[str] = []
     waiting: list[tuple[int, int, str] | str] = [(root, depth, "")]
     while waiting:

@@ -1,7 +1,7 @@
-"""Models for the Learning to Rank module of Solr.
+"""Export of models to the Learning to Rank module of Solr.
 
-Solr computes in float32. A tree sends a value to the left where it is at most the threshold, to
-which Solr adds 1e-6 when it reads the model; thresholds are written such that the sum is right.
+Solr computes in float32. In a tree, a value goes left if it is at most the threshold. Solr adds
+1e-6 to every threshold that it reads; thresholds are written such that the sum is correct.
 """
 
 from __future__ import annotations
@@ -42,51 +42,52 @@ def to_solr(
     store: str | None = None,
     nulls: bool = False,
 ) -> dict[str, Any]:
-    """Write a fitted model as the JSON that Solr's model store takes.
+    """Write a fitted model as JSON for Solr's model store.
 
     Parameters
     ----------
     estimator : fitted estimator
-        Linear, a sum of trees or stumps, or a network of sigmoid, tanh, relu or linear nodes; or a
-        pipeline of StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler and such a model.
+        Linear model, sum of trees or stumps, or network of sigmoid, tanh, relu or linear nodes; or
+        a pipeline of StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler and such a model.
     path : path-like, optional
-        File to write besides.
+        File to write in addition.
     features : sequence of str, optional
-        Names in Solr's feature store, in the order of the columns; None: those of the fit, or f1,
-        f2, ...
+        Names in Solr's feature store, in the order of the columns (default: names from the fit, or
+        f1, f2, ...).
     name : str, default="rankwise"
-        Of the model.
+        Name of the model.
     store : str, optional
-        Feature store that the names are in; None: Solr's default one.
+        Feature store of the names (default: Solr's default store).
     nulls : bool, default=False
-        Whether Solr (9.2 or later) tells missing values of features with ``"defaultValue": "NaN"``
-        from 0: trees then send them the way that they had in training. False: they are 0.
+        Whether Solr (9.2 or later) distinguishes missing values, of features with
+        ``"defaultValue": "NaN"``, from 0. Trees then treat them as in training. False: missing
+        values are 0.
 
     Returns
     -------
     dict
-        "class" is LinearModel, MultipleAdditiveTreesModel or NeuralNetworkModel.
+        Model whose "class" is LinearModel, MultipleAdditiveTreesModel or NeuralNetworkModel.
 
     Raises
     ------
     ExportError
-        Where the model is none of these, or splits categories.
+        If the model is none of these, or splits categories.
     ValueError
-        Where the names do not fit the columns.
+        If the names do not match the columns.
 
     Warns
     -----
     UserWarning
-        Where trees had missing values in training and ``nulls`` is False.
+        If trees had missing values in training and ``nulls`` is False.
 
     Notes
     -----
-    Scores are those of the estimator to float32, but a LinearModel has no constant: its scores are
-    less by one, in the same order. Features that a linear model or trees do not use are left out,
-    so that Solr does not compute them. Scalers become normalizers of linear models and networks;
-    of trees they are taken into the thresholds.
+    Scores agree with the estimator in float32. A LinearModel has no constant, so its scores are
+    shifted by a constant, which keeps the order. Features that a linear model or trees do not use
+    are left out, so Solr does not compute them. Scalers become normalizers of linear models and
+    networks; in trees, they become part of the thresholds.
 
-    Every float32 value takes its way through the trees, see
+    Every float32 value takes the same path through the trees; see
     ``rankwise.export.float32.before_slack`` for thresholds within 1e-6 of 0.
 
     Composition: chain of maps x Solr's JSON.
@@ -126,7 +127,7 @@ def to_solr(
 def _linear(part: LinearPart, names: list[str]) -> tuple[str, Int64Array, dict[str, Any]]:
     weights = part.sum.weights[:, 0]
     used = np.flatnonzero(weights)
-    if not len(used):  # Solr wants a weight
+    if not len(used):  # Solr requires a weight
         used = np.arange(len(weights))
     return "LinearModel", used, {"weights": {names[j]: float(weights[j]) for j in used}}
 
@@ -177,7 +178,7 @@ def _root(tree: ScoreTree, names: list[str], nulls: bool) -> dict[str, Any]:
 
 
 def _norm(scaled: Scaled | None, column: int) -> dict[str, Any]:
-    """The normalizer of a column."""
+    """Normalizer of a column."""
     if scaled is None:
         return {}
     center, spread = scaled.center[column], scaled.spread[column]
@@ -190,7 +191,7 @@ def _norm(scaled: Scaled | None, column: int) -> dict[str, Any]:
 
 
 def _number(value: Any) -> str:
-    """Shortest text of a float32 number, as Java reads it."""
+    """Shortest text of a float32 number that Java reads."""
     number = np.float32(value)
     if np.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"

@@ -240,6 +240,8 @@ def test_weights_are_repetitions_in_the_likelihood(rng):
 
 def test_classes_are_exported_for_two_only(rng):
     X, y = drawn(rng)
-    with pytest.raises(ExportError, match="most probable class, which its score does not tell"):
+    with pytest.raises(
+        ExportError, match="most probable class, which its score does not determine"
+    ):
         class_chain(ProportionalOdds().fit(X, y))
     assert class_chain(ProportionalOdds().fit(X, y > 1)) is None

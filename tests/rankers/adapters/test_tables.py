@@ -175,7 +175,7 @@ def test_exports_of_categories(ranker_class, table):
         X = ranker.encoded_rows(rows).astype(np.float32)
         (scores,) = session.run(None, {"X": X})[:1]
         np.testing.assert_allclose(scores.ravel(), ranker.predict(rows), atol=1e-5)
-    with pytest.raises(ExportError, match="has categories without order"):
+    with pytest.raises(ExportError, match="has unordered categories"):
         to_solr(ranker)
 
 

@@ -1,7 +1,7 @@
-"""Runner of published experiments: cells computed once, tables of our values beside the paper's.
+"""Runner of published experiments, with tables of our values beside the paper's.
 
-The experiments themselves come from other packages, through the entry points that
-:mod:`rankwise.experiments.registry` reads; ``rankwise-papers`` has those of the papers.
+The experiments come from other packages through the entry points that
+:mod:`rankwise.experiments.registry` reads; ``rankwise-papers`` contains those of the papers.
 """
 
 from rankwise._exports import attach as _attach

@@ -1,9 +1,9 @@
-"""What an experiment is: cells to compute, published values, tables of both, a verdict on each.
+"""Base class of experiments: cells to compute, published values, tables of both, and verdicts.
 
 An experiment is a folder and an :class:`~rankwise.experiments.Entry` in the table that an entry
-point names (``papers/`` in the repository has those of the papers). It says which cells there are,
-computes one cell at a time, and makes tables of whatever cells are there; the runner decides where
-and when cells are computed and keeps each on disk.
+point names (``papers/`` in the repository contains those of the papers). It lists its cells,
+computes one cell at a time, and makes tables of the available cells. The runner decides where and
+when cells are computed, and stores each on disk.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _FUZZ = 1e-12
 
 @dataclass(frozen=True)
 class Cell:
-    """A piece of work of a second to a minute or so; the unit that is stored and resumed.
+    """Unit of work that is stored and resumed, of about a second to a minute.
 
     Attributes
     ----------
     name : str
-        Unique in its experiment, readable, e.g. ``"ohsumed/fold1/pairwise-nodes/seed0"``. A quick
-        run and a full one share a cell when name, parameters and data are the same.
+        Readable name, unique in its experiment, e.g. ``"ohsumed/fold1/pairwise-nodes/seed0"``. A
+        quick run and a full run share a cell if name, parameters and data are equal.
     params : dict of JSON values
-        Everything the numbers depend on besides the code and the data: seeds, sizes, grids.
+        Everything that the numbers depend on besides code and data: seeds, sizes, grids.
     data : str
-        A name in :meth:`Experiment.data`, "" where the cell makes its own data. Cells of a data
-        set that is not on this machine are left out, the rest runs.
+        Name in :meth:`Experiment.data`; "" if the cell generates its own data. Cells of a data set
+        that is not on this machine are skipped.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Cell:
 
 
 class Verdict(StrEnum):
-    """What our value says about a published one."""
+    """Verdict on our value compared with a published one."""
 
     MET = "met"
     BETTER = "better"
@@ -56,29 +56,31 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Value:
-    """One entry of a table: our value beside the paper's.
+    """Entry of a table: our value beside the paper's.
 
     Attributes
     ----------
     row, column : str
-        Where it stands; rows and columns are shown in the order of their first appearance.
+        Position; rows and columns are shown in the order of their first appearance.
     ours : float or None
-        None where it was not computed; ``note`` says why.
+        Our value; None if it was not computed, as explained in ``note``.
     error : float or None
-        Standard error or spread of ``ours``, as ``Table.error_is`` says.
+        Standard error or spread of ``ours``, as described in ``Table.error_is``.
     paper, paper_error : float or None
         Published value and its published ±.
     source : str
-        Where it is printed, e.g. "Table 1, p. 9".
+        Location in the paper, e.g. "Table 1, p. 9".
     tolerance : float or None
-        Largest ``|ours - paper|`` that counts as met; needed where ``paper`` is given.
+        Largest ``|ours - paper|`` that counts as met; required if ``paper`` is given.
     larger_is_better : bool or None
-        None: neither direction is better, so a difference is met or missed.
+        Whether larger values are better. None: neither direction is better, so a value is either
+        met or missed.
     not_evidence : str
-        Why this value shows nothing (a published baseline worse than a constant, say); "" where
-        it does.
+        Reason why this value is not evidence, such as a published baseline worse than a constant;
+        "" if it is evidence.
     note : str
-        Explanation of the difference, or why it was not run. Shown as a footnote, equal ones once.
+        Explanation of the difference, or reason why the value was not computed. Shown as a
+        footnote; equal notes share one.
 
     Examples
     --------
@@ -108,10 +110,10 @@ class Value:
 
     @property
     def verdict(self) -> Verdict:
-        """Met within the tolerance, better or missed outside of it by the side it lies on.
+        """Verdict: met within the tolerance, otherwise better or missed, depending on the side.
 
-        In this order: not run (no value of ours), no published value, not evidence, and then the
-        comparison.
+        Checked in this order: not run (no value of ours), no published value, not evidence, and
+        then the comparison.
         """
         if self.ours is None:
             return Verdict.NOT_RUN
@@ -138,13 +140,13 @@ class Table:
         Letters, digits and hyphens, unique in the experiment; names anchors and CSV rows.
     title : str
     values : sequence of Value
-        In reading order, row by row. Positions that no value names stay empty.
+        Values in reading order, row by row. Positions without a value stay empty.
     caption : str
-        What was measured, and where the tolerance comes from.
+        Description of the measured quantity and of the source of the tolerance.
     error_is : str
-        What ± means on our side, e.g. "standard deviation over 10 draws".
+        Meaning of ± of our values, e.g. "standard deviation over 10 draws".
     digits : int
-        Decimals shown.
+        Number of decimals.
     """
 
     name: str
@@ -157,14 +159,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of a figure.
+    """Line of a figure.
 
     Attributes
     ----------
     label : str
     x : sequence of float
     ours, error, paper : sequence of float or None
-        Each as long as ``x``; None where there is none. ``error`` is drawn as a band.
+        Values for each ``x``, or None. ``error`` is drawn as a band.
     """
 
     label: str
@@ -176,7 +178,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Figure:
-    """Lines against one x, ours solid and the paper's dashed.
+    """Figure of lines over a common x; ours are solid, the paper's are dashed.
 
     Attributes
     ----------
@@ -186,7 +188,7 @@ class Figure:
     series : sequence of Series
     log_x : bool
     caption : str
-        With the paper's figure it belongs to.
+        Caption, which names the corresponding figure of the paper.
     """
 
     name: str
@@ -199,12 +201,12 @@ class Figure:
 
 
 class Experiment(ABC):
-    """A published experiment.
+    """Base class of published experiments.
 
-    Subclasses take no arguments, hold no state and are importable, for cells run in worker
-    processes in any order. ``run`` depends on nothing but its cell, the data files and the code;
-    it may keep loaded data in a module-level cache (``functools.cache``) for the cells that follow
-    in its process. It runs with BLAS on one thread, as ``rankwise compare`` does.
+    Subclasses take no arguments, hold no state and are importable, because cells run in worker
+    processes in any order. ``run`` depends only on its cell, the data files and the code. It may
+    keep loaded data in a module-level cache (``functools.cache``) for later cells in its process.
+    It runs with BLAS on one thread, as in ``rankwise compare``.
 
     Examples
     --------
@@ -212,21 +214,21 @@ class Experiment(ABC):
     """
 
     def data(self) -> Mapping[str, FindFiles]:
-        """For every data set a function that finds its files.
+        """Functions that find the files of each data set.
 
-        The functions return the paths, whose content becomes a part of the cells' fingerprint, or
-        raise FileNotFoundError saying what to get where; only the cells of that set are left out
-        then.
+        The functions return paths, whose content becomes part of the cells' fingerprint. If files
+        are missing, they raise FileNotFoundError with a message that says where to get them; then
+        the cells of that set are skipped.
         """
         return {}
 
     @abstractmethod
     def cells(self, quick: bool) -> Sequence[Cell]:
-        """All cells; with ``quick`` so few that one core needs about a minute."""
+        """All cells; with ``quick``, only as many as one core computes in about a minute."""
 
     @abstractmethod
     def run(self, cell: Cell) -> Any:
-        """Compute one cell: nested dicts, lists, strings and numbers (NaN becomes None)."""
+        """Compute one cell; return nested dicts, lists, strings and numbers (NaN becomes None)."""
 
     @abstractmethod
     def tables(self, results: Results, quick: bool) -> Sequence[Table]:
@@ -235,10 +237,10 @@ class Experiment(ABC):
         Parameters
         ----------
         results : mapping from cell name to what ``run`` returned
-            Finished cells only: those whose data are missing or that failed are absent, and the
-            values that need them are None with a note.
+            Results of finished cells only. Cells that failed or lack data are absent; values that
+            need them are None with a note.
         quick : bool
-            Whether only the cells of a quick run were asked for.
+            Whether only the cells of a quick run were requested.
         """
 
     def figures(self, results: Results, quick: bool) -> Sequence[Figure]:
@@ -250,10 +252,10 @@ class Experiment(ABC):
         return (files(self._folder()) / "protocol.md").read_text("utf-8")
 
     def published(self, name: str) -> list[dict[str, str]]:
-        """Rows of a CSV file in the experiment's folder, by column; "" where a field is empty."""
+        """Rows of a CSV file in the experiment's folder, by column; empty fields are ""."""
         with (files(self._folder()) / name).open(encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
     def _folder(self) -> str:
-        """Package that the subclass's module lies in."""
+        """Package that contains the subclass's module."""
         return type(self).__module__.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""What the value of a cell depends on, as hashes: its parameters, the data files, the code."""
+"""Hashes of everything that determines a cell: its parameters, the data files, the code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwise.experiments.base import Cell, Experiment
 from rankwise.selection.fingerprint import fingerprint
 from rankwise.selection.provenance import library_versions
 
-# They show numbers or move them; what they hold cannot change a cell.
+# These modules only display or transport numbers, so they cannot change a cell.
 _OUTSIDE = frozenset({"cli", "report", "distributed", "experiments"})
 _SHOWN = ("tables.py", "figures.py")
 
@@ -25,16 +25,16 @@ def cell_key(experiment: str, cell: Cell, data: str) -> str:
 
 
 def files_key(paths: Sequence[Path]) -> str:
-    """Hash of the text of the files, however they are compressed and wherever they lie."""
+    """Hash of the text of the files, regardless of their compression and location."""
     return fingerprint([text_sha256(path) for path in paths])
 
 
 def code_key(experiment: Experiment) -> str:
     """Hash of all code that can change a cell.
 
-    The versions of the libraries, rankwise's modules but those that show or move numbers, and the
-    experiment's folder without ``*tables.py`` and ``*figures.py``, with the folders and modules
-    beside it that its modules import from.
+    It covers the versions of the libraries, rankwise's modules except those that only display or
+    transport numbers, and the experiment's folder without ``*tables.py`` and ``*figures.py``. It
+    also covers the neighbouring folders and modules that the experiment imports.
     """
     own = Path(inspect.getfile(type(experiment))).parent
     around = type(experiment).__module__.rpartition(".")[0].rpartition(".")[0]
@@ -43,11 +43,11 @@ def code_key(experiment: Experiment) -> str:
 
 
 def _sources(own: Path, around: str) -> list[Path]:
-    """Modules of a folder and, all the way, of what they import from the package around it."""
+    """Modules of a folder and, recursively, the modules that they import from its package."""
     imported = re.compile(rf"^\s*(?:from|import) {re.escape(around)}\.(\w+)", re.MULTILINE)
     sources: list[Path] = []
     places = [own]
-    for place in places:  # grows on the way
+    for place in places:  # the list grows during the loop
         modules = list(place.glob("*.py")) if place.is_dir() else [place]
         modules = [path for path in modules if not path.name.endswith(_SHOWN)]
         named = {name for path in modules for name in imported.findall(path.read_text("utf-8"))}
@@ -60,7 +60,7 @@ def _sources(own: Path, around: str) -> list[Path]:
 
 @cache
 def _package_key() -> str:
-    """Hash of the modules as they are when this process first asks."""
+    """Hash of the modules at the first call in this process."""
     root = Path(__file__).parents[1]
     paths = root.rglob("*.py")
     return _hash(root, (path for path in paths if path.relative_to(root).parts[0] not in _OUTSIDE))

@@ -1,4 +1,4 @@
-"""A reproduction as one self-contained HTML page, in the format of a comparison's report."""
+"""Self-contained HTML page of a reproduction, in the format of a comparison's report."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ def write_page(reproduction: Reproduction, path: str | Path, command: str = "") 
     Parameters
     ----------
     reproduction : Reproduction
+        Results to show.
     path : path-like
-        The file; its folder is made where it does not exist.
+        File to write; a missing folder is created.
     command : str
-        What to type to get this page again.
+        Command that reproduces the page.
 
     Returns
     -------
     Path
-        Where the page is.
+        Path of the page.
     """
     path = Path(path)
     notes: list[str] = []
@@ -66,7 +67,7 @@ def write_page(reproduction: Reproduction, path: str | Path, command: str = "") 
 
 
 def write_csv(reproduction: Reproduction, path: str | Path) -> Path:
-    """Write a row per value: ours, the paper's, source, tolerance, verdict, explanation."""
+    """Write one CSV row per value: ours, the paper's, source, tolerance, verdict, explanation."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     columns: list[str] = list(CSV_COLUMNS)
@@ -132,7 +133,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[str, list[str]]]:
-    """("p", [text]), ("h", [text]) or ("ul", items) of plain markdown."""
+    """Parse plain markdown; yield ("p", [text]), ("h", [text]) or ("ul", items)."""
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = block.strip().splitlines()
         if lines[0].startswith("#"):

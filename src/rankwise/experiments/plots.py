@@ -1,4 +1,4 @@
-"""Plots of a reproduction: differences from the paper in tolerances, and figures as the paper's."""
+"""Plots of a reproduction: differences from the paper in tolerances, and the paper's figures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankwise.report.colours import MARKERS, N_SERIES, light, series
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_REACH = 5.0  # tolerances; what lies further out is drawn at the edge
+_REACH = 5.0  # tolerances; values further out are drawn at the edge
 _ACROSS = 4
 _COLOURS = {
     Verdict.MET: "ink",
@@ -27,9 +27,10 @@ _COLOURS = {
 
 
 def plot_table(table: Table) -> Drawing | None:
-    """Ours minus the paper's in units of the tolerance, right is better; a panel per column.
+    """Plot our values minus the paper's in units of the tolerance, one panel per column.
 
-    The band is what counts as met; bars are ± of ours. None where nothing is comparable.
+    Right is better. The band marks values that count as met; bars show ± of ours. Returns None if
+    no values are comparable.
     """
     shown = [v for v in table.values if v.verdict in _COLOURS]
     if not shown:
@@ -72,7 +73,7 @@ def _draw_value(axes: Axes, value: Value, row: int) -> None:
 
 
 def plot_figure(figure: Figure) -> Drawing:
-    """Lines against x, ours solid with a band of ±, the paper's dashed."""
+    """Plot lines against x: ours solid with a band of ±, the paper's dashed."""
     drawing = Drawing(figsize=(WIDTH, 3.9), layout="constrained")
     axes = drawing.subplots()
     for number, line in enumerate(figure.series):

@@ -1,8 +1,8 @@
-"""The installed experiments; standard library only, so that ``reproduce list`` starts at once.
+"""Installed experiments; uses the standard library only, so ``reproduce list`` starts quickly.
 
-A distribution announces its experiments with an entry point in the group ``rankwise.experiments``
-that names a dict from key to :class:`Entry`. ``papers/`` in the repository is such a distribution,
-``rankwise-papers``.
+A distribution announces its experiments by an entry point in the group ``rankwise.experiments``
+that names a dict from key to :class:`Entry`. One such distribution is ``rankwise-papers``, in
+``papers/`` of the repository.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 GROUP = "rankwise.experiments"
 HOW_TO_GET = (
-    "No experiments are installed. Reproductions of papers are a package of their own: "
+    "No experiments are installed. Reproductions of papers are a separate package: "
     "pip install rankwise-papers"
 )
 
@@ -30,14 +30,14 @@ class Entry:
     Attributes
     ----------
     path : str
-        ``"module:Class"`` of a subclass of :class:`rankwise.experiments.Experiment` that is made
-        without arguments.
+        ``"module:Class"`` of a subclass of :class:`rankwise.experiments.Experiment`, which is
+        created without arguments.
     title : str
-        One line for lists.
+        Title for lists, one line.
     paper : str
         Authors, title, journal, year.
     data : tuple of str
-        Names of the data sets it uses.
+        Names of the data sets that the experiment uses.
     """
 
     path: str
@@ -46,7 +46,7 @@ class Entry:
     data: tuple[str, ...] = ()
 
     def load(self) -> Experiment:
-        """The experiment."""
+        """Create the experiment."""
         module, _, name = self.path.partition(":")
         return getattr(import_module(module), name)()
 
@@ -61,7 +61,7 @@ def experiments() -> dict[str, Entry]:
 
 
 def find_experiment(key: str) -> Entry:
-    """The entry of that key.
+    """Find the entry of an experiment by key.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a run of an experiment gave: cells, tables, figures and the count of verdicts."""
+"""Results of an experiment: cells, tables, figures and counts of verdicts."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ CSV_COLUMNS = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one cell.
+    """Outcome of one cell.
 
     Attributes
     ----------
     name : str
     status : str
-        "done", "failed" (an exception, in ``message``) or "left out" (its data are not here).
+        "done", "failed" (an exception, in ``message``) or "left out" (its data are missing).
     value : JSON value
-        What ``run`` returned; None where it did not.
+        Result of ``run``; None without a result.
     seconds : float or None
-        Wall time when it was computed.
+        Wall time of the computation.
     message : str
     is_stored : bool
-        Whether an earlier run computed it.
+        Whether an earlier run computed the cell.
     is_of_other_code : bool
-        Whether other code than the present one computed it.
+        Whether another version of the code computed the cell.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Reproduction:
     quick : bool
     protocol : str
     outcomes : sequence of Outcome
-        Of every cell, in the experiment's order.
+        Outcomes of all cells, in the experiment's order.
     tables : sequence of Table
     figures : sequence of Figure
     missing : mapping from data set to message
-        What is not on this machine, and what to get where.
+        Missing data sets, with messages that say where to get them.
     n_jobs : int
     versions : dict
     """

@@ -1,4 +1,4 @@
-"""The runner: computes the missing cells of an experiment, keeps each, makes the tables."""
+"""Runner that computes the missing cells of an experiment, stores each, and makes the tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Task:
-    """Everything that one cell needs; travels to a worker process."""
+    """Everything that one cell needs; sent to a worker process."""
 
     experiment: Experiment
     cell: Cell
@@ -47,33 +47,34 @@ def reproduce(
     any_code: bool = False,
     progress: Progress | None = None,
 ) -> Reproduction:
-    """Run a published experiment again, or what is left of it.
+    """Rerun a published experiment, or its missing cells.
 
     Parameters
     ----------
     key : str
-        One of ``rankwise reproduce list``.
+        Key of the experiment, see ``rankwise reproduce list``.
     quick : bool
-        Only the cells of a quick run, about a minute.
+        Whether to run only the cells of a quick run, in about a minute.
     store : path-like, optional
-        Folder in which every finished cell is kept at once, in ``<key>.jsonl``. The same call
-        with the same store computes only what is missing, after a kill at any moment too. A cell
-        counts as the same when its parameters, the content of its data files, the versions of the
-        libraries and all code that can change it are the same.
+        Folder in which every finished cell is stored immediately, in ``<key>.jsonl``. The same call
+        with the same store computes only what is missing, even if the previous run was killed. A
+        cell is reused if its parameters, the content of its data files, the versions of the
+        libraries and all code that can change it are unchanged.
     n_jobs : int
-        Cells at a time, in processes; -1: one per CPU. Each gets an equal share of the threads;
-        BLAS runs on one, so that the numbers are the same for any value.
+        Number of parallel worker processes; -1: one per CPU. Each gets an equal share of the
+        threads. BLAS runs on one thread, so the numbers do not depend on ``n_jobs``.
     fresh : bool
-        Compute every cell anew, whatever the store holds.
+        Whether to recompute every cell, ignoring the store.
     any_code : bool
-        Take stored cells of other versions of the code too; the tables say how many.
+        Whether to use stored cells of other versions of the code too; the tables show their number.
     progress : callable, optional
-        ``progress(done, total, cell_name)`` after each cell, in this process.
+        Called as ``progress(done, total, cell_name)`` after each cell, in this process.
 
     Returns
     -------
     Reproduction
-        A cell that fails does not raise: its outcome says so, and its values are missing.
+        Results. A cell that fails does not raise; its outcome is "failed" and its values are
+        missing.
 
     Raises
     ------
@@ -123,13 +124,13 @@ def reproduce(
 
 
 def run(task: Task) -> Outcome:
-    """The finished or failed cell; it is in the store when this returns."""
+    """Run a task; return its finished or failed cell, which is then in the store."""
     name = task.cell.name
     start = time.perf_counter()
     try:
         with threads(task.n_threads):
             value = task.experiment.run(task.cell)
-        # Through JSON and back, so that tables see the same whether it was stored or not.
+        # Convert through JSON, so that tables see the same values for new and stored cells.
         value = json.loads(json.dumps(plain(value)))
         outcome = Outcome(name, DONE, value, time.perf_counter() - start)
     except Exception as error:  # a failed cell is reported and does not stop the rest
@@ -143,12 +144,12 @@ def run(task: Task) -> Outcome:
 
 
 def lost(task: Task, message: str) -> Outcome:
-    """The failed cell of a task whose process was killed."""
+    """Failed cell of a task whose process was killed."""
     return Outcome(task.cell.name, FAILED, message=message)
 
 
 def _find_data(experiment: Experiment, cells: list[Cell]) -> tuple[dict[str, str], dict[str, str]]:
-    """For each data set of the cells the hash of its files, or else what to get where."""
+    """Hashes of the files of each data set, and messages for sets that are missing."""
     hashes, missing = {"": ""}, {}
     finders = experiment.data()
     for name in dict.fromkeys(cell.data for cell in cells if cell.data):
@@ -167,7 +168,7 @@ def _open(folder: Path, key: str) -> JsonLines:
 def _stored(
     lines: JsonLines, keys: dict[str, str], code: str, any_code: bool
 ) -> dict[str, Outcome]:
-    """Finished cells of earlier runs; those of the present code come first."""
+    """Finished cells of earlier runs; cells of the present code take precedence."""
     names = {key: name for name, key in keys.items()}
     found: dict[str, Outcome] = {}
     for record in lines:

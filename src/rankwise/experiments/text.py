@@ -1,4 +1,4 @@
-"""A reproduction as text: two lines a row, ours with its verdict above the paper's."""
+"""Reproduction as text: two lines per row, ours with its verdict above the paper's."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _GAP = "  "
 
 
 def as_text(reproduction: Reproduction, width: int | None = None) -> str:
-    """Tables, counts of verdicts and explanations.
+    """Text of the tables, counts of verdicts and explanations.
 
     Parameters
     ----------
     reproduction : Reproduction
     width : int or None
-        Tables wider than that are cut into blocks of columns; None: they are not.
+        Maximum width; wider tables are split into blocks of columns. None: no limit.
     """
     notes = _Notes()
     tables = [_table(table, reproduction, notes, width) for table in reproduction.tables]
@@ -53,7 +53,7 @@ def as_text(reproduction: Reproduction, width: int | None = None) -> str:
 
 
 def cells_line(reproduction: Reproduction) -> str:
-    """How many cells there are, how long they took, and what is wrong with some."""
+    """Line with the number of cells, their time, and problems."""
     outcomes = reproduction.outcomes
     done = [outcome for outcome in outcomes if outcome.value is not None]
     said = [f"{len(done)} of {len(outcomes)} cells{' (quick run)' if reproduction.quick else ''}"]
@@ -68,13 +68,13 @@ def cells_line(reproduction: Reproduction) -> str:
 
 
 def counts_line(reproduction: Reproduction, table: Table | None = None) -> str:
-    """The number of each verdict, as a sentence."""
+    """Numbers of each verdict, as a phrase."""
     counts = reproduction.counts(table)
     return ", ".join(f"{n} {verdict}" for verdict, n in counts.items()) or "no values"
 
 
 def problem_lines(reproduction: Reproduction) -> list[str]:
-    """What data are missing and what failed, each as one line."""
+    """Missing data and failed cells, each as one line."""
     left_out = reproduction.with_status(LEFT_OUT)
     lines = []
     for name, message in reproduction.missing.items():
@@ -84,13 +84,13 @@ def problem_lines(reproduction: Reproduction) -> list[str]:
 
 
 class _Notes:
-    """Footnotes, equal ones once."""
+    """Footnotes; equal ones are listed once."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
 
     def mark(self, value: Value) -> str:
-        """The number of the value's note in brackets, "" where it has none."""
+        """Number of the value's note in brackets; "" if there is none."""
         text = value.not_evidence or value.note
         if not text:
             return ""
@@ -113,7 +113,7 @@ def _table(table: Table, reproduction: Reproduction, notes: _Notes, width: int |
 
 
 def _grid(table: Table, notes: _Notes, width: int | None) -> list[str]:
-    """The rows, in as many blocks of columns as the width asks for."""
+    """Rows of the table, in as many blocks of columns as the width requires."""
     rows = list(dict.fromkeys(value.row for value in table.values))
     columns = list(dict.fromkeys(value.column for value in table.values))
     entries = {(v.row, v.column): _Entry.of(v, table.digits, notes) for v in table.values}
@@ -137,7 +137,7 @@ def _grid(table: Table, notes: _Notes, width: int | None) -> list[str]:
 def _blocks(
     columns: Sequence[str], laid: Mapping[str, _Column], width: int | None
 ) -> list[list[str]]:
-    """Columns cut into stretches that fit; at least one column each."""
+    """Split columns into blocks that fit the width, with at least one column each."""
     blocks: list[list[str]] = [[]]
     used = 0
     for column in columns:
@@ -152,7 +152,7 @@ def _blocks(
 
 @dataclass(frozen=True)
 class _Entry:
-    """Number, spread and marks of ours, number and spread of the paper's."""
+    """Number, spread and marks of our value, number and spread of the paper's value."""
 
     ours: str
     error: str
@@ -174,7 +174,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class _Column:
-    """Head and both lines of every row, all of one width."""
+    """Heading and both lines of every row, all of the same width."""
 
     head: str
     lines: list[tuple[str, str]]
@@ -183,7 +183,7 @@ class _Column:
 def _laid_out(
     column: str, rows: Sequence[str], entries: Mapping[tuple[str, str], _Entry]
 ) -> _Column:
-    """Numbers, spreads and marks below each other, the head above the numbers."""
+    """Align numbers, spreads and marks, with the heading above the numbers."""
     empty = _Entry("", "", "", "", "")
     found = [entries.get((row, column), empty) for row in rows]
     number = max(max(len(one.ours), len(one.paper)) for one in found)

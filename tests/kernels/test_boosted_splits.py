@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from rankwise.kernels.boosted_splits import leaf_value, order_categories, part_codes, split_gain
+from rankwise.kernels.boosted_splits import (
+    N_FIELDS,
+    find_common_split,
+    find_splits,
+    leaf_value,
+    order_categories,
+    part_codes,
+    split_gain,
+)
 from rankwise.trees.boosted.binned_rows import BinnedRows
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import GrowthRules
@@ -114,3 +122,24 @@ def test_categories_are_in_the_order_of_their_mean_gradient(rng):
     expected = np.argsort(0.5 * g.sum(axis=0) / (0.25 * h.sum(axis=0) + 1.5), kind="stable")
     assert n == 19
     np.testing.assert_array_equal(order[:n], expected[expected != 4])
+
+
+@pytest.mark.parametrize("kernel", [find_splits, find_common_split])
+def test_splits_do_not_depend_on_what_is_left_out(kernel, rng):
+    """No categories, no signs: None finds what arrays that say so find."""
+    codes = rng.integers(0, 12, (500, 16)).astype(np.uint8)
+    codes[:, :11][rng.random((500, 11)) < 0.2] = 11  # missing
+    packed = (rng.integers(-90, 90, 500) << 32) + rng.integers(1, 9, 500)
+    rows, n_bins = np.arange(500, dtype=np.int32), np.full(11, 11)
+    found = np.zeros((2, 1, N_FIELDS))
+    for out, nominal, signs in zip(
+        found, (None, np.zeros(11, dtype=bool)), (None, np.zeros(11, np.int64)), strict=True
+    ):
+        kernel(
+            codes.view(np.int64), rows, packed, np.array([[0, 500, 0, -1]]), n_bins, nominal,
+            signs, np.ones((1, 11), dtype=bool), None, 0, 2, np.zeros((1, 2, 2048), np.int64),
+            np.array([[0, packed.sum(), 20]]), np.array([[0.0, 1.0, -np.inf, np.inf]]),
+            np.array([0.5, 0.25]), 0.0, out,
+        )  # fmt: skip
+    assert found[0, 0, 0] > 0
+    np.testing.assert_array_equal(found[0], found[1])

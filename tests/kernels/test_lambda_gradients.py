@@ -7,7 +7,7 @@ import pytest
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.lambda_gradients import DISCOUNTED, measure_gradients
-from rankwise.losses.gradient_loss import JudgedRows
+from rankwise.losses.gradient_loss import CHUNK_ROWS, JudgedRows
 from rankwise.losses.lambda_gradients import LambdaGradients
 from rankwise.metrics import parse
 
@@ -185,3 +185,35 @@ def test_queries_without_weight_and_stale_orders(rng):
         assert not gradients[:4].any() and not hessians[:4].any() and gradients[4:].any()
         results.append(gradients)
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 400, 3000])
+@pytest.mark.parametrize("levels", [3, 10**9])
+def test_rows_are_put_in_order(n, levels, rng):
+    scores = rng.integers(0, levels, n).astype(float)
+    expected = np.lexsort([np.arange(n), -scores])
+    near = expected.copy()
+    near[: n // 2 * 2] = near[: n // 2 * 2].reshape(-1, 2)[:, ::-1].ravel()
+    for order in (np.arange(n), rng.permutation(n), expected[::-1].copy(), near):
+        measure_gradients(
+            scores, np.zeros(n), np.ones(n), np.array([0, n]), np.ones(1), np.ones(10), DISCOUNTED,
+            True, order, np.empty(n), np.empty(n),
+        )  # fmt: skip
+        np.testing.assert_array_equal(order, expected)
+
+
+def test_a_long_query_is_put_in_order(rng):
+    n = 2 * CHUNK_ROWS
+    y, scores = rng.integers(0, 3, n).astype(float), rng.integers(0, 50, n).astype(float)
+    rows = JudgedRows(y, np.array([0, n]), np.ones(n))
+    loss = LambdaGradients(rows, parse("nDCG@10"), True, 1)
+    gradients, hessians = np.empty((2, 2, n))
+    loss.write(scores, gradients[0], hessians[0])
+    changes, order = loss._changes, np.arange(n)
+    measure_gradients(
+        scores, changes.gains, rows.weight, rows.indptr, changes.query_weight, changes.discounts,
+        changes.kind, True, order, gradients[1], hessians[1],
+    )  # fmt: skip
+    assert (gradients[0] != 0).any()
+    np.testing.assert_array_equal(gradients[0], gradients[1])
+    np.testing.assert_array_equal(hessians[0], hessians[1])

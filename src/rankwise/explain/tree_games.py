@@ -23,7 +23,13 @@ from typing import Any
 import numpy as np
 from scipy.special import comb
 
-from rankwise.kernels.tree_shapley import background_values, describe_paths, path_values
+from rankwise.kernels.tree_shapley import (
+    MOST_BITS,
+    add_long_path,
+    background_values,
+    describe_paths,
+    path_values,
+)
 from rankwise.runtime.threads import available_threads, thread_map
 from rankwise.trees.ensemble import TreeEnsemble
 from rankwise.typing import Float64Array, FloatArray, Int64Array
@@ -163,14 +169,40 @@ class TreeGames:
 
         if self.trees.n_trees:
             thread_map(work, chunks)
+            self._add_long_paths(columns, others, groups, worth, out)
         return out.T
+
+    def _add_long_paths(
+        self,
+        columns: Float64Array,
+        others: Float64Array,
+        groups: Int64Array,
+        worth: Float64Array,
+        out: Float64Array,
+    ) -> None:
+        """Add what the leaves give whose path has more features than a word has bits."""
+        nodes = self._nodes()
+        leaves = np.flatnonzero((self.trees.feature < 0) & (self.n_path > MOST_BITS))
+        starts = self.trees.indptr[np.searchsorted(self.trees.indptr, leaves, side="right") - 1]
+
+        def work(group: Int64Array) -> None:
+            rows, background = slice(*group[:2]), slice(*group[2:])
+            for leaf, start in zip(leaves.tolist(), starts.tolist(), strict=True):
+                add_long_path(
+                    columns[:, rows], others[:, background], leaf - start, start, *nodes[1:4],
+                    *nodes[5:], self.parent, self.bit, int(self.n_path[leaf]), worth, out[:, rows],
+                )  # fmt: skip
+
+        if len(leaves):
+            thread_map(work, [group for group in groups if group[3] > group[2]])
 
     def _nodes(self) -> _Nodes:
         trees = self.trees
         return (
             trees.indptr, trees.feature, trees.threshold, trees.left, trees.right,
-            trees.missing_left, trees.values, trees.nominal, trees.category_indptr,
-            trees.categories, trees.zero_missing,
+            trees.missing_left, trees.values, trees.nominal if trees.nominal.any() else None,
+            trees.category_indptr, trees.categories,
+            trees.zero_missing if trees.zero_missing.any() else None,
         )  # fmt: skip
 
     def _rounded(self, rows: FloatArray) -> Float64Array:

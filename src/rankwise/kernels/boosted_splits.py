@@ -3,6 +3,10 @@
 A node is a row of three whole numbers (``SLOT``, ``TOTAL``, ``LEAST``): where its histogram is, its
 packed sum, and the smallest sum of second derivatives of a child, in units. Its ``limits`` are the
 penalties L1 and L2, and the bounds of its children's values.
+
+What most trees do without may be None and is then not compiled, which takes half the time:
+``nominal`` (no column holds categories), ``signs`` (no column is monotone, no values are bounded,
+and L1 is 0) and ``seeds`` (all thresholds are tried).
 """
 
 from __future__ import annotations
@@ -37,12 +41,18 @@ def _worth(g, h, value, limits):
 
 
 @njit
-def _alone(total, unit, limits):
+def _has_limits(limits):
+    """Whether leaves are bounded or penalised by L1."""
+    return limits[L1] != 0 or limits[LOW] != -np.inf or limits[HIGH] != np.inf
+
+
+@njit
+def _alone(total, unit, limits, signs):
     """The worth of a node that is not split."""
     g, h = np.int32(total >> 32) * unit[0], np.int32(total & LOWER) * unit[1]
-    if limits[L1] == 0 and limits[LOW] == -np.inf and limits[HIGH] == np.inf:
-        return g * g / (h + limits[L2])
-    return _worth(g, h, leaf_value(g, h, limits), limits)
+    if signs is not None and _has_limits(limits):
+        return _worth(g, h, leaf_value(g, h, limits), limits)
+    return g * g / (h + limits[L2])
 
 
 @njit
@@ -55,16 +65,16 @@ def split_gain(total, left, unit, limits, sign):
     if sign * (high - low) < 0:
         return 0.0
     both = _worth(g, h, low, limits) + _worth(rest, other, high, limits)
-    return both - _alone(total, unit, limits)
+    return both - _alone(total, unit, limits, sign)
 
 
 @njit
-def _side_gains(cells, n_places, node, before, unit, limits, sign, alone, sums, gains):
+def _side_gains(cells, n_places, node, before, unit, limits, signs, feature, alone, sums, gains):
     """Write what both sides of the splits after places 0 ... n_places - 1 are worth.
 
     ``before`` is what goes left ahead of the first place. Returns the first place that leaves
     enough on the left, and the first one that leaves too little on the right. Children whose
-    values are not in the order of ``sign`` (-1, 1; 0: any) are worth what their parent is.
+    values are not in the order of the column's sign (-1, 1; 0: any) are worth what their parent is.
     """
     running = before
     whole, least = node[TOTAL] & LOWER, node[LEAST]
@@ -77,16 +87,25 @@ def _side_gains(cells, n_places, node, before, unit, limits, sign, alone, sums, 
             first = b
         if whole - h >= least:
             last = b + 1
+    if signs is not None and (signs[feature] != 0 or _has_limits(limits)):
+        _limited_gains(first, last, node, unit, limits, signs[feature], alone, sums, gains)
+        return first, last
     g_all, h_all = np.int32(node[TOTAL] >> 32) * unit[0], np.int32(whole) * unit[1]
     penalty = limits[L2]
-    if sign == 0 and limits[L1] == 0 and limits[LOW] == -np.inf and limits[HIGH] == np.inf:
-        for b in range(first, last):
-            g = np.float64(np.int32(sums[b] >> 32)) * unit[0]
-            h = np.float64(np.int32(sums[b] & LOWER)) * unit[1]
-            rest = g_all - g
-            left, right = h + penalty, (h_all - h) + penalty
-            gains[b] = (g * g * right + rest * rest * left) / (left * right)
-        return first, last
+    for b in range(first, last):
+        g = np.float64(np.int32(sums[b] >> 32)) * unit[0]
+        h = np.float64(np.int32(sums[b] & LOWER)) * unit[1]
+        rest = g_all - g
+        left, right = h + penalty, (h_all - h) + penalty
+        gains[b] = (g * g * right + rest * rest * left) / (left * right)
+    return first, last
+
+
+@njit
+def _limited_gains(first, last, node, unit, limits, sign, alone, sums, gains):
+    """Write the same of some places, with the penalty L1, bounds and an order of the values."""
+    g_all = np.int32(node[TOTAL] >> 32) * unit[0]
+    h_all = np.int32(node[TOTAL] & LOWER) * unit[1]
     for b in range(first, last):
         g = np.float64(np.int32(sums[b] >> 32)) * unit[0]
         h = np.float64(np.int32(sums[b] & LOWER)) * unit[1]
@@ -95,13 +114,12 @@ def _side_gains(cells, n_places, node, before, unit, limits, sign, alone, sums, 
             gains[b] = alone
         else:
             gains[b] = _worth(g, h, low, limits) + _worth(g_all - g, h_all - h, high, limits)
-    return first, last
 
 
 @njit
 def _drawn(seed, feature, first, last):
-    """One of the places of a column from ``first`` to before ``last``; ``seed`` 0: all of them."""
-    if seed == 0 or first >= last:
+    """One of the places of a column from ``first`` to before ``last``."""
+    if first >= last:
         return first, last
     z = seed + np.uint64(feature + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -155,27 +173,30 @@ def _gather(cells, n, order, m, out):
 @njit
 def _least_worth(alone, min_gain):
     """Gain that a split must exceed."""
-    noise = alone * (1 + 1e-12) if alone > 0 else alone * (1 - 1e-12)
-    return max(noise + 1e-300, alone + min_gain)
+    noise = (alone * (1 + 1e-12) if alone > 0 else alone * (1 - 1e-12)) + 1e-300
+    return noise if noise > alone + min_gain else alone + min_gain
 
 
 @njit
 def _scan(
-    histograms, first, last, n_bins, nominal, signs, allowed, seed, nodes, unit, limits, min_gain,
-    sums, gains, out,
+    histograms, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes, limits, unit,
+    min_gain, sums, gains, found,
 ):  # fmt: skip
-    """Write the best split of the node ``nodes[0]`` by the columns of some words."""
-    node = nodes[0]
+    """Write the best split of node ``k`` by the columns of some words."""
+    node, limits, allowed, out = nodes[k], limits[k], allowed[k], found[k]
     order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
-    alone = _alone(node[TOTAL], unit, limits)
+    alone = _alone(node[TOTAL], unit, limits, signs)
     best = _least_worth(alone, min_gain)
-    for feature in range(first * WORD, min(last * WORD, len(n_bins))):
+    out[GAIN] = 0.0
+    n_columns = len(n_bins)
+    for feature in range(first * WORD, n_columns if n_columns < last * WORD else last * WORD):
         if not allowed[feature]:
             continue
         n = n_bins[feature]
         cells = _column(histograms, node[SLOT], feature)
-        if nominal[feature]:
-            m = order_categories(histograms, nodes, feature, n, unit, limits[L2], order)
+        if nominal is not None and nominal[feature]:
+            mine = nodes[k : k + 1]
+            m = order_categories(histograms, mine, feature, n, unit, limits[L2], order)
             if m == 0:
                 continue
             _gather(cells, n, order, m, gathered[0])
@@ -186,9 +207,10 @@ def _scan(
             # With missing values on the right, all others may be on the left.
             n_places = n if missing != 0 and side == 0 else n - 1
             start, end = _side_gains(
-                cells, n_places, node, before, unit, limits, signs[feature], alone, sums, gains
+                cells, n_places, node, before, unit, limits, signs, feature, alone, sums, gains
             )
-            start, end = _drawn(seed, feature, start, end)
+            if seeds is not None:
+                start, end = _drawn(seeds[k], feature, start, end)
             for b in range(start, end):
                 if gains[b] > best:
                     best = gains[b]
@@ -198,7 +220,7 @@ def _scan(
 
 @njit
 def _scan_together(
-    histograms, first, last, n_bins, nominal, signs, allowed, seed, nodes, limits, unit, min_gain,
+    histograms, first, last, n_bins, nominal, signs, allowed, seeds, nodes, limits, unit, min_gain,
     sums, gains, out,
 ):  # fmt: skip
     """Write the split of the largest sum of gains over all nodes.
@@ -209,8 +231,9 @@ def _scan_together(
     order, gathered = np.empty(BINS, np.int64), np.empty((1, BINS), np.int64)
     noise = 0.0
     for k in range(len(nodes)):
-        noise += abs(_alone(nodes[k, TOTAL], unit, limits[k]))
+        noise += abs(_alone(nodes[k, TOTAL], unit, limits[k], signs))
     best = max(1e-12 * noise + 1e-300, min_gain)
+    out[GAIN] = 0.0
     for feature in range(first * WORD, min(last * WORD, len(n_bins))):
         if not allowed[feature]:
             continue
@@ -220,7 +243,7 @@ def _scan_together(
             if _column(histograms, nodes[k, SLOT], feature)[n] != 0:
                 has_missing = True
         codes = n
-        if nominal[feature]:
+        if nominal is not None and nominal[feature]:
             n = order_categories(histograms, nodes, feature, n, unit, limits[0, L2], order)
             if n == 0:
                 continue
@@ -229,35 +252,26 @@ def _scan_together(
             lowest, highest = n, 0
             for k in range(len(nodes)):
                 cells = _column(histograms, nodes[k, SLOT], feature)
-                if nominal[feature]:
+                if nominal is not None and nominal[feature]:
                     _gather(cells, codes, order, n, gathered[0])
                     cells = gathered[0, :]
                 before = cells[n] if side == 1 else np.int64(0)
-                alone = _alone(nodes[k, TOTAL], unit, limits[k])
+                alone = _alone(nodes[k, TOTAL], unit, limits[k], signs)
                 start, end = _side_gains(
                     cells, n if side == 0 else n - 1, nodes[k], before, unit, limits[k],
-                    signs[feature], alone, sums, gains,
+                    signs, feature, alone, sums, gains,
                 )  # fmt: skip
                 for b in range(start, end):
                     together[b] += gains[b] - alone
                 if start < end:
                     lowest, highest = min(lowest, start), max(highest, end)
-            lowest, highest = _drawn(seed, feature, lowest, highest)
+            if seeds is not None:
+                lowest, highest = _drawn(seeds[0], feature, lowest, highest)
             for b in range(lowest, highest):
                 if together[b] > best:
                     best = together[b]
                     out[GAIN], out[FEATURE], out[PLACE] = best, feature, b
                     out[MISSING_LEFT] = side
-
-
-@njit
-def _build(words, rows, packed, builds, first, last, histograms):
-    for i in range(len(builds)):
-        line = builds[i]
-        add_rows(
-            words, rows[line[START] : line[END]], packed, first, last, histograms, line[SMALL],
-            line[LARGE],
-        )  # fmt: skip
 
 
 @njit
@@ -269,16 +283,18 @@ def find_splits(
 
     Only the columns of the words from ``first`` to before ``last`` are looked at. The rows of each
     line of ``builds`` are added up in the slot ``SMALL``; the slot ``LARGE`` holds the parent's
-    histogram, from which they are subtracted; it is -1 for the root. A node whose seed is not 0
-    tries one threshold of each column.
+    histogram, from which they are subtracted; it is -1 for the root. With ``seeds`` each node tries
+    one threshold of every column.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
-    _build(words, rows, packed, builds, first, last, histograms)
-    found[:, GAIN] = 0.0
+    for i in range(len(builds)):
+        mine = rows[builds[i, START] : builds[i, END]]
+        small, large = builds[i, SMALL], builds[i, LARGE]
+        add_rows(words, mine, packed, first, last, histograms, small, large)
     for k in range(len(nodes)):
         _scan(
-            histograms, first, last, n_bins, nominal, signs, allowed[k], seeds[k], nodes[k : k + 1],
-            unit, limits[k], min_gain, sums, gains, found[k],
+            histograms, first, last, n_bins, nominal, signs, allowed, seeds, k, nodes, limits, unit,
+            min_gain, sums, gains, found,
         )  # fmt: skip
 
 
@@ -292,10 +308,12 @@ def find_common_split(
     A kernel of its own: most trees do without, and it takes a second to compile.
     """
     sums, gains = np.empty(BINS, np.int64), np.empty(BINS)
-    _build(words, rows, packed, builds, first, last, histograms)
-    found[:, GAIN] = 0.0
+    for i in range(len(builds)):
+        mine = rows[builds[i, START] : builds[i, END]]
+        small, large = builds[i, SMALL], builds[i, LARGE]
+        add_rows(words, mine, packed, first, last, histograms, small, large)
     _scan_together(
-        histograms, first, last, n_bins, nominal, signs, allowed[0], seeds[0], nodes, limits, unit,
+        histograms, first, last, n_bins, nominal, signs, allowed[0], seeds, nodes, limits, unit,
         min_gain, sums, gains, found[0],
     )  # fmt: skip
 
@@ -310,9 +328,8 @@ def part_codes(
     ``place``; -1: the column has numbers. Returns whether missing values go left: where no node has
     any, the side with more of the second derivatives takes them, and categories without rows.
     """
-    goes_left[:] = False
-    if n_ordered < 0:
-        goes_left[: place + 1] = True
+    for code in range(len(goes_left)):
+        goes_left[code] = n_ordered < 0 and code <= place
     for i in range(n_ordered):
         goes_left[order[i]] = i <= place
     goes_left[n] = missing_left
@@ -332,7 +349,8 @@ def part_codes(
     if not has_missing:
         goes_left[n] = heavier
     if n_ordered >= 0:
-        goes_left[:n] = heavier
+        for code in range(n):
+            goes_left[code] = heavier
         for i in range(n_ordered):
             goes_left[order[i]] = i <= place
     return goes_left[n]

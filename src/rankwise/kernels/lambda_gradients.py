@@ -35,28 +35,37 @@ LARGEST_STOP = 1 - 1e-6  # of the probability to stop at a row: c is finite
 DISCOUNTED = None
 AVERAGE_PRECISION, RECIPROCAL_RANK, EXPECTED_RANK = 1, 2, 3
 MOVES_PER_ROW = 8
+MOST_MOVES = 2**62  # more than any sort makes
 
 
 @njit
-def _sort(scores, order, keys, spare):
-    """Sort row numbers by descending score, ties by number, from the order they are in."""
+def _sort(scores, order):
+    """Sort row numbers by descending score, ties by number, from the order they are in.
+
+    By insertion; where that moves too much, by Shell's sort.
+    """
     n = len(order)
-    moves = 0
-    for i in range(1, n):
-        row = order[i]
-        score = scores[row]
-        k = i
-        while k > 0:
-            above = order[k - 1]
-            if scores[above] > score or (scores[above] == score and above < row):
+    moves_left, gap = MOVES_PER_ROW * n + 256, 1
+    while True:
+        for i in range(gap, n):
+            row = order[i]
+            score = scores[row]
+            k = i
+            while k >= gap:
+                above = order[k - gap]
+                if scores[above] > score or (scores[above] == score and above < row):
+                    break
+                order[k] = above
+                k -= gap
+            order[k] = row
+            moves_left -= i - k
+            if moves_left < 0:
                 break
-            order[k] = above
-            k -= 1
-        order[k] = row
-        moves += i - k
-        if moves > MOVES_PER_ROW * n + 256:
-            _sort_anew(scores, order, keys, spare)
+        if moves_left < 0:
+            moves_left, gap = MOST_MOVES, n
+        elif gap == 1:
             return
+        gap = 1 if gap < 3 else 4 * gap // 9
 
 
 @njit
@@ -71,13 +80,15 @@ def _sort_anew(scores, order, keys, spare):
 @njit
 def _mean_discount(discounts, first, weight):
     """Mean discount of the ranks from ``first`` to ``first + weight``; 0 after those that count."""
-    total, rank = 0.0, int(first)
+    total, rank, end = 0.0, np.int64(first), first + weight
     if rank >= len(discounts):
         return 0.0
     if weight == 1.0 and first == rank:
         return discounts[rank]
-    while rank < first + weight and rank < len(discounts):
-        total += (min(first + weight, rank + 1.0) - max(first, rank)) * discounts[rank]
+    while rank < end and rank < len(discounts):
+        low = first if first > rank else np.float64(rank)
+        high = end if end < rank + 1.0 else rank + 1.0
+        total += (high - low) * discounts[rank]
         rank += 1
     return total / weight
 
@@ -86,9 +97,9 @@ def _mean_discount(discounts, first, weight):
 def _terms(kind, gains, weights, rows, discounts, above, below, factors):
     """Write mean a, mean b, and c of every row; returns how many may be upper rows of a pair."""
     n = len(rows)
-    factors[:n] = 1.0
     depth, taken = 0, 0.0
     for r in range(n):
+        factors[r] = 1.0
         depth += taken < len(discounts)
         if kind is None:
             above[r] = below[r] = _mean_discount(discounts, taken, weights[rows[r]])
@@ -174,7 +185,7 @@ def _stop_terms(gains, weights, rows, discounts, above, below, factors):
 def _pair_row(buffer, r_score, r_power, r_gain, r_above, factor, first, last, damped, weighted):
     """Add the pairs of one row with the rows of a tile; returns slope, curvature and size."""
     slope = curvature = size = 0.0
-    for number in range(max(first, 0), last):
+    for number in range(first if first > 0 else 0, last):
         t = np.uint64(number)  # no index is negative: nothing to test in the loop
         difference = r_gain - buffer[np.uint64(GAIN) + t]
         weight = factor * (buffer[np.uint64(WEIGHT) + t] if weighted else 1.0)
@@ -222,50 +233,51 @@ def measure_gradients(
         Row numbers within their query by descending score; read and brought up to date.
     gradients, hessians : ndarray of shape (n_rows,), float64
     """
+    # Loops in place of slices, and no min() and max(): these take a second to compile.
     buffer = np.empty(BUFFER)
     longest = 0
     for q in range(len(indptr) - 1):
-        longest = max(longest, indptr[q + 1] - indptr[q])
+        n = indptr[q + 1] - indptr[q]
+        longest = n if n > longest else longest
     slopes, curvatures = np.empty(longest), np.empty(longest)
     above, below, factors = np.empty(longest), np.empty(longest), np.empty(longest)
-    keys, spare = np.empty(longest), np.empty(longest, np.int64)
     for q in range(len(indptr) - 1):
         start, end = indptr[q], indptr[q + 1]
         n = end - start
-        gradients[start:end] = 0.0
-        hessians[start:end] = 0.0
+        for i in range(start, end):
+            gradients[i] = hessians[i] = 0.0
         if query_weight[q] == 0.0:
             continue
         mine, rows = scores[start:end], order[start:end]
-        _sort(mine, rows, keys, spare)
-        heavy = weights[start:end]
+        _sort(mine, rows)
+        heavy, grades = weights[start:end], gains[start:end]
         n_weighted = 0
         for i in range(n):
             n_weighted += heavy[i] != 1.0
+            slopes[i] = curvatures[i] = 0.0
         weighted = n_weighted > 0
-        depth = _terms(kind, gains[start:end], heavy, rows, discounts, above, below, factors)
-        slopes[:n] = 0.0
-        curvatures[:n] = 0.0
+        depth = _terms(kind, grades, heavy, rows, discounts, above, below, factors)
         highest = mine[rows[0]]
         damped = normalised and highest != mine[rows[n - 1]]
         total = 0.0
         for tile in range(0, n, TILE):
-            width = min(TILE, n - tile)
+            width = TILE if n - tile > TILE else n - tile
             for t in range(width):
                 row = rows[tile + t]
+                power = np.exp(mine[row] - highest)
                 buffer[SCORE + t] = mine[row]
-                buffer[POWER + t] = max(np.exp(mine[row] - highest), SMALLEST_POWER)
-                buffer[GAIN + t] = gains[start + row]
+                buffer[POWER + t] = power if power > SMALLEST_POWER else SMALLEST_POWER
+                buffer[GAIN + t] = grades[row]
                 buffer[WEIGHT + t] = heavy[row]
                 buffer[BELOW + t] = below[tile + t]
-                buffer[SLOPE + t] = 0.0
-                buffer[CURVATURE + t] = 0.0
-            for r in range(min(depth, tile + width)):
+                buffer[SLOPE + t] = buffer[CURVATURE + t] = 0.0
+            for r in range(depth if depth < tile + width else tile + width):
                 row = rows[r]
+                power = np.exp(mine[row] - highest)
                 slope, curvature, size = _pair_row(
-                    buffer, mine[row], max(np.exp(mine[row] - highest), SMALLEST_POWER),
-                    gains[start + row], above[r], factors[r] * heavy[row], max(0, r + 1 - tile),
-                    width, damped, weighted,
+                    buffer, mine[row], power if power > SMALLEST_POWER else SMALLEST_POWER,
+                    grades[row], above[r], factors[r] * heavy[row], r + 1 - tile, width, damped,
+                    weighted,
                 )  # fmt: skip
                 slopes[r] += slope
                 curvatures[r] += curvature

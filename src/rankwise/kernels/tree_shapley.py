@@ -87,9 +87,12 @@ def _is_category(value, categories, lo, end):
 @njit
 def _sides(column, node, threshold, missing_left, nominal, category_indptr, categories,
            zero_missing, out):  # fmt: skip
-    """Write 1.0 for every value that goes left at a node, else 0.0."""
+    """Write 1.0 for every value that goes left at a node, else 0.0.
+
+    ``nominal`` and ``zero_missing`` may be None, for no node; what they need is not compiled then.
+    """
     cut, absent = threshold[node], 1.0 if missing_left[node] else 0.0
-    if nominal[node]:
+    if nominal is not None and nominal[node]:
         lo, end = category_indptr[node], category_indptr[node + 1]
         for i in range(len(column)):
             value = column[i]
@@ -102,7 +105,7 @@ def _sides(column, node, threshold, missing_left, nominal, category_indptr, cate
         value = column[i]
         side = 1.0 if value <= cut else 0.0
         out[i] = absent if value != value else side
-    if zero_missing[node]:
+    if zero_missing is not None and zero_missing[node]:
         for i in range(len(column)):
             if abs(column[i]) <= _TINY:
                 out[i] = absent
@@ -271,7 +274,8 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
 
     ``rows``, ``background`` and ``out`` hold a feature in each line. A line of ``groups`` is first
     and last row, first and last background row. ``worth[u, w]`` is ``(u - 1)! w! / (u + w)!``,
-    0 for u = 0, up to the longest path.
+    0 for u = 0, up to the longest path. Leaves of paths of more than 64 features are left out, see
+    :func:`add_long_path`.
     """
     longest = 0
     for i in range(len(n_path)):
@@ -343,13 +347,7 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
                     n_waiting += 2
                     continue
                 d = n_path[lo + node]
-                if d == 0:
-                    continue
-                if d > MOST_BITS:
-                    _long_path(rows[:, x_lo:x_hi], background[:, z_lo:z_hi], node, lo, feature,
-                               threshold, left, missing_left, values, nominal, category_indptr,
-                               categories, zero_missing, parent, bit, d, worth,
-                               out[:, x_lo:x_hi])  # fmt: skip
+                if d == 0 or d > MOST_BITS:
                     continue
                 full = ~np.uint64(0) >> np.uint64(64 - d)
                 stamp += 1
@@ -389,9 +387,14 @@ def background_values(rows, background, groups, indptr, feature, threshold, left
 
 
 @njit
-def _long_path(rows, background, leaf, lo, feature, threshold, left, missing_left, values, nominal,
-               category_indptr, categories, zero_missing, parent, bit, d, worth, out):  # fmt: skip
-    """Pair by pair: a leaf whose path has more features than a word has bits."""
+def add_long_path(rows, background, leaf, lo, feature, threshold, left, missing_left, values,
+                  nominal, category_indptr, categories, zero_missing, parent, bit, d, worth,
+                  out):  # fmt: skip
+    """Add what a leaf gives whose path has d features, more than a word has bits: pair by pair.
+
+    The leaf is number ``leaf`` of the tree that begins at ``lo``. A kernel of its own: few trees
+    have one, and it takes two seconds to compile.
+    """
     n, m = rows.shape[1], background.shape[1]
     mine, others = np.ones((d, n), np.bool_), np.ones((d, m), np.bool_)
     side, side_other = np.empty(n), np.empty(m)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise.kernels.lambda_gradients import measure_gradients, neighbour_gradients
-from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
+from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
 from rankwise.losses.measure_changes import changes_of
 from rankwise.metrics.measure import Measure
 from rankwise.typing import Float64Array, Int64Array
@@ -69,6 +69,8 @@ class LambdaGradients(GradientLoss):
         hessians: Float64Array,
     ) -> None:
         changes = self._changes
+        if len(scores) > CHUNK_ROWS:  # one query
+            self._order[rows] = np.argsort(-scores, kind="stable")
         measure_gradients(
             scores, changes.gains[rows], self.rows.weight[rows], indptr,
             changes.query_weight[slice(*queries)], changes.discounts, changes.kind,

@@ -33,7 +33,7 @@ from rankwise.trees.tree import Tree
 from rankwise.typing import Float64Array, FloatArray, Int64Array
 
 CHUNK_ROWS = 1024
-SMALL = 100_000  # rows times trees, up to which one thread is quicker
+SMALL = 30_000  # rows times trees, up to which one thread is quicker
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,14 +264,18 @@ class TreeEnsemble:
         """
         assert not self.zero_missing.any()
         out = np.full(X.shape[0], self.constant)
+        if self.n_trees == 0:
+            return out
+        n_threads = available_threads() if n_threads is None else n_threads
+        if X.shape[0] * self.n_trees <= SMALL:
+            n_threads = 1
+        n_rows = max(1, min(CHUNK_ROWS, -(-X.shape[0] // n_threads)))
 
         def add(start: int) -> None:
-            rows = slice(start, start + CHUNK_ROWS)
+            rows = slice(start, start + n_rows)
             self._add(X[rows], slice(None), out[rows])
 
-        n_threads = available_threads() if n_threads is None else n_threads
-        small = X.shape[0] * self.n_trees <= SMALL
-        thread_map(add, range(0, X.shape[0], CHUNK_ROWS), 1 if small else n_threads)
+        thread_map(add, range(0, X.shape[0], n_rows), n_threads)
         return out
 
     def staged_scores(self, X: FloatArray) -> Iterator[Float64Array]:

@@ -154,6 +154,9 @@ class GrowingTree:
         self._choice, self._rows, self._unit, self._n_threads = choice, rows, unit, n_threads
         self._nodes, self._n_slots, self._weight, self._shares = Nodes(), 1, weight, shares
         self._thresholds: np.random.Generator | None = None
+        # None where trees do without: the kernels that find splits are then compiled without it.
+        self._nominal = columns.nominal if columns.nominal.any() else None
+        self._signs = columns.signs if columns.signs.any() or rules.reg_alpha > 0 else None
 
     def grow(self, shrinkage: float, thresholds: np.random.Generator | None) -> GradientTree:
         """Grow the tree.
@@ -229,7 +232,7 @@ class GrowingTree:
         common = self._rules.growth == "symmetric"
         asking = leaves[:1] if common else leaves
         allowed = np.array([self._choice.of_node(leaf.depth, leaf.path) for leaf in asking])
-        seeds = np.zeros(len(asking), dtype=np.uint64)
+        seeds = None
         if self._thresholds is not None:
             seeds = self._thresholds.integers(1, 2**63, len(asking), dtype=np.uint64)
         columns, memory = self._columns, self._memory
@@ -245,8 +248,8 @@ class GrowingTree:
 
         def find(number: int) -> None:
             kernel(
-                columns.words, self._rows, memory.packed, builds, columns.n_bins, columns.nominal,
-                columns.signs, allowed, seeds, edges[number], edges[number + 1], memory.histograms,
+                columns.words, self._rows, memory.packed, builds, columns.n_bins, self._nominal,
+                self._signs, allowed, seeds, edges[number], edges[number + 1], memory.histograms,
                 lines, limits, self._unit, self._rules.min_split_gain, found[number],
             )  # fmt: skip
 
@@ -263,12 +266,12 @@ class GrowingTree:
         alone = builds.copy()
         alone[:, LARGE] = -1
         nothing = np.zeros((0, N_FIELDS))
+        seeds = None if self._thresholds is None else np.zeros(0, dtype=np.uint64)
 
         def build(number: int) -> None:
             find_splits(
-                columns.words, self._rows, memory.packed, alone, columns.n_bins, columns.nominal,
-                columns.signs, np.zeros((0, len(columns.n_bins)), dtype=bool),
-                np.zeros(0, dtype=np.uint64),
+                columns.words, self._rows, memory.packed, alone, columns.n_bins, self._nominal,
+                self._signs, np.zeros((0, len(columns.n_bins)), dtype=bool), seeds,
                 edges[number], edges[number + 1], memory.histograms,
                 np.zeros((0, 3), dtype=np.int64), np.zeros((0, 4)), self._unit,
                 self._rules.min_split_gain, nothing,

@@ -83,7 +83,11 @@ def test_meka_says_how_many_labels(tmp_path):
         ("@relation r\n@data\n", 1, "has no @attribute before @data"),
         ("@attribute a date\n@data\n", 1, "attribute 'a' is of the kind 'date'"),
         ("@attribute a\n@data\n", 1, "cannot read '@attribute a' as an attribute"),
-        (HEADER + "1,red,1,0\n", 2, "must hold 5 values each.*Expected 5 columns, got 4"),
+        (
+            HEADER + "1,red,1,0\n",
+            2,
+            "must hold 5 values, one per attribute.*Expected 5 columns, got 4",
+        ),
         (HEADER + "one,red,1,0,1\n", 2, "invalid value 'one'"),
         (HEADER + "1,pink,1,0,1\n", 2, "'pink' is not one of the categories of 'colour'"),
         (HEADER + "1,red,4,0,1\n", -2, "4 is not one of the categories of 'bins': 1, 2, 3"),
@@ -97,7 +101,7 @@ def test_meka_says_how_many_labels(tmp_path):
         (HEADER + "{0 1,0 2}\n", -2, "line 11: an index is given twice"),
         (HEADER + "1,red,1,0,1\n", 9, "labels must count from 1 to the 5 attributes"),
         (HEADER + "1,red,1,0,1\n", ["l3"], "'l3' is not one"),
-        (HEADER + "1,red,1,0,1\n", [], "there are none"),
+        (HEADER + "1,red,1,0,1\n", [], "got none"),
         (HEADER + "1,red,1,0,1\n", None, "does not say which attributes are labels"),
     ],
 )
@@ -113,7 +117,7 @@ def test_bad_arff_is_refused(tmp_path, text, labels, message):
         ("<labels>", "does not read as XML"),
         ("<labels><label/></labels>", "every <label> must have a name"),
         ("<!DOCTYPE a []><labels/>", "document type"),
-        ("<labels/>", "there are none"),
+        ("<labels/>", "got none"),
     ],
 )
 def test_bad_label_files_are_refused(tmp_path, xml, message):

@@ -334,7 +334,7 @@ def test_folders_patterns_and_lists(tmp_path, kind):
     check(read_table(f"{folder}/part-*.{kind}"), "part-0 and 2 more")
     check(read_table(parts), "part-0 and 2 more")
     frame.drop(columns="f2").to_parquet(folder / "part-3.parquet")
-    with pytest.raises(ValueError, match=r"columns 'f2' are missing, which part-0|files of one"):
+    with pytest.raises(ValueError, match=r"columns 'f2' are missing, but part-0|files of one"):
         read_table(folder)
 
 

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from rankwise.groups import QueryGroups
 from rankwise.kernels.row_hash import hash_rows
+from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 _ROWS_PER_CHUNK = 4096
@@ -20,7 +21,7 @@ _ROWS_PER_CHUNK = 4096
 Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 
-def row_hashes(X: Matrix, y: Float64Array | None = None) -> Hashes:
+def row_hashes(X: Matrix, y: Float64Array | None = None, n_threads: int = 1) -> Hashes:
     """Exact integer hash of every row and, where given, its label.
 
     Parameters
@@ -28,6 +29,7 @@ def row_hashes(X: Matrix, y: Float64Array | None = None) -> Hashes:
     X : ndarray or CSR of shape (n_samples, n_features)
         NaN allowed; float32 and float64 of the same values, dense and CSR, hash alike.
     y : ndarray of shape (n_samples,), optional
+    n_threads : int, default=1
 
     Returns
     -------
@@ -40,7 +42,8 @@ def row_hashes(X: Matrix, y: Float64Array | None = None) -> Hashes:
     """
     multipliers = _multipliers(X.shape[1])
     keys = np.empty(X.shape[0], dtype=np.uint64)
-    for first in range(0, X.shape[0], _ROWS_PER_CHUNK):
+
+    def write(first: int) -> None:
         rows = slice(first, first + _ROWS_PER_CHUNK)
         block = X[rows]
         if is_sparse(block):
@@ -50,7 +53,11 @@ def row_hashes(X: Matrix, y: Float64Array | None = None) -> Hashes:
         else:
             block = np.ascontiguousarray(block, dtype=np.float64)
             hash_rows(block.view(np.uint64), multipliers, keys[rows])
-    return keys if y is None else keys + _bits(y) * multipliers[-1]
+        if y is not None:
+            keys[rows] += _bits(y[rows]) * multipliers[-1]
+
+    thread_map(write, range(0, X.shape[0], _ROWS_PER_CHUNK), n_threads)
+    return keys
 
 
 def scrambled(z: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

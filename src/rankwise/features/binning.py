@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankwise.kernels.binning import find_cuts, write_codes
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, FloatArray, Int64Array
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
 
 MAX_BINS = 255  # codes are one byte, and missing values need one of them
 CHUNK_ROWS = 1024
@@ -59,6 +59,12 @@ class Binning:
         """Cuts of column ``j``, ascending."""
         return self.cuts[self.indptr[j] : self.indptr[j + 1]]
 
+    def table(self) -> Float64Array:
+        """Cuts of each column, filled up with infinity, shape (n_features, 255)."""
+        table = np.full((self.n_features, MAX_BINS), np.inf)
+        table[np.arange(MAX_BINS) < self.n_cuts[:, None]] = self.cuts
+        return table
+
     def codes(self, X: FloatArray, n_threads: int | None = None) -> NDArray[np.uint8]:
         """Number of cuts below each value: ``code <= c`` exactly where ``x <= cuts[c]``.
 
@@ -78,10 +84,8 @@ class Binning:
         -----
         Eight comparisons a value, on threads over chunks of rows.
         """
-        table = np.full((self.n_features, MAX_BINS), np.inf)
-        table[np.arange(MAX_BINS) < self.n_cuts[:, None]] = self.cuts
+        table, n_cuts = self.table(), self.n_cuts
         out = np.empty((self.n_features, X.shape[0]), dtype=np.uint8)
-        n_cuts = self.n_cuts
 
         def write(start: int) -> None:
             rows = slice(start, start + CHUNK_ROWS)
@@ -92,17 +96,18 @@ class Binning:
 
 
 def find_bins(
-    X: FloatArray,
+    X: Matrix,
     max_bins: int = MAX_BINS,
     weight: Float64Array | None = None,
     n_categories: Any = None,
     n_threads: int | None = None,
+    rows: Int64Array | None = None,
 ) -> Binning:
     """Cut every column of ``X`` into at most ``max_bins`` bins of about equal weight.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features), float32 or float64
+    X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
         NaN where missing; missing values have a bin of their own, not counted here.
     max_bins : int in [2, 255], default=255
         A column of at most so many distinct values is cut between all of them.
@@ -113,6 +118,8 @@ def find_bins(
         255, and is cut so that bins are codes.
     n_threads : int, optional
         None: all.
+    rows : ndarray of shape (n_rows,), int64, optional
+        Rows to read, which ``weight`` belongs to; None: all.
 
     Returns
     -------
@@ -150,11 +157,17 @@ def find_bins(
             f"Histograms take at most {MAX_BINS} categories a column, got {nominal[j]} in column "
             f"{j}. Merge rare categories; a RankingTree also takes them with method='exact'."
         )
-    kept = slice(None) if weight is None or weight.all() else np.flatnonzero(weight)
-    weight = None if weight is None else weight[kept]
+    if weight is not None and not weight.all():
+        kept = np.flatnonzero(weight)
+        rows, weight = kept if rows is None else rows[kept], weight[kept]
+    if rows is not None and weight is None:
+        rows = np.sort(rows)  # read in the order of memory
+    if is_sparse(X):
+        X, rows = (X if rows is None else X[rows]).tocsc(), None
+    table = X
 
     def cut(first: int) -> list[Float64Array]:
-        block = np.array(X[kept, first : first + CHUNK_COLUMNS].T, order="C")  # to sort in place
+        block = _columns(table, rows, slice(first, first + CHUNK_COLUMNS))
         cuts = []
         for j, column in enumerate(block, start=first):
             if nominal[j]:
@@ -169,6 +182,17 @@ def find_bins(
     indptr = np.concatenate([[0], np.cumsum([c.shape[1] for c in columns])]).astype(np.int64)
     cuts, below, above = np.concatenate([np.empty((3, 0)), *columns], axis=1)
     return Binning(cuts, indptr, below, above)
+
+
+def _columns(X: Matrix, rows: Int64Array | None, columns: slice) -> FloatArray:
+    """Some columns of some rows, each contiguous, as a copy."""
+    if rows is None or is_sparse(X):
+        return np.array(as_dense(X[:, columns]).T, order="C")
+    block = X[:, columns]
+    out = np.empty((block.shape[1], len(rows)), dtype=X.dtype)
+    for j in range(len(out)):
+        out[j] = block[rows, j]
+    return out
 
 
 def midpoints(low: Float64Array, high: Float64Array) -> Float64Array:

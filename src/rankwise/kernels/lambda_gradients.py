@@ -229,7 +229,7 @@ def measure_gradients(
     normalised : bool
         Divide the change of a pair by 0.01 plus the distance of its scores, where not all scores
         are equal, and all gradients of a query by S / log2(1 + S) for the sum S of their sizes.
-    order : ndarray of shape (n_rows,), int64
+    order : ndarray of shape (n_rows,), any unsigned integers
         Row numbers within their query by descending score; read and brought up to date.
     gradients, hessians : ndarray of shape (n_rows,), float64
     """
@@ -317,7 +317,7 @@ def neighbour_gradients(
         longest = max(longest, indptr[q + 1] - indptr[q])
     above, below, factors = np.empty(longest), np.empty(longest), np.empty(longest)
     drawn, keys = np.empty(longest), np.empty(longest)
-    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    order, spare = np.empty(longest, np.int32), np.empty(longest, np.int32)
     for q in range(len(indptr) - 1):
         start, end = indptr[q], indptr[q + 1]
         if query_weight[q] == 0.0:

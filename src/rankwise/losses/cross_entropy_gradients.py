@@ -48,7 +48,7 @@ class CrossEntropyGradients(GradientLoss):
 
     def _begin(self, tree: int) -> None:
         draws = np.random.default_rng([self._seed, tree, 1]).random(len(self._gains))
-        aims = self.rows.weight * (self._gains + 1.0 - draws)
+        aims = self.rows.weights() * (self._gains + 1.0 - draws)
         totals = np.bincount(self._codes, aims, self.rows.n_queries)
         self._aims = np.where(self._counts[self._codes], aims / totals[self._codes], 0.0)
 
@@ -61,4 +61,5 @@ class CrossEntropyGradients(GradientLoss):
         gradients: Float64Array,
         hessians: Float64Array,
     ) -> None:
-        cross_entropy(scores, self._aims[rows], self.rows.weight[rows], indptr, gradients, hessians)
+        weight = self.rows.weights(rows)
+        cross_entropy(scores, self._aims[rows], weight, indptr, gradients, hessians)

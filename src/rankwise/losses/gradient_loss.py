@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -24,21 +24,31 @@ class JudgedRows:
     y : ndarray of shape (n_samples,), float64
     indptr : ndarray of shape (n_queries + 1,), int64
         Query ``q`` holds the rows ``indptr[q]:indptr[q + 1]``.
-    weight : ndarray of shape (n_samples,), float64 > 0
-        A row of weight w stands for w equal rows.
+    weight : ndarray of shape (n_samples,), float64 > 0, or None
+        A row of weight w stands for w equal rows; None: all 1.
     query_weight : {"pair", "document", "query"}
         Multiplies the loss of a query by 1, 1 / W or 1 / W^2, W the sum of its weights.
     """
 
     y: Float64Array
     indptr: Int64Array
-    weight: Float64Array
+    weight: Float64Array | None
     query_weight: QueryWeight = "pair"
 
     @property
     def n_queries(self) -> int:
         """Number of queries."""
         return len(self.indptr) - 1
+
+    def weights(self, rows: slice = slice(None)) -> Float64Array:
+        """Weights of some rows."""
+        if self.weight is None:
+            return np.ones(len(range(int(self.indptr[-1]))[rows]))
+        return self.weight[rows]
+
+    def without_labels(self) -> JudgedRows:
+        """The same queries and weights; ``y`` is empty."""
+        return replace(self, y=self.y[:0].copy())
 
     def query_codes(self) -> Int64Array:
         """Query number of every row."""
@@ -82,8 +92,10 @@ class GradientLoss:
     def __init__(self, rows: JudgedRows, n_threads: int) -> None:
         self.rows, self._n_threads = rows, n_threads
         self._chunks = query_chunks(rows.indptr, CHUNK_ROWS)
-        scale = query_scale(rows.indptr, rows.weight, rows.query_weight)
-        self._scale = None if rows.query_weight == "pair" else scale[rows.query_codes()]
+        self._scale = None
+        if rows.query_weight != "pair":
+            scale = query_scale(rows.indptr, rows.weights(), rows.query_weight)
+            self._scale = scale[rows.query_codes()]
 
     @property
     def indptr(self) -> Int64Array:

@@ -18,9 +18,12 @@ References
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rankwise.kernels.lambda_gradients import measure_gradients, neighbour_gradients
+from rankwise.losses.coded_values import CodedValues
 from rankwise.losses.gradient_loss import CHUNK_ROWS, GradientLoss, JudgedRows
 from rankwise.losses.measure_changes import changes_of
 from rankwise.metrics.measure import Measure
@@ -52,12 +55,15 @@ class LambdaGradients(GradientLoss):
     ) -> None:
         super().__init__(rows, n_threads)
         self._normalised = normalised
-        self._changes = changes_of(measure, rows.y, rows.indptr, rows.weight)
+        self._changes = changes_of(measure, rows.y, rows.indptr, rows.weights())
+        self.rows, self._gains = rows.without_labels(), CodedValues.of(self._changes.gains)
+        self._changes = replace(self._changes, gains=np.empty(0))
         starts = np.repeat(rows.indptr[:-1], np.diff(rows.indptr))
-        self._order = np.arange(len(rows.y)) - starts
+        order = np.arange(len(rows.y)) - starts
+        self._order = order.astype(np.min_scalar_type(order.max(initial=0)))
 
     def _targets(self) -> Float64Array:
-        return self._changes.gains
+        return self._gains[:]
 
     def _write(
         self,
@@ -72,7 +78,7 @@ class LambdaGradients(GradientLoss):
         if len(scores) > CHUNK_ROWS:  # one query
             self._order[rows] = np.argsort(-scores, kind="stable")
         measure_gradients(
-            scores, changes.gains[rows], self.rows.weight[rows], indptr,
+            scores, self._gains[rows], self.rows.weights(rows), indptr,
             changes.query_weight[slice(*queries)], changes.discounts, changes.kind,
             self._normalised, self._order[rows], gradients, hessians,
         )  # fmt: skip
@@ -104,15 +110,17 @@ class NeighbourGradients(GradientLoss):
 
     def __init__(self, rows: JudgedRows, measure: Measure, seed: int, n_threads: int) -> None:
         super().__init__(rows, n_threads)
-        self._changes = changes_of(measure, rows.y, rows.indptr, rows.weight)
-        self._seed, self._noise = seed, np.zeros((0, len(rows.y)))
-
-    def _targets(self) -> Float64Array:
-        return self._changes.gains
+        self._changes = changes_of(measure, rows.y, rows.indptr, rows.weights())
+        self.rows, self._gains = rows.without_labels(), CodedValues.of(self._changes.gains)
+        self._changes = replace(self._changes, gains=np.empty(0))
+        self._seed, self._noise = seed, np.zeros((N_DRAWS, 0))
 
     def _begin(self, tree: int) -> None:
         rng = np.random.default_rng([self._seed, tree, 1])
-        self._noise = rng.logistic(size=(N_DRAWS, len(self.rows.y)))
+        self._noise = rng.logistic(size=(N_DRAWS, len(self._gains)))
+
+    def _targets(self) -> Float64Array:
+        return self._gains[:]
 
     def _write(
         self,
@@ -125,7 +133,7 @@ class NeighbourGradients(GradientLoss):
     ) -> None:
         changes = self._changes
         neighbour_gradients(
-            scores, changes.gains[rows], self.rows.weight[rows], self._noise[:, rows], indptr,
+            scores, self._gains[rows], self.rows.weights(rows), self._noise[:, rows], indptr,
             changes.query_weight[slice(*queries)], changes.discounts, changes.kind,
             gradients, hessians,
         )  # fmt: skip

@@ -44,7 +44,7 @@ class LogisticGradients(GradientLoss):
         hessians: Float64Array,
     ) -> None:
         logistic_pairs(
-            scores, self.rows.y[rows], self.rows.weight[rows], self._order[rows], indptr,
+            scores, self.rows.y[rows], self.rows.weights(rows), self._order[rows], indptr,
             gradients, hessians,
         )  # fmt: skip
 
@@ -77,5 +77,5 @@ class SquaredGradients(GradientLoss):
         hessians: Float64Array,
     ) -> None:
         squared_pairs(
-            scores, self.rows.y[rows], self.rows.weight[rows], indptr, gradients, hessians
+            scores, self.rows.y[rows], self.rows.weights(rows), indptr, gradients, hessians
         )

@@ -73,6 +73,6 @@ class PositionBias:
         def sums(values: Float64Array) -> Float64Array:
             return np.bincount(self._codes, values, len(self.bias))
 
-        penalty = self._penalty * sums(self._loss.rows.weight)
+        penalty = self._penalty * sums(self._loss.rows.weights())
         step = -sums(gradients) - penalty * self.bias
         self.bias = self.bias + self._rate * step / (sums(hessians) + penalty + RIDGE)

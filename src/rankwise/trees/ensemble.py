@@ -30,9 +30,16 @@ from rankwise.structure.rules import (
 )
 from rankwise.trees.score_tree import ScoreTree
 from rankwise.trees.tree import Tree
-from rankwise.typing import Float64Array, FloatArray, Int64Array
+from rankwise.typing import (
+    Float64Array,
+    FloatArray,
+    Int64Array,
+    Matrix,
+    is_sparse,
+)
 
 CHUNK_ROWS = 1024
+CHUNK_CELLS = 2**20  # of sparse rows that become dense at a time
 SMALL = 30_000  # rows times trees, up to which one thread is quicker
 
 
@@ -244,12 +251,12 @@ class TreeEnsemble:
         else:
             add_trees(X, *arrays, out)
 
-    def score(self, X: FloatArray, n_threads: int | None = None) -> Float64Array:
+    def score(self, X: Matrix, n_threads: int | None = None) -> Float64Array:
         """Score of every row.
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features), float32 or float64
+        X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
             NaN where missing. No node may take 0 for a missing value.
         n_threads : int, optional
             None: all; the result is the same for any number.
@@ -260,7 +267,8 @@ class TreeEnsemble:
 
         Notes
         -----
-        O(depth) a row and tree; a nominal node costs the logarithm of its categories.
+        O(depth) a row and tree; a nominal node costs the logarithm of its categories. Of sparse
+        rows, the columns that some node asks for become dense, block by block.
         """
         assert not self.zero_missing.any()
         out = np.full(X.shape[0], self.constant)
@@ -270,20 +278,28 @@ class TreeEnsemble:
         if X.shape[0] * self.n_trees <= SMALL:
             n_threads = 1
         n_rows = max(1, min(CHUNK_ROWS, -(-X.shape[0] // n_threads)))
+        used, trees = np.unique(self.feature[self.feature >= 0]), self
+        if is_sparse(X):
+            places = np.searchsorted(used, self.feature)
+            feature = np.where(self.feature >= 0, places, -1).astype(np.int32)
+            trees = replace(self, feature=feature)
+            n_rows = max(1, min(n_rows, CHUNK_CELLS // max(1, len(used))))
 
         def add(start: int) -> None:
             rows = slice(start, start + n_rows)
-            self._add(X[rows], slice(None), out[rows])
+            block = X[rows]
+            block = block[:, used].toarray() if is_sparse(block) else block
+            trees._add(block, slice(None), out[rows])
 
         thread_map(add, range(0, X.shape[0], n_rows), n_threads)
         return out
 
-    def staged_scores(self, X: FloatArray) -> Iterator[Float64Array]:
+    def staged_scores(self, X: Matrix) -> Iterator[Float64Array]:
         """Scores of rows after every tree; see :meth:`score`."""
         assert not self.zero_missing.any()
-        X, out = np.ascontiguousarray(X), np.full(X.shape[0], self.constant)
-        for tree in range(self.n_trees):
-            self._add(X, slice(tree, tree + 2), out)
+        out = np.full(X.shape[0], self.constant)
+        for tree in self.score_trees():
+            out += TreeEnsemble.of([tree]).score(X)
             yield out.copy()
 
     def check_categories(self, n_categories: NDArray[Any]) -> None:

@@ -17,15 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.base import Ranker
 from rankwise.checks.rows import check_fit, check_rows, check_validation
 from rankwise.groups import QueryGroups
-from rankwise.losses.boosted_objectives import Objective, check_measure, objective_of
+from rankwise.losses.boosted_objectives import Objective, check_measure
 from rankwise.losses.laplacian import QueryWeight
 from rankwise.metrics import parse
 from rankwise.rankers.boosting.lambdamart_parameters import PARAMETERS
 from rankwise.rankers.boosting.lambdamart_parts import (
     biased,
     coded,
-    dense,
-    followed_measure,
     growth_rules,
     training_rows,
     tree_boosting,
@@ -50,7 +48,7 @@ from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.rules import Growth
 from rankwise.trees.columns import FROM_DTYPE, ColumnTable
 from rankwise.trees.ensemble import TreeEnsemble
-from rankwise.typing import ArrayLike, Float64Array, FrameLike
+from rankwise.typing import ArrayLike, Float64Array, FrameLike, Matrix, as_dense
 
 
 class LambdaMART(Ranker):
@@ -197,8 +195,8 @@ class LambdaMART(Ranker):
     Notes
     -----
     Binning N rows of d features costs O(N d), a balanced tree O(N d log(max_leaf_nodes)), and the
-    gradients with a cut-off k O(N k). Memory: two bytes per value besides X. CSR rows are made
-    dense.
+    gradients with a cut-off k O(N k). Memory besides X: two bytes per value and about 30 bytes per
+    row. CSR rows are binned and scored in blocks, and only one block is dense at a time.
 
     Labels may be any numbers. If the gain of nDCG is 2**y - 1 and a label is not a whole number
     from 0 to 30, the gain of a label is its distance from the smallest. ERR needs labels on its
@@ -207,8 +205,7 @@ class LambdaMART(Ranker):
     Missing values go to the side with the larger gain; at nodes without missing values in training,
     to the side with more second derivatives. Nominal splits use the best subset of categories
     without penalties [2]_. Categories without training rows in the node go to the heavier side,
-    unknown categories are treated as missing. Rows are sorted by content, so their order does not
-    change the model.
+    unknown categories are treated as missing. The order of the rows does not change the model.
 
     Differs from LightGBM's LambdaRank: pairs and discounts end at the same rank;
     ``lambdarank_truncation_level`` of LightGBM limits only the pairs. Bins have equal weights, and
@@ -398,33 +395,32 @@ class LambdaMART(Ranker):
         if n_before is not None:
             columns = columns.continuing(self.columns_, "warm_start")
         data = check_fit(self, columns.encode(X), y, qid, sample_weight, allow_nan=True)
-        before = trees_before(self, n_before)
-        self.columns_ = columns
+        before, self.columns_ = trees_before(self, n_before), columns
         X_val = None if X_val is None else coded(self, X_val)
         held_out = check_validation(self, data, X_val, y_val, qid_val, allow_nan=True)
         self._set_score_name(data.y)
         validation = None if held_out is None else watched(watched_measure, held_out, before)
         n_threads, rules = threads_asked(self.n_jobs), growth_rules(self)
-        rows = training_rows(self, data, position)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        followed = followed_measure(self)
-        loss = objective_of(self.objective, rows.judged, followed, self.normalize, seed, n_threads)
         boosting = tree_boosting(self, seed)
+        rows = training_rows(self, data, position, seed, n_threads)
+        del data  # a copy of the labels, and perhaps of X
+        loss, weight = rows.loss, rows.weight
         debiased = biased(self, loss, rows.place, self._biases(before))
         if before.n_trees == 0:
             self.has_missing_ = np.zeros(self.n_features_in_, dtype=bool)
         self.trees_ = before
         if loss.has_pairs:
             n_categories = columns.n_categories(self.n_features_in_)
-            binned = BinnedRows.of(rows.X, self.max_bins, n_threads, rows.weight, n_categories)
-            grower = TreeGrower(binned, rules, n_threads, rows.weight)
-            self.trees_ = boosting.fit(
-                debiased or loss, grower, Start(rows.X, before), n_threads, validation
-            )
+            binned = BinnedRows.of(rows.ordered, self.max_bins, n_threads, weight, n_categories)
+            start = Start.of(before, rows.ordered, n_threads, boosting.dropout)
+            del rows
+            grower = TreeGrower(binned, rules, n_threads, weight)
+            self.trees_ = boosting.fit(debiased or loss, grower, start, validation)
             self.has_missing_ = self.has_missing_ | binned.has_missing
         self.n_estimators_ = self.best_iteration_ = self.trees_.n_trees
-        for name in ("validation_scores_", "positions_", "position_bias_"):  # of an earlier fit
-            vars(self).pop(name, None)
+        for name in ("validation_scores_", "positions_", "position_bias_"):
+            vars(self).pop(name, None)  # of an earlier fit
         if validation is not None:
             self.validation_scores_ = np.array(validation.staged.values)
             self.best_iteration_ = validation.staged.best
@@ -448,7 +444,7 @@ class LambdaMART(Ranker):
         If there was nothing to learn (no pair to order, no leaf to split), all scores are 0.
         """
         check_is_fitted(self)
-        return self.trees_.score(self.encoded_rows(X), threads_asked(self.n_jobs))
+        return self.trees_.score(self._rows(X), threads_asked(self.n_jobs))
 
     def staged_predict(self, X: FrameLike) -> Iterator[Float64Array]:
         """Scores of every row after each tree, with the final values of the trees.
@@ -461,7 +457,8 @@ class LambdaMART(Ranker):
         ------
         ndarray of shape (n_samples,), float64
         """
-        yield from self.tree_ensemble().staged_scores(self.encoded_rows(X))
+        check_is_fitted(self)
+        yield from self.trees_.staged_scores(self._rows(X))
 
     def encoded_rows(self, X: FrameLike) -> Any:
         """Rows as input of the trees of :meth:`tree_ensemble`.
@@ -476,12 +473,16 @@ class LambdaMART(Ranker):
             Categories as codes; missing values and unknown categories as NaN.
         """
         check_is_fitted(self)
-        return dense(check_rows(self, coded(self, X), allow_nan=True))
+        return as_dense(self._rows(X))
 
     def tree_ensemble(self) -> TreeEnsemble:
         """The trees as flat arrays."""
         check_is_fitted(self)
         return self.trees_
+
+    def _rows(self, X: FrameLike) -> Matrix:
+        """Checked rows, with codes for categories."""
+        return check_rows(self, coded(self, X), allow_nan=True)
 
     def _check_structure(self) -> None:
         n_trees = self.trees_.n_trees

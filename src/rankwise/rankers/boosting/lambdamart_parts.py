@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rankwise.checks.positions import check_positions
 from rankwise.checks.rows import FitData
+from rankwise.losses.boosted_objectives import objective_of
 from rankwise.losses.gradient_loss import GradientLoss, JudgedRows
 from rankwise.losses.position_bias import PositionBias
 from rankwise.metrics import parse
@@ -17,18 +18,17 @@ from rankwise.solvers.boosting.rounds import check_room
 from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampling
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.solvers.boosting.tree_boosting import TreeBoosting, Validation
-from rankwise.solvers.newton.merged_rows import merge_rows
+from rankwise.solvers.newton.merged_rows import distinct_rows_of_queries
 from rankwise.trees.boosted.constraints import interaction_groups, monotone_signs
 from rankwise.trees.boosted.rules import GrowthRules
 from rankwise.trees.columns import encode_rows
 from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.typing import (
     ArrayLike,
     Float64Array,
-    FloatArray,
     FrameLike,
     Int64Array,
-    Matrix,
     is_sparse,
 )
 
@@ -41,37 +41,46 @@ class TrainingRows(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray of shape (n_distinct, n_features)
-    judged : JudgedRows
-    weight : ndarray of shape (n_distinct,) or None
-        Weight of each row. None: all 1.
+    ordered : OrderedRows
+    loss : GradientLoss
     place : ndarray of shape (n_distinct,), int64, or None
         Place at which each row was shown.
     """
 
-    X: FloatArray
-    judged: JudgedRows
-    weight: Float64Array | None
+    ordered: OrderedRows
+    loss: GradientLoss
     place: Int64Array | None
 
+    @property
+    def weight(self) -> Float64Array | None:
+        """Weights of the rows, shape (n_distinct,); None: all 1."""
+        return self.loss.rows.weight
 
-def training_rows(estimator: LambdaMART, data: FitData, position: ArrayLike | None) -> TrainingRows:
-    """Merge the equal rows of each query."""
-    X = dense(data.X)
+
+def training_rows(
+    estimator: LambdaMART, data: FitData, position: ArrayLike | None, seed: int, n_threads: int
+) -> TrainingRows:
+    """Merge the equal rows of each query; X is not copied."""
+    X = data.X
+    if is_sparse(X) and not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     places = None if position is None else check_positions(position, data)
-    merged = merge_rows(X, data.y, data.groups, data.sample_weight, places)
-    judged = JudgedRows(data.y[merged.rows], merged.indptr, merged.weight, estimator.query_weight)
-    weight = None if (merged.weight == 1).all() else merged.weight
-    place = None if places is None else places[merged.rows]
-    return TrainingRows(X[merged.rows], judged, weight, place)
+    rows, indptr, weight = distinct_rows_of_queries(
+        X, data.y, data.groups, data.sample_weight, places, n_threads=n_threads
+    )
+    judged = JudgedRows(data.y[rows], indptr, weight, estimator.query_weight)
+    measure = followed_measure(estimator)
+    loss = objective_of(estimator.objective, judged, measure, estimator.normalize, seed, n_threads)
+    return TrainingRows(OrderedRows(X, rows), loss, None if places is None else places[rows])
 
 
-def watched(measure: Measure, rows: FitData, before: TreeEnsemble) -> Validation:
+def watched(measure: Measure, data: FitData, before: TreeEnsemble) -> Validation:
     """Validation rows; existing trees are evaluated first."""
-    X, staged = dense(rows.X), StagedMeasure(measure, rows.y, rows.groups)
+    rows, staged = OrderedRows(data.X), StagedMeasure(measure, data.y, data.groups)
     for tree in before.score_trees():
-        staged.add(TreeEnsemble.of([tree]).score(X))
-    return Validation(X, staged)
+        staged.add(rows.scores(TreeEnsemble.of([tree])))
+    return Validation(rows, staged)
 
 
 def biased(
@@ -157,8 +166,3 @@ def coded(estimator: LambdaMART, X: FrameLike) -> FrameLike:
     """X with codes for categories; column names are checked first if there are categories."""
     table = estimator.columns_
     return encode_rows(estimator, table, X) if table.nominal or table.ordered else X
-
-
-def dense(X: Matrix) -> Any:
-    """X as an array."""
-    return X.toarray() if is_sparse(X) else X

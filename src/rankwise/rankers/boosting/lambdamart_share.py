@@ -13,11 +13,9 @@ import numpy as np
 
 from rankwise.checks.rows import check_fit, check_validation
 from rankwise.features.binning import Binning, find_bins
-from rankwise.losses.boosted_objectives import objective_of
 from rankwise.metrics import parse
 from rankwise.metrics.ranking.ndcg import DCG, NDCG
 from rankwise.rankers.boosting.lambdamart_parts import (
-    followed_measure,
     growth_rules,
     training_rows,
     tree_boosting,
@@ -25,7 +23,7 @@ from rankwise.rankers.boosting.lambdamart_parts import (
 )
 from rankwise.runtime.threads import threads_asked
 from rankwise.solvers.boosting.tree_boosting import Start
-from rankwise.trees.boosted.binned_rows import SAMPLE_ROWS, BinnedRows
+from rankwise.trees.boosted.binned_rows import BinnedRows, sample_step
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.boosted.shares import Shares
 from rankwise.trees.columns import ColumnTable
@@ -102,23 +100,22 @@ def fit_share(
     before, n_threads = TreeEnsemble.of([]), threads_asked(ranker.n_jobs)
     measure = parse(ranker.validation_measure or ranker.measure)
     watching = None if held_out is None else watched(measure, held_out, before)
-    mine = training_rows(ranker, data, None)
-    loss = objective_of(
-        ranker.objective, mine.judged, followed_measure(ranker), ranker.normalize, seed, n_threads
-    )
-    n_rows = int(shares.sum(np.array([len(mine.X)]))[0])
+    mine = training_rows(ranker, data, None, seed, n_threads)
+    ordered, loss = mine.ordered, mine.loss
+    n_rows = int(shares.sum(np.array([ordered.n_rows]))[0])
     weighted = bool(shares.sum(np.array([mine.weight is not None], dtype=np.int64))[0])
-    weight = mine.judged.weight if weighted else None
-    sample = slice(None, None, -(-n_rows // SAMPLE_ROWS))
+    weight = loss.rows.weights() if weighted else None
+    sample = slice(None, None, sample_step(n_rows))
     binning = shares.agree(
-        (mine.X[sample], None if weight is None else weight[sample]),
+        (ordered.block(sample), None if weight is None else weight[sample]),
         lambda samples: _cuts(samples, ranker.max_bins),
     )
-    binned = BinnedRows.coded(mine.X, binning, n_threads)
+    binned = BinnedRows.coded(ordered, binning, n_threads)
+    boosting = tree_boosting(ranker, seed)
+    start = Start.of(before, ordered, n_threads, boosting.dropout)
+    del data, mine, ordered
     grower = TreeGrower(binned, growth_rules(ranker), n_threads, weight, shares)
-    ranker.trees_ = tree_boosting(ranker, seed).fit(
-        loss, grower, Start(mine.X, before), n_threads, watching
-    )
+    ranker.trees_ = boosting.fit(loss, grower, start, watching)
     ranker.has_missing_ = shares.sum(binned.has_missing.astype(np.int64)) > 0
     ranker.n_estimators_ = ranker.best_iteration_ = ranker.trees_.n_trees
     if watching is not None:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.trees.ordered_rows import OrderedRows
 from rankwise.trees.score_tree import ScoreTree
-from rankwise.typing import Float64Array, FloatArray
+from rankwise.typing import Float64Array
 
 MOST_DROPPED = 50
 
@@ -47,20 +48,20 @@ class Dropout:
         return dropped.tolist()
 
 
-def part_of(trees: list[ScoreTree], numbers: list[int], X: FloatArray) -> Float64Array:
-    """Contribution of some trees to the scores of rows, shape (n_samples,)."""
-    return TreeEnsemble.of([trees[number] for number in numbers]).score(X)
+def part_of(trees: list[ScoreTree], numbers: list[int], rows: OrderedRows) -> Float64Array:
+    """Contribution of some trees to the scores of rows, shape (n_rows,)."""
+    return rows.scores(TreeEnsemble.of([trees[number] for number in numbers]))
 
 
 def without(
-    trees: list[ScoreTree], dropped: list[int], X: FloatArray, scores: Float64Array
+    trees: list[ScoreTree], dropped: list[int], rows: OrderedRows, scores: Float64Array
 ) -> Float64Array:
     """Scores of rows by the trees that are not dropped; all 0 if every tree is dropped."""
     if not dropped:
         return scores
     if 2 * len(dropped) <= len(trees):
-        return scores - part_of(trees, dropped, X)
-    return part_of(trees, sorted(set(range(len(trees))) - set(dropped)), X)
+        return scores - part_of(trees, dropped, rows)
+    return part_of(trees, sorted(set(range(len(trees))) - set(dropped)), rows)
 
 
 def shrink(trees: list[ScoreTree], dropped: list[int]) -> None:

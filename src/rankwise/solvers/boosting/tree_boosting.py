@@ -12,7 +12,8 @@ from rankwise.solvers.boosting.row_sampling import GradientSampling, QuerySampli
 from rankwise.solvers.boosting.staged_measure import StagedMeasure
 from rankwise.trees.boosted.growth import TreeGrower
 from rankwise.trees.ensemble import TreeEnsemble
-from rankwise.typing import Float64Array, FloatArray, Int64Array
+from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.typing import Float64Array, Int64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,27 +22,36 @@ class Validation:
 
     Attributes
     ----------
-    X : ndarray of shape (n_samples, n_features)
+    rows : OrderedRows
     staged : StagedMeasure
         Has measured the trees to go on from.
     """
 
-    X: FloatArray
+    rows: OrderedRows
     staged: StagedMeasure
 
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Training rows, and trees to go on from.
+    """Trees to go on from.
 
     Attributes
     ----------
-    X : ndarray of shape (n_samples, n_features)
     trees : TreeEnsemble
+    scores : ndarray of shape (n_samples,), float64
+        Of the training rows under these trees; become those under all trees.
+    rows : OrderedRows or None
+        The training rows, which dropout scores.
     """
 
-    X: FloatArray
     trees: TreeEnsemble
+    scores: Float64Array
+    rows: OrderedRows | None
+
+    @classmethod
+    def of(cls, trees: TreeEnsemble, rows: OrderedRows, n_threads: int, dropout: Dropout) -> Start:
+        """Start of boosting on rows, which are kept if some trees may be dropped."""
+        return cls(trees, rows.scores(trees, n_threads), rows if dropout.rate > 0 else None)
 
 
 @dataclass(frozen=True)
@@ -78,19 +88,20 @@ class TreeBoosting:
         loss: BoostedLoss,
         grower: TreeGrower,
         start: Start,
-        n_threads: int,
         validation: Validation | None = None,
     ) -> TreeEnsemble:
         """Grow trees until none has a split, or the measure on the validation rows stops them."""
-        n_features = start.X.shape[1]
-        scores = start.trees.score(start.X, n_threads)
-        gradients, hessians = np.empty(len(scores)), np.empty(len(scores))
+        n_features, scores = grower.n_features, start.scores
+        gradients, hessians = grower.derivatives()
         grown = list(start.trees.score_trees())
         best = list(grown)
         for number in range(len(grown), self.n_estimators):
             rng = np.random.default_rng([self.seed, number])
             dropped = self.dropout.drop(rng, len(grown))
-            left = without(grown, dropped, start.X, scores)
+            left = scores
+            if dropped:
+                assert start.rows is not None
+                left = without(grown, dropped, start.rows, scores)
             loss.write(left, gradients, hessians, number)
             inside, others = self._rows(rng, number, loss.indptr, gradients, hessians)
             columns = drawn(rng, self.colsample, n_features) if self.colsample < 1 else None
@@ -100,14 +111,15 @@ class TreeBoosting:
                 if self._may_find_one(loss, grower):
                     continue
                 break
-            scores -= (scores - left) / (len(dropped) + 1)
+            if dropped:
+                scores -= (scores - left) / (len(dropped) + 1)
             tree.add_to(scores)
             if others is not None:
                 grower.add_to_others(tree, scores, others)
             if validation is not None:
-                change = TreeEnsemble.of([tree.tree]).score(validation.X)
+                change = validation.rows.scores(TreeEnsemble.of([tree.tree]))
                 if dropped:
-                    change -= part_of(grown, dropped, validation.X) / (len(dropped) + 1)
+                    change -= part_of(grown, dropped, validation.rows) / (len(dropped) + 1)
                 validation.staged.add(change)
             shrink(grown, dropped)
             grown.append(tree.tree)

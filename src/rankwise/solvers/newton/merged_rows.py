@@ -9,10 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.checks.row_hash import row_hashes, scrambled
 from rankwise.groups import QueryGroups
+from rankwise.kernels.row_order import join_queries, order_queries
+from rankwise.runtime.threads import query_chunks, thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix
+
+CHUNK_ROWS = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,31 +58,98 @@ def merge_rows(
     sample_weight: Float64Array | None,
     place: Int64Array | None = None,
 ) -> MergedRows:
-    """Merge the equal rows (features, label and place) of each query; O(N d + N log N).
+    """Merge the equal rows (features, label and place) of each query; O(N d).
 
     Rows of a query are in the order of their places, if given, and of their content.
     """
-    weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    codes, hashes = groups.codes(), row_hashes(X, y)
+    position = np.empty(len(y), dtype=np.int64)
+    rows, indptr, total = distinct_rows_of_queries(X, y, groups, sample_weight, place, position)
+    total = np.ones(len(rows)) if total is None else total
+    weight = 1.0 if sample_weight is None else sample_weight
+    return MergedRows(rows, indptr, total, position, weight / total[position])
+
+
+def distinct_rows_of_queries(
+    X: Matrix,
+    y: Float64Array,
+    groups: QueryGroups,
+    sample_weight: Float64Array | None,
+    place: Int64Array | None = None,
+    position: Int64Array | None = None,
+    n_threads: int = 1,
+) -> tuple[Int64Array, Int64Array, Float64Array | None]:
+    """Distinct rows of each query in the order of :func:`merge_rows`, in little memory.
+
+    Parameters
+    ----------
+    X, y, groups, sample_weight, place
+        See :func:`merge_rows`.
+    position : ndarray of shape (n_samples,), int64, optional
+        Is filled with the merged row of each input row.
+    n_threads : int, default=1
+
+    Returns
+    -------
+    rows : ndarray of shape (n_merged,), int64
+    indptr : ndarray of shape (n_queries + 1,), int64
+    weight : ndarray of shape (n_merged,), float64, or None
+        None: all 1.
+
+    Notes
+    -----
+    Three numbers of eight bytes for each row at a time. Equal rows are added up in the order of
+    their weights, so that their sum has the same bits in any order.
+    """
+    n, chunks = len(y), query_chunks(groups.indptr, CHUNK_ROWS)
+    ordered, is_new, sizes, query_keys = _order(X, y, groups, sample_weight, place, n_threads)
+    by_content = np.argsort(query_keys, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(sizes[by_content])]).astype(np.int64)
+    starts = np.empty(groups.n_queries, dtype=np.int64)
+    starts[by_content] = indptr[:-1]
+    n_merged = int(indptr[-1])
+    out = np.empty(n_merged, dtype=np.int64)
+    has_weight = sample_weight is not None or n_merged < n
+    weights = np.zeros(0)
+    if sample_weight is not None:
+        weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    totals = np.zeros(n_merged if has_weight else 0)
+    places = np.zeros(0, dtype=np.int64) if position is None else position
+
+    def join(queries: tuple[int, int]) -> None:
+        join_queries(ordered, is_new, groups.indptr, starts, *queries, weights, out, totals, places)
+
+    thread_map(join, chunks, n_threads)
+    return out, indptr, totals if has_weight and (totals != 1).any() else None
+
+
+def _order(
+    X: Matrix,
+    y: Float64Array,
+    groups: QueryGroups,
+    sample_weight: Float64Array | None,
+    place: Int64Array | None,
+    n_threads: int,
+) -> tuple[Int64Array, NDArray[np.bool_], Int64Array, NDArray[np.uint64]]:
+    """Rows of each query in the order of their content, which of them are distinct, and queries.
+
+    Of these, the number of distinct rows and a hash of them.
+    """
+    hashes = row_hashes(X, y, n_threads)
+    keys = hashes[None]
     if place is not None:
         hashes ^= scrambled(place.astype(np.uint64) + np.uint64(1))
-    keys = (hashes, codes) if sample_weight is None else (weight, hashes, codes)
-    order = np.lexsort(keys)  # equal rows by weight: their sum has the same bits in any order
-    new = np.ones(len(y), dtype=bool)
-    new[1:] = (np.diff(codes[order]) != 0) | (hashes[order][1:] != hashes[order][:-1])
-    first = order[new]
-    label = np.empty(len(y), dtype=np.int64)
-    label[order] = np.cumsum(new) - 1
-    query_key = np.zeros(groups.n_queries, dtype=np.uint64)
-    np.add.at(query_key, codes[first], scrambled(hashes[first]))
-    rank = np.empty(groups.n_queries, dtype=np.int64)
-    rank[np.argsort(query_key, kind="stable")] = np.arange(groups.n_queries)
-    shown = np.zeros(len(first)) if place is None else place[first]
-    by_content = np.lexsort((hashes[first], shown, rank[codes[first]]))
-    merged = np.empty(len(first), dtype=np.int64)
-    merged[by_content] = np.arange(len(first))
-    position = merged[label]
-    total = np.bincount(position[order], weights=weight[order], minlength=len(first))
-    sizes = np.bincount(rank[codes[first]], minlength=groups.n_queries)
-    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return MergedRows(first[by_content], indptr, total, position, weight / total[position])
+        keys = np.stack([hashes, place.astype(np.uint64)])
+    hash_line = 0
+    if sample_weight is not None:
+        weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+        keys, hash_line = np.concatenate([weights.view(np.uint64)[None], keys]), 1
+    rows = np.arange(len(y)) if groups.order is None else groups.order.copy()
+    is_new = np.empty(len(y), dtype=bool)
+    sizes = np.empty(groups.n_queries, dtype=np.int64)
+    query_keys = np.empty(groups.n_queries, dtype=np.uint64)
+
+    def sort(queries: tuple[int, int]) -> None:
+        order_queries(keys, hash_line, groups.indptr, *queries, rows, is_new, sizes, query_keys)
+
+    thread_map(sort, query_chunks(groups.indptr, CHUNK_ROWS), n_threads)
+    return rows, is_new, sizes, query_keys

@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.features.binning import Binning, find_bins
+from rankwise.kernels.binning import write_codes
 from rankwise.kernels.boosted_trees import WORD, transpose_codes
 from rankwise.runtime.threads import thread_map
-from rankwise.typing import Float64Array, FloatArray, Int64Array
+from rankwise.trees.ordered_rows import OrderedRows
+from rankwise.typing import Float64Array, Int64Array, Matrix
 
 SAMPLE_ROWS = 200_000  # cuts are found on about so many rows
-CHUNK_ROWS = 8192
+CHUNK_ROWS = 1024
+CHUNK_CELLS = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ class BinnedRows:
     @classmethod
     def of(
         cls,
-        X: FloatArray,
+        rows: Matrix | OrderedRows,
         max_bins: int,
         n_threads: int | None = None,
         weight: Float64Array | None = None,
@@ -55,7 +58,7 @@ class BinnedRows:
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features), float32 or float64
+        rows : ndarray or CSR of shape (n_samples, n_features), or OrderedRows
             NaN where missing. Of more than 200,000 rows every second, third ... is read for the
             cuts.
         max_bins : int in [2, 255]
@@ -71,28 +74,40 @@ class BinnedRows:
         -----
         Two bytes a value, O(n_samples n_features).
         """
-        sample = slice(None, None, -(-X.shape[0] // SAMPLE_ROWS))
+        rows = OrderedRows.of(rows)
+        sample = slice(None, None, sample_step(rows.n_rows))
+        order = np.arange(rows.n_rows) if rows.order is None else rows.order
         sampled = None if weight is None else weight[sample]
-        binning = find_bins(X[sample], max_bins, sampled, n_categories, n_threads)
-        return cls.coded(X, binning, n_threads, n_categories)
+        binning = find_bins(rows.X, max_bins, sampled, n_categories, n_threads, order[sample])
+        return cls.coded(rows, binning, n_threads, n_categories)
 
     @classmethod
     def coded(
         cls,
-        X: FloatArray,
+        rows: Matrix | OrderedRows,
         binning: Binning,
         n_threads: int | None = None,
         n_categories: NDArray[Any] | None = None,
     ) -> BinnedRows:
-        """Code the rows by cuts that are known."""
-        columns = binning.codes(X, n_threads)
-        n_features, n = columns.shape
+        """Code the rows by cuts that are known, block by block."""
+        rows = OrderedRows.of(rows)
+        n, n_features = rows.n_rows, rows.n_features
+        columns = np.empty((n_features, n), dtype=np.uint8)
         codes = np.zeros((n, -(-n_features // WORD) * WORD), dtype=np.uint8)
+        table, n_cuts = binning.table(), binning.n_cuts
+        n_block = max(1, min(CHUNK_ROWS, CHUNK_CELLS // max(1, n_features)))
 
         def write(start: int) -> None:
-            rows = slice(start, start + CHUNK_ROWS)
-            transpose_codes(columns[:, rows], codes[rows])
+            part = slice(start, start + n_block)
+            block = np.ascontiguousarray(rows.block(part), dtype=np.float64)
+            write_codes(block, table, n_cuts, columns[:, part])
+            transpose_codes(columns[:, part], codes[part])
 
-        thread_map(write, range(0, n, CHUNK_ROWS), n_threads)
+        thread_map(write, range(0, n, n_block), n_threads)
         nominal = np.zeros(n_features, dtype=bool) if n_categories is None else n_categories > 0
         return cls(binning, columns, codes.view(np.int64), nominal)
+
+
+def sample_step(n_rows: int) -> int:
+    """Every so many-th of the rows is read for the cuts."""
+    return max(1, -(-n_rows // SAMPLE_ROWS))

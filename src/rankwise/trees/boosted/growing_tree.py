@@ -48,15 +48,27 @@ class TreeMemory:
 
     Attributes
     ----------
-    packed : ndarray of shape (n_samples,), int64
-        Derivatives of the rows of the tree.
-    spare : ndarray of shape (n_samples,), int32
+    numbers : ndarray of shape (2, n_samples), int64
     histograms : ndarray of shape (max_leaf_nodes, n_words, 2048), int64
     """
 
-    packed: Int64Array
-    spare: NDArray[np.int32]
+    numbers: Int64Array
     histograms: Int64Array
+
+    @property
+    def packed(self) -> Int64Array:
+        """Derivatives of the rows of the tree, shape (n_samples,)."""
+        return self.numbers[0]
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        """Row numbers in the order of the leaves, shape (n_samples,), int32."""
+        return self.numbers[1].view(np.int32)[: self.numbers.shape[1]]
+
+    @property
+    def spare(self) -> NDArray[np.int32]:
+        """Room for as many row numbers."""
+        return self.numbers[1].view(np.int32)[self.numbers.shape[1] :]
 
 
 @dataclass(frozen=True, eq=False)

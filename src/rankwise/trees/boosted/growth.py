@@ -65,15 +65,26 @@ class TreeGrower:
                 f"(16 GiB), got {shape[0]:,} leaves of {n_words * WORD:,} columns of {BINS} cells. "
                 "Lower it, or set max_depth."
             )
-        self._memory = TreeMemory(
-            np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int32), np.empty(shape, np.int64)
-        )
+        self._memory = TreeMemory(np.empty((2, n), dtype=np.int64), np.empty(shape, np.int64))
         n_bins = binned.binning.n_cuts + 1
         signs = np.array(rules.signs or [0] * n_features, dtype=np.int64)
         self._columns = TreeColumns(
             np.arange(n_features), binned.words, n_bins, binned.nominal, signs
         )
         self._drawn_codes = np.zeros((0, 0), dtype=np.uint8)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return len(self._binned.columns)
+
+    def derivatives(self) -> tuple[Float64Array, Float64Array]:
+        """Room for gradients and second derivatives, which :meth:`grow` overwrites.
+
+        Each has shape (n_samples,). A tree needs no more memory beside them.
+        """
+        gradients, hessians = self._memory.numbers.view(np.float64)
+        return gradients, hessians
 
     @property
     def draws(self) -> bool:
@@ -98,7 +109,8 @@ class TreeGrower:
         shrinkage : float
             Multiplies the values of the leaves.
         rows : ndarray of shape (n_rows,), int32, optional
-            Rows that the tree follows, which become those of its leaves; None: all.
+            Rows that the tree follows, which become those of its leaves; None: all. These are
+            known until the next tree is grown.
         columns : ndarray of shape (n_features,), bool, optional
             Columns that it may split; None: all.
         rng : numpy.random.Generator, optional
@@ -110,11 +122,15 @@ class TreeGrower:
         rows changes a bit of the tree: derivatives are rounded to multiples of powers of two that
         let no sum leave 31 bits.
         """
-        rows = np.arange(len(gradients), dtype=np.int32) if rows is None else rows
         rng = np.random.default_rng(0) if rng is None else rng
         rules, of_tree = self._rules, self._columns if columns is None else self._drawn(columns)
         choice = ColumnChoice(of_tree.features, rules.by_level, rules.by_node, rules.groups, rng)
         unit = self._pack(gradients, hessians, rows)
+        if rows is None:
+            rows = self._memory.rows
+            for start in range(0, len(rows), CHUNK_ROWS):
+                end = min(start + CHUNK_ROWS, len(rows))
+                rows[start:end] = np.arange(start, end)
         tree = GrowingTree(
             self._binned,
             rules,
@@ -159,18 +175,22 @@ class TreeGrower:
         return self._columns.take(features, self._drawn_codes.view(np.int64))
 
     def _pack(
-        self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32]
+        self, gradients: Float64Array, hessians: Float64Array, rows: NDArray[np.int32] | None
     ) -> Float64Array:
         """Write the packed derivatives; returns what a unit of each is worth."""
-        chunks = range(0, len(rows), CHUNK_ROWS)
+        n = len(gradients) if rows is None else len(rows)
+        chunks = range(0, n, CHUNK_ROWS)
         sums = np.zeros((len(chunks), 2))
 
+        def chunk(start: int) -> NDArray[np.int32]:
+            end = min(start + CHUNK_ROWS, n)
+            return np.arange(start, end, dtype=np.int32) if rows is None else rows[start:end]
+
         def add(number: int) -> None:
-            part_of = slice(number * CHUNK_ROWS, (number + 1) * CHUNK_ROWS)
-            absolute_sums(gradients, hessians, rows[part_of], sums[number])
+            absolute_sums(gradients, hessians, chunk(chunks[number]), sums[number])
 
         thread_map(add, range(len(chunks)), self._n_threads)
-        totals = np.array([*sums.sum(axis=0), len(rows)])
+        totals = np.array([*sums.sum(axis=0), n])
         if self._shares is not None:
             totals = self._shares.sum(totals)
         room = LARGEST_SUM - totals[2] - 1
@@ -179,8 +199,7 @@ class TreeGrower:
         )
 
         def write(start: int) -> None:
-            part_of = slice(start, start + CHUNK_ROWS)
-            pack(gradients, hessians, g_scale, h_scale, rows[part_of], self._memory.packed)
+            pack(gradients, hessians, g_scale, h_scale, chunk(start), self._memory.packed)
 
         thread_map(write, chunks, self._n_threads)
         return 1.0 / np.array([g_scale, h_scale])

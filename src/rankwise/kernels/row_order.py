@@ -1,0 +1,100 @@
+"""Distinct rows of each query, in the order of their keys."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankwise.kernels.sorting import sort_keys
+from rankwise.runtime.jit import njit
+
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_30, _27, _31 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+@njit
+def order_queries(keys, hash_line, indptr, first, last, rows, is_new, sizes, query_keys):
+    """Sort the rows of some queries, and tell distinct rows from repeated ones.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (n_keys, n_samples), uint64
+        Keys of the rows; the last line decides first.
+    hash_line : int
+        Line of the hashes: rows that follow each other and agree in it are equal.
+    indptr : ndarray of shape (n_queries + 1,), int64
+    first, last : int
+        The queries from the first to before the last are sorted.
+    rows : ndarray of shape (n_samples,), int64, changed
+        Row numbers, query by query; rows of equal keys keep their order.
+    is_new : ndarray of shape (n_samples,), bool, written
+        Whether each of ``rows`` differs from the one before it.
+    sizes : ndarray of shape (n_queries,), int64, written
+        Number of distinct rows.
+    query_keys : ndarray of shape (n_queries,), uint64, written
+        Sum of the scrambled hashes of the distinct rows.
+
+    Notes
+    -----
+    O(n_samples) for each line of keys.
+    """
+    longest = 0
+    for q in range(first, last):
+        longest = max(longest, indptr[q + 1] - indptr[q])
+    key, value = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    other_key, other_value = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    histogram = np.empty((8, 256), np.int64)
+    hashes = keys[hash_line]
+    for q in range(first, last):
+        start, end = indptr[q], indptr[q + 1]
+        m = end - start
+        for line in range(len(keys)):
+            for i in range(m):
+                key[i] = keys[line, rows[start + i]]
+                value[i] = rows[start + i]
+            _, by_key, _, _ = sort_keys(
+                key[:m], value[:m], other_key[:m], other_value[:m], histogram
+            )
+            for i in range(m):
+                rows[start + i] = by_key[i]
+        total, count = np.uint64(0), 0
+        for i in range(start, end):
+            z = hashes[rows[i]]
+            is_new[i] = i == start or z != hashes[rows[i - 1]]
+            if is_new[i]:
+                z = (z ^ (z >> _30)) * _FIRST
+                z = (z ^ (z >> _27)) * _SECOND
+                total += z ^ (z >> _31)
+                count += 1
+        sizes[q], query_keys[q] = count, total
+
+
+@njit
+def join_queries(rows, is_new, indptr, starts, first, last, weights, out, totals, places):
+    """Move the distinct rows of some queries together, and add up the weights of equal ones.
+
+    Parameters
+    ----------
+    rows, is_new, indptr, first, last
+        See :func:`order_queries`.
+    starts : ndarray of shape (n_queries,), int64
+        First place of each query among the distinct rows.
+    weights : ndarray of shape (n_samples,), float64
+        Weights of the rows; empty: all 1.
+    out : ndarray of shape (n_distinct,), int64, written
+        Row numbers.
+    totals : ndarray of shape (n_distinct,), float64, written
+        Sums of weights, which begin at 0; empty: they are not needed.
+    places : ndarray of shape (n_samples,), int64, written
+        Place of each row among the distinct ones; empty: they are not needed.
+    """
+    for q in range(first, last):
+        place = starts[q] - 1
+        for i in range(indptr[q], indptr[q + 1]):
+            row = rows[i]
+            if is_new[i]:
+                place += 1
+                out[place] = row
+            if len(totals) > 0:
+                totals[place] += weights[row] if len(weights) > 0 else 1.0
+            if len(places) > 0:
+                places[row] = place

@@ -1,0 +1,50 @@
+"""Values of rows, in a byte each where few of them differ: what losses keep between trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.typing import Float64Array
+
+CHUNK = 65_536
+MOST = 256  # distinct values that a byte tells apart
+
+
+@dataclass(frozen=True, eq=False)
+class CodedValues:
+    """An array that slices give parts of.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,), uint8 or float64
+        Places in ``levels``; the values themselves where there are no levels.
+    levels : ndarray of shape (n_levels,), float64, or None
+        Distinct values, ascending.
+    """
+
+    codes: NDArray[np.uint8] | Float64Array
+    levels: Float64Array | None
+
+    @classmethod
+    def of(cls, values: Float64Array) -> CodedValues:
+        """Code an array of at most 256 distinct values; others stay as they are."""
+        levels = np.empty(0)
+        starts = range(0, len(values), CHUNK)
+        for start in starts:
+            levels = np.union1d(levels, values[start : start + CHUNK])
+            if len(levels) > MOST:
+                return cls(values, None)
+        codes = np.empty(len(values), dtype=np.uint8)
+        for start in starts:
+            rows = slice(start, start + CHUNK)
+            codes[rows] = np.searchsorted(levels, values[rows])
+        return cls(codes, levels)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: slice) -> Float64Array:
+        return self.codes[rows] if self.levels is None else self.levels[self.codes[rows]]

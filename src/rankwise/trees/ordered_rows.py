@@ -1,0 +1,48 @@
+"""Rows of a matrix in an order of their own, read block by block and never copied as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rankwise.trees.ensemble import TreeEnsemble
+from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRows:
+    """Some rows of a matrix, in any order.
+
+    Attributes
+    ----------
+    X : ndarray or CSR of shape (n_samples, n_features), float32 or float64
+        NaN where missing.
+    order : ndarray of shape (n_rows,), int64, or None
+        Their numbers; None: all rows as they are.
+    """
+
+    X: Matrix
+    order: Int64Array | None = None
+
+    @classmethod
+    def of(cls, rows: Matrix | OrderedRows) -> OrderedRows:
+        """Rows of a matrix as they are; rows in an order stay what they are."""
+        return rows if isinstance(rows, OrderedRows) else cls(rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.X.shape[0] if self.order is None else len(self.order)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self.X.shape[1]
+
+    def block(self, rows: slice) -> FloatArray:
+        """Some of the rows, dense."""
+        return as_dense(self.X[rows if self.order is None else self.order[rows]])
+
+    def scores(self, trees: TreeEnsemble, n_threads: int | None = None) -> Float64Array:
+        """Scores of the rows under trees, see :meth:`TreeEnsemble.score`."""
+        scores = trees.score(self.X, n_threads)
+        return scores if self.order is None else scores[self.order]

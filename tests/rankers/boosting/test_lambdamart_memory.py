@@ -1,0 +1,116 @@
+"""LambdaMART: what a fit holds beside X, and sparse rows that stay sparse."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rankwise import LambdaMART
+from rankwise.trees.ensemble import TreeEnsemble
+from tests.oracles import ragged_groups
+
+
+def peak_of(work):
+    """Largest number of bytes that a call holds beside what was there before."""
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    work()
+    peak = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    return peak
+
+
+@pytest.fixture
+def sparse_rows(rng):
+    y, qid, _ = ragged_groups(rng, n_queries=40, most=25, grades=4)
+    X = rng.normal(size=(len(y), 30)) + y[:, None]
+    X[rng.random(X.shape) < 0.7] = 0
+    X[rng.random(X.shape) < 0.02] = np.nan
+    return X, y.astype(float), qid
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_fit_copies_no_rows(dtype, rng):
+    """Two bytes a value and 29 bytes a row, and a few numbers a row while they are sorted."""
+    X, qid = rng.normal(size=(60_000, 64)).astype(dtype), np.arange(60_000) // 100
+    y = (X[:, 0] > 1).astype(float)
+    ranker = LambdaMART(2, max_leaf_nodes=4, n_jobs=1)
+    ranker.fit(X, y, qid=qid)
+    assert peak_of(lambda: ranker.fit(X, y, qid=qid)) < 2 * X.size + 60 * len(y)
+    assert peak_of(lambda: ranker.predict(X)) < X.size
+
+
+def test_sparse_rows_stay_sparse(rng):
+    X = sparse.random_array((8000, 1000), density=0.01, rng=rng, format="csr")
+    y, qid = np.minimum(4, np.diff(X.indptr) // 4), np.arange(8000) // 50
+    ranker = LambdaMART(2, max_leaf_nodes=4, n_jobs=1, early_stopping_rounds=5)
+    rows = {"qid": qid, "X_val": X[:2000], "y_val": y[:2000], "qid_val": qid[:2000]}
+    ranker.fit(X, y, **rows)
+    dense_bytes = 8 * X.shape[0] * X.shape[1]
+    assert peak_of(lambda: ranker.fit(X, y, **rows)) < 0.75 * dense_bytes
+    assert peak_of(lambda: ranker.predict(X)) < 0.05 * dense_bytes
+    assert peak_of(lambda: list(ranker.staged_predict(X))) < 0.05 * dense_bytes
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"drop_rate": 0.5, "random_state": 0},
+        {"sampling": "goss", "learning_rate": 0.5, "random_state": 0},
+        {"colsample_bytree": 0.4, "random_state": 0},
+        {"objective": "squared", "early_stopping_rounds": 3},
+        {"warm_start": True},
+    ],
+)
+def test_sparse_rows_give_the_bits_of_dense_ones(options, dtype, sparse_rows, monkeypatch):
+    monkeypatch.setattr("rankwise.trees.boosted.binned_rows.CHUNK_CELLS", 500)
+    monkeypatch.setattr("rankwise.trees.ensemble.CHUNK_CELLS", 500)
+    X, y, qid = sparse_rows
+    X = X.astype(dtype)
+    csr = sparse.csr_array(X)
+    weight = np.arange(len(y)) % 3
+    models = []
+    for rows in (X, csr):
+        ranker = LambdaMART(6, min_samples_leaf=2, **options)
+        held_out = {"X_val": rows, "y_val": y, "qid_val": qid}
+        ranker.fit(rows, y, qid=qid, sample_weight=weight, **held_out)
+        ranker.n_estimators = 12
+        ranker.fit(rows, y, qid=qid, sample_weight=weight, **held_out)
+        models.append(ranker)
+    dense, of_sparse = models
+    np.testing.assert_array_equal(of_sparse.predict(csr), dense.predict(X))
+    np.testing.assert_array_equal(of_sparse.validation_scores_, dense.validation_scores_)
+    np.testing.assert_array_equal(of_sparse.has_missing_, dense.has_missing_)
+    stages = zip(of_sparse.staged_predict(csr), dense.staged_predict(X), strict=True)
+    for ours, theirs in stages:
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_repeated_and_unsorted_entries_add_up(sparse_rows):
+    X, y, qid = sparse_rows
+    X = np.nan_to_num(X)
+    row, column = np.nonzero(X)
+    half = X[row, column] / 2
+    order = np.random.default_rng(0).permutation(2 * len(row))
+    entries = (np.tile(half, 2)[order], (np.tile(row, 2)[order], np.tile(column, 2)[order]))
+    coo = sparse.coo_array(entries, shape=X.shape)
+    row, column = coo.coords
+    by_row = np.argsort(row, kind="stable")
+    counts = np.bincount(row, minlength=len(X))
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    csr = sparse.csr_array((coo.data[by_row], column[by_row], indptr), shape=X.shape)
+    assert not csr.has_canonical_format
+    expected = LambdaMART(5).fit(X, y, qid=qid).predict(X)
+    ranker = LambdaMART(5).fit(csr, y, qid=qid)
+    np.testing.assert_array_equal(ranker.predict(csr), expected)
+    assert csr.nnz == 2 * np.count_nonzero(X)  # what the user holds is not changed
+
+
+def test_trees_without_splits_score_sparse_rows(sparse_rows):
+    csr = sparse.csr_array(sparse_rows[0])
+    assert not TreeEnsemble.of([]).score(csr).any()

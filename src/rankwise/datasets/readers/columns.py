@@ -170,8 +170,8 @@ class Columns:
         missing = [name for name in self.names() if name not in known]
         if missing:
             raise ValueError(
-                f"columns {listed(missing)} are missing, but {first.name} has them. Write all files "
-                "with the same columns."
+                f"columns {listed(missing)} are missing, but {first.name} has them. Write all "
+                "files with the same columns."
             )
 
     def read(self, table: nw.DataFrame[Any], dtype: DTypeLike) -> TableRows:

@@ -58,7 +58,7 @@ def test_gains_are_the_largest_of_all_splits(holes, reg_lambda, rng):
         left = np.where(np.isnan(values), tree.missing_left[node], values <= tree.threshold[node])
         reached[tree.left[node]], reached[tree.right[node]] = rows[left], rows[~left]
         best = best_split_by_hand(X[rows], g[rows], h[rows], reg_lambda, 3.0)
-        np.testing.assert_allclose(grown.gain[node], best, rtol=1e-5)
+        np.testing.assert_allclose(tree.gain[node], best, rtol=1e-5)
 
 
 def objective(value, g, h, l1, l2):

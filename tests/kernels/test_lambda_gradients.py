@@ -9,6 +9,8 @@ from rankwise.groups import QueryGroups
 from rankwise.kernels.lambda_gradients import DISCOUNTED, measure_gradients
 from rankwise.losses.gradient_loss import CHUNK_ROWS, JudgedRows
 from rankwise.losses.lambda_gradients import LambdaGradients
+from rankwise.losses.measure_changes import changes_of
+from rankwise.losses.measure_changes import changes_of
 from rankwise.metrics import parse
 
 
@@ -209,9 +211,10 @@ def test_a_long_query_is_put_in_order(rng):
     loss = LambdaGradients(rows, parse("nDCG@10"), True, 1)
     gradients, hessians = np.empty((2, 2, n))
     loss.write(scores, gradients[0], hessians[0])
-    changes, order = loss._changes, np.arange(n)
+    changes = changes_of(parse("nDCG@10"), y, rows.indptr, np.ones(n))
+    order = np.arange(n)
     measure_gradients(
-        scores, changes.gains, rows.weight, rows.indptr, changes.query_weight, changes.discounts,
+        scores, changes.gains, np.ones(n), rows.indptr, changes.query_weight, changes.discounts,
         changes.kind, True, order, gradients[1], hessians[1],
     )  # fmt: skip
     assert (gradients[0] != 0).any()

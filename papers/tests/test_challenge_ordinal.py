@@ -12,9 +12,10 @@ from rankwise._registry import REGISTRY
 from rankwise.datasets import Fold, RankingData
 from rankwise.experiments import Verdict
 from rankwise.metrics import evaluate
+from rankwise.text import load_cf_letor
 from rankwise_papers.lin2010_challenge import fits, parts, plan
 from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
-from rankwise_papers.lin2010_challenge.experiment import ChallengeOrdinal
+from rankwise_papers.lin2010_challenge.experiment import ChallengeOnCFLetor, ChallengeOrdinal
 
 EXPERIMENT = ChallengeOrdinal()
 SLICES = "mslr-slices"
@@ -42,7 +43,7 @@ def setting(err, *, C=1.0, test=None, queries=(0.1, 0.2, 0.6)):
 def made_up(rng):
     """Results of all cells: a setting, of ORBoost one for every number of rounds."""
     results = {}
-    for cell in plan.cells(quick=False):
+    for cell in plan.cells(plan.FULL):
         n = len(cell.params.get("rounds", [1]))
         results[cell.name] = [
             setting(e, C=10.0**k, queries=rng.random(18)) for k, e in enumerate(rng.random(n))
@@ -74,17 +75,32 @@ def test_published_values_are_those_of_the_specification(data_root):
 
 
 def test_a_quick_run_is_part_of_the_full_one_but_for_the_number_of_small_sets(all_rankers):
-    full = {cell.name: cell for cell in plan.cells(quick=False)}
-    quick = {cell.name: cell for cell in plan.cells(quick=True)}
+    full = {cell.name: cell for cell in plan.cells(plan.FULL)}
+    quick = {cell.name: cell for cell in plan.cells(plan.QUICK)}
     assert {cell.data for cell in quick.values()} == {SLICES}
     assert all(full[name] == cell for name, cell in quick.items() if "small10" not in name)
     assert len(quick) < len(full) / 20
     assert {cell.data for cell in full.values()} == set(EXPERIMENT.data())
 
 
+def test_cf_letor_has_five_grades_and_loses_training_rows_of_grade_0_alone(data_root):
+    fold = parts.parts(plan.CF_LETOR, 2)
+    whole = load_cf_letor(2)
+    for name in ("vali", "test"):
+        ours, theirs = getattr(fold, name), getattr(whole, name)
+        np.testing.assert_array_equal(ours.y, (theirs.y + 1) // 2)
+        np.testing.assert_array_equal(ours.X, theirs.X)
+    assert set(np.unique(fold.train.y)) == {0, 1, 2, 3, 4}
+    relevant = whole.train.y > 0
+    np.testing.assert_array_equal(fold.train.X[fold.train.y > 0], whole.train.X[relevant])
+    assert 0.115 < (fold.train.y == 0).sum() / (~relevant).sum() < 0.135
+    cells = ChallengeOnCFLetor().cells(quick=False)
+    assert {cell.data for cell in cells} == set(ChallengeOnCFLetor().data()) == {plan.CF_LETOR}
+
+
 def test_methods_without_an_estimator_are_left_out(monkeypatch):
     monkeypatch.delitem(REGISTRY, "ordinal_svm", raising=False)
-    names = [cell.name for cell in plan.cells(quick=False)]
+    names = [cell.name for cell in plan.cells(plan.FULL)]
     assert not any("orsvm" in name for name in names)
     assert any(name.endswith("ridge") for name in names)
 

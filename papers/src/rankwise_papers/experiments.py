@@ -66,6 +66,12 @@ EXPERIMENTS: dict[str, Entry] = {
         paper="Tsai et al. and Lin (2010), Tables 3, 4 and 7; the challenge's own set is closed",
         data=("mq2008", "ohsumed", "mslr-slices"),
     ),
+    "challenge-cf-letor": Entry(
+        "rankwise_papers.lin2010_challenge.experiment:ChallengeOnCFLetor",
+        title="ORSVM, Poly-ORSVM and ORBoost of the Yahoo! challenge, on CF-LETOR in its place",
+        paper="Tsai et al. and Lin (2010), Tables 3, 4 and 7; the challenge's own set is closed",
+        data=("cystic-fibrosis-text",),
+    ),
     "pruned-ranksvm": Entry(
         "rankwise_papers.pruned_ranksvm.experiment:PrunedPairs",
         title="RankSVM on chosen pairs against random pairs, all pairs and regression",

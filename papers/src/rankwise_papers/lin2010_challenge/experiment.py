@@ -15,14 +15,26 @@ from rankwise_papers.sources import fetched
 class ChallengeOrdinal(Experiment):
     """ORSVM, Poly-ORSVM and ORBoost in the layout of the report's tables."""
 
+    full, quick = plan.FULL, plan.QUICK
+
     def data(self) -> dict[str, FindFiles]:
-        return fetched(plan.FOLDS)
+        return fetched(self.full.folds)
 
     def cells(self, quick: bool) -> Sequence[Cell]:
-        return list(plan.cells(quick))
+        return list(plan.cells(self.extent(quick)))
 
     def run(self, cell: Cell) -> Any:
         return compute(cell)
 
     def tables(self, results: Results, quick: bool) -> Sequence[Table]:
-        return tables(self, results, quick)
+        return tables(self, results, self.extent(quick))
+
+    def extent(self, quick: bool) -> plan.Extent:
+        """Data sets and settings of a full or a quick run."""
+        return self.quick if quick else self.full
+
+
+class ChallengeOnCFLetor(ChallengeOrdinal):
+    """The same on CF-LETOR, whose lists are long."""
+
+    full, quick = plan.CF_FULL, plan.CF_QUICK

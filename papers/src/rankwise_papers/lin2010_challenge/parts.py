@@ -12,12 +12,14 @@ from sklearn.preprocessing import QuantileTransformer
 from rankwise.datasets import Fold, RankingData, load_dataset
 from rankwise.metrics import evaluate
 from rankwise.metrics.predicting import scores_of
+from rankwise.text import load_cf_letor
 from rankwise.typing import Float64Array
-from rankwise_papers.lin2010_challenge.plan import HIGHEST_GRADE
+from rankwise_papers.lin2010_challenge.plan import CF_LETOR, HIGHEST_GRADE
 
 _PARTS = ("train", "vali", "test")
 N_ROTATED = 5  # parts of a set that is published without five folds
 YAHOO_QUERIES = 400  # 9,500 rows, as many as the training parts of MQ2008 and OHSUMED have
+CF_SHARE = 8  # of the rows of grade 0, one in so many trains: about 11,000 rows of all grades
 
 
 def measures(data: str) -> dict[str, str]:
@@ -37,7 +39,9 @@ def parts(data: str, fold: int) -> Fold:
     features, and those of OHSUMED's raw version, are replaced by their rank in the training part,
     from 0 to 1, since those of the challenge lie in [0, 1] by their rank among all values. Of the
     challenge's own set 1 some queries of the training part train and others validate (the report's
-    internal validation), and its validation part (online) is the test part.
+    internal validation), and its validation part (online) is the test part. CF-LETOR has the
+    features of LETOR, normalised by query; one in eight training rows of grade 0 is drawn, and its
+    grades 0 to 8 become 0 to 4.
     """
     if data == "mslr-slices":
         only = load_dataset(data)[0]
@@ -45,6 +49,8 @@ def parts(data: str, fold: int) -> Fold:
         return ranked(Fold(*(of[(i + fold - 1) % 3] for i in range(3))))
     if data == "lambdarank":
         return rotated(load_dataset(data, part="all"), fold)
+    if data == CF_LETOR:
+        return halved_grades(thinned(load_cf_letor(fold), CF_SHARE))
     if data == "yahoo-ltrc-1":
         return sampled(load_dataset(data)[0], YAHOO_QUERIES)
     published = load_dataset(data)[fold - 1]
@@ -90,6 +96,23 @@ def sampled(published: Fold, n_queries: int) -> Fold:
     return Fold(
         train.queries(np.sort(order[:n_train])), train.queries(np.sort(vali)), published.vali
     )
+
+
+def thinned(fold: Fold, share: int) -> Fold:
+    """One in ``share`` training rows of grade 0, drawn at random, and all rows of higher grades."""
+    train = fold.train
+    kept = (train.y > 0) | (np.random.default_rng(0).random(len(train.y)) < 1 / share)
+    return replace(fold, train=train.take(np.flatnonzero(kept)))
+
+
+def halved_grades(fold: Fold) -> Fold:
+    """Grades divided by two and rounded up."""
+    parts = {
+        name: replace(part, y=np.ceil(part.y / 2))
+        for name in _PARTS
+        if (part := getattr(fold, name)) is not None
+    }
+    return replace(fold, **parts)
 
 
 def measured(data: str, fold: Fold, scores: dict[str, Float64Array]) -> dict[str, Any]:

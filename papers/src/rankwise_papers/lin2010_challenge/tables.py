@@ -11,7 +11,14 @@ from rankwise_papers.lin2010_challenge.order_tables import (
     order_table,
     penalty_table,
 )
-from rankwise_papers.lin2010_challenge.plan import COSTS, DEGREES, ROUNDS, WEIGHTS, extent
+from rankwise_papers.lin2010_challenge.plan import (
+    CF_LETOR,
+    COSTS,
+    DEGREES,
+    ROUNDS,
+    WEIGHTS,
+    Extent,
+)
 from rankwise_papers.lin2010_challenge.value_tables import (
     SCHEMES,
     TITLES,
@@ -25,14 +32,13 @@ from rankwise_papers.lin2010_challenge.value_tables import (
 from rankwise_papers.shared_tables import ABSENT
 
 _SPREAD = "standard deviation over folds"
-# Of our sets the one that is most like the challenge's; published weights stand in its table.
-_NEAREST = "mslr-slices"
+# Published weights stand beside ours on the sets that have the challenge's five grades.
+_FIVE_GRADES = ("mslr-slices", CF_LETOR)
 
 
-def tables(experiment: Experiment, results: Results, quick: bool) -> Sequence[Table]:
-    """All tables; a quick run has the MSLR slices only."""
+def tables(experiment: Experiment, results: Results, of: Extent) -> Sequence[Table]:
+    """All tables, with columns for the data sets of the extent."""
     published = published_rows(experiment)
-    of = extent(quick)
     sets = {data: Chosen(results, data, of) for data in of.folds}
     return [
         _online(sets, published),
@@ -132,7 +138,7 @@ def _weights(data: str, chosen: Chosen, published: Published) -> Table:
                     note = "" if found is not None else ABSENT
                     values.append(Value(label, column, mean, spread, note=note))
     for (table, setting, _), row in published.items():
-        if table == "ORBoost weights" and data == _NEAREST:
+        if table == "ORBoost weights" and data in _FIVE_GRADES:
             part = shown[splits[row["split"]]]
             for measure, name in (("ERR", "err"), ("nDCG", "ndcg")):
                 values.append(paper_only(f"{YAHOO} {setting}", f"{part} {measure}", row[name]))

@@ -7,12 +7,13 @@ from typing import Any
 
 from rankwise.experiments import Experiment, Value
 from rankwise_papers.lin2010_challenge.chosen_tables import Chosen, over_folds, paired
+from rankwise_papers.lin2010_challenge.plan import CF_LETOR
 from rankwise_papers.shared_tables import ABSENT
 
 Published = dict[tuple[str, str, str], dict[str, str]]
 TITLES = {
     "mq2008": "MQ2008", "ohsumed": "OHSUMED", "lambdarank": "lambdarank",
-    "mslr-slices": "MSLR slices", "yahoo-ltrc-1": "Yahoo! sample",
+    "mslr-slices": "MSLR slices", "yahoo-ltrc-1": "Yahoo! sample", CF_LETOR: "CF-LETOR",
 }  # fmt: skip
 YAHOO = "Yahoo!"
 CLOSED = (

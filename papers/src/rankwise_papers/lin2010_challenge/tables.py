@@ -72,8 +72,9 @@ def _online(sets: dict[str, Chosen], published: Published) -> Table:
         values,
         "Every setting (C, degree, weights and rounds) is chosen by ERR on the validation part; "
         "by small sets: C of the largest mean ERR on the validation part over models of 100 small "
-        "sets (10 in a quick run), then fitted on the whole training part. Costs are ERR-oriented "
-        "where it does not say absolute. Ridge regression on the grades is no part of the report.",
+        "sets (20 on CF-LETOR, fewer in a quick run), then fitted on the whole training part. "
+        "Costs are ERR-oriented unless absolute is said. Ridge regression on the grades is no part "
+        "of the report.",
     )
 
 

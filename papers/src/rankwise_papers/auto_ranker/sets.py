@@ -29,17 +29,17 @@ class DataSet:
     title: str
     source: str
     n_folds: int = 1
-    seconds: float = 20.0
+    seconds: float = 60.0
     relevant: int = 1
 
 
 SETS = {
-    "ohsumed": DataSet("OHSUMED", "ohsumed", 5, 10.0),
-    "mq2008": DataSet("MQ2008", "mq2008", 5, 10.0),
+    "ohsumed": DataSet("OHSUMED", "ohsumed", 5),
+    "mq2008": DataSet("MQ2008", "mq2008", 5),
     "lambdarank": DataSet("bundled", "lambdarank"),
     "mslr": DataSet("MSLR slices", "mslr-slices"),
     "expedia": DataSet("Expedia slice", "expedia-slice"),
-    "movielens": DataSet("MovieLens task", "movielens-1m", 1, 100.0, 4),
+    "movielens": DataSet("MovieLens task", "movielens-1m", 1, 300.0, 4),
 }
 # Known only once a search was shown, what the user did then, and numbers that name things.
 _NO_FEATURES = {

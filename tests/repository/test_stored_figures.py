@@ -38,6 +38,7 @@ OTHER_PAGES = {"bounds", "errata", "export"}
 MARKS = {"=": "met", "+": "better", "-": "missed", "~": "not evidence"}
 # Sizes of data sets, and settings that the output does not print.
 OF_THE_DATA = {
+    "challenge-cf-letor": {"1239"},
     "challenge-methods": {"784", "106", "251", "54"},
     "challenge-ordinal": {"54", "152", "2000", "10000"},
     "csovo": {"45"},

@@ -101,11 +101,11 @@ class _ClassNodes:
         self._colours = ramp(np.linspace(0, 1, self._tree.counts.shape[1]))
 
     def leaf(self, node: int) -> str:
-        """Text under a leaf."""
+        """Text below a leaf."""
         return self._reader.classes[self._reader.estimator.node_classes_[node]]
 
     def note(self, node: int) -> str:
-        """Text over a node."""
+        """Text above a node."""
         return f"{self._tree.counts[node].sum():g}"
 
     def draw_bar(self, axes: Axes, node: int, x: float, y: float) -> None:
@@ -117,7 +117,7 @@ class _ClassNodes:
             axes.add_patch(Rectangle((start, y), width, _BAR_HEIGHT, color=colour, linewidth=0))
 
     def add_legend(self, figure: Figure) -> None:
-        """Name the colours under the drawing."""
+        """Name the colours below the drawing."""
         handles = [Rectangle((0, 0), 1, 1, color=colour) for colour in self._colours]
         figure.legend(
             handles, self._reader.classes, loc="outside lower center", ncols=len(handles),
@@ -134,11 +134,11 @@ class _ScoreNodes:
         self._largest = np.abs(self._tree.values[self._tree.is_leaf]).max() or 1.0
 
     def leaf(self, node: int) -> str:
-        """Text under a leaf."""
+        """Text below a leaf."""
         return f"{self._tree.values[node]:.{self._digits}g}"
 
     def note(self, node: int) -> str:
-        """Text over a node."""
+        """Text above a node."""
         parts = []
         if self._tree.cover is not None:
             parts.append(f"{self._tree.cover[node]:g}")
@@ -147,7 +147,7 @@ class _ScoreNodes:
         return ", ".join(parts)
 
     def draw_bar(self, axes: Axes, node: int, x: float, y: float) -> None:
-        """Draw the bar of a leaf; inner nodes have a line in its place."""
+        """Draw the bar of a leaf, or a line for an inner node."""
         middle = y + _BAR_HEIGHT / 2
         if not self._tree.is_leaf[node]:
             ends = [x - _BAR_WIDTH / 4, x + _BAR_WIDTH / 4]
@@ -160,7 +160,7 @@ class _ScoreNodes:
         axes.plot([x, x], [y, y + _BAR_HEIGHT], color=light("ink"), linewidth=0.8, zorder=3)
 
     def add_legend(self, figure: Figure) -> None:
-        """Nothing to name."""
+        """Add nothing, since there are no classes to name."""
 
 
 def _draw(reader: TreeReader, max_depth: int | None, nodes: _ClassNodes | _ScoreNodes) -> Figure:

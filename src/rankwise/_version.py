@@ -1,3 +1,3 @@
 """Version of rankwise, defined only here."""
 
-__version__ = "0.2.0.dev0"
+__version__ = "0.2.0"

@@ -12,6 +12,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import rankwise
@@ -30,7 +31,8 @@ PAGES = sorted((ROOT / "docs").glob("*.rst"))
 
 def run(test):
     report = io.StringIO()
-    result = doctest.DocTestRunner(optionflags=OPTIONS).run(test, out=report.write)
+    runner = doctest.DocTestRunner(optionflags=OPTIONS)
+    result = runner.run(test, out=report.write, clear_globs=False)
     assert result.failed == 0, report.getvalue()
 
 
@@ -71,7 +73,25 @@ def test_dotted_names_in_pages_exist():
 def test_pages(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     text = path.read_text("utf-8")
-    run(doctest.DocTestParser().get_doctest(text, {}, path.stem, str(path), 0))
+    if "import onnxruntime" in text:
+        pytest.importorskip("onnxruntime", reason="needs rankwise[onnx]")
+    page = doctest.DocTestParser().get_doctest(text, {}, path.stem, str(path), 0)
+    run(page)
+    for name in re.findall(r"^\.\. figure-of:: (\w+)$", text, re.M):
+        assert isinstance(page.globs[name], Figure), name
+
+
+def test_every_tutorial_shows_a_figure():
+    listed = (
+        (ROOT / "docs" / "tutorials.rst").read_text("utf-8").partition(":maxdepth: 1")[2].split()
+    )
+    assert len(listed) >= 11
+    without = [
+        name
+        for name in listed
+        if ".. figure-of::" not in (ROOT / f"docs/{name}.rst").read_text("utf-8")
+    ]
+    assert without == []
 
 
 @pytest.mark.parametrize("name", ["README.md"])

@@ -93,8 +93,8 @@ class SVRRanker(BasisExpansionRanker):
     C_, epsilon_ : float
         The given or chosen C and epsilon.
     path_ : dict with "C" of shape (n_C,) and "coef"
-        Solutions for the chosen gamma and epsilon. "coef" holds weights of the columns, shape (n_C,
-        ``n_features_in_``), or of the training rows, shape (n_C, n_samples).
+        Solutions for the chosen gamma and epsilon. "coef" holds weights of the columns, of shape
+        (n_C, n_features_in_), or of the training rows, of shape (n_C, n_samples).
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
         Results of the search; also "gamma" and "epsilon" if they are searched.
     n_iter_ : int

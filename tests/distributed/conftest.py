@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import itertools
+import multiprocessing
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from rankwise.datasets import RankingData
+
+IMPORTED = [  # those that are not installed are left out
+    "distributed.nanny",
+    "dask.array",
+    "dask.dataframe",
+    "rankwise.distributed.lambdamart",
+    "rankwise.rankers.adapters.lightgbm",
+    "rankwise.rankers.adapters.xgboost",
+    "rankwise.distributed.with_dask",
+    "tests.distributed.deaths",
+]
+ONE_THREAD = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 @pytest.fixture(scope="package")
@@ -23,7 +37,20 @@ def judged():
 
 
 @pytest.fixture(scope="package")
-def client():
+def start_method():
+    """Start method of processes: forks of one that has imported everything, if there are forks."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return "spawn"
+    from multiprocessing import forkserver
+
+    multiprocessing.get_context("forkserver").set_forkserver_preload(IMPORTED)
+    with mock.patch.dict("os.environ", dict.fromkeys(ONE_THREAD, "1")):
+        forkserver.ensure_running()
+    return "forkserver"
+
+
+@pytest.fixture(scope="package")
+def client(start_method):
     """Two worker processes.
 
     An innocent task may meet any number of deaths, and a worker may take long to come back: by
@@ -35,6 +62,7 @@ def client():
             {
                 "distributed.scheduler.allowed-failures": 20,
                 "distributed.deploy.lost-worker-timeout": "10 minutes",
+                "distributed.worker.multiprocessing-method": start_method,
             }
         ),
         distributed.LocalCluster(

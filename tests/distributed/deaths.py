@@ -11,15 +11,35 @@ from rankwise.rankers.adapters._common import ValidationMonitor
 
 def armed(client, number, death):
     """Address of the worker of a share, once it is bound to die."""
-    nannies = list(client.cluster.workers.values())
-    for _ in range(6000):  # a nanny gives up on a process that dies while it starts
-        if all(nanny.process.status.name == "running" for nanny in nannies):
+    for _ in range(6000):
+        if len(ready(client)) == len(client.cluster.workers):
             break
         time.sleep(0.05)
-    client.wait_for_workers(len(nannies))
-    address = sorted(client.nthreads())[number]
+    address = sorted(ready(client))[number]
     client.run(death, workers=[address])
     return address
+
+
+def ready(client):
+    """Addresses of the workers that may die: a nanny gives up on one that dies while it starts."""
+    return [at for at, status in client.run(_status, nanny=True).items() if status == "running"]
+
+
+def _status(dask_worker):
+    process = dask_worker.process
+    return "none" if process is None else process.status.name
+
+
+def die():
+    """Ends the process of the task that calls this."""
+    from distributed import get_client, get_worker
+
+    at = get_worker().address
+    for _ in range(6000):
+        if at in ready(get_client()):
+            break
+        time.sleep(0.05)
+    os._exit(1)
 
 
 def die_inside_a_tree():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from tests.distributed.conftest import cut
 dask = pytest.importorskip("dask")
 pytest.importorskip("distributed")
 from rankwise.distributed import fit  # noqa: E402
+from tests.distributed import deaths  # noqa: E402
 
 GRID = [0.01, 1.0, 100.0]
 
@@ -73,8 +73,7 @@ def dies(part, calls, at):
     with Path(calls).open("a") as file:
         file.write(f"{os.getpid()}\n")
     if len(Path(calls).read_text().split()) == at:
-        time.sleep(1)  # a nanny gives up on a process that dies while it starts
-        os._exit(1)
+        deaths.die()
     return part
 
 

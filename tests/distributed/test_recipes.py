@@ -23,8 +23,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "cluster.rst"
 
 
 @pytest.fixture(scope="module")
-def pool():
-    context = multiprocessing.get_context("spawn")
+def pool(start_method):
+    context = multiprocessing.get_context(start_method)
     with ProcessPoolExecutor(2, mp_context=context) as pool:
         yield pool
 

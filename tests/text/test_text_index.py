@@ -123,7 +123,7 @@ def test_bad_documents(tmp_path):
     with pytest.raises(ValueError, match="document 'd9' is not in the index"):
         index.positions(["d1", "d9"])
     (tmp_path / "bad.jsonl").write_text('{"id": "d"}\n{oops\n')
-    with pytest.raises(ValueError, match=r"bad\.jsonl, line 2: no JSON"):
+    with pytest.raises(ValueError, match=r"bad\.jsonl, line 2: not valid JSON"):
         index.add(tmp_path / "bad.jsonl")
     with pytest.raises(ValueError, match="has neither <DOC> nor <top>"):
         list(read_trec_text("hello"))

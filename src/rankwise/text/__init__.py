@@ -1,4 +1,4 @@
-"""From text to ranked documents: index, retrieval, features of pairs, reranking."""
+"""Text ranking: index, retrieval models, query-document features and reranking."""
 
 from rankwise._exports import attach as _attach
 

@@ -1,4 +1,4 @@
-"""From text to terms: words, lower case, stop list, stems.
+"""Text analysis: split text into words, lower-case them, drop stop words and stem the rest.
 
 References
 ----------
@@ -24,25 +24,26 @@ LUCENE_STOP_WORDS = frozenset(_ENGLISH.split())
 
 @dataclass(frozen=True)
 class Analyzer:
-    """Cuts text into terms.
+    """Split text into terms.
 
     Parameters
     ----------
     pattern : str, default=r"\\w+"
-        Regular expression of a word, over Unicode.
+        Regular expression that matches one word.
     lowercase : bool, default=True
+        Convert words to lower case.
     stop_words : "english", collection of str, or None, default="english"
-        Words to leave out, compared after lower-casing. "english": the 33 words of Lucene.
+        Words to drop, compared after lower-casing. "english": Lucene's list of 33 words.
     stemmer : str or None, default="english"
-        Language of a Snowball stemmer, such as "english", "german" or "porter". It needs the
-        package snowballstemmer (``pip install rankwise[text]``). None: words as they are.
+        Language of a Snowball stemmer, such as "english", "german" or "porter". Stemming needs
+        the package snowballstemmer (``pip install rankwise[text]``). None: no stemming.
 
     Raises
     ------
     ValueError
         If the pattern is not a regular expression, or the stop list or stemmer is unknown.
     ImportError
-        If a stemmer is asked for and snowballstemmer is not installed.
+        If ``stemmer`` is set and snowballstemmer is not installed.
 
     Examples
     --------
@@ -72,7 +73,7 @@ class Analyzer:
         _ = self._stem
 
     def __call__(self, text: str) -> list[str]:
-        """The terms of a text, in its order."""
+        """Terms of a text, in their order of occurrence."""
         words = self._words(text.lower() if self.lowercase else text)
         stopped, stems, stem = self._stopped, self._stems, self._stem
         if stem is None:

@@ -1,4 +1,4 @@
-"""A judged set with the layout of LETOR, made from the cystic fibrosis collection."""
+"""CF-LETOR: a data set in the layout of LETOR, built from the cystic fibrosis collection."""
 
 from __future__ import annotations
 
@@ -30,35 +30,37 @@ def load_cf_letor(
 ) -> Fold | FoldedData:
     """CF-LETOR: 100 queries, 123,900 rows, 140 features, grades 0 to 8, five folds.
 
-    A stand-in for the sets of LETOR 3.0 whose lists are long, TD2003 and TD2004. Every query of the
-    cystic fibrosis collection ranks all 1,239 documents. The grade is the sum of the four raters'
-    grades; documents that are not listed have grade 0. The features are those of
-    :class:`QueryDocumentFeatures` for title, text, subjects (MeSH headings) and the whole.
+    A stand-in for TD2003 and TD2004, the data sets of LETOR 3.0 with long lists. Every query of
+    the cystic fibrosis collection ranks all 1,239 documents. The grade of a document is the sum of
+    the four raters' grades, and 0 if the document is not listed. The features are those of
+    :class:`QueryDocumentFeatures` for the title, the text, the subjects (MeSH headings) and the
+    whole document.
 
     Parameters
     ----------
     fold : int from 1 to 5, optional
-        None: all folds. Query 1 is in part 1, query 2 in part 2, query 6 in part 1 again. Fold i
-        trains on parts i, i + 1 and i + 2, validates on i + 3 and tests on i + 4, counted from 1
-        to 5 and round again, as in LETOR.
+        Fold to load. None: all folds. Queries are dealt to five parts in turn: query 1 is in
+        part 1, query 2 in part 2, query 6 in part 1 again. As in LETOR, fold i trains on parts
+        i, i + 1 and i + 2, validates on part i + 3 and tests on part i + 4; part 1 follows part 5.
     version : {"qln", "min"}, default="qln"
-        Features scaled to [0, 1] within each query (QueryLevelNorm), or as they are.
+        Scale of the features. "qln": scaled to [0, 1] within each query (QueryLevelNorm).
+        "min": unscaled.
 
     Returns
     -------
     Fold or FoldedData
-        X is float32. Rows of a query are in the order of the documents.
+        X is float32. The rows of a query are in the order of the collection's documents.
 
     Raises
     ------
     ValueError
-        If there is no such fold or version.
+        If the fold or the version is unknown.
     FileNotFoundError
         If the collection is not in ``RANKWISE_DATA``, see :func:`load_text`.
 
     Notes
     -----
-    The features of all folds are computed once a call, within a few seconds.
+    Each call computes the features of all folds, which takes a few seconds.
     """
     if version not in VERSIONS:
         raise ValueError(f"version must be 'qln' or 'min', got {version!r}.")

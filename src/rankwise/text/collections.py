@@ -29,16 +29,20 @@ _JUDGED = (
 
 @dataclass(frozen=True, eq=False)
 class TextCollection:
-    """Documents, queries and judgements.
+    """Text collection: documents, queries and relevance judgements.
 
     Attributes
     ----------
     documents : dict from document id to dict from field to text
+        Text of every field of every document.
     queries : dict from query id to text
+        Text of every query.
     qrels : dict from part to Qrels
-        "all", or the parts that the publisher names, such as "train" and "test".
+        Judgements of each part: "all", or the publisher's parts, such as "train" and "test".
     fields : tuple of str
+        Names of the document fields.
     name : str
+        Name of the collection.
     """
 
     documents: dict[str, dict[str, str]]
@@ -54,26 +58,26 @@ class TextCollection:
         )
 
     def judged_queries(self, part: str) -> dict[str, str]:
-        """Queries that have judgements in a part, in their order there."""
+        """Queries with judgements in a part, in the order of its judgements."""
         ids = dict.fromkeys(self.qrels[part].qid.tolist())
         return {query: self.queries[query] for query in ids if query in self.queries}
 
 
 def read_beir(folder: str | Path) -> TextCollection:
-    """Read a folder in the layout of BEIR.
+    """Read a text collection from a folder in BEIR's layout.
 
     Parameters
     ----------
     folder : path
-        With ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/PART.tsv``; each may be compressed
-        (``.gz``).
+        Folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/PART.tsv``. Each file may be
+        compressed (``.gz``).
 
     Raises
     ------
     FileNotFoundError
-        If one of them is missing.
+        If one of these files is missing.
     ValueError
-        If a line cannot be read; names the file and the line.
+        If a line cannot be parsed. The message names the file and the line.
     """
     folder = Path(folder)
     fields = ("title", "text")
@@ -81,21 +85,25 @@ def read_beir(folder: str | Path) -> TextCollection:
     queries = as_queries(_find(folder, "queries.jsonl"))
     files = sorted((folder / "qrels").glob("*.tsv*"))
     if not files:
-        raise FileNotFoundError(f"{folder / 'qrels'} has no .tsv file of judgements.")
+        raise FileNotFoundError(f"{folder / 'qrels'} contains no .tsv file of judgements.")
     qrels = {path.name.split(".")[0]: _tabular_qrels(path, "\t") for path in files}
     return TextCollection(documents, queries, qrels, fields, folder.name)
 
 
 def read_judgements(judgements: Any) -> Qrels:
-    """Judgements of a file, a mapping or a frame.
+    """Read relevance judgements from a file, a mapping or a frame.
 
     Parameters
     ----------
     judgements : path, mapping, frame or Qrels
-        A file in TREC's format, or with tabs and a header line as in BEIR (``.tsv``), which may be
-        compressed; a mapping from query id to a mapping from document id to a whole grade; a frame
-        with a query id ("qid", "query_id", "q_id", "query-id"), a document id ("doc_id", "docno",
-        "docid", "corpus-id") and a grade ("relevance", "label", "grade", "rel", "score").
+        One of:
+
+        - the path of a qrels file in TREC's format, or of a ``.tsv`` file with a header line as in
+          BEIR; either may be compressed;
+        - a mapping ``{query id: {document id: grade}}`` with integer grades;
+        - a frame with columns for the query id ("qid", "query_id", "q_id" or "query-id"), the
+          document id ("doc_id", "docno", "docid" or "corpus-id") and the grade ("relevance",
+          "label", "grade", "rel" or "score").
 
     Returns
     -------
@@ -104,10 +112,10 @@ def read_judgements(judgements: Any) -> Qrels:
     Raises
     ------
     TypeError
-        If ``judgements`` are none of these.
+        If ``judgements`` is none of these.
     ValueError
-        If a line cannot be read (names the file and the line), a grade is no whole number, or a
-        document is judged twice for a query.
+        If a line cannot be parsed, a grade is not an integer, or a document is judged twice for
+        the same query. For a file, the message names the file and the line.
 
     Examples
     --------
@@ -161,14 +169,14 @@ def _column(columns: list[str], names: tuple[str, ...]) -> str:
 
 
 def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> TextCollection:
-    """Take the documents, queries and judgements of an ir_datasets object.
+    """Convert an ir_datasets dataset to a :class:`TextCollection`.
 
     Parameters
     ----------
     dataset : object
-        What ``ir_datasets.load(name)`` returns, with documents, queries and qrels.
+        Dataset returned by ``ir_datasets.load(name)``, with documents, queries and qrels.
     fields : tuple of str, optional
-        Fields of the documents. None: all text fields but the id and the URL.
+        Document fields to keep. None: all text fields except the id and the URL.
 
     Raises
     ------
@@ -199,11 +207,13 @@ def from_ir_datasets(dataset: Any, fields: tuple[str, ...] | None = None) -> Tex
 
 
 def load_text(name: str) -> TextCollection:
-    """Load a known text collection from the data folders.
+    """Load a text collection by name from the data folders.
 
     Parameters
     ----------
     name : {"vaswani", "cranfield", "scifact", "nfcorpus", "cystic_fibrosis"}
+        Name of the collection:
+
         - "vaswani": 11,429 abstracts, 93 queries, judgements "all";
         - "cranfield": 1,400 documents with titles, 225 queries, gains 0 to 4 in "all";
         - "scifact": 5,183 abstracts with titles, 1,109 labelled claims, BEIR's "train" and "test";
@@ -220,8 +230,8 @@ def load_text(name: str) -> TextCollection:
     ValueError
         If the name is unknown.
     FileNotFoundError
-        If its folder is not in ``RANKWISE_DATA``; the terms of these collections do not allow
-        packaging.
+        If no folder of ``RANKWISE_DATA`` contains the collection. Licence terms do not allow
+        rankwise to ship these collections.
     """
     if name not in _KNOWN:
         raise ValueError(f"name must be one of {', '.join(map(repr, _KNOWN))}, got {name!r}.")

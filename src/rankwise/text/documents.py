@@ -1,4 +1,4 @@
-"""Documents and queries from mappings, iterators, frames, JSON lines and TREC files.
+"""Read documents and queries from mappings, iterators, frames, JSON lines and TREC files.
 
 References
 ----------
@@ -35,26 +35,31 @@ _DOCNO = re.compile(r"<docno\b[^<>]*>.*?</docno\s*>", re.IGNORECASE | re.DOTALL)
 
 
 def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str, list[str]]]:
-    """Id and text of each field, document by document.
+    """Yield the id and the field texts of each document.
 
     Parameters
     ----------
     documents : mapping, iterable of mappings, frame, or path
-        A mapping from document id to text, or to a mapping from field to text; mappings or rows of
-        a frame with an id ("doc_id", "docno", "docid", "_id", "id") and a text per field; or a path
-        of JSON lines (``.jsonl``, ``.json``) or else of TREC documents. A missing or None field is
-        empty.
+        One of:
+
+        - a mapping from document id to text, or to a mapping from field to text;
+        - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "_id" or "id") and
+          one text per field;
+        - the path of a file of JSON lines (``.jsonl``, ``.json``) or of TREC documents (any other
+          suffix).
+
+        Fields that are missing or None are empty.
 
     Raises
     ------
     TypeError, ValueError
-        If ``documents`` is none of these, a document has no id, its text is no str, or no document
-        has any of the fields.
+        If ``documents`` is none of these, a document has no id, a text is not a str, or no
+        document has any of the fields.
 
     Warns
     -----
     UserWarning
-        If no document has one of the fields.
+        If a field occurs in no document.
     """
     with _naming(documents):
         missing, other = set(fields), dict[str, None]()
@@ -80,19 +85,24 @@ def as_documents(documents: Any, fields: tuple[str, ...]) -> Iterator[tuple[str,
 
 
 def as_queries(queries: Any) -> dict[str, str]:
-    """Text of every query by its id.
+    """Return the text of every query, keyed by query id.
 
     Parameters
     ----------
     queries : str, mapping, iterable, frame, or path
-        One text (its id is "1"); a mapping from id to text; texts, whose ids count from "1";
-        mappings or rows of a frame with an id ("qid", "query_id", "q_id", "_id", "id") and a text
-        ("text", "query", "title"); or a path of JSON lines or TREC topics.
+        One of:
+
+        - a single text, which gets the id "1";
+        - a mapping from query id to text;
+        - an iterable of texts, which get the ids "1", "2", and so on;
+        - mappings, or rows of a frame, with an id ("qid", "query_id", "q_id", "_id" or "id") and a
+          text ("text", "query" or "title");
+        - the path of a file of JSON lines or TREC topics.
 
     Raises
     ------
     TypeError, ValueError
-        If ``queries`` is none of these, a query has no id, or an id comes twice.
+        If ``queries`` is none of these, a query has no id, or an id occurs twice.
     """
     if isinstance(queries, str):
         queries = [queries]
@@ -111,7 +121,7 @@ def as_queries(queries: Any) -> dict[str, str]:
 
 @contextmanager
 def _naming(given: Any) -> Iterator[None]:
-    """Put the path of a file before what is wrong in it."""
+    """Prefix error messages with the path of the file that caused them."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -169,7 +179,7 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
                 try:
                     row = json.loads(line)
                 except json.JSONDecodeError as error:
-                    raise ValueError(f"{path}, line {number}: no JSON: {error}.") from None
+                    raise ValueError(f"{path}, line {number}: not valid JSON: {error}.") from None
                 if not isinstance(row, dict):
                     raise ValueError(f"{path}, line {number}: must be a JSON object.")
                 yield row
@@ -178,15 +188,17 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_trec_text(text: str, name: str = "text") -> Iterator[dict[str, str]]:
-    """Documents (``<DOC>``) or topics (``<top>``) of a TREC file, each by its id and its tags.
+    """Parse the documents (``<DOC>``) or topics (``<top>``) of a TREC file.
 
-    A document has "docno", every other tag in lower case, and "text": all of it without tags. A
-    topic has "qid" and its tags; tags of topics need not be closed.
+    A document has the key "docno", one key in lower case for every other tag, and "text": the
+    whole document without tags. A topic has the key "qid" and one key per tag. The tags of topics
+    need not be closed.
 
     Raises
     ------
     ValueError
-        If there are neither, or one has no ``<DOCNO>`` or ``<num>``.
+        If the file has neither documents nor topics, a document has no ``<DOCNO>``, or a topic has
+        no ``<num>``.
     """
     place, any_found = 0, False
     while found := _ENTRY.search(text, place):
@@ -205,11 +217,11 @@ def read_trec_text(text: str, name: str = "text") -> Iterator[dict[str, str]]:
             tags["text"] = _plain(_DOCNO.sub(" ", body, count=1))
         yield tags
     if not any_found and text.strip():
-        raise ValueError(f"{name} has neither <DOC> nor <top>: it is no TREC file.")
+        raise ValueError(f"{name} has neither <DOC> nor <top>, so it is not a TREC file.")
 
 
 def _tags(body: str, is_topic: bool) -> dict[str, str]:
-    """Text of each tag by its name in lower case, the first of each; one pass."""
+    """Map each tag name, in lower case, to the text of its first occurrence, in one pass."""
     tags: dict[str, str] = {}
     unclosed: set[str] = set()
     place = 0
@@ -230,5 +242,5 @@ def _tags(body: str, is_topic: bool) -> dict[str, str]:
 
 
 def _plain(text: str) -> str:
-    """Text without tags, entities and superfluous white space."""
+    """Remove tags, decode entities and collapse white space."""
     return " ".join(html.unescape(_ANY_TAG.sub(" ", text)).split())

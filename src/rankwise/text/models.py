@@ -1,4 +1,4 @@
-"""Retrieval models: the weight of a term in a document, and of a term in a query.
+"""Retrieval models: weights of terms in documents and in queries.
 
 References
 ----------
@@ -35,16 +35,16 @@ class Model:
     Attributes
     ----------
     weights : callable
-        From postings and the parameters by name to a weight per posting.
+        Computes one weight per posting from the postings and the named parameters.
     factors : callable
-        From the counts of the query's terms and their idf ``ln(N / df)`` to their factors.
+        Computes the factors of the query's terms from their counts and their idf ``ln(N / df)``.
     shift : callable or None
-        From postings, the number of the query's known terms and the parameters to what every
-        document adds, shape (n_documents,).
+        Computes a constant that is added to the score of each document, shape (n_documents,), from
+        the postings, the number of known query terms and the parameters.
     scale : callable or None
-        From postings to a factor per document.
+        Computes a factor per document from the postings.
     parameters : mapping
-        Defaults.
+        Default value of each parameter.
     """
 
     weights: Callable[..., Float64Array]
@@ -55,7 +55,7 @@ class Model:
 
 
 def settings_of(name: str, given: Mapping[str, Any]) -> dict[str, float]:
-    """The parameters of a model, checked.
+    """Merge the given parameters with the defaults of a model and check them.
 
     Raises
     ------
@@ -88,7 +88,7 @@ _RANGES = {
 
 
 def idf(postings: Postings) -> Float64Array:
-    """``ln(N / df)`` of every term; 0 for a term without documents."""
+    """Compute ``ln(N / df)`` of every term; 0 for a term that occurs in no document."""
     df = postings.document_frequency
     return np.where(df > 0, np.log(max(postings.n_documents, 1) / np.maximum(df, 1)), 0.0)
 
@@ -136,7 +136,7 @@ def bm25f_weights(
     k1: float,
     b: float,
 ) -> Float64Array:
-    """BM25F: counts of the fields, each normalised by its length, added up before they saturate."""
+    """BM25F: sum the counts of the fields, each normalised by field length, then saturate."""
     keys = whole.keys
     tf = np.zeros(len(keys))
     for part, weight in zip(fields, field_weights, strict=True):
@@ -190,7 +190,7 @@ def _tfidf(p: Postings) -> Float64Array:
 
 
 def inverse_norm(p: Postings) -> Float64Array:
-    """1 / norm of the vector ``(1 + ln tf) idf`` of each document; 0 for the vector 0."""
+    """Inverse norm of the vector ``(1 + ln tf) idf`` of each document; 0 for a zero vector."""
     squares = np.bincount(p.documents, _tfidf(p) ** 2, p.n_documents)
     return np.divide(1.0, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0)
 

@@ -1,4 +1,4 @@
-"""Postings: which documents hold a term how often, and the sizes that scores are made of."""
+"""Postings: term counts per document, and the collection statistics of retrieval models."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ class Postings:
     Attributes
     ----------
     starts : ndarray of shape (n_terms + 1,), int64
+        The postings of term t are ``starts[t]:starts[t + 1]``.
     documents : ndarray of shape (n_postings,), int32
-        Ascending within a term.
+        Document of each posting, ascending within a term.
     counts : ndarray of shape (n_postings,), int32
+        Number of occurrences of the term in the document.
     lengths : ndarray of shape (n_documents,), int64
         Number of terms of each document.
     """
@@ -33,7 +35,7 @@ class Postings:
 
     @classmethod
     def of_tokens(cls, tokens: NDArray[np.int32], bounds: Int64Array, n_terms: int) -> Postings:
-        """Postings of documents ``tokens[bounds[d]:bounds[d + 1]]``; O(number of tokens)."""
+        """Build postings from documents ``tokens[bounds[d]:bounds[d + 1]]`` in linear time."""
         shape = (len(bounds) - 1, n_terms)
         matrix = sparse.csr_array(
             (np.ones(len(tokens), dtype=np.int32), tokens, bounds), shape=shape
@@ -53,7 +55,7 @@ class Postings:
 
     @cached_property
     def document_frequency(self) -> Int64Array:
-        """Number of documents with each term."""
+        """Number of documents that contain each term."""
         return np.diff(self.starts)
 
     @cached_property
@@ -74,12 +76,12 @@ class Postings:
 
     @property
     def keys(self) -> Int64Array:
-        """A number of each posting, ascending: its term, then its document."""
+        """Ascending key of each posting, ordered by term, then by document."""
         term = np.repeat(np.arange(len(self.starts) - 1), self.document_frequency)
         return term * max(self.n_documents, 1) + self.documents
 
     def per_posting(self, of_terms: Float64Array | Int64Array) -> Float64Array:
-        """A value of each term, repeated for its postings."""
+        """Repeat the value of each term for each of its postings."""
         return np.repeat(np.asarray(of_terms, dtype=np.float64), self.document_frequency)
 
     @property

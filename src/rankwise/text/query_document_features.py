@@ -40,32 +40,34 @@ VECTOR_FEATURES = ("dot", "vector_cosine", "distance")
 
 
 class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
-    """Features of pairs of a query and a document of an index.
+    """Compute features of query-document pairs from a text index.
 
     Parameters
     ----------
     index : TextIndex
+        Index that contains the documents.
     vectors : array-like of shape (n_documents, n_dimensions), optional
-        A vector of each document, in the order of ``index.doc_ids``; needs ``embed``.
+        Embedding of each document, in the order of ``index.doc_ids``. Requires ``embed``.
     embed : callable, optional
-        From a list of query texts to their vectors, shape (n_queries, n_dimensions).
+        Function from a list of query texts to their embeddings, shape (n_queries, n_dimensions).
     k1, b : float, default=1.2, 0.75
-        Of BM25.
+        Parameters of BM25.
     mu, lam, delta : float, default=2000, 0.1, 0.7
-        Of the language models.
+        Parameters of the three language models, see Notes.
     near : int >= 1, default=8
-        Distance up to which two terms are an unordered pair.
+        Largest distance at which two terms count as an unordered pair.
 
     Attributes
     ----------
     feature_names : list of str
-        "feature(stream)", a stream being each field and, if there are several, "whole".
+        Names of the form "feature(stream)". The streams are the fields and, if there are several
+        fields, "whole".
 
     Notes
     -----
-    A query has m different terms t; a stream has n terms, tf of them are t. Over the streams of all
-    N documents, df of them have t, which comes cf times among T terms. Terms that no document has
-    count in m, and as tf = 0; other sums leave them out.
+    A query has m different terms t. A stream has n terms, and tf of them are t. Across the streams
+    of all N documents there are T terms; t occurs in df documents and cf times in total. A query
+    term that occurs in no document counts in m and has tf = 0; all other sums skip it.
 
     - ``covered``: number of t with tf > 0; ``covered_ratio``: divided by m; ``all_covered``: 1 if
       covered = m; ``length``: n.
@@ -83,7 +85,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
       ``window_ratio``: covered / window.
     - For neighbours a b of the query: ``ordered_pairs`` counts a directly before b,
       ``unordered_pairs`` counts a and b at most ``near`` apart in either order.
-    - ``phrase``: times that the whole query stands in the stream; ``exact``: 1 if it is the stream.
+    - ``phrase``: occurrences of the whole query in the stream; ``exact``: 1 if both are equal.
     - With vectors: ``dot``, ``vector_cosine``, ``distance`` (Euclidean).
 
     O(n m) a pair, on all threads.
@@ -132,7 +134,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         self._check()
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Check the parameters; nothing is learnt.
+        """Check the parameters. Nothing is learnt from ``X``.
 
         Raises
         ------
@@ -143,12 +145,12 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Float64Array:
-        """Features of pairs of a query's text and a document's id.
+        """Compute the features of pairs of a query text and a document id.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_pairs, 2)
-            Texts of queries in the first column, ids of documents in the second.
+            Query texts in the first column, document ids in the second.
 
         Returns
         -------
@@ -170,7 +172,7 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         return self.compute({number: text for text, number in texts.items()}, qid, pairs[:, 1])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns of :meth:`transform`; ``input_features`` is not read."""
+        """Names of the columns of :meth:`transform`; ``input_features`` is ignored."""
         return np.array(self.feature_names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -191,12 +193,14 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
     def compute(
         self, queries: Any, qid: Sequence[str] | NDArray[Any], doc_ids: Sequence[str] | NDArray[Any]
     ) -> Float64Array:
-        """Features of pairs.
+        """Compute the features of pairs of a query id and a document id.
 
         Parameters
         ----------
-        queries : mapping from query id to text, or what :meth:`TextIndex.search` takes
+        queries : mapping from query id to text
+            Query texts, in any form that :meth:`TextIndex.search` accepts.
         qid, doc_ids : sequence of str, shape (n_pairs,)
+            Query id and document id of each pair.
 
         Returns
         -------
@@ -229,16 +233,17 @@ class QueryDocumentFeatures(TransformerMixin, BaseEstimator):
         return np.concatenate(parts, axis=1)
 
     def table(self, queries: Any, run: Run, qrels: Qrels | None = None) -> RankingData:
-        """Features of the documents of a run, with the grades of judgements.
+        """Compute the features of a run's documents and label them with their grades.
 
         Parameters
         ----------
         queries
-            As in :meth:`compute`.
+            Query texts, see :meth:`compute`.
         run : Run
+            Documents of each query.
         qrels : Qrels, optional
-            None: all labels are 0. Documents without a judgement have grade 0; judged ones that
-            the run lacks are ``missed``.
+            Relevance judgements. Unjudged documents get grade 0. Judged documents that are not in
+            the run are in ``missed``. None: all labels are 0.
         """
         X = self.compute(queries, run.qid, run.doc_ids)
         y, missed = np.zeros(len(run)), None

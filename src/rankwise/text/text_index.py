@@ -1,4 +1,4 @@
-"""TextIndex: documents as terms, searched by retrieval models."""
+"""TextIndex: an inverted index that is searched with retrieval models."""
 
 from __future__ import annotations
 
@@ -30,29 +30,33 @@ _QUERIES = 32
 
 
 class TextIndex:
-    """Documents of one or more fields, as terms.
+    """Inverted index of documents with one or more text fields.
 
     Parameters
     ----------
     fields : sequence of str, default=("text",)
         Names of the fields. A document is the concatenation of its fields, in this order.
     analyzer : callable, optional
-        From text to terms, of documents and of queries. None: :class:`rankwise.text.Analyzer`.
+        Function that splits the text of a document or a query into terms. None:
+        :class:`rankwise.text.Analyzer`.
 
     Attributes
     ----------
     doc_ids : list of str
+        Ids of the documents, in the order in which they were added.
     vocabulary : dict of str to int
         Number of each term.
     fields : tuple of str
+        Names of the fields.
     analyzer : callable
+        The analyzer in use.
 
     Notes
     -----
-    The index keeps the terms of every field in their order (4 bytes a term) and postings of whole
-    documents (8 bytes each). Searching keeps 8 bytes a posting for the last model. Analysis is one
-    pass over the documents; adding documents is one pass over the new ones, and the postings are
-    built anew at the next search. Results are those of an index of all documents.
+    The index stores the terms of every field in order (4 bytes per term) and the postings of whole
+    documents (8 bytes per posting). A search keeps another 8 bytes per posting for the last model.
+    Adding documents analyses only the new ones; the next search rebuilds the postings. Search
+    results do not depend on whether documents were added at once or in several calls.
 
     Examples
     --------
@@ -85,7 +89,7 @@ class TextIndex:
         return len(self.doc_ids)
 
     def __sklearn_clone__(self) -> TextIndex:
-        """Itself: clones of what searches it share the index."""
+        """Return the index itself, so that cloned estimators share it."""
         return self
 
     def __repr__(self) -> str:
@@ -100,10 +104,15 @@ class TextIndex:
         Parameters
         ----------
         documents : mapping, iterable of mappings, frame, or Path
-            A mapping from document id to text (of one field) or to a mapping from field to text;
-            mappings or rows of a frame with an id ("doc_id", "docno", "docid", "_id", "id") and a
-            text per field; a ``Path`` of JSON lines (.jsonl) or of TREC documents. Missing fields
-            are empty; empty documents are never found.
+            One of:
+
+            - a mapping from document id to text (if there is one field), or to a mapping from
+              field to text;
+            - mappings, or rows of a frame, with an id ("doc_id", "docno", "docid", "_id" or "id")
+              and one text per field;
+            - a ``Path`` of JSON lines (``.jsonl``) or of TREC documents.
+
+            Missing fields are empty. Empty documents are never retrieved.
 
         Returns
         -------
@@ -113,15 +122,15 @@ class TextIndex:
         Raises
         ------
         ValueError
-            If a document has no id, or one that the index has already, or no document has any of
-            the fields. Nothing is added then.
+            If a document has no id or an id that is already in the index, or no document has any
+            of the fields. The index is left unchanged.
         TypeError
-            If a text is no str, or the analyzer gives no strings.
+            If a text is not a str, or the analyzer returns anything but strings.
 
         Warns
         -----
         UserWarning
-            If none of these documents has one of the fields.
+            If a field occurs in none of these documents.
         """
         known, vocabulary = dict(self._positions), dict(self.vocabulary)
         ids: list[str] = []
@@ -130,7 +139,7 @@ class TextIndex:
         for identifier, texts in as_documents(documents, self.fields):
             if identifier in known:
                 raise ValueError(
-                    f"document {identifier!r} comes a second time. Document ids must differ."
+                    f"document {identifier!r} comes a second time. Use a different id for each one."
                 )
             known[identifier] = len(known)
             ids.append(identifier)
@@ -167,19 +176,24 @@ class TextIndex:
         tag: str | None = None,
         **parameters: float,
     ) -> Run:
-        """Find the documents of the largest scores.
+        """Retrieve the highest-scoring documents of each query.
 
         Parameters
         ----------
         queries : str, mapping, iterable, frame, or Path
-            One text (query id "1"); a mapping from query id to text; texts, whose ids count from
-            "1"; rows with an id ("qid", "query_id", "_id", "id") and "text", "query" or "title"; a
-            ``Path`` of JSON lines or TREC topics.
+            One of:
+
+            - a single text, which gets the query id "1";
+            - a mapping from query id to text;
+            - texts, which get the ids "1", "2", and so on;
+            - rows with an id ("qid", "query_id", "q_id", "_id" or "id") and a text ("text",
+              "query" or "title");
+            - a ``Path`` of JSON lines or TREC topics.
         k : int >= 1, default=1000
-            Documents per query. Only documents with a term of the query are found.
+            Maximum number of documents per query. Documents without a query term are not found.
         model : str, default="bm25"
-            With tf the count of a term in the document, df and cf its numbers of documents and
-            occurrences, N documents, dl terms of the document, avgdl their mean:
+            Retrieval model. A term occurs tf times in the document, in df documents, and cf times
+            in total. There are N documents; this one has dl terms, and the mean is avgdl.
 
             - "bm25-lucene" (also "bm25"): ``ln(1 + (N - df + .5) / (df + .5)) s`` for
               ``s = tf / (tf + k1 (1 - b + b dl / avgdl))``; "bm25-robertson":
@@ -195,25 +209,25 @@ class TextIndex:
             - "pl2" and "dph": divergence from randomness as in Terrier, c = 1;
             - "tf-idf": cosine of ``(1 + ln tf) ln(N / df)``.
 
-            A term that comes n times in a query counts n times; for "pl2" and "dph" n divided by
-            the largest n, for "tf-idf" as in documents.
+            A term that occurs n times in a query has weight n. "pl2" and "dph" divide n by the
+            largest n of the query; "tf-idf" weights query terms like document terms.
         field_weights : mapping from field to float >= 0, optional
-            The w_f of "bm25f". None, and for fields that it lacks: 1.
+            Field weights ``w_f`` of "bm25f". Fields that are not in the mapping have weight 1.
         tag : str, optional
-            Name of the run. None: the model.
+            Name of the run. None: the name of the model.
         **parameters
-            Of the model, as above.
+            Parameters of the model, as listed above.
 
         Returns
         -------
         Run
-            Best document first; equal scores in the order of the index. Queries without a known
-            term have no lines.
+            Best document first; documents with equal scores keep the order of the index. Queries
+            without a known term have no lines.
 
         Raises
         ------
         ValueError
-            If the model is unknown, a parameter out of range, or k below 1.
+            If the model is unknown, a parameter is out of range, or k is below 1.
         TypeError
             If the model has no parameter of that name.
         """
@@ -241,7 +255,7 @@ class TextIndex:
         return Run(qid, self._ids[documents], scores, tag or model)
 
     def query_terms(self, text: str) -> tuple[Int64Array, Float64Array]:
-        """Numbers and counts of the known terms of a query, in their first order."""
+        """Numbers and counts of a query's known terms, in order of first occurrence."""
         counts: dict[int, int] = {}
         for term in self.analyzer(text):
             number = self.vocabulary.get(term)
@@ -250,12 +264,12 @@ class TextIndex:
         return np.array(list(counts), dtype=np.int64), np.array(list(counts.values()), dtype=float)
 
     def positions(self, doc_ids: Sequence[str]) -> Int64Array:
-        """Places of documents in the index.
+        """Positions of documents in the index.
 
         Raises
         ------
         ValueError
-            If the index does not have one of them.
+            If a document is not in the index.
         """
         known = self._positions
         found = np.empty(len(doc_ids), dtype=np.int64)
@@ -267,18 +281,18 @@ class TextIndex:
         return found
 
     def has(self, doc_ids: Sequence[str] | NDArray[Any]) -> NDArray[np.bool_]:
-        """Which of the documents the index has."""
+        """Boolean mask of the documents that are in the index."""
         known = self._positions
         return np.array([str(identifier) in known for identifier in doc_ids], dtype=bool)
 
     def tokens(self, field: str) -> tuple[NDArray[np.int32], Int64Array]:
-        """Terms of a field in their order, and the bounds of the documents."""
+        """Terms of a field in order, and the boundaries between documents."""
         place = self.fields.index(field)
         return self._tokens[place], self._bounds[place]
 
     @cached_property
     def whole(self) -> tuple[NDArray[np.int32], Int64Array]:
-        """Terms of whole documents in their order, and the bounds of the documents."""
+        """Terms of whole documents in order, and the boundaries between documents."""
         if len(self.fields) == 1:
             return self._tokens[0], self._bounds[0]
         sizes = np.stack([np.diff(bounds) for bounds in self._bounds], axis=1)
@@ -301,9 +315,10 @@ class TextIndex:
         return Postings.of_tokens(*self.tokens(field), len(self.vocabulary))
 
     def save(self, folder: str | Path) -> Path:
-        """Write the index into a folder; :meth:`load` maps its arrays into memory.
+        """Write the index to a folder; :meth:`load` memory-maps its arrays.
 
-        The analyzer is written with it if it is an :class:`rankwise.text.Analyzer`.
+        An :class:`rankwise.text.Analyzer` is saved with the index. Other analyzers are not saved:
+        pass them to :meth:`load`.
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
@@ -330,14 +345,15 @@ class TextIndex:
         ----------
         folder : path
         analyzer : callable, optional
-            Needed if the index was made with another callable than an ``Analyzer``.
+            Analyzer of the index. Required if the index was built with a callable that is not an
+            ``Analyzer``.
 
         Raises
         ------
         FileNotFoundError
-            If the folder has no index.
+            If the folder contains no index.
         ValueError
-            If the files do not belong together, or the index was made with another analyzer.
+            If the files do not belong together, or the index was built with another analyzer.
         """
         folder = Path(folder)
         if not (folder / "index.json").is_file():
@@ -383,7 +399,7 @@ class TextIndex:
         return index
 
     def _check(self, postings: Postings, folder: Path) -> None:
-        """Raise where the arrays do not fit: compiled loops follow them without looking."""
+        """Raise if the arrays do not fit together, because compiled loops do not check bounds."""
         n_terms, n = len(self.vocabulary), len(self)
         fits = all(
             len(bounds) == n + 1

@@ -1,4 +1,4 @@
-"""TextRanker: text in, ranked documents out."""
+"""TextRanker: retrieve documents for a text query and rerank them with a learnt ranker."""
 
 from __future__ import annotations
 
@@ -33,40 +33,46 @@ UNJUDGED = ("zero", "ignore", "sample")
 
 
 class TextRanker(BaseEstimator):
-    """Retrieve documents, compute features of them, and order them by a learnt ranker.
+    """Retrieve documents, compute their features and rerank them with a learnt ranker.
 
     Parameters
     ----------
     index : TextIndex
+        Index of the documents to rank.
     estimator : estimator or None, default=None
-        Any ranker. None: :class:`rankwise.RankSVM` with a C of 10^-5, 10^-4, 10^-3 or 10^-2, chosen
-        by five folds of queries (fewer queries: 10^-3).
+        Any ranker. None: :class:`rankwise.RankSVM`, with C chosen from 10^-5, 10^-4, 10^-3 and
+        10^-2 by cross-validation on five folds of queries. With fewer than five queries, C is
+        10^-3.
     n_candidates : int >= 1, default=100
-        Documents of each query that are retrieved and reordered.
+        Number of documents to retrieve and rerank for each query.
     model : str, default="bm25"
-        Retrieval model, with its defaults, see :meth:`TextIndex.search`.
+        Retrieval model with default parameters, see :meth:`TextIndex.search`.
     unjudged : {"zero", "ignore", "sample"}, default="zero"
-        Candidates without a judgement in ``fit``: "zero" takes them as not relevant, as trec_eval
-        does; "ignore" leaves them out; "sample" takes as many of them as the query has judged
-        candidates, drawn at random, as not relevant.
+        Treatment of unjudged candidates in ``fit``:
+
+        - "zero": not relevant, as in trec_eval;
+        - "ignore": left out;
+        - "sample": a random sample, of the same size as the query's judged candidates, counts as
+          not relevant; the rest is left out.
     features : QueryDocumentFeatures, optional
-        Features of the same index. None: those of the index with their defaults.
+        Features computed from the same index. None: ``QueryDocumentFeatures(index)``.
     random_state : int, RandomState or None, default=0
-        Draws the sample.
+        Seed for ``unjudged="sample"``.
 
     Attributes
     ----------
     estimator_ : estimator
-        The fitted ranker, on the features and the retrieval score, each standardised within the
-        candidates of a query.
+        The fitted ranker. Its inputs are the features and the retrieval score, each standardised
+        within the candidates of a query.
     feature_names_ : list of str
+        Names of these inputs.
 
     Notes
     -----
-    Relevant documents that are not retrieved cannot be ranked: :meth:`recall` says how many are.
-    They count as missed in a comparison of rankers (:func:`rankwise.compare`) on :meth:`table`, and
-    when runs of :meth:`rank` or :meth:`cross_rank` are measured against the judgements
-    (:func:`rankwise.selection.evaluate_systems`).
+    Relevant documents that are not retrieved cannot be ranked; :meth:`recall` gives the share that
+    is retrieved. Documents that are not retrieved count as missed when rankers are compared on
+    :meth:`table` (:func:`rankwise.compare`). They also count when runs of :meth:`rank` or
+    :meth:`cross_rank` are evaluated (:func:`rankwise.selection.evaluate_systems`).
 
     Examples
     --------
@@ -99,14 +105,14 @@ class TextRanker(BaseEstimator):
         self.random_state = random_state
 
     def fit(self, queries: Any, qrels: Any) -> Self:
-        """Learn from the candidates of judged queries.
+        """Fit the ranker to the candidates of judged queries.
 
         Parameters
         ----------
         queries
-            Texts, see :meth:`TextIndex.search`. Queries without judgements are not read.
+            Query texts, see :meth:`TextIndex.search`. Queries without judgements are ignored.
         qrels : Qrels, mapping, frame or path
-            A mapping from query id to a mapping from document id to grade, and other forms, see
+            Relevance judgements, for example ``{query id: {document id: grade}}``, see
             :func:`read_judgements`.
 
         Raises
@@ -121,7 +127,7 @@ class TextRanker(BaseEstimator):
             name = qrels.doc_ids[int(np.argmin(known))]
             warnings.warn(
                 f"{int((~known).sum())} of {len(known)} judgements are of documents that the index "
-                f"does not have, such as {str(name)!r}. They cannot be learnt from.",
+                f"does not have, such as {str(name)!r}. fit ignores them.",
                 stacklevel=2,
             )
         if self.estimator is None:
@@ -142,29 +148,30 @@ class TextRanker(BaseEstimator):
         random_state: Any = 0,
         tag: str = "rankwise",
     ) -> Run:
-        """Lists of all judged queries, each by a ranker that learnt from the other folds only.
+        """Rank every judged query with a ranker that was fitted on the other folds only.
 
         Parameters
         ----------
         queries, qrels
             As in :meth:`fit`.
         k : int >= 1, optional
-            Documents per query. None: ``n_candidates``.
+            Number of documents per query. None: ``n_candidates``.
         cv : int >= 2, default=5
-            Folds of shuffled queries.
+            Number of folds of shuffled queries.
         random_state : int, RandomState or None, default=0
-            Shuffles the queries.
+            Seed for shuffling the queries.
         tag : str, default="rankwise"
+            Name of the run.
 
         Returns
         -------
         Run
-            For :func:`rankwise.selection.evaluate_systems` with ``qrels``.
+            Best document first. Evaluate it with :func:`rankwise.selection.evaluate_systems`.
 
         Raises
         ------
         ValueError
-            If there are fewer judged queries than folds, or as in :meth:`fit`.
+            If there are fewer judged queries than folds, or :meth:`fit` raises it.
         """
         qrels = read_judgements(qrels)
         wanted = set(qrels.qid.tolist())
@@ -190,15 +197,16 @@ class TextRanker(BaseEstimator):
         )
 
     def rank(self, queries: Any, k: int = 10, *, tag: str = "rankwise") -> Run:
-        """The best documents of each query.
+        """Return the best documents of each query.
 
         Parameters
         ----------
         queries
-            Texts, see :meth:`TextIndex.search`.
+            Query texts, see :meth:`TextIndex.search`.
         k : int >= 1, default=10
-            Documents per query, at most ``n_candidates``.
+            Number of documents per query, at most ``n_candidates``.
         tag : str, default="rankwise"
+            Name of the run.
 
         Returns
         -------
@@ -220,7 +228,7 @@ class TextRanker(BaseEstimator):
         return Run(run.qid[kept], run.doc_ids[kept], scores[kept], tag)
 
     def table(self, queries: Any, qrels: Any) -> RankingData:
-        """The rows that :meth:`fit` learns from, for :func:`rankwise.compare` and others.
+        """Return the training rows of :meth:`fit`, for example for :func:`rankwise.compare`.
 
         Parameters
         ----------
@@ -231,12 +239,12 @@ class TextRanker(BaseEstimator):
         -------
         RankingData
             Standardised features of the candidates of judged queries, with their grades. Judged
-            documents that are no candidates are its ``missed``.
+            documents that are not candidates are in ``missed``.
 
         Warns
         -----
         UserWarning
-            If judged queries find no document: they have no rows.
+            If judged queries retrieve no document and therefore have no rows.
         """
         if self.unjudged not in UNJUDGED:
             raise ValueError(f"unjudged must be one of {UNJUDGED}, got {self.unjudged!r}.")
@@ -266,7 +274,7 @@ class TextRanker(BaseEstimator):
         return data if kept.all() else data.take(np.flatnonzero(kept))
 
     def recall(self, queries: Any, qrels: Any) -> float:
-        """Share of the relevant documents among the candidates, mean over the judged queries."""
+        """Share of relevant documents that are candidates, averaged over the judged queries."""
         texts, qrels = as_queries(queries), read_judgements(qrels)
         run = self._candidates(texts)
         grades, _ = grades_of(qrels, run.qid, run.doc_ids)
@@ -282,9 +290,10 @@ class TextRanker(BaseEstimator):
         return float(np.mean(shares))
 
     def save(self, folder: str | Path) -> Path:
-        """Write the fitted ranker and its index into a folder, see :meth:`load`.
+        """Write the fitted ranker and its index to a folder, see :meth:`load`.
 
-        Parameters of the features are written, vectors are not: pass such features to :meth:`load`.
+        The parameters of the features are saved, but document vectors are not. If the features use
+        vectors, pass ``features`` to :meth:`load`.
         """
         check_is_fitted(self, "estimator_")
         folder = self.index.save(folder)
@@ -303,7 +312,7 @@ class TextRanker(BaseEstimator):
         analyzer: Any = None,
         features: Any = None,
     ) -> TextRanker:
-        """Read what :meth:`save` wrote.
+        """Load a ranker that :meth:`save` wrote.
 
         Parameters
         ----------
@@ -311,14 +320,15 @@ class TextRanker(BaseEstimator):
         analyzer : callable, optional
             See :meth:`TextIndex.load`.
         features : callable, optional
-            From the index to the features of ``fit``, if they had vectors.
+            Function that builds the features of ``fit`` from the index. Required if the features
+            use vectors.
 
         Raises
         ------
         FileNotFoundError
-            If the folder has no index or no ranker.
+            If the folder contains no index or no ranker.
         ValueError
-            If the features are not those of ``fit``.
+            If the features differ from those of ``fit``.
         """
         folder = Path(folder)
         index = TextIndex.load(folder, analyzer=analyzer)

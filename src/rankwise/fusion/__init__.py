@@ -1,4 +1,4 @@
-"""Fusion of result lists: rules, learned weights, queries for search engines."""
+"""Fusion of result lists: rules, learned weights and export to search engines."""
 
 from rankwise._exports import attach as _attach
 

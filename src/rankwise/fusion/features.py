@@ -1,7 +1,7 @@
-"""Features of documents from the lists of several systems.
+"""Features of documents from the result lists of several systems.
 
-A document that a system did not return gets the least that the system would have said of it: the
-lowest score of the list, the rank after its end, no reciprocal rank.
+A document that a system did not return gets the worst value of that system's list: the lowest
+score, the rank after the last one, and a reciprocal rank of 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def fusion_table(
     k: float = 60.0,
     unjudged: str = "zero",
 ) -> RankingData:
-    """A row per query and document, with features of what each system said of the document.
+    """Build a table with one row per query and document and the features of each system.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def fusion_table(
     qrels : Qrels, optional
         Relevance judgements. None: all labels are 0.
     features : sequence of str, default=all of them
-        For each system, where "missing" means that it did not return the document:
+        Features of each system. A document is "missing" if the system did not return it:
 
         - "score": its score; missing: the lowest score of the list;
         - "rank": from 1; missing: one more than the length of the list;
@@ -50,15 +50,16 @@ def fusion_table(
 
         If a system has no documents for a query, its score and z are 0.
     k : float >= 0, default=60
+        Constant of "reciprocal_rank".
     unjudged : {"zero", "ignore"}, default="zero"
-        Documents without a judgement, if ``qrels`` are given: "zero" takes them as not relevant,
-        as trec_eval does; "ignore" leaves out their rows. Queries without any judgement are left
-        out.
+        Treatment of unjudged documents if ``qrels`` is given. "zero": not relevant, as in
+        trec_eval. "ignore": their rows are left out. Queries without any judgement are always
+        left out.
 
     Returns
     -------
     RankingData
-        Features are called "feature(system)". Judged documents that no system returned are its
+        Features are named "feature(system)". Judged documents that no system returned are in
         ``missed``.
 
     Raises

@@ -1,4 +1,4 @@
-"""Fusion of every query by a model that never saw it."""
+"""Fusion of every query by a model that was fitted without it."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def fuse_by_folds(
         Shuffles the queries before they are dealt to folds.
     tag : str
     scores : callable
-        From the numbers of the training queries and the rows of the other queries to the scores of
-        these rows.
+        Function of the numbers of the training queries and the rows of the other queries. Returns
+        the scores of these rows.
 
     Raises
     ------

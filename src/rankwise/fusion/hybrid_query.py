@@ -1,4 +1,4 @@
-"""Learnt weights in the form that search engines take.
+"""Export of learnt fusion weights to search engines.
 
 References
 ----------
@@ -26,46 +26,45 @@ def hybrid_query(
     retrievers: Mapping[str, Any] | None = None,
     window: int = 100,
 ) -> dict[str, Any]:
-    """Write a fitted fusion as a hybrid query of Elasticsearch or a pipeline of OpenSearch.
+    """Convert a fitted fusion to an Elasticsearch hybrid query or an OpenSearch pipeline.
 
-    The engine computes the scores of :meth:`LearnedFusion.fuse` on the lists that it cuts at its
-    window: weighted reciprocal rank fusion for the feature "reciprocal_rank", weighted min-max
-    scores for "min-max". ``json.dumps`` of the result is what the engine takes.
+    The engine truncates each list to its window and computes the scores of
+    :meth:`LearnedFusion.fuse`: weighted reciprocal rank fusion for the feature "reciprocal_rank",
+    weighted min-max scores for "min-max". Send ``json.dumps`` of the result to the engine.
 
     Parameters
     ----------
     fusion : LearnedFusion
-        Fitted with ``nonnegative=True`` on one of these two features.
+        Fusion that was fitted with ``nonnegative=True`` on one of these two features.
     engine : {"elasticsearch", "opensearch"}, default="elasticsearch"
         "elasticsearch": the body of a search, with an ``rrf`` retriever with weights (9.2 and
         later) or a ``linear`` retriever (8.18 and later). "opensearch": a search pipeline with a
         ``score-ranker-processor`` with weights (3.1 and later) or a ``normalization-processor``;
         its weights are for the clauses of a ``hybrid`` query in the order of ``weights_``.
     retrievers : mapping from system name to retriever, optional
-        Elasticsearch retrievers of the systems. None: a ``match_all`` query for each, to be
-        replaced.
+        Elasticsearch retrievers of the systems. None: a placeholder ``match_all`` query for each.
     window : int >= 1, default=100
-        Length of each list in Elasticsearch (``rank_window_size``). Below 10, the query also asks
-        for no more documents than that (``size``), as Elasticsearch demands.
+        Length of each list in Elasticsearch (``rank_window_size``). Below 10, the query also sets
+        ``size`` to ``window``, as Elasticsearch requires.
 
     Returns
     -------
     dict
-        JSON values. Systems of weight 0 are left out for Elasticsearch, but for one of them if an
-        ``rrf`` retriever, which needs two, would have only one.
+        JSON values. For Elasticsearch, systems of weight 0 are left out. One of them is kept if an
+        ``rrf`` retriever, which needs two systems, would otherwise have only one.
 
     Raises
     ------
     ValueError
         If a weight is negative or all are 0, the feature has no counterpart, ``k`` is not a whole
-        number >= 1 (for OpenSearch also <= 10,000), ``window`` is below 1, there is one system
-        only, or ``retrievers`` lack a system.
+        number >= 1 (for OpenSearch also <= 10,000), ``window`` is below 1, there is only one
+        system, or ``retrievers`` lacks a system.
 
     Notes
     -----
-    The min-max scores of engines differ from ours in two cases. OpenSearch gives the last document
-    of a list 0.001 instead of 0. In a list of equal scores every document has 0 here, its score in
-    Elasticsearch, and 1 in OpenSearch.
+    The min-max scores of engines differ from rankwise's in two cases. OpenSearch gives the last
+    document of a list 0.001 instead of 0. In a list of equal scores, every document has 0 in
+    rankwise, its original score in Elasticsearch, and 1 in OpenSearch.
 
     Examples
     --------

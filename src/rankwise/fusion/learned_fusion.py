@@ -1,4 +1,4 @@
-"""LearnedFusion: the weights of systems, learnt from the judged queries."""
+"""LearnedFusion: weights of systems, learnt from judged queries."""
 
 from __future__ import annotations
 
@@ -30,24 +30,25 @@ LAM_OF_FEW = 1e-6
 class LearnedFusion(Save, BaseEstimator):
     """Fusion of result lists by a ranker that learns from judged queries.
 
-    Every document that a system returned is a row with features of what each system said of it
-    (:func:`rankwise.fusion.fusion_table`). Any ranker learns from the rows of judged queries. The
-    default learns one weight per system for the terms of reciprocal rank fusion.
+    Every document that a system returned becomes a row with features of its score or rank in each
+    system (:func:`rankwise.fusion.fusion_table`). Any ranker can be fitted to the rows of the
+    judged queries. The default ranker learns one weight per system for reciprocal rank fusion.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        A ranker. None: least squares over the pairs of a query, each document counting the same,
-        with the penalty of the best AP on five folds of queries (1e-6 for fewer queries). It is
-        :class:`rankwise.LSRRank` with a linear kernel, or
-        :class:`rankwise.fusion.NonNegativeRanker` if ``nonnegative``.
+        Any ranker. None: :class:`rankwise.LSRRank` with a linear kernel, or
+        :class:`rankwise.fusion.NonNegativeRanker` if ``nonnegative``. Both minimise the squared
+        error over the pairs of a query and weight all documents equally. The penalty with the best
+        AP on five folds of queries is chosen (1e-6 for fewer than five queries).
     features : sequence of str, default=("reciprocal_rank",)
-        Features, see :func:`rankwise.fusion.fusion_table`.
+        Features of each system, see :func:`rankwise.fusion.fusion_table`.
     nonnegative : bool, default=False
-        Bound the weights below by 0: what search engines take. Not with an ``estimator``.
+        Constrain the weights to be >= 0, as search engines require. Cannot be combined with
+        ``estimator``.
     unjudged : {"zero", "ignore"}, default="zero"
-        Documents without a judgement in ``fit``: as not relevant, or left out. Fused lists hold
-        all documents.
+        Treatment of unjudged documents in ``fit``: not relevant ("zero") or left out ("ignore").
+        Fused lists contain all documents.
     k : float >= 0, default=60
         Constant of "reciprocal_rank".
 
@@ -196,9 +197,10 @@ class LearnedFusion(Save, BaseEstimator):
 
     @property
     def weights_(self) -> dict[str, float]:
-        """Weight of each system, of sum 1 if none is negative; absolute values of sum 1 else.
+        """Weight of each system; the absolute values sum to 1.
 
-        Only for linear rankers on one feature. All zero if the systems say nothing of relevance.
+        Available for linear rankers on one feature. All weights are zero if the systems carry no
+        information about relevance.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""How many queries to judge: learnt fusion against a rule, by the number of judged queries."""
+"""Learning curve: learnt fusion compared with a rule, by the number of judged queries."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class LearningCurve:
 
     @property
     def gain(self) -> Float64Array:
-        """Mean over the draws of learnt less rule, shape (n_sizes,)."""
+        """Mean difference between learnt fusion and the rule, shape (n_sizes,)."""
         return (self.learned - self.baseline).mean(axis=1)
 
     def interval(self, level: float = 0.95) -> Float64Array:
         """Interval of the gain for one set of judged queries, shape (n_sizes, 2).
 
-        The middle ``level`` of the draws: what to expect of the queries that somebody judges. It is
-        not an interval of the mean.
+        The interval contains the middle ``level`` of the draws, so it shows the gain to expect from
+        one set of judged queries. It is not a confidence interval of the mean.
         """
         tail = (1.0 - level) / 2
         return np.quantile(self.learned - self.baseline, [tail, 1.0 - tail], axis=1).T
@@ -77,7 +77,9 @@ def learning_curve(
     measure: str = "AP",
     random_state: Any = 0,
 ) -> LearningCurve:
-    """Judge n queries, learn from them, fuse the others: for several n, many times.
+    """Measure learnt fusion as a function of the number of judged queries.
+
+    Each draw fits the fusion on n random queries and measures it on the others.
 
     Parameters
     ----------

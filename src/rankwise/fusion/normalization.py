@@ -1,4 +1,4 @@
-"""Scores of several systems on a common scale, within each list."""
+"""Normalisation of the scores of several systems to a common scale, list by list."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST = 1e-9
 
 
 def normalize(pool: RunPool, method: str = "min-max") -> Float64Array:
-    """Normalise the scores of every list, that is of every system and query.
+    """Normalise the scores of every list (one list per system and query).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""ProbabilisticFusion: scores from how often each system was right at each position.
+"""ProbabilisticFusion: scores from the precision of each system at each position.
 
 References
 ----------
@@ -42,8 +42,9 @@ from rankwise.typing import Float64Array
 class ProbabilisticFusion(Save, BaseEstimator):
     """Fusion by the share of relevant documents at each position, learnt from judged queries.
 
-    The fused score of a document is the sum over the systems of what their ranks r say of it. With
-    n documents in a list and Q judged queries, of which all count for every system:
+    The fused score of a document is a sum over systems. Each rule below gives the term of a system
+    that returned the document at rank r of a list of n documents. All judged queries count for
+    every system:
 
     - "map" ``MAP / r``, the system's mean AP over its rank;
     - "pos" ``P(r)``, the share of relevant documents at rank r, over the lists that long;

@@ -1,4 +1,4 @@
-"""Result lists from files, frames, mappings and search engines as :class:`rankwise.datasets.Run`.
+"""Convert result lists of files, frames and search engines to :class:`rankwise.datasets.Run`.
 
 References
 ----------

@@ -32,7 +32,7 @@ from rankwise.typing import ArrayLike, Float64Array
 
 @dataclass(frozen=True)
 class FusionRule:
-    """A rule of fusion.
+    """Fusion rule.
 
     ``score`` takes the pool, the normalised scores (NaN: not returned), one weight per system and
     the parameters by name. ``parameters``: default, least and largest value of each.
@@ -51,15 +51,15 @@ def fuse(
     tag: str | None = None,
     **parameters: float,
 ) -> Run:
-    """Fuse result lists by a rule.
+    """Fuse result lists with a fixed rule.
 
     Parameters
     ----------
     runs : RunPool, sequence, or mapping from system name to result lists
         See :func:`rankwise.fusion.pool_runs`.
     rule : str, default="rrf"
-        With the normalised scores x, the ranks r from 1 and the weights w, all over the systems
-        that returned the document, and c the number of these systems:
+        Fusion rule. Sums run over the c systems that returned the document, with normalised scores
+        x, ranks r (from 1) and weights w:
 
         - "sum" ``sum w x``, "mnz" ``c sum x``, "gmnz" ``c^gamma sum x``, "anz" ``sum x / c``,
           "min", "max", "med" (median) of x: Fox and Shaw's, Lee's;
@@ -76,7 +76,7 @@ def fuse(
         Scale of the scores for "sum" to "mixed", see :func:`rankwise.fusion.normalize`. The other
         rules read ranks.
     weights : array-like of shape (n_systems,), >= 0, optional
-        None: 1 for each system. Only rules whose formula has a w take weights.
+        Weight of each system, for rules with a w in the formula. None: all weights are 1.
     tag : str, optional
         Name of the fused run. None: the name of the rule.
     **parameters
@@ -94,7 +94,7 @@ def fuse(
         If the rule or the normalisation is unknown, the rule does not take weights, or there is
         not one finite weight >= 0 per system.
     TypeError
-        If the rule does not have a parameter of that name.
+        If the rule has no parameter of that name.
 
     Notes
     -----

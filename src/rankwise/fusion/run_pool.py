@@ -1,4 +1,4 @@
-"""The pool of several systems: every document that any of them returned, one table."""
+"""RunPool: one table of all documents that any of several systems returned."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class RunPool:
-    """Documents that at least one system returned: a row per query and document.
+    """Table of all documents that at least one system returned, one row per query and document.
 
     Rows of a query are adjacent, in ascending order of the document ids. Queries come in the order
     of their first appearance in the runs.
@@ -28,13 +28,14 @@ class RunPool:
     Attributes
     ----------
     systems : tuple of str
-        A column per system.
+        Names of the systems, one per column.
     qid, doc_ids : ndarray of shape (n_rows,) of str
+        Query id and document id of each row.
     scores : ndarray of shape (n_rows, n_systems), float64
-        NaN where the system did not return the document.
+        Score of each system; NaN if the system did not return the document.
     ranks : ndarray of shape (n_rows, n_systems), int64
-        From 1 by descending score, equal scores in trec_eval's order (descending id); 0 where the
-        system did not return the document.
+        Rank of each document by descending score, from 1; 0 if the system did not return it. Equal
+        scores are in trec_eval's order (descending id).
     """
 
     systems: tuple[str, ...]
@@ -65,7 +66,7 @@ class RunPool:
         return np.add.reduceat(self.ranks > 0, self.groups.indptr[:-1], axis=0, dtype=np.int64)
 
     def take(self, rows: NDArray[Any]) -> RunPool:
-        """The given rows, all rows of a query together; ranks stay those of the whole lists."""
+        """Select whole queries by their rows; ranks still refer to the whole lists."""
         return RunPool(
             self.systems, self.qid[rows], self.doc_ids[rows], self.scores[rows], self.ranks[rows]
         )
@@ -85,17 +86,17 @@ def pool_runs(
     systems: Sequence[str] | None = None,
     depth: int | None = None,
 ) -> RunPool:
-    """Put the result lists of several systems side by side.
+    """Combine the result lists of several systems into one table.
 
     Parameters
     ----------
     runs : sequence, or mapping from system name to result lists
-        The result lists of each system, see :func:`rankwise.fusion.as_run`. A system without a
-        query returned no document for it.
+        The result lists of each system, see :func:`rankwise.fusion.as_run`. If a query is absent
+        from a run, that system returned no document for it.
     systems : sequence of str, optional
         Names of the systems. None: the tags of the runs, which must differ then.
     depth : int >= 1, optional
-        Only the first ``depth`` documents of each list. None: all of them.
+        Number of documents to keep from the top of each list. None: all.
 
     Returns
     -------
@@ -177,7 +178,7 @@ def _of_system(results: Any, place: int, systems: Sequence[str] | None) -> Run:
 def _check_common_query(
     names: Sequence[str], runs: Sequence[Run], queries: Sequence[Int64Array], n_queries: int
 ) -> None:
-    """Raise where systems with documents share no query: their ids cannot be the same ids."""
+    """Raise if no two systems share a query, which means that their query ids differ."""
     n_systems = sum(np.bincount(codes, minlength=n_queries) > 0 for codes in queries)
     filled = [place for place, run in enumerate(runs) if len(run)]
     if len(filled) > 1 and np.max(n_systems) < 2:

@@ -18,7 +18,7 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix, is_sparse
 
 @dataclass(frozen=True)
 class AffinePowers:
-    """Columns as they are, with a constant, or with all products of two.
+    """Feature map: the columns, optionally a constant, and for degree 2 all products of two.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Base of the transformers that compute features of rows, dense or CSR, in their precision."""
+"""Base class of the feature transformers for dense and CSR rows."""
 
 from __future__ import annotations
 

@@ -66,9 +66,9 @@ MEDIAN_ROWS = 1000
 
 
 class IgnoredParameterWarning(UserWarning):
-    """A parameter has no effect with the others, ``gamma`` of a linear kernel for instance.
+    """Warning that a parameter has no effect, such as ``gamma`` of a linear kernel.
 
-    Searches over kernels filter it:
+    To silence it in a search over kernels, use
     ``warnings.simplefilter("ignore", rankwise.IgnoredParameterWarning)``.
     """
 

@@ -1,4 +1,4 @@
-"""Landmarks: few rows that stand for all of them.
+"""Landmarks: a small subset of rows that represents all rows.
 
 - uniform: any distinct rows, each with the same chance;
 - k-means++ [1]_: each next one with a chance that grows with the squared Euclidean distance to

@@ -27,7 +27,7 @@ __all__ = ["Nystroem", "NystroemMap", "draw_landmarks", "draw_nystroem_map", "ny
 
 
 class Nystroem(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
-    """Features whose inner products are kernel values, from landmarks among the rows.
+    """Nyström features: inner products approximate a kernel, based on landmark rows.
 
     Parameters
     ----------
@@ -43,15 +43,16 @@ callable, default="rbf"
     kernel_params : dict or None, default=None
         "degree", "coef0", "delta", or keyword arguments of a callable.
     n_landmarks : int, default=100
-        >= 1; no more than there are distinct rows are used.
+        Number of landmarks, >= 1. At most as many as there are distinct rows are used.
     method : {"uniform", "kmeans++", "leverage"}, default="uniform"
-        How landmarks are drawn. Leverage scores find the rows that others do not represent.
+        Sampling method for landmarks. "leverage" favours rows that other rows represent badly.
     random_state : int, RandomState or None, default=None
+        Seed for drawing the landmarks.
 
     Attributes
     ----------
     landmarks_ : ndarray or CSR of shape (rank, n_features_in_)
-        Landmarks that do not depend on others.
+        The landmarks that are in use. Linearly dependent landmarks are dropped.
     gamma_ : float or None
         Value used for ``gamma``.
     map_ : NystroemMap

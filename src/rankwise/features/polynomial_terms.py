@@ -152,24 +152,24 @@ def draw_terms(
 
 
 class PolynomialTerms(FeatureTransformer):
-    """Terms of a polynomial of the features, without the constant.
+    """Add powers and products of the features as columns, without a constant.
 
     Parameters
     ----------
     degree : int, default=2
-        >= 1.
+        Highest degree of a term, >= 1.
     terms : {"powers", "random", "cross"}, default="powers"
         Beside the features: "powers", the 2nd to ``degree``-th power of each; "random", products of
         2 to ``degree`` factors, not all the same feature, drawn with equal chances and no term
         twice; "cross", all products.
     n_terms : int or None, default=None
-        "random": >= 0, terms of each degree above 1, all where there are fewer. None: as many as
-        features, so that there are as many terms as powers.
+        For ``terms="random"``: number of terms of each degree above 1, >= 0; all terms if there are
+        fewer. None: the number of features, which gives as many terms as "powers".
     random_state : int, RandomState or None, default=None
-        For "random".
+        Seed for ``terms="random"``.
     max_bytes : int, default=2**33
-        Most memory for the list of the terms and their values for the rows of ``fit`` (those of
-        sparse rows are not counted), in bytes; more raises before any is listed.
+        Memory limit in bytes for the list of terms and their values for the rows of ``fit``. The
+        values of sparse rows are not counted. ``fit`` raises ValueError if the limit is exceeded.
 
     Attributes
     ----------

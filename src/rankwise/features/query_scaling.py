@@ -34,7 +34,7 @@ from rankwise.typing import ArrayLike, FloatArray, FrameLike
 
 
 class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Scale every feature within every query.
+    """Scale every feature separately within every query.
 
     Parameters
     ----------

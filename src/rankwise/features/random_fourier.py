@@ -92,7 +92,7 @@ def draw_frequencies(
 
 
 class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
-    """Random cosines and sines that approximate the rbf or the laplacian kernel.
+    """Random Fourier features that approximate the rbf or the laplacian kernel.
 
     Parameters
     ----------
@@ -102,20 +102,22 @@ class RandomFourier(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
         None: 1 / the median distance; the names are scikit-learn's, see
         :func:`rankwise.features.kernels.resolve_kernel`.
     n_frequencies : int, default=500
-        >= 1; each gives two features, a cosine and a sine.
+        Number of frequencies, >= 1. Each gives two features, a cosine and a sine.
     random_state : int, RandomState or None, default=None
+        Seed for drawing the frequencies.
 
     Attributes
     ----------
     frequencies_ : ndarray of shape (n_features_in_, n_frequencies)
+        The drawn frequencies.
     gamma_ : float
         Value used for ``gamma``.
 
     Notes
     -----
     O(n_samples n_features n_frequencies). The error of an inner product is of order
-    ``n_frequencies^(-1/2)`` for any rows; Nyström features need fewer columns where the
-    rows are few or lie close together, these need no landmarks.
+    ``n_frequencies^(-1/2)`` for any rows. Nyström features need fewer columns if there are few
+    rows or the rows lie close together; random Fourier features need no landmarks.
 
     References
     ----------

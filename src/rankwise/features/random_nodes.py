@@ -150,17 +150,19 @@ def draw_nodes(
 
 
 class RandomNodes(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
-    """Random hidden nodes as a transformer.
+    """Transform rows to the outputs of random hidden nodes.
 
     Parameters
     ----------
     n_nodes : int, default=1000
         Number of nodes, >= 1.
     activation : {"sigmoid", "gaussian", "linear", "tanh", "relu", "sine", "hardlimit"}
-        Default "sigmoid".
+        Activation function of the nodes (default "sigmoid").
     weight_law : {"uniform", "normal"}, default="uniform"
-        Weights U[-1, 1] or N(0, 1); biases are U[0, 1] either way (gaussian nodes: U(0, 1]).
+        Distribution of the weights: "uniform" is U[-1, 1], "normal" is N(0, 1). Biases are always
+        U[0, 1] (gaussian nodes: U(0, 1]).
     random_state : int, RandomState or None, default=None
+        Seed for drawing weights and biases.
 
     Attributes
     ----------

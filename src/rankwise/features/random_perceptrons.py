@@ -84,15 +84,16 @@ def mean_projection(n_features: int) -> float:
 
 
 class RandomPerceptrons(ClassNamePrefixFeaturesOutMixin, FeatureTransformer):
-    """Random perceptrons or stumps that approximate the kernel of all of them.
+    """Random perceptrons or stumps that approximate the perceptron or the stump kernel.
 
     Parameters
     ----------
     kernel : {"perceptron", "stump"}, default="perceptron"
         ``delta - |x - z|_2`` or ``delta - |x - z|_1``.
     n_nodes : int, default=1000
-        >= 1, number of perceptrons or stumps, one feature each.
+        Number of perceptrons or stumps, >= 1. Each gives one feature.
     random_state : int, RandomState or None, default=None
+        Seed for drawing directions and thresholds.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Rows that need not fit in memory: sources, checked chunks, cuts as in memory."""
+"""Streams of rows that need not fit in memory: sources, checked chunks and cutting."""
 
 from rankwise._exports import attach as _attach
 

@@ -1,7 +1,7 @@
-"""Judged rows that need not fit in memory, chunk by chunk.
+"""Streams of judged rows that need not fit in memory, read chunk by chunk.
 
-A stream is what a closed-form ranker fits in place of ``X``: ``ranker.fit(stream(source))``. The
-chunks carry labels, query ids and weights with them, so ``y`` stays away.
+Closed-form rankers accept a stream instead of ``X``: ``ranker.fit(stream(source))``. Leave out
+``y``, because the chunks contain labels, query ids and weights.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def stream(
     n_samples: int | None = None,
     max_decompressed_bytes: int = MAX_DECOMPRESSED_BYTES,
 ) -> RowStream:
-    """A stream of judged rows that ``fit``, ``predict`` and ``score`` take in place of ``X``.
+    """Open a stream of judged rows that ``fit``, ``predict`` and ``score`` accept as ``X``.
 
     Parameters
     ----------
@@ -64,20 +64,21 @@ def stream(
         there is no such column (without labels a stream can only be predicted; without qid all
         rows are one query).
     features : sequence of str, optional
-        Columns of X, in this order; by default all that are left and hold numbers.
+        Columns of X, in this order; by default all remaining numeric columns.
     sep : str of length 1, optional
         Column separator of a text file; inferred from its suffix by default.
     dtype : float32 or float64
         Type of X from files and frames. Missing values become NaN.
     n_features : int, optional
-        Columns of LETOR text, where its largest index is not to decide.
+        Number of columns of LETOR text; by default the largest index in the text.
     chunk_rows : int
-        Rows of a chunk, from Parquet files and RankingData. Text comes some megabytes at a time.
+        Number of rows per chunk of Parquet files and RankingData. Text is read a few megabytes at
+        a time.
     n_samples : int, optional
-        Number of rows of an iterable, where it is known. ``fit`` need not find out then whether
-        float32 rows are few enough to be multiplied in float64 (it tries both for a second).
+        Number of rows of an iterable, if it is known. ``fit`` then skips a test of about a second
+        that decides whether float32 rows are multiplied in float64.
     max_decompressed_bytes : int >= 1
-        Bytes that a row group of a Parquet file may unpack to; by default 16 GiB.
+        Maximum decompressed size of a row group of a Parquet file; by default 16 GiB.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def stream(
     Raises
     ------
     TypeError, ValueError, FileNotFoundError
-        When the source is none of these, a file or a column is missing, or a row group of a
+        If the source is none of these, a file or a column is missing, or a row group of a
         Parquet file is too large.
 
     Notes

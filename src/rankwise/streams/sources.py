@@ -49,7 +49,7 @@ class Chunk:
 
 
 class RowStream:
-    """Judged rows chunk by chunk; made by :func:`rankwise.stream`.
+    """Stream of judged rows in chunks; created by :func:`rankwise.stream`.
 
     Iterating gives the chunks, each with ``X``, ``y``, ``qid``, ``sample_weight`` and
     ``feature_names``.
@@ -57,9 +57,9 @@ class RowStream:
     Attributes
     ----------
     n_samples : int or None
-        Number of rows; None where only reading tells.
+        Number of rows; None if it is unknown before reading.
     reiterable : bool
-        Whether it can be read more than once.
+        Whether the stream can be read more than once.
     """
 
     n_samples: Any

@@ -150,7 +150,7 @@ def test_errors_name_the_place_and_the_fix(judged):
         partition_statistics(job, 1, (bad, y, qid))
     with pytest.raises(ValueError, match="expecting 5 features"):
         partition_statistics(job, 1, (X[:, :3], y, qid))
-    with pytest.raises(ValueError, match="of one kind in all chunks"):
+    with pytest.raises(ValueError, match="All chunks must have the same format and dtype"):
         partition_statistics(plan(ranker, (X.astype(np.float32), y, qid)), 1, (X, y, qid))
     search = plan(ranker.set_params(C="cv"), partitions[0])
     with pytest.raises(ValueError, match="the plan is for 'queries'"):

@@ -245,7 +245,7 @@ def _sorted_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Int64Array]:
 
 
 def _check_whole(labels: NDArray[Any]) -> None:
-    """Raise where numbers are not whole, with what to do where they are few all the same."""
+    """Raise if numbers are not whole, with what to do where they are few all the same."""
     if labels.dtype.kind == "f":  # whole, and beyond the integers that scikit-learn casts to
         labels = np.where(np.abs(labels) >= 2.0**63, 0.0, labels)
     try:
@@ -273,7 +273,7 @@ def _first_odd(labels: NDArray[Any]) -> str:
 
 
 def _check_present(labels: NDArray[Any], name: str = "y") -> None:
-    """Raise where a label is None, NaN or infinite."""
+    """Raise if a label is None, NaN or infinite."""
     if labels.dtype.kind == "f":
         bad = ~np.isfinite(labels)
     elif labels.dtype.kind == "O":

@@ -88,7 +88,7 @@ def kernel_limit(kernel: Any) -> ColumnLimit | None:
 
 
 def warn_of_dominant_columns(estimator: Any, X: Any, limit: ColumnLimit | None) -> None:
-    """Warn where checked rows have columns beyond the limit, if there is one.
+    """Warn if checked rows have columns beyond the limit, if there is one.
 
     Warns
     -----

@@ -25,14 +25,14 @@ class OneQueryWarning(UserWarning):
 
 
 def warn_unless_queries(estimator: Any, qid: Any, n_samples: int) -> None:
-    """Warn where ``fit`` gets several rows and no ``qid``."""
+    """Warn if ``fit`` gets several rows and no ``qid``."""
     if qid is None and n_samples > 1:
         _warn(f"{type(estimator).__name__} got no qid in fit and takes all {n_samples} rows as one "
               "query, each compared with every other.")  # fmt: skip
 
 
 def warn_of_one_query(estimator: Any, method: str, qid: Any, n_samples: int) -> None:
-    """Warn where a model of several queries ranks or measures several rows without a ``qid``.
+    """Warn if a model of several queries ranks or measures several rows without a ``qid``.
 
     ``estimator`` is what knows the rows of the fit; other objects pass.
     """

@@ -77,10 +77,10 @@ def check_fit(
     Warns
     -----
     UserWarning
-        When columns of X are beyond ``column_limit``, see
+        If columns of X are beyond ``column_limit``, see
         :mod:`rankwise.checks.dominant_columns`.
     OneQueryWarning
-        When rows to be ranked within their queries come without a ``qid``.
+        If rows to be ranked within their queries come without a ``qid``.
     """
     rows = check_rows(
         estimator, X, accept_sparse=accept_sparse, allow_nan=allow_nan, reset=reset, names=names
@@ -361,7 +361,7 @@ def _float_types(X: Any) -> list[type]:
 
 
 def _check_numbers(X: Any, names: list[str] | None, name: str) -> None:
-    """Raise where a column holds text or dates; called once X did not convert to numbers."""
+    """Raise if a column holds text or dates; called once X did not convert to numbers."""
     if is_sparse(X):
         return
     if hasattr(X, "columns"):
@@ -445,7 +445,7 @@ def _check_finite(X: Matrix, names: list[str] | None, *, allow_nan: bool, name: 
 
 
 def check_folder(path: str | PathLike[str]) -> None:
-    """Raise where no file can be written at ``path``: its folder is missing, or it is a folder."""
+    """Raise if no file can be written at ``path``: its folder is missing, or it is a folder."""
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(

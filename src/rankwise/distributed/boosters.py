@@ -80,12 +80,12 @@ def fit_share(
 def shared_parts(
     ranker: Any, partitions: Sequence[Any], client: Any
 ) -> tuple[list[list[Any]], list[Labels]]:
-    """Parts of whole queries for each worker, and the labels of every part.
+    """Split the rows into whole queries for each worker, and return the labels of every part.
 
     Raises
     ------
     ValueError
-        Where no query has two labels.
+        If no query has two labels.
     """
     tasks = Tasks(client)
     model = tasks.shared(clone(ranker))

@@ -132,7 +132,7 @@ def plan(ranker: Any, first_rows: Any) -> Plan:
     Raises
     ------
     TypeError, ValueError
-        When the ranker has no closed form that adds, or cannot choose its penalty in a stream.
+        If the ranker has no closed form that adds, or cannot choose its penalty in a stream.
     """
     name = type(ranker).__name__
     if not hasattr(ranker, "_closed_form"):
@@ -187,7 +187,7 @@ def solve(job: Plan, statistics: Statistics) -> Plan:
     Raises
     ------
     ValueError
-        When partitions are missing, the rows of a query are apart, or there are fewer queries
+        If partitions are missing, the rows of a query are apart, or there are fewer queries
         than folds.
     """
     if statistics.stage != job.stage:

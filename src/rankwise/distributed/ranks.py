@@ -36,7 +36,7 @@ def client_of(client: Any) -> Any:
     Raises
     ------
     ValueError
-        Where there is none.
+        If there is none.
     """
     found = current_client(client)
     if found is None:

@@ -135,7 +135,7 @@ class Statistics:
         Raises
         ------
         ValueError
-            When a partition is missing, or the rows of a query are apart.
+            If a partition is missing, or the rows of a query are apart.
         """
         whole = self.ranges[0] if len(self.ranges) == 1 else None
         if whole is None or whole.first != 0:
@@ -154,7 +154,7 @@ class Statistics:
         Raises
         ------
         ValueError
-            When the rows of a query are apart.
+            If the rows of a query are apart.
         """
         numbers = QueryNumbers()
         parts = [self.ids[number] for number in sorted(self.ids) if len(self.ids[number])]
@@ -178,7 +178,7 @@ def merge(a: Statistics, b: Statistics) -> Statistics:
     Raises
     ------
     ValueError
-        When both hold a partition, they are of different plans, or only one has query ids.
+        If both hold a partition, they are of different plans, or only one has query ids.
 
     Notes
     -----

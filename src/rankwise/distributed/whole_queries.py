@@ -90,7 +90,7 @@ def join_parts(*given: Part) -> Part:
     Raises
     ------
     ValueError
-        Where only some have query ids, or the columns differ.
+        If only some have query ids, or the columns differ.
     """
     parts = [part for part in given if part.X is not None]
     if not parts:
@@ -158,7 +158,7 @@ def whole_parts(parts: Sequence[Any], tasks: Any) -> list[Any]:
     Raises
     ------
     ValueError
-        Where only some parts have query ids.
+        If only some parts have query ids.
     """
     found = tasks.results([tasks.call(Part.ids, part) for part in parts])
     if len({has_qid for _, has_qid in found} - {None}) > 1:

@@ -159,7 +159,7 @@ class Kernel:
 
 
 def check_symmetric(K: FloatArray, kernel: Any) -> None:
-    """Raise where ``K(X, X)`` of a method that penalises its norm is not symmetric."""
+    """Raise if ``K(X, X)`` of a method that penalises its norm is not symmetric."""
     largest = max(float(K.max(initial=0.0)), -float(K.min(initial=0.0)))
     slices = [slice(lo, lo + _SQUARE) for lo in range(0, len(K), _SQUARE)]
 

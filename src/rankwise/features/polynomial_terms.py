@@ -79,7 +79,7 @@ class TermMap:
 
 
 def _check_factors(factors: Int64Array, name: str) -> None:
-    """Raise where terms do not list features and then -1, those of few factors first."""
+    """Raise if terms do not list features and then -1, those of few factors first."""
     given = factors >= 0
     ends = factors.shape[1] > 0 and given[:, 0].all() and (given[:, 1:] <= given[:, :-1]).all()
     require(ends, name, "list the features of every term first, then -1", factors)
@@ -95,7 +95,7 @@ def check_room(
     column_bytes: int,
     max_bytes: int,
 ) -> None:
-    """Raise where the terms take too much memory, before any is listed.
+    """Raise if the terms take too much memory, before any is listed.
 
     Parameters
     ----------

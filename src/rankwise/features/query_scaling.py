@@ -126,7 +126,7 @@ class QueryScaler(FiniteResults, OneToOneFeatureMixin, TransformerMixin, BaseEst
         ----------
         X : array-like of shape (n_samples, n_features)
         qid : array-like of shape (n_samples,), optional
-            None: as the rows of ``fit``.
+            Query id of each row. None: scale with the statistics of the rows of ``fit``.
 
         Returns
         -------

@@ -76,7 +76,7 @@ class RunPool:
         return grades_of(qrels, self.qid, self.doc_ids)
 
     def run(self, scores: Float64Array, tag: str = "rankwise") -> Run:
-        """One score per row as a run."""
+        """Convert one score per row to a run."""
         return Run(self.qid, self.doc_ids, scores, tag)
 
 

@@ -45,7 +45,7 @@ class PairwiseLogistic:
         return cls(rows.indptr, codes, rows.weight, scale, table)
 
     def part(self, first: int, last: int) -> LogisticState:
-        """A state for the queries from ``first`` to before ``last``."""
+        """State of the queries ``first:last``."""
         rows = slice(int(self.indptr[first]), int(self.indptr[last]))
         return LogisticState(
             self.indptr[first : last + 1] - rows.start,

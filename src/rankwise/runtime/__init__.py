@@ -1,1 +1,1 @@
-"""How code runs: threads, compilation, metadata routing, results that stay finite."""
+"""Runtime support: threads, compilation, metadata routing and checks for finite results."""

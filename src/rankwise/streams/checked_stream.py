@@ -1,4 +1,4 @@
-"""A stream whose chunks are checked like the rows of ``fit``."""
+"""CheckedStream: a stream whose chunks are validated like the rows of ``fit``."""
 
 from __future__ import annotations
 
@@ -267,8 +267,8 @@ def _as_type(X: Matrix, first: Matrix | None, row: int) -> Matrix:
         return X.astype(np.float64)
     kinds = ["sparse" if is_sparse(part) else "dense" for part in (first, X)]
     raise ValueError(
-        f"X must be of one kind in all chunks, got {kinds[0]} {first.dtype} first and {kinds[1]} "
-        f"{X.dtype} at row {row}. Convert the chunks."
+        f"All chunks must have the same format and dtype, got {kinds[0]} {first.dtype} first and "
+        f"{kinds[1]} {X.dtype} at row {row}. Convert the chunks."
     )
 
 

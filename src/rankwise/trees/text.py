@@ -63,7 +63,7 @@ class TreeReader:
         ValueError
             If a list has not one name for each column or class.
         NotFittedError, TypeError
-            Where the tree is not fitted, or the estimator is none.
+            If the tree is not fitted, or the estimator is none.
         """
         _check_tree(estimator)
         features = _feature_names(estimator, feature_names, len(estimator.has_missing_))
@@ -83,9 +83,9 @@ class TreeReader:
         Raises
         ------
         ValueError
-            Where there is no such tree, or not one name for each column.
+            If there is no such tree, or not one name for each column.
         NotFittedError
-            Where the estimator is not fitted.
+            If the estimator is not fitted.
         """
         trees: TreeEnsemble = estimator.tree_ensemble()
         if trees.n_trees == 0:
@@ -224,7 +224,7 @@ def export_text(
     ValueError
         If a list has not one name for each column or class, or there is no such tree.
     NotFittedError, TypeError
-        Where the tree is not fitted, or the estimator is none.
+        If the tree is not fitted, or the estimator is none.
 
     Notes
     -----
@@ -332,7 +332,7 @@ def _word(category: Any) -> str:
 
 
 def _check_tree(estimator: Any) -> None:
-    """Raise where an estimator is not a tree, or not fitted."""
+    """Raise if an estimator is not a tree, or not fitted."""
     if all(hasattr(estimator, name) for name in ("tree_", "columns_", "node_classes_")):
         return
     if isinstance(estimator, BaseEstimator) and hasattr(estimator, "decision_path"):

@@ -205,7 +205,7 @@ def boost(
 
 
 def check_room(n_earlier: int, n_rounds: int) -> None:
-    """Raise where an earlier fit has more rounds than wanted."""
+    """Raise if an earlier fit has more rounds than wanted."""
     if n_earlier > n_rounds:
         raise ValueError(
             f"n_estimators must be at least the {n_earlier} rounds that are there with "

@@ -163,7 +163,7 @@ def _tridiagonal_eigh(
 
 
 def check_semidefinite(values: Float64Array, noise: float = 0.0) -> None:
-    """Raise where ascending eigenvalues are negative beyond rounding.
+    """Raise if ascending eigenvalues are negative beyond rounding.
 
     ``noise`` is what rounding may have left of larger numbers that cancelled in the matrix.
     """

@@ -79,7 +79,7 @@ class KernelDesign:
         return coefs[0]
 
     def check_convex(self, groups: QueryGroups) -> None:
-        """Raise where a loss of score differences within queries has no minimum.
+        """Raise if a loss of score differences within queries has no minimum.
 
         Raises
         ------

@@ -152,7 +152,7 @@ class Names(Rule):
 
 
 def check_sparse(value: Any, where: str) -> None:
-    """Raise where the indices of a compressed sparse matrix leave its shape."""
+    """Raise if the indices of a compressed sparse matrix leave its shape."""
     if value.format not in ("csr", "csc"):
         raise broken(where, "be a CSR or CSC matrix", value.format)
     if value.data.dtype.kind not in "biuf" or not value.data.dtype.isnative:

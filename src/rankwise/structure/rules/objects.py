@@ -82,7 +82,7 @@ def check_attributes(
 def check_children(
     feature: Any, left: Any, right: Any, name: str = "feature", names: str = "left and right"
 ) -> None:
-    """Raise where the nodes of a tree are not a tree.
+    """Raise if the nodes of a tree are not a tree.
 
     Parameters
     ----------
@@ -114,13 +114,13 @@ def check_children(
 
 
 def require(condition: Any, name: str, rule: str, value: Any) -> None:
-    """Raise where a relation between attributes does not hold; for ``_check_structure``."""
+    """Raise if a relation between attributes does not hold; for ``_check_structure``."""
     if not condition:
         raise broken(name, rule, value)
 
 
 def require_attributes(obj: Any, *names: str) -> None:
-    """Raise where an attribute is missing; for ``_check_structure``."""
+    """Raise if an attribute is missing; for ``_check_structure``."""
     for name in names:
         if not hasattr(obj, name):
             raise StructureError(f"{name} must be there, got no such attribute")

@@ -82,7 +82,7 @@ def _parsed(size: str) -> tuple[str, int]:
 def check_shape(
     shape: tuple[int, ...], sizes: tuple[Size, ...] | None, where: str, scope: Scope
 ) -> None:
-    """Raise where a shape does not agree with sizes; symbols without a size take it."""
+    """Raise if a shape does not agree with sizes; symbols without a size take it."""
     if sizes is None:
         return
     if len(shape) != len(sizes) or not all(map(scope.agrees, sizes, shape)):

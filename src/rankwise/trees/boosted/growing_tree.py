@@ -318,7 +318,7 @@ class GrowingTree:
         return least if 2 * least <= whole else -1
 
     def _split(self, leaves: list[_Leaf]) -> list[_Siblings]:
-        """Part the rows of leaves of one split; returns the children.
+        """Partition the rows of the leaves to split, and return the children.
 
         A leaf that it would leave too little on a side has none.
         """

@@ -298,8 +298,8 @@ def test_the_measure_is_checked_before_the_fit(case, make):
     ranker = make(**{penalty: "cv"})
     with pytest.raises(
         ValueError,
-        match=rf"measure='nDCG@10', which chooses {penalty}, does not take these targets: y must "
-        r'be >= 0 for nDCG.*, got -1\..* measure="MSD" and measure="Misranking"\.$',
+        match=rf"measure='nDCG@10', which chooses {penalty}, does not accept these targets: y must "
+        r'be >= 0 for nDCG.*, got -1\..* measure="MSD" or measure="Misranking", say\.$',
     ):
         ranker.fit(X, y - 1.0, qid=qid)
     assert not hasattr(ranker, "path_")

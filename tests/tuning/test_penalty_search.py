@@ -147,7 +147,7 @@ def test_held_out_rows_are_measured_as_the_way_asks():
 
 def test_the_measure_is_checked_against_what_it_measures():
     negative = FitData(ROWS.X, ROWS.y - 1.0, ROWS.groups, None)
-    with pytest.raises(ValueError, match="measure='nDCG@10', which chooses C, does not take"):
+    with pytest.raises(ValueError, match="measure='nDCG@10', which chooses C, does not accept"):
         search(C, "cv", measure="nDCG@10").check_measure(negative)
     search(C, 1.0, measure="nDCG@10").check_measure(negative)
     search(C, "lpo", measure="nDCG@10").check_measure(negative)

@@ -36,7 +36,7 @@ class ColumnTable:
 
     Notes
     -----
-    Composition: what a tree estimator keeps of its training table, to read further tables by.
+    A tree estimator keeps it to encode later tables in the same way.
 
     Examples
     --------

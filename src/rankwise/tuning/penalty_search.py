@@ -257,8 +257,8 @@ class PenaltySearch:
             self.measure.per_query(rows.y, np.zeros(len(rows.y)), rows.groups)
         except ValueError as error:
             raise ValueError(
-                f"measure={self.measure_name!r}, which chooses {self.penalty.name}, does not take "
-                f'these targets: {error} Such are measure="MSD" and measure="Misranking".'
+                f"measure={self.measure_name!r}, which chooses {self.penalty.name}, does not "
+                f'accept these targets: {error} Use measure="MSD" or measure="Misranking", say.'
             ) from None
 
     def held_out(

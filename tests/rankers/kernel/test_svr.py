@@ -257,7 +257,7 @@ def test_too_few_steps_warn(kernel):
         ({"C": [0.0, 1.0]}, "C must be a number or a list of numbers"),
         ({"C": [1.0, np.inf]}, "C must be a number or a list of numbers"),
         ({"C": "val"}, 'C="val" needs validation data'),
-        ({"C": "cv", "measure": "nDCG"}, "measure='nDCG', which chooses C, does not take"),
+        ({"C": "cv", "measure": "nDCG"}, "measure='nDCG', which chooses C, does not accept"),
         ({"epsilon": -0.1}, "'epsilon' parameter"),
         ({"epsilon": [0.1, -0.1], "measure": "MSD"}, "epsilon must be a number >= 0 or a list"),
         ({"epsilon": [], "measure": "MSD"}, "epsilon must be a number >= 0 or a list"),

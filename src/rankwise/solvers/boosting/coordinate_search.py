@@ -1,7 +1,8 @@
-"""Coordinate ascent on a measure of linear scores: line searches of one weight after the other.
+"""Coordinate ascent on a measure of linear scores: line searches over one weight at a time.
 
-A measure of rankings is a step function of the weights, so a line search tries weights at
-distances that grow by a factor, and takes the best. Scores change by a multiple of one column.
+A ranking measure is a step function of the weights. A line search therefore tries weights at
+geometrically growing distances and takes the best. Changing one weight adds a multiple of one
+column to the scores.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ class CoordinateSearch:
     Parameters
     ----------
     rows : MeasuredRows
-        Weights are for columns divided by their spread; constant columns keep a weight of 0.
+        Training rows. The weights apply to columns divided by their spread; constant columns keep a
+        weight of 0.
     tol : float >= 0
-        Least gain of the mean measure in a sweep.
-    max_iter : int
-        Sweeps.
+        Minimum gain of the mean measure per sweep; smaller gains end the search.
+    max_iter : int Maximum number of sweeps.
     """
 
     def __init__(self, rows: MeasuredRows, tol: float, max_iter: int) -> None:
@@ -49,7 +50,7 @@ class CoordinateSearch:
         return weights / np.where(self._rows.spread > 0, self._rows.spread, 1.0)
 
     def preferences(self) -> Float64Array:
-        """Weights to begin with: how much better each column ranks ascending than descending."""
+        """Initial weights: how much better each column ranks ascending than descending."""
 
         def preference(j: int) -> float:
             column = self._rows.column(j)
@@ -61,10 +62,10 @@ class CoordinateSearch:
         return weights
 
     def run(self, weights: Float64Array, rng: np.random.RandomState) -> Iterator[Sweep]:
-        """The weights as given, then after each sweep; the mean measure never falls.
+        """Yield the given weights, then those after each sweep; the mean measure never falls.
 
-        Columns come in a random order, anew in each sweep. Ends after a sweep that gains no more
-        than the tolerance.
+        Each sweep visits the columns in a new random order. The search ends after a sweep that
+        gains no more than the tolerance.
         """
         weights = _normalised(weights)
         before = self._rows.mean(self._rows.scores(self.coef(weights)))
@@ -102,7 +103,7 @@ class CoordinateSearch:
         return Sweep(weights, self._rows.mean(self._rows.scores(self.coef(weights))))
 
     def _trials(self, weights: Float64Array, j: int) -> list[float]:
-        """Changes of a weight, small ones first; among them the one that leaves the column out."""
+        """Candidate changes of a weight, smallest first; one of them sets the weight to 0."""
         size = float(np.abs(weights).max()) or 1.0
         either_way = np.stack([STEPS, -STEPS], axis=1).ravel() * size
         trials = np.append(either_way, -weights[j]) if weights[j] != 0 else either_way
@@ -110,6 +111,6 @@ class CoordinateSearch:
 
 
 def _normalised(weights: Float64Array) -> Float64Array:
-    """Weights of which the largest is 1 or -1."""
+    """Weights scaled so that the largest magnitude is 1."""
     size = float(np.abs(weights).max(initial=0.0))
     return weights / size if size > 0 else weights

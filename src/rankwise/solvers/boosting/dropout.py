@@ -22,17 +22,17 @@ MOST_DROPPED = 50
 
 @dataclass(frozen=True)
 class Dropout:
-    """Drops earlier trees, and shares their part of the scores with the new tree.
+    """Drop earlier trees, and share their part of the scores with the new tree.
 
-    With k dropped trees and a new one, the new one is shrunk by ``learning_rate / (k + 1)`` and
-    each dropped one multiplied by ``k / (k + 1)`` for good.
+    When k trees are dropped, the new tree is scaled by ``learning_rate / (k + 1)``. Each dropped
+    tree is permanently multiplied by ``k / (k + 1)``.
 
     Attributes
     ----------
     rate : float in [0, 1]
-        Probability of each tree to be dropped; at most 50 are.
+        Probability that a tree is dropped; at most 50 trees are dropped at once.
     skip : float in [0, 1]
-        Probability to drop none.
+        Probability that no tree is dropped.
     """
 
     rate: float = 0.0
@@ -56,7 +56,7 @@ def part_of(trees: list[ScoreTree], numbers: list[int], rows: OrderedRows) -> Fl
 def without(
     trees: list[ScoreTree], dropped: list[int], rows: OrderedRows, scores: Float64Array
 ) -> Float64Array:
-    """Scores of rows by the trees that are not dropped; all 0 if every tree is dropped."""
+    """Scores of rows from the remaining trees; all 0 if every tree is dropped."""
     if not dropped:
         return scores
     if 2 * len(dropped) <= len(trees):

@@ -14,9 +14,10 @@ from rankwise.typing import Float64Array, Matrix
 
 
 class Ensemble(ABC):
-    """Base learners in the order in which they were found; the score is the sum of their changes.
+    """Base learners in the order they were found; the score is the sum of their changes.
 
-    Subclasses are frozen dataclasses, and ``_by_round`` names their fields of one entry a round.
+    Subclasses are frozen dataclasses, and ``_by_round`` names the fields that hold one entry per
+    round.
     """
 
     _by_round: ClassVar[tuple[str, ...]]
@@ -28,7 +29,7 @@ class Ensemble(ABC):
 
     @abstractmethod
     def prepare(self, X: Matrix) -> Any:
-        """Rows as ``changes`` takes them."""
+        """Rows in the form that ``changes`` takes."""
 
     @abstractmethod
     def changes(self, prepared: Any) -> Iterator[Float64Array]:
@@ -47,18 +48,18 @@ class Ensemble(ABC):
         return replace(of_all, **{name: getattr(self, name)[start:stop] for name in self._by_round})
 
     def join(self, others: Sequence[Self]) -> Self:
-        """The ensemble with the base learners of others at its end."""
+        """The ensemble followed by the base learners of others."""
         every: Any = (self, *others)
         columns = {name: [getattr(one, name) for one in every] for name in self._by_round}
         return replace(every[0], **{name: np.concatenate(columns[name]) for name in columns})
 
 
 class SignEnsemble(Ensemble):
-    """Base learners with values -1 and 1, times steps > 0."""
+    """Base learners with values -1 and 1, multiplied by steps > 0."""
 
     @abstractmethod
     def one(self, base: Any, step: float) -> Self:
-        """An ensemble of a single base learner, as a search has found it."""
+        """An ensemble of the single base learner that a search found."""
 
     @abstractmethod
     def sides(self, prepared: Any) -> Iterator[NDArray[np.bool_]]:
@@ -66,7 +67,7 @@ class SignEnsemble(Ensemble):
 
     @abstractmethod
     def score(self, X: Matrix) -> Float64Array:
-        """Sum over all rounds, ``step`` where a row goes up and ``-step`` where down."""
+        """Sum over all rounds of ``step`` for rows that go up, ``-step`` for the others."""
 
     @abstractmethod
     def importances(self, n_features: int) -> Float64Array:

@@ -1,8 +1,8 @@
 """Boosting of the pairs of a query under the fidelity loss (FRank [1]_).
 
-The loss of a pair with ``y_i > y_j`` is ``1 - sqrt(P)``, P the logistic function of the score
-difference: bounded, so that a pair far on the wrong side does not matter more than one near. Every
-round takes the stump along which the loss falls fastest.
+The loss of a pair with ``y_i > y_j`` is ``1 - sqrt(P)``, where P is the logistic function of the
+score difference. The loss is bounded, so a badly misordered pair counts no more than a slightly
+misordered one. Every round takes the stump along which the loss falls fastest.
 
 References
 ----------
@@ -43,9 +43,9 @@ class FidelityBoosting:
 
     Notes
     -----
-    The step of a stump is ``log(A / B) / 2``, A the sum of the slopes of the pairs that it moves
-    apart and B of those that it moves together, halved until the loss falls. It is the minimiser of
-    a loss with exponential tails that has the same slopes. O(pairs) a round.
+    The step of a stump is ``log(A / B) / 2``, halved until the loss falls. A is the sum of the
+    slopes of the pairs that it moves apart, B of those that it moves together. This step minimises
+    a loss with exponential tails and the same slopes. A round costs O(pairs).
     """
 
     def __init__(self, pairs: LayeredPairs) -> None:
@@ -55,14 +55,14 @@ class FidelityBoosting:
         self._visit(self._scores)
 
     def weigh(self) -> RowWeights | None:
-        """Signed weights of all rows: minus the slopes of the loss."""
+        """Signed weights of all rows: the negative slopes of the loss."""
         if not self._slopes > 0.0:
             return None
         whole = 2.0 * self._slopes * unit_scale(self._slopes)  # a pair weighs on two rows
         return RowWeights(self._u, self._total, whole)
 
     def take(self, side: NDArray[np.bool_], edge: float) -> float | None:
-        """Add a base learner, its step halved until the loss falls; None where it does not."""
+        """Add a base learner, halving its step until the loss falls; None if it never falls."""
         right, wrong = self._split(side)
         wrong = max(wrong, SLACK * self._slopes)  # finite where nothing moves together
         if not right > wrong:
@@ -81,7 +81,7 @@ class FidelityBoosting:
         self._visit(self._scores + np.where(side, step, -step))
 
     def _visit(self, scores: Float64Array) -> bool:
-        """Move to these scores; False where those of a query are too far apart."""
+        """Move to these scores; False if the scores of a query are too far apart."""
         pairs = self._pairs
         starts, sizes = pairs.row_ptr[:-1], np.diff(pairs.row_ptr)
         highest = np.maximum.reduceat(scores, starts) if len(starts) else scores
@@ -116,5 +116,5 @@ class FidelityBoosting:
 
 
 def _pairs_before(pairs: LayeredPairs) -> NDArray[np.int64]:
-    """Pairs of the queries before each, and of all."""
+    """Number of pairs in the queries before each one, then the total."""
     return np.concatenate([[0], np.cumsum(pairs.n_pairs)]).astype(np.int64)

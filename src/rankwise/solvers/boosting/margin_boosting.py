@@ -1,10 +1,10 @@
 """Boosting of ordinal margins: base learners, their exact steps, exact thresholds (ORBoost [1]_).
 
-Every round weighs the rows by the loss's derivative at the best thresholds, takes the base learner
-h in {-1, 1} that agrees most with the weights, adds ``log(agree / disagree) / 2`` times h to the
-score, ``agree`` and ``disagree`` the terms of the loss whose margins grow and shrink, and solves
-the thresholds again. The loss falls in every round. A base learner that is constant agrees as much
-as it disagrees, because the thresholds are at their optimum.
+Every round weighs the rows by the derivative of the loss at the best thresholds. It takes the base
+learner h in {-1, 1} that agrees most with the weights and adds ``log(agree / disagree) / 2`` times
+h to the score. ``agree`` and ``disagree`` are the sums of the loss terms whose margins grow and
+shrink. Then the thresholds are solved again. The loss falls in every round. A constant base learner
+agrees as much as it disagrees, because the thresholds are at their optimum.
 
 References
 ----------
@@ -46,7 +46,8 @@ class MarginBoosting:
     Attributes
     ----------
     thresholds : ndarray of shape (n_classes - 1,)
-        For the scores so far, finite: beyond every score where a side has no rows.
+        Best thresholds for the scores so far. They are finite: if one side has no rows, the
+        threshold lies beyond every score.
     loss : float
     """
 
@@ -86,8 +87,8 @@ class MarginBoosting:
     def weigh(self) -> RowWeights | None:
         """Signed weights of all rows.
 
-        None where the last base learner made no mistake, and where scores are about to leave the
-        range of their exponentials.
+        None if the last base learner made no mistake, or if the exponentials of the scores are
+        about to leave the floating-point range.
         """
         best = self._best
         if not best.loss > 0.0 or self._perfect or self._leaves_range():
@@ -130,12 +131,12 @@ class MarginBoosting:
         self._best: BestThresholds = best_thresholds(self._sums, self._form)
 
     def _leaves_range(self) -> bool:
-        """Whether the exponential of a score is about to leave the range of numbers."""
+        """Whether the exponential of a score is about to leave the floating-point range."""
         return self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
 
 
 def class_order(y: Float64Array, n_classes: int) -> tuple[Int64Array, Int64Array]:
-    """Rows in order of their class (numbers 0, 1, …), and where each class begins."""
+    """Rows sorted by class (numbers 0, 1, …), and the position at which each class begins."""
     codes: Any = y.astype(np.int64)
     rows = np.argsort(codes, kind="stable").astype(np.int64)
     counts = np.bincount(codes, minlength=n_classes)

@@ -1,7 +1,7 @@
-"""Training rows and a measure: what learners that optimise a measure itself look at.
+"""Training rows and a measure, for learners that optimise the measure directly.
 
-Rows are in an order of their content, so that neither the order of the input nor the grades decide
-how equal scores are ranked. What labels alone decide (the ideal ranking) is computed once.
+Rows are sorted by their content, so that neither the input order nor the grades decide how equal
+scores are ranked. The ideal ranking depends on the labels alone and is computed once.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class LabelScale:
-    """Labels as measures of a ranked list take them: grades as they are, others from 0 to 4.
+    """Labels in the form that ranking measures take: grades unchanged, other labels scaled to 0 to
+    4.
 
     Attributes
     ----------
     low, half_span : float or None
-        Coding of the training labels; None where they are grades, or the measure takes any numbers.
+        Coding of the training labels; None if they are grades or the measure takes any numbers.
     """
 
     low: float | None = None
@@ -42,14 +43,14 @@ class LabelScale:
 
     @classmethod
     def of(cls, y: Float64Array, measure: Measure) -> LabelScale:
-        """The scale of training labels: whole numbers from 0 to 30 are grades."""
+        """The scale of training labels; whole numbers from 0 to 30 count as grades."""
         is_grade = bool((y >= 0).all() and (y % 1 == 0).all() and y.max() <= LARGEST_GRADE)
         if is_grade or not measure.reads_from_top:
             return cls()
         return cls(float(y.min()), float(0.5 * y.max() - 0.5 * y.min()))
 
     def __call__(self, y: Float64Array) -> Float64Array:
-        """Grades of labels, those beyond the training labels at the ends."""
+        """Grades of labels; labels beyond the training range are clipped to its ends."""
         if self.low is None or self.half_span is None:
             return y
         if not self.half_span > 0:
@@ -58,7 +59,7 @@ class LabelScale:
 
 
 class MeasuredRows:
-    """Rows of training data, their columns, and the measure of any scores of them.
+    """Training rows, their columns, and the measure of any scores of these rows.
 
     Parameters
     ----------
@@ -94,24 +95,24 @@ class MeasuredRows:
         return dense.ravel().astype(np.float64)
 
     def scores(self, coef: Float64Array) -> Float64Array:
-        """Sum of the columns, each times its coefficient, in the order of the columns."""
+        """Sum of the columns times their coefficients, added in column order."""
         total = np.zeros(len(self._scored.y))
         for j in np.flatnonzero(coef).tolist():
             total += coef[j] * self.column(j)
         return total
 
     def per_query(self, scores: Float64Array) -> Float64Array:
-        """The measure of every query; NaN where it does not count."""
+        """The measure of every query; NaN for queries that do not count."""
         return self._measure.from_groups(self._scored.with_scores(scores))
 
     def mean(self, scores: Float64Array) -> float:
-        """Mean over the queries, larger is better; minus infinity where none counts."""
+        """Mean over the queries, larger is better; minus infinity if no query counts."""
         value = self._measure.aggregate(self.per_query(scores))
         value = value if self._measure.greater_is_better else -value
         return -np.inf if np.isnan(value) else float(value)
 
     def map(self, func: Callable[[T], R], items: Sequence[T]) -> list[R]:
-        """``[func(item) for item in items]``, on threads where there are many rows."""
+        """``[func(item) for item in items]``, on threads if there are many rows."""
         return thread_map(func, items, self._n_threads)
 
 

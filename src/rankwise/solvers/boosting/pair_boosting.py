@@ -1,10 +1,11 @@
-"""Boosting of the pairs of a query: rankers of values 0 and 1, their exact steps (RankBoost [1]_).
+"""Boosting of the pairs of a query: weak rankers with values 0 and 1 and exact steps (RankBoost
+[1]_).
 
 The loss is ``sum exp(H_j - H_i)`` over the weighted pairs with ``y_i > y_j``. Every round weighs
-the rows by its derivative, takes the ranker h in {0, 1} of the largest weighted sum, and adds
-``log(W+ / W-) / 2`` times h to the scores: W+ is the weight of the pairs that h orders as their
-grades, W- of those that it orders the other way round. The step is the minimiser, so the loss falls
-in every round.
+the rows by the derivative of the loss and takes the weak ranker h in {0, 1} with the largest
+weighted sum. It adds ``log(W+ / W-) / 2`` times h to the scores: W+ is the weight of the pairs that
+h orders correctly, W- of those that it misorders. This step minimises the loss along h, so the loss
+falls in every round.
 
 References
 ----------
@@ -68,11 +69,11 @@ class PairBoosting:
         return self._unit * self._loss
 
     def row_weights(self) -> Float64Array:
-        """Minus the derivative of the loss by the score of every row, to 2^-60 of the loss."""
+        """Negative derivative of the loss by each row's score, accurate to 2^-60 of the loss."""
         return self._u / unit_scale(self._loss) * self._unit
 
     def weigh(self) -> RowWeights | None:
-        """Signed weights of all rows; None where scores are about to leave the range of numbers."""
+        """Signed weights of all rows; None if scores are near the floating-point limits."""
         loss = self._loss
         if not loss > 0.0 or self._leaves_range():
             return None
@@ -80,7 +81,7 @@ class PairBoosting:
         return RowWeights(self._u, self._total, whole)
 
     def take(self, side: NDArray[np.bool_], edge: float) -> float | None:
-        """Add a base learner with its best step; None where that does not lower the loss."""
+        """Add a base learner with its best step; None if that does not lower the loss."""
         before, sums = self._loss, self._split(side)
         right = self._sum_pairs(sums[1], sums[2])
         wrong = max(self._sum_pairs(sums[0], sums[3]), SLACK * before)  # finite without mistakes
@@ -123,7 +124,7 @@ class PairBoosting:
         return self._sum_pairs(*_moved(sums, step))
 
     def _advance(self, side: NDArray[np.bool_], step: float, sums: Float64Array) -> None:
-        """Move the scores and weigh the rows anew."""
+        """Update the scores and recompute the row weights."""
         pairs, scale = self._pairs, unit_scale(self._loss)
         lower, upper = _moved(sums, step)
 
@@ -141,7 +142,7 @@ class PairBoosting:
         self._total = int(sum(thread_map(advance, self._parts)))
 
     def _leaves_range(self) -> bool:
-        """Whether the exponential of a score is about to leave the range of numbers."""
+        """Whether the exponential of a score is about to leave the floating-point range."""
         return self._reach > 600.0 and max(self._P.max(), self._Q.max()) > LARGEST
 
 

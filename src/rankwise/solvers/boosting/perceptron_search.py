@@ -56,18 +56,18 @@ class PerceptronSearch:
     ----------
     Z : ndarray of shape (n_rows, n_features), float64, C-contiguous
     pocket : bool
-        The pocket algorithm instead of random coordinate descent.
+        Whether to use the pocket algorithm instead of random coordinate descent.
     n_iter : int
-        Line searches, or passes of as many drawn rows as there are.
+        Number of line searches, or of pocket passes; a pass draws as many rows as there are.
     seed : int
-        The draws of a round depend on it and on the round's number alone.
+        Seed; the draws of a round depend only on the seed and the round number.
     first_round : int
         Number of the first round.
 
     Notes
     -----
-    A search costs O(n_rows (n_features + n_iter log n_rows)) by coordinates, O(n_rows n_features
-    n_iter) by the pocket algorithm. The draws of coordinates do not depend on the rows.
+    A search costs O(n_rows (n_features + n_iter log n_rows)) with coordinate descent and O(n_rows
+    n_features n_iter) with the pocket algorithm. The drawn coordinates do not depend on the rows.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class PerceptronSearch:
         self._crossing = np.empty(len(Z))
 
     def best(self, u: Int64Array, total: int, slack: int) -> Perceptron | None:
-        """A perceptron of large gain; None where the gain does not exceed ``slack``.
+        """A perceptron with a large gain; None if the gain does not exceed ``slack``.
 
         Parameters
         ----------
@@ -89,7 +89,7 @@ class PerceptronSearch:
         total : int
             Sum of ``u``.
         slack : int
-            Gains that differ by no more are equal.
+            Largest difference at which two gains count as equal.
         """
         rng = np.random.default_rng([self._seed, self._round])
         self._round += 1

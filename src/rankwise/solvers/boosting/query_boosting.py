@@ -1,8 +1,8 @@
 """Boosting over queries by their measure, with single features as weak rankers (AdaRank [1]_).
 
-Queries weigh ``exp(-E(q, f))``, E the measure of query q under the scores f so far. A round takes
-the weak ranker h with the largest weighted mean of its own measure and adds
-``log(sum P (1 + E(q, h)) / sum P (1 - E(q, h))) / 2`` times h.
+Each query has the weight ``P = exp(-E(q, f))``, where E is the measure of query q under the scores
+f so far. A round takes the weak ranker h with the largest weighted mean measure and adds ``log(sum
+P (1 + E(q, h)) / sum P (1 - E(q, h))) / 2`` times h.
 
 References
 ----------
@@ -28,7 +28,7 @@ TRIALS = 8  # at a time
 
 @dataclass(frozen=True, eq=False)
 class ColumnEnsemble(Ensemble):
-    """Features, and what was added to their coefficients.
+    """Features and the steps added to their coefficients.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ColumnEnsemble(Ensemble):
     steps: Float64Array
 
     def prepare(self, X: Matrix) -> Matrix:
-        """Rows as ``changes`` takes them."""
+        """Rows in the form that ``changes`` takes."""
         return X.tocsc() if is_sparse(X) else X
 
     def changes(self, prepared: Matrix) -> Iterator[Float64Array]:
@@ -58,14 +58,14 @@ class QueryBoosting:
     ----------
     rows : MeasuredRows
     greater_is_better : bool
-        Whether E is the measure, or 1 less the measure.
+        If True, E is the measure itself; otherwise 1 minus the measure.
     tol : float >= 0
-        Least gain of the mean measure in a round.
+        Minimum gain of the mean measure per round.
 
     Attributes
     ----------
     performance : ndarray of shape (n_features, 2, n_counted)
-        E of every query under each feature, ascending values ranked low, and descending.
+        E of every query when ranked by each feature, in both directions.
     value : float
         Mean of E under the scores so far; minus infinity before the first round.
     """
@@ -91,7 +91,7 @@ class QueryBoosting:
         return State(self.value)
 
     def rounds(self, n_features: int | None) -> Iterator[ColumnEnsemble]:
-        """Weak rankers, one by one, until ``n_features`` distinct features are among them."""
+        """Yield weak rankers until they use ``n_features`` distinct features."""
         taken: set[int] = set()
         while (found := self.run_round()) is not None:
             yield ColumnEnsemble(np.array([found[0]], dtype=np.int64), np.array([found[1]]))
@@ -102,7 +102,7 @@ class QueryBoosting:
     def run_round(self) -> tuple[int, float] | None:
         """Add the first weak ranker, by weighted performance, that brings a gain.
 
-        Returns its feature and coefficient; None where no one does.
+        Returns the feature and coefficient, or None if no weak ranker brings a gain.
         """
         if not len(self._weight):
             return None
@@ -120,7 +120,7 @@ class QueryBoosting:
         return None
 
     def by_weighted_performance(self) -> list[tuple[int, int]]:
-        """Feature and sign (0: as it is, 1: turned) of the weak rankers that vary, best first."""
+        """Feature and sign (0: unchanged, 1: reversed) of non-constant weak rankers, best first."""
         weighted = self.performance @ self._weight
         order = np.argsort(-weighted, axis=None, kind="stable")
         features, signs = np.unravel_index(order, weighted.shape)
@@ -128,7 +128,7 @@ class QueryBoosting:
         return list(zip(features[varies].tolist(), signs[varies].tolist(), strict=True))
 
     def _try(self, weak: tuple[int, int]) -> tuple[float, Float64Array, Float64Array]:
-        """Coefficient of a weak ranker, the scores with it, and their E."""
+        """Coefficient of a weak ranker, the scores including it, and their E."""
         feature, sign = weak
         performance = self.performance[feature, sign]
         gained = float(self._weight @ (1.0 + performance))

@@ -1,7 +1,8 @@
-"""The loop of every boosting algorithm: rounds, early stopping, and going on from earlier rounds.
+"""The loop of every boosting algorithm: rounds, early stopping and warm starts.
 
-An algorithm is the state of its loss on the training rows. In a round it weighs the rows, a search
-finds the base learner that agrees most with the weights, and the algorithm adds it with its step.
+An algorithm holds the state of its loss on the training rows. In each round it computes row
+weights. A search finds the base learner that agrees most with them, and the algorithm adds this
+learner with its step.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ S = TypeVar("S", bound=SignEnsemble)
 
 
 class Base(Protocol):
-    """A base learner's choice: what agrees, and the rows that go up."""
+    """Outcome of a base learner: the weight that agrees, and the rows that go up."""
 
     @property
     def gain(self) -> int: ...
@@ -76,11 +77,11 @@ class Algorithm(Protocol):
     def loss(self) -> float: ...
 
     def weigh(self) -> RowWeights | None:
-        """Weights of the rows; None where no base learner can lower the loss."""
+        """Weights of the rows; None if no base learner can lower the loss."""
         ...
 
     def take(self, side: NDArray[np.bool_], edge: float) -> float | None:
-        """Add a base learner with its best step > 0; None where that does not lower the loss.
+        """Add a base learner with its best step > 0; None if that does not lower the loss.
 
         ``edge`` is the gain of the base learner as a share of the whole.
         """
@@ -101,7 +102,7 @@ class Stage(Generic[B]):
 
 
 class State(NamedTuple):
-    """After a round: the loss or measure of the training rows, and thresholds, if there are any."""
+    """State after a round: the training loss or measure, and the thresholds, if any."""
 
     value: float
     thresholds: Float64Array | None = None
@@ -115,9 +116,9 @@ class Boosted(Generic[E]):
     ----------
     ensemble : Ensemble
     states : list of State
-        Before the first round and after each.
+        States before the first round and after each round.
     validation_scores : ndarray of shape (n_rounds,) or None
-        The measure after every round, kept or not; None without validation rows.
+        The measure after every round, including discarded ones; None without validation rows.
     """
 
     ensemble: E
@@ -131,7 +132,7 @@ class Boosted(Generic[E]):
 
 
 def run_round(algorithm: Algorithm, search: BaseSearch[B]) -> Stage[B] | None:
-    """Add a base learner; None where none is left that lowers the loss."""
+    """Add a base learner; None if no remaining one lowers the loss."""
     weights = algorithm.weigh()
     if weights is None:
         return None
@@ -145,7 +146,7 @@ def run_round(algorithm: Algorithm, search: BaseSearch[B]) -> Stage[B] | None:
 def rounds_of(
     algorithm: Algorithm, search: BaseSearch[Any], earlier: S, X: Matrix, rows: Int64Array
 ) -> Iterator[S]:
-    """The base learners of an earlier fit again, then new ones, one by one.
+    """Yield the base learners of an earlier fit, then new ones.
 
     ``rows`` are the rows of ``X`` in the order of the algorithm.
     """
@@ -170,15 +171,16 @@ def boost(
     Parameters
     ----------
     earlier : Ensemble
-        Its rounds come first in ``rounds``; training does not stop within them.
+        Result of an earlier fit. Its rounds come first in ``rounds``; training never stops within
+        them.
     rounds : iterator of Ensemble
-        Of one base learner each; ends where none is left.
+        Ensembles of one base learner each; ends when no base learner is left.
     state : callable
-        Of the algorithm, after the rounds so far.
+        Returns the state of the algorithm after the rounds so far.
     n_rounds : int
-        Largest number of rounds.
+        Maximum number of rounds.
     validation : FitData or None
-        Rows that ``measure`` is taken on after every round, ``y`` as it takes labels.
+        Rows on which ``measure`` is computed after every round, with ``y`` in its label format.
     measure : Measure
     early_stopping_rounds : int or None
         Rounds without improvement on the validation rows before training stops. None: all rounds

@@ -1,4 +1,4 @@
-"""Rows that a tree follows: those of drawn queries, or rows of large gradients and a few others."""
+"""Row sampling for trees: by query, or by gradient (GOSS)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rows: TypeAlias = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class QuerySampling:
-    """A share of the queries, drawn for every tree.
+    """A random share of the queries, drawn anew for every tree.
 
     Attributes
     ----------
@@ -41,15 +41,15 @@ class QuerySampling:
 
 @dataclass(frozen=True)
 class GradientSampling:
-    """The rows of the largest gradients, and a random share of all from the others (GOSS) [1]_.
+    """The rows with the largest gradients, and a random sample of the others (GOSS) [1]_.
 
-    The derivatives of the others are scaled up to stand for those that are left out. Of equal
-    gradients the first rows are taken.
+    The derivatives of the sampled rows are scaled up to represent the omitted rows. If gradients
+    are equal, the first rows are taken.
 
     Attributes
     ----------
     top : float in (0, 1)
-        Share of rows that are taken for their gradients.
+        Share of rows taken because of their large gradients.
     other : float in (0, 1)
         Share of rows drawn from the rest; ``top + other <= 1``.
     first : int
@@ -89,14 +89,14 @@ class GradientSampling:
 
 
 def drawn(rng: np.random.Generator, share: float, n: int) -> NDArray[np.bool_]:
-    """A share of n things, at least one."""
+    """A random share of n items, at least one."""
     mask = np.zeros(n, dtype=bool)
     mask[rng.choice(n, max(1, round(share * n)), replace=False)] = True
     return mask
 
 
 def _largest(values: Float64Array, n: int) -> NDArray[np.bool_]:
-    """The n largest, the first of equal ones; O(len(values))."""
+    """The n largest values; ties go to the first. O(len(values))."""
     if n >= len(values):
         return np.ones(len(values), dtype=bool)
     least = np.partition(values, len(values) - n)[len(values) - n]

@@ -16,7 +16,7 @@ class StagedMeasure:
     ----------
     measure : Measure
     y : ndarray of shape (n_samples,)
-        Labels as the measure takes them.
+        Labels in the form that the measure takes.
     groups : QueryGroups
 
     Attributes

@@ -1,13 +1,13 @@
-"""Columns of training rows, turned once into what a search for stumps reads in every round.
+"""Columns of training rows, converted once into the form that a stump search reads.
 
-A column becomes bins of one byte a row, or, where it is to be cut between all of more than 255
-values, row numbers by ascending value. Both give the gain of their best cut and then the cut.
-Missing values have a bin of their own, or the last places.
+A column is stored as bins of one byte per row. If it must be cut between all values and has more
+than 255, it is stored as row numbers by ascending value. Both forms return the gain of their best
+cut and then the cut. Missing values have a bin of their own, or the last places.
 
-A cut lies at the middle of two neighbouring values, and only rows that are no training rows can
-hold exactly that value. They belong below it by default, and above it with ``ties_above``: the
-threshold then is the largest number below the middle, so that ``x > threshold`` says the same in
-every reader of the stumps.
+A cut lies midway between two neighbouring training values, so only new rows can hold exactly that
+value. Such rows belong below the cut by default and above it with ``ties_above``. In the second
+case, the threshold is the largest number below the middle, so that ``x > threshold`` remains the
+test for every user of the stumps.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Cut:
     feature : int
     threshold : float
     gain : int
-        Sum of the weights of the rows above less the sum of those below.
+        Sum of the weights of the rows above minus that of the rows below.
     above : ndarray of shape (n_rows,), bool
-        Rows whose value is above the threshold; any where it is missing.
+        Rows whose value is above the threshold; arbitrary for missing values.
     missing_gain : int
         Sum of the weights of the rows without a value.
     missing : ndarray of shape (n_rows,), bool, or None
-        These rows; None where there are none.
+        Rows without a value; None if there are none.
     """
 
     feature: int
@@ -62,8 +62,8 @@ class BinnedStumpColumns:
     ----------
     features : ndarray of shape (n_columns,), int64
     codes : ndarray of shape (n_columns, n_rows), uint8
-        ``code <= c`` exactly where the value is at most ``cuts[c]``; one more than the last
-        where it is missing.
+        ``code <= c`` exactly if the value is at most ``cuts[c]``. Missing values have the last code
+        plus one.
     cuts : list of ndarray
     """
 
@@ -104,7 +104,7 @@ class SortedStumpColumns:
     is_cut : ndarray of shape (n_columns, n_rows), bool
         Whether the value at the next place is larger.
     n_present : ndarray of shape (n_columns,), int64
-        Rows with a value; those without come after them.
+        Number of rows with a value; rows without one come after them.
     X : ndarray or CSR of shape (n_rows, n_features)
     rows : ndarray of shape (n_rows,), int64
         Row of ``X`` of every row number.
@@ -152,7 +152,7 @@ def bin_stump_columns(
     *,
     ties_above: bool = False,
 ) -> list[Columns]:
-    """Every column in at most ``max_bins`` bins.
+    """Put every column in at most ``max_bins`` bins.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def bin_stump_columns(
 
 
 def sort_stump_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False) -> list[Columns]:
-    """Every column to be cut between all its values, at most 255 of them in bins.
+    """Prepare every column for cuts between all its values; columns of up to 255 values are binned.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ def sort_stump_columns(X: Matrix, rows: Int64Array, *, ties_above: bool = False)
 
 
 def _threshold(cut: Any, low: Any, ties_above: bool) -> Any:
-    """Thresholds of ``x > threshold`` for cuts above training values ``low``, which stay below."""
+    """Thresholds of ``x > threshold`` for cuts just above the training values ``low``."""
     return np.maximum(np.nextafter(cut, -np.inf), low) if ties_above else cut
 
 

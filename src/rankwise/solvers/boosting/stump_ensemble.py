@@ -1,4 +1,4 @@
-"""Weighted decision stumps: their sum, quickly, and stage by stage."""
+"""Weighted decision stumps: fast evaluation of their sum, and stagewise evaluation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StumpEnsemble(SignEnsemble):
     directions : ndarray of shape (n_rounds,), int8
         1: rows whose value is above the threshold go up, -1: down.
     steps : ndarray of shape (n_rounds,), float64
-        How far rows go up or down, > 0.
+        Distance by which rows go up or down, > 0.
     missing : ndarray of shape (n_rounds,), int8
         1: rows without a value go up, -1: down, 0: neither.
     """
@@ -69,10 +69,10 @@ class StumpEnsemble(SignEnsemble):
         )
 
     def score(self, X: Matrix) -> Float64Array:
-        """Sum over all stumps, ``step`` where a row goes up and ``-step`` where down.
+        """Sum over all stumps of ``step`` for rows that go up and ``-step`` for rows that go down.
 
-        The stumps of a column add up to a piecewise constant function: O(log n_rounds) a row and
-        column, where the sum over stages takes O(n_rounds) a row.
+        The stumps of a column add up to a piecewise constant function. Evaluation takes O(log
+        n_rounds) per row and column, whereas the sum over stages takes O(n_rounds) per row.
         """
         used, indptr, thresholds, values, missing = self.pieces()
         out = np.zeros(X.shape[0])
@@ -96,11 +96,11 @@ class StumpEnsemble(SignEnsemble):
         return out
 
     def prepare(self, X: Matrix) -> Matrix:
-        """Rows as ``sides`` takes them."""
+        """Rows in the form that ``sides`` takes."""
         return X.tocsc() if is_sparse(X) else X
 
     def sides(self, prepared: Matrix) -> Iterator[NDArray[np.bool_]]:
-        """Rows that go up, stump by stump; values may be missing where they were in training."""
+        """Rows that go up, stump by stump; values may be missing only as in training."""
         for change in self._directions(prepared):
             yield change > 0
 
@@ -133,14 +133,15 @@ class StumpEnsemble(SignEnsemble):
         Returns
         -------
         features : ndarray of shape (n_used,), int64
-            Those that a stump asks for, ascending.
+            Features used by a stump, ascending.
         indptr : ndarray of shape (n_used + 1,), int64
         thresholds : ndarray of shape (indptr[-1],), float64
             Ascending within a feature: ``thresholds[indptr[m]:indptr[m + 1]]`` of feature m.
         values : ndarray of shape (indptr[-1] + n_used,), float64
-            From ``indptr[m] + m`` on those of feature m; value k where k thresholds are below.
+            Values of feature m start at ``indptr[m] + m``; value k applies if k thresholds are
+            below.
         missing : ndarray of shape (n_used,), float64
-            Value where there is none in the row.
+            Value for rows in which the feature is missing.
         """
         order = np.lexsort((self.thresholds, self.features))
         used, place, counts = np.unique(self.features, return_inverse=True, return_counts=True)

@@ -1,7 +1,7 @@
 """The decision stump that agrees most with signed weights, over all columns at once.
 
-A search is one pass over the prepared columns, on threads over columns; its result has the same
-bits for any number of threads and any order of the rows.
+A search is one pass over the prepared columns, with threads working on separate columns. Its result
+is bit-identical for any number of threads and any row order.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Stump:
     direction : int
         1: values above the threshold go up, -1: down.
     gain : int
-        Weight that agrees less weight that does not, in units of the weights, > 0.
+        Weight that agrees minus weight that disagrees, > 0, in units of the weights.
     side : ndarray of shape (n_rows,), bool
         Rows that go up.
     missing : int, default=0
-        1 where rows without a value go up, -1: down, 0: there are none.
+        1: rows without a value go up, -1: they go down, 0: there are none.
     """
 
     feature: int
@@ -47,25 +47,24 @@ class Stump:
 
 
 class StumpSearch:
-    """Training rows, prepared for one search after the other.
+    """Training rows, prepared for repeated searches.
 
     Parameters
     ----------
     X : ndarray or CSR of shape (n_rows, n_features)
-        NaN where missing.
+        Features, with NaN for missing values.
     rows : ndarray of shape (n_rows,), int64
         Rows of ``X`` in the order of the weights and sides.
     max_bins : int in [2, 255] or None
-        None: cuts between all values.
+        Maximum number of bins per column; None: cuts between all values.
     weight : ndarray of shape (n_rows,), optional
         Repetitions of the rows of ``X``, for the bins.
     ties_above : bool, default=False
-        Whether a value in the very middle of two training values, where a cut is, lies above it.
+        Whether a value exactly at a cut, midway between two training values, lies above it.
 
     Notes
     -----
-    A search reads every value of X once, as a byte where the column is in bins: O(n_rows
-    n_features).
+    A search reads every value of X once, as a byte if the column is binned: O(n_rows n_features).
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class StumpSearch:
         ]
 
     def best(self, u: Int64Array, total: int, slack: int) -> Stump | None:
-        """Stump of largest gain; None where no gain exceeds ``slack``.
+        """Stump with the largest gain; None if no gain exceeds ``slack``.
 
         Parameters
         ----------
@@ -100,7 +99,8 @@ class StumpSearch:
         total : int
             Sum of ``u``.
         slack : int
-            Gains that differ by no more are equal: of these, the first feature and its lowest cut.
+            Largest difference at which gains count as equal. Ties go to the first feature and its
+            lowest cut.
         """
 
         def search(part: tuple[int, int, int]) -> None:
@@ -127,6 +127,6 @@ class StumpSearch:
         return Stump(feature, cut.threshold, direction, gain, side, missing)
 
     def _step(self, n_columns: int) -> int:
-        """Columns of a part: a multiple of what the kernel takes together."""
+        """Number of columns per part: a multiple of the kernel's block of columns."""
         groups = -(-n_columns // GROUP)
         return max(1, -(-groups // (SHARES * self._n_threads))) * GROUP

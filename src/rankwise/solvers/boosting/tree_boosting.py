@@ -1,4 +1,4 @@
-"""Gradient boosting: every tree follows the derivatives of a loss at the scores of those before."""
+"""Gradient boosting: every tree fits the derivatives of a loss at the current scores."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Rows on which a measure is taken after every tree.
+    """Rows on which a measure is computed after every tree.
 
     Attributes
     ----------
     rows : OrderedRows
     staged : StagedMeasure
-        Has measured the trees to go on from.
+        Measure on these rows, already computed for the trees to continue from.
     """
 
     rows: OrderedRows
@@ -33,13 +33,13 @@ class Validation:
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """Trees to go on from.
+    """Trees to continue from.
 
     Attributes
     ----------
     trees : TreeEnsemble
     scores : ndarray of shape (n_samples,), float64
-        Of the training rows under these trees; become those under all trees.
+        Scores of the training rows under these trees; updated in place as trees are added.
     rows : OrderedRows or None
         The training rows, which dropout scores.
     """
@@ -50,7 +50,7 @@ class Start:
 
     @classmethod
     def of(cls, trees: TreeEnsemble, rows: OrderedRows, n_threads: int, dropout: Dropout) -> Start:
-        """Start of boosting on rows, which are kept if some trees may be dropped."""
+        """Start of boosting on rows; the rows are kept if trees may be dropped."""
         return cls(trees, rows.scores(trees, n_threads), rows if dropout.rate > 0 else None)
 
 
@@ -61,18 +61,18 @@ class TreeBoosting:
     Attributes
     ----------
     n_estimators : int >= 1
-        Those to go on from among them.
+        Total number of trees, including those to continue from.
     learning_rate : float > 0
     early_stopping_rounds : int >= 1 or None
-        Stop after so many trees without a better measure, and keep the model of the best.
+        Number of trees without a better measure after which training stops; the best model is kept.
     sampling : QuerySampling or GradientSampling
         Rows that a tree follows.
     colsample : float in (0, 1]
         Share of the columns that a tree may split.
     dropout : Dropout
-        Trees that are left out while the next one is grown.
+        Rule for trees left out while the next one is grown.
     seed : int
-        Each tree draws by it and by its number.
+        Seed; the draws of a tree depend on the seed and the tree's number.
     """
 
     n_estimators: int
@@ -90,7 +90,7 @@ class TreeBoosting:
         start: Start,
         validation: Validation | None = None,
     ) -> TreeEnsemble:
-        """Grow trees until none has a split, or the measure on the validation rows stops them."""
+        """Grow trees until one has no split or the validation measure stops training."""
         n_features, scores = grower.n_features, start.scores
         gradients, hessians = grower.derivatives()
         grown = list(start.trees.score_trees())
@@ -148,7 +148,7 @@ class TreeBoosting:
         return np.flatnonzero(follows).astype(np.int32), np.flatnonzero(~follows).astype(np.int32)
 
     def _may_find_one(self, loss: BoostedLoss, grower: TreeGrower) -> bool:
-        """Whether chance may give the next tree a split where this one has none."""
+        """Whether random sampling may give the next tree a split although this one has none."""
         draws = self.sampling.draws(self.n_estimators) or self.colsample < 1
         return draws or loss.draws or grower.draws or self.dropout.rate > 0
 

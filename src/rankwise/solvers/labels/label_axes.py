@@ -1,8 +1,8 @@
 """Principal axes of labels: the leading right singular vectors of ``W^(1/2) (Y - 1 o')``.
 
-Up to some thousand labels they are eigenvectors of the K x K products, which sparse rows give at
-once. Beyond, a random subspace is iterated [1]_, for which Y stays sparse and nothing larger than
-N x (M + 10) or K x (M + 10) is held.
+Up to a few thousand labels, the axes are computed as eigenvectors of the K x K products, which are
+cheap for sparse rows. For more labels, a random subspace is iterated [1]_. Y then stays sparse and
+no array larger than N x (M + 10) or K x (M + 10) is held.
 
 References
 ----------
@@ -32,7 +32,7 @@ def leading_axes(matrix: Float64Array, n_axes: int) -> tuple[Float64Array, Float
         Descending, >= 0.
     """
     size = len(matrix)
-    # Driver evr finds some eigenvectors in half the time that all of them take with evd.
+    # Driver evr computes a few eigenvectors in half the time that evd takes for all.
     values, vectors = scipy.linalg.eigh(
         matrix,
         subset_by_index=None if n_axes == size else [size - n_axes, size - 1],
@@ -57,7 +57,7 @@ def randomised_axes(
     n_axes: int,
     rng: np.random.RandomState,
 ) -> tuple[Float64Array, Float64Array]:
-    """Like :func:`leading_axes` of the centred products, from the rows and nearly as good.
+    """Like :func:`leading_axes` of the centred products, approximated from the rows.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def randomised_axes(
 
 
 def with_signs(axes: Float64Array) -> Float64Array:
-    """Rows turned so that the entry of largest magnitude of each is positive; C-contiguous."""
+    """Rows with signs such that each row's entry of largest magnitude is positive; C-contiguous."""
     axes = np.ascontiguousarray(axes)
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=1)[:, None], axis=1)
     axes *= np.where(largest < 0, -1.0, 1.0)

@@ -1,11 +1,11 @@
 """Statistics of rows with many labels for least squares, as sums that add and subtract.
 
-With ``Z = [1 X]`` and row weights W they are ``Z'WZ``, ``Z'WY`` and, where asked for, ``Y'WY``.
-The statistics of a training part are those of all rows less those of the rows held out, so that
-many splits of the same rows cost one pass and a small one each.
+With ``Z = [1 X]`` and row weights W, the statistics are ``Z'WZ``, ``Z'WY`` and, on request,
+``Y'WY``. The statistics of a training part are those of all rows minus those of the held-out rows.
+Many splits of the same rows thus cost one full pass and one small pass per split.
 
-Complexity: for N rows with p features and K labels, of which a row has b, O(N p^2 + N p b) on
-dense rows; O(N (a^2 + a b)) where a row has a features other than zero.
+Complexity: for N rows with p features and b labels per row, O(N p^2 + N p b) on dense rows. On
+sparse rows with a non-zero features each, O(N (a^2 + a b)).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense, is_spa
 
 # Rows of a matrix product; see benchmarks/bench_closed_form.py.
 CHUNK_ROWS = 3000
-# Share of entries up to which rows are multiplied entry by entry, and beyond which as dense ones.
+# Largest share of non-zero entries at which rows are multiplied entry by entry; denser rows are
+# multiplied as dense arrays.
 SPARSE_SHARE = 0.2
 # Standard deviations from zero beyond which columns are centred: 4 of 16 digits.
 FAR = 100.0
@@ -40,7 +41,7 @@ class LabelStatistics:
     labels : ndarray of shape (K, K), or None
         ``Y'WY``.
     centre : ndarray of shape (p,), or None
-        Shift subtracted from X first: near the means, so that a large offset costs no digits.
+        Shift near the means, subtracted from X first so that a large offset loses no precision.
     """
 
     gram: Float64Array
@@ -83,7 +84,7 @@ def label_statistics(
     label_gram: bool = False,
     centre: Float64Array | Literal["auto"] | None = None,
 ) -> LabelStatistics:
-    """Statistics of rows; those that are added or subtracted must have one centre.
+    """Statistics of rows; statistics can be added or subtracted only if their centres are equal.
 
     Parameters
     ----------
@@ -91,9 +92,9 @@ def label_statistics(
     Y : CSR or ndarray of shape (N, K), float64
     weight : ndarray of shape (N,), float64, optional
     label_gram : bool
-        Whether ``Y'WY`` is wanted.
+        Whether to compute ``Y'WY``.
     centre : ndarray of shape (p,), float64, or "auto", optional
-        Taken off dense X first; "auto": see :func:`centred_gram`.
+        Shift subtracted from dense X first; "auto": see :func:`centred_gram`.
     """
     if isinstance(centre, str):
         gram, centre = centred_gram(X, weight)
@@ -107,9 +108,10 @@ def label_statistics(
 def centred_gram(
     X: Matrix, weight: Float64Array | None
 ) -> tuple[Float64Array, Float64Array | None]:
-    """:func:`feature_gram`, and its centre where a dense column is far from zero for its spread.
+    """:func:`feature_gram` and its centre; centred if a dense column is far from zero.
 
-    Sparse X is never centred: it would not stay sparse.
+    Far from zero means relative to the column's spread. Sparse X is never centred, because it would
+    not stay sparse.
     """
     gram = feature_gram(X, weight)
     means = gram[0, 1:] / gram[0, 0]
@@ -122,7 +124,7 @@ def centred_gram(
 def feature_gram(
     X: Matrix, weight: Float64Array | None, centre: Float64Array | None = None
 ) -> Float64Array:
-    """``[1 X]'W[1 X]``, shape (p + 1, p + 1); of dense X less a centre where there is one."""
+    """``[1 X]'W[1 X]``, shape (p + 1, p + 1); dense X is shifted by the centre, if any."""
     n_samples, p = X.shape
     w = np.ones(n_samples) if weight is None else weight
     gram = np.zeros((p + 1, p + 1))
@@ -151,7 +153,7 @@ def feature_gram(
 def feature_products(
     X: Matrix, Y: Matrix, weight: Float64Array | None, centre: Float64Array | None = None
 ) -> Float64Array:
-    """``[1 X]'WY``, shape (p + 1, K), of dense X less a centre where there is one; Y any form."""
+    """``[1 X]'WY``, shape (p + 1, K), dense X is shifted by the centre; Y of any format."""
     n_samples, p = X.shape
     w = np.ones(n_samples) if weight is None else weight
     cross = np.empty((p + 1, Y.shape[1]))
@@ -191,7 +193,7 @@ def products_of_labels(Y: SparseMatrix, weight: Float64Array | None) -> Float64A
 
 
 def dense_rows(X: Matrix, lo: int, centre: Float64Array | None = None) -> Float64Array:
-    """``CHUNK_ROWS`` rows from ``lo`` on in float64, less a centre; else a view where it can be."""
+    """``CHUNK_ROWS`` rows from ``lo`` on in float64, minus the centre; a view if possible."""
     rows = X[lo : lo + CHUNK_ROWS]
     rows = as_dense(rows)
     rows = rows.astype(np.float64, copy=False)

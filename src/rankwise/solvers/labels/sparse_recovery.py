@@ -1,11 +1,11 @@
 """Sparse label vectors from codes, many rows at a time.
 
-CoSaMP, a step: the 2s labels of the largest ``|P' residual|`` join the support, least squares on
-it, and the s largest values stay, until the residual no longer falls. Where a support has more
-labels than there are codes, or labels that depend on each other, the solution is that of least
-norm. Matching pursuit takes one label a step.
+In each step of CoSaMP, the 2s labels with the largest ``|P' residual|`` join the support. Least
+squares is solved on the support, and the s largest values stay. Steps end when the residual no
+longer falls. If a support has more labels than there are codes, or linearly dependent labels, the
+minimum-norm solution is taken. Matching pursuit adds one label per step.
 
-Complexity: O(K M + s^2 M + s^3) a row and step for K labels and M codes.
+Complexity: O(K M + s^2 M + s^3) per row and step for K labels and M codes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rankwise.kernels.sparse_decoding import (
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, Int64Array
 
-# Rows of a unit of work; results do not depend on it.
+# Number of rows per unit of work; results do not depend on it.
 CHUNK_ROWS = 64
 # Relative size of singular values that count as zero.
 CUTOFF = 1e-10
@@ -41,7 +41,7 @@ def cosamp(code: Float64Array, codes: Float64Array, sparsity: int, max_iter: int
         P.
     codes : ndarray of shape (n_samples, n_codes), float64
     sparsity : int
-        Entries other than zero, at most n_labels.
+        Number of non-zero entries, at most n_labels.
     max_iter : int
 
     Returns
@@ -89,7 +89,7 @@ def matching_pursuit(code: Float64Array, codes: Float64Array, sparsity: int) -> 
 
 
 def _least_norm(columns: Float64Array, codes: Float64Array) -> Float64Array:
-    """Least squares on some columns, of least norm; columns of shape (t, M)."""
+    """Minimum-norm least squares on some columns, given with shape (t, M)."""
     left, values, right = np.linalg.svd(columns, full_matrices=False)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=values > CUTOFF * values[0])
     return left @ (inverse * (right @ codes))

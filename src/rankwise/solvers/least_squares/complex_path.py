@@ -1,10 +1,10 @@
 """Formula (8) of ELMRank on a whole grid, and its exact cross-validation.
 
 The stabilised solution of ``A b = B`` is ``b = (A'A + I/C)^-1 A'B`` [1]_, ``A = (2/m) H'PH + lam``
-and ``B = (2/m) H'Py``. As A is symmetric, ``b = Re[(A + i/sqrt(C))^-1 B]``: ridge with the complex
-penalty ``eta = (lam + i/sqrt(C)) m/2`` on the sum of squares. One eigendecomposition serves every
-(lam, C); the block formula of ridge gives every held-out residual, each fold with the eta of its
-own number of training rows.
+and ``B = (2/m) H'Py``. Because A is symmetric, ``b = Re[(A + i/sqrt(C))^-1 B]``: ridge with the
+complex penalty ``eta = (lam + i/sqrt(C)) m/2`` on the sum of squares. One eigendecomposition serves
+every (lam, C). The block formula of ridge gives every held-out residual; each fold uses the eta
+that corresponds to its number of training rows.
 
 Complexity: O(min(m, n)^2 max(m, n)) for m rows and n columns, and O(sum_f b_f^2 (min(m, n) + b_f))
 for each (lam, C), b_f the rows of fold f.
@@ -34,9 +34,9 @@ LAM_GRID = 10.0 ** np.arange(-5, 2)
 C_GRID = 2.0 ** np.arange(1, 26)
 # Eigenvalues of the n x n side below this share of the largest are left to the rest.
 NEGLIGIBLE = 1e-14
-# Entries of fold systems that are solved together: what the second cache holds.
+# Number of entries of fold systems that are solved together: as many as the L2 cache holds.
 TILE_NUMBERS = 60_000
-# Draws that are decomposed together.
+# Number of draws that are decomposed together.
 TOGETHER = 8
 # Rows whose median is the common row, and the share of deviations up to which they are sparse.
 FEW_ROWS, SPARSE_SHARE = 9, 0.2
@@ -66,8 +66,8 @@ class StabilisedPath:
     def coef(self, penalty: Float64Array) -> Float64Array:
         """Solutions for each column of ``penalty`` (2, G), shape (G, n).
 
-        Directions that are singular to rounding are dropped: without any penalty the solution is
-        that of least norm.
+        Numerically singular directions are dropped, so without a penalty the minimum-norm solution
+        is returned.
         """
         real, imaginary = self.half * penalty[:, :, None]
         shifted = self.values + real
@@ -82,7 +82,7 @@ class StabilisedPath:
 
 @dataclass(frozen=True, eq=False)
 class ComplexPath(StabilisedPath):
-    """The path of one group of rows, with what gives its held-out residuals.
+    """The path of one group of rows, with the factors that give its held-out residuals.
 
     Here G is the centred Gram matrix of the weighted rows, and ``half`` half of their weight.
 
@@ -106,7 +106,7 @@ class ComplexPath(StabilisedPath):
     weight: Float64Array
 
     def held_out(self, folds: FoldPlan, penalty: Float64Array) -> Float64Array:
-        """Weighted squared error of all held-out rows, intercepts taken off, shape (G,).
+        """Weighted squared error of all held-out rows after subtracting the intercepts, shape (G,).
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class ComplexPath(StabilisedPath):
         """
         m, r = self.left.shape
         values = self.values[len(self.values) - r :]
-        columns = r if r == m - 1 else r + 1  # with m - 1 directions nothing is left over
+        columns = r if r == m - 1 else r + 1  # with m - 1 directions there is no remainder
         errors = np.zeros(penalty.shape[1])
         for first, last, size, train in folds.batches:
             entries, rows = size * (size + 3) // 2, folds.order[first:last]
@@ -136,7 +136,8 @@ class ComplexPath(StabilisedPath):
 
 @dataclass(frozen=True, eq=False)
 class FoldPlan:
-    """Folds of rows, those of equal size and weight side by side: they share their penalties.
+    """Folds of rows. Folds of equal size and weight are adjacent, because they share their
+    penalties.
 
     Attributes
     ----------
@@ -169,8 +170,8 @@ def complex_paths(
 ) -> Iterator[ComplexPath]:
     """Decompose several designs on the same rows.
 
-    A reflection takes the intercept's direction to the first coordinate; the other m - 1 hold the
-    centred problem without a null vector of its own.
+    A reflection maps the direction of the intercept to the first coordinate. The other m - 1
+    coordinates hold the centred problem without its trivial null vector.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def complex_paths(
 
 @dataclass(frozen=True, eq=False)
 class TunedDraws:
-    """Node draws that each chose their own (lam, C).
+    """Result of node draws, each with its own choice of (lam, C).
 
     Attributes
     ----------
@@ -230,7 +231,7 @@ class TunedDraws:
     draw_scores : ndarray of shape (n_draws, n_test)
     lam, C : ndarray of shape (n_draws,)
     errors : ndarray of shape (n_draws, n_lam, n_C)
-        Squared error of all held-out rows, the folds' own intercepts taken off.
+        Squared error of all held-out rows after subtracting each fold's own intercept.
     """
 
     scores: Float64Array
@@ -252,23 +253,24 @@ def tune_draws(
 ) -> TunedDraws:
     """Tune and fit ELMRank for each draw of the nodes on one group of rows; average the scores.
 
-    For few rows and many calls (450,000 fits in minutes): nothing is checked, no estimator is
-    built, and the caller sets one BLAS thread (``rankwise.runtime.threads.single_threaded_blas``).
+    Intended for few rows and many calls (450,000 fits in minutes). Input is not checked and no
+    estimator is built. The caller must set one BLAS thread
+    (``rankwise.runtime.threads.single_threaded_blas``).
 
     Parameters
     ----------
     X_train, y_train : (m, d), (m,)
         Training rows, dense float64 or CSR, and targets.
     X_test : (t, d)
-        Rows to score.
+        Rows to predict.
     maps : sequence of NodeMap
-        The draws, all of one size.
+        The draws, all of the same size.
     folds : int array of shape (m,) or (n_draws, m)
         Fold 0 ... k-1 of each training row, the same for all draws or one row for each draw.
-        Every fold holds a row, and k >= 2.
+        Every fold needs at least one row, and k >= 2.
     lam, C : array-like of shape (n_lam,), (n_C,)
-        Grids; ``lam >= 0``, and > 0 where ``C`` holds ``np.inf``. The first least error in (lam,
-        C) order is chosen.
+        Grids; ``lam >= 0``, and > 0 if ``C`` contains ``np.inf``. The smallest error is chosen;
+        ties go to the first in (lam, C) order.
     sample_weight : ndarray of shape (m,), optional
         Repetitions of each training row, > 0.
 
@@ -302,7 +304,7 @@ def tune_draws(
 
 
 def singular_below(values: Float64Array) -> float:
-    """A direction whose eigenvalue and penalty are at most this is singular to rounding."""
+    """Threshold for eigenvalue and penalty below which a direction is numerically singular."""
     return RELATIVE_CUT * float(values.max(initial=0.0))
 
 
@@ -313,7 +315,7 @@ def complex_penalties(lam: Float64Array, C: Float64Array) -> Float64Array:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows, and as a common row plus sparse deviations where most entries are filled in."""
+    """Rows; also stored as a common row plus sparse deviations if most entries are equal."""
 
     rows: Matrix
     common: Float64Array | None

@@ -1,10 +1,10 @@
 """Columns of a closed-form ranker, and the scores that solutions give.
 
-A design knows its independent draws: each gives a least-squares problem of its own, and the scores
+A design holds its independent draws. Each draw gives its own least-squares problem, and the scores
 of the draws are averaged. Linear designs share one Gram matrix of the raw columns between all
-draws; a draw of ``n`` linear nodes ``H = [X 1] A`` is the metric ``A A'`` on it, which needs only
-a basis ``B`` with ``B B' = A A'`` of at most d + 1 columns (the same predictions at (n/d)^2 less
-work).
+draws. A draw of ``n`` linear nodes ``H = [X 1] A`` is the metric ``A A'`` on this matrix. It needs
+only a basis ``B`` of at most d + 1 columns with ``B B' = A A'``: the predictions are the same and
+the work falls by (n/d)^2.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Design(Protocol):
 
     @property
     def maps(self) -> Sequence[BlockMap]:
-        """Block maps whose Gram statistics hold everything."""
+        """Block maps whose Gram statistics determine the solutions of all draws."""
         ...
 
     def draws(self, gram: Gram) -> Iterator[Gram]:
@@ -55,7 +55,7 @@ class Design(Protocol):
         ...
 
     def read_out(self, coefs: Coefs, dtype: Any = np.float64) -> Any:
-        """Solutions of all draws in the form that :meth:`scores` takes."""
+        """Convert the solutions of all draws to the form that :meth:`scores` takes."""
         ...
 
     def scores(self, X: Matrix, read_out: Any) -> Float64Array:
@@ -90,7 +90,7 @@ def draw_grams(
 
 @dataclass(frozen=True, eq=False)
 class ShiftedColumns:
-    """``(X - shift) / scale`` in float64, with a column of ones behind it where asked for.
+    """``(X - shift) / scale`` in float64, followed by a column of ones on request.
 
     ``scale`` holds powers of two, None for 1.
     """
@@ -122,20 +122,20 @@ class ShiftedColumns:
         return out
 
     def rows(self, X: Matrix) -> Any:
-        """Columns for the dual: sparse rows stay sparse where nothing is added to them."""
+        """Columns for the dual; sparse rows stay sparse unless a shift or a column is added."""
         if is_sparse(X) and not self.ones and not self.shift.any() and self.scale is None:
             return X.astype(np.float64)
         return self(X)
 
     def on_rows(self, coefs: Float64Array) -> Float64Array:
-        """Weights on the columns of X from those on these columns, shape (..., n_features)."""
+        """Weights on the columns of X for weights on these columns, shape (..., n_features)."""
         coefs = coefs[..., : len(self.shift)]
         return coefs if self.scale is None else coefs / self.scale
 
 
 @dataclass(frozen=True, eq=False)
 class LinearDesign:
-    """Columns of X; a draw is a basis, None for the columns themselves.
+    """Columns of X; each draw is a basis, or None for the columns themselves.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ class NodeDesign(MapDesign):
 
 @dataclass(frozen=True, eq=False)
 class LandmarkDesign(MapDesign):
-    """Nystroem features, which scores do not need: kernel values are read out at once."""
+    """Nystroem features; scores are computed directly from kernel values."""
 
     def scores(self, X: Matrix, read_out: list[FloatArray]) -> Float64Array:
         return self.maps[0].scores(X, read_out[0].astype(np.float64, copy=False))

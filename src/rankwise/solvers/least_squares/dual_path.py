@@ -1,10 +1,10 @@
-"""The same path from the N x N side, for fewer rows than columns.
+"""The regularisation path from the N x N dual system, for fewer rows than columns.
 
 With ``Omega = Phi Phi'`` and ``L = R'R`` the minimiser of
 ``(y - Phi b)' L (y - Phi b) + |b|^2 / C`` is ``b = Phi' R' (R Omega R' + I/C)^-1 R y``: a symmetric
 positive semidefinite system, whose eigendecomposition gives every C.
 
-Complexity: O(N^2 p + N^3) time, N^2 numbers.
+Complexity: O(N^2 p + N^3) time, memory for N^2 numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DualDecomposition:
     projected_target : ndarray of shape (r,)
         ``U' R y``.
     null : ndarray of shape (N,)
-        ``R' U U' R y`` of the other eigenvectors, which no score of a training row feels.
+        ``R' U U' R y`` of the other eigenvectors, which affect no score of a training row.
     """
 
     values: Float64Array
@@ -59,7 +59,7 @@ class DualDecomposition:
 
 @dataclass(frozen=True, eq=False)
 class DualPath:
-    """A decomposed dual system with the columns it leads back to.
+    """A decomposed dual system with the columns of the primal problem.
 
     Attributes
     ----------
@@ -101,9 +101,10 @@ def dual_path(problem: Problem, phi: BlockMap) -> DualPath:
 
 
 def cancelled(diagonal: Float64Array, factor: LaplacianFactor) -> float:
-    """Eigenvalues that rounding leaves of ``R Omega R'`` where all rows of a query are equal.
+    """Bound on the rounding error in eigenvalues of ``R Omega R'`` if all rows of a query are
+    equal.
 
-    ``diagonal`` is that of Omega, before the rows are centred.
+    ``diagonal`` is the diagonal of Omega before the rows are centred.
     """
     largest = float(np.abs(diagonal).max(initial=0.0))
     scale = float(factor.row_scale.max(initial=0.0))
@@ -111,7 +112,7 @@ def cancelled(diagonal: Float64Array, factor: LaplacianFactor) -> float:
 
 
 def decompose_dual(problem: Problem, omega: Float64Array, order: Int64Array) -> DualDecomposition:
-    """Decompose ``R Omega R'``; ``omega`` in group order, which ``order`` gives; overwritten.
+    """Decompose ``R Omega R'``. ``omega`` is in the group order ``order`` and is overwritten.
 
     Raises
     ------

@@ -2,8 +2,8 @@
 
 With ``G = Phi' L Phi = V diag(lambda) V'`` and ``g = Phi' L y`` the minimiser of
 ``(y - Phi b)' L (y - Phi b) + |b|^2 / C`` is ``b(C) = V (lambda + 1/C)^-1 V' g``: O(p^2) for each
-further C. Where nothing is singular the first half of the eigendecomposition is enough: with
-``G = Q T Q'`` and T tridiagonal, ``b(C) = Q (T + 1/C)^-1 Q' g``, a third of the time.
+further C. If nothing is singular, the first half of the eigendecomposition is enough: with ``G = Q
+T Q'`` and T tridiagonal, ``b(C) = Q (T + 1/C)^-1 Q' g``, a third of the time.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from rankwise.typing import Float64Array
 # A system whose eigenvalue and penalty are both below this share of the largest eigenvalue is
 # singular to rounding: such a direction is dropped.
 RELATIVE_CUT = 1e-12
-# Below this size a whole eigendecomposition costs nothing.
+# Below this size the cost of a full eigendecomposition is negligible.
 SMALLEST_TRIDIAGONAL = 100
 
 
-# Eigenvalues below minus this share of the largest one are not rounding.
+# Eigenvalues more negative than this share of the largest one are not rounding errors.
 NEGATIVE_CUT = 1e-8
-# Nor are digits left in eigenvalues below this.
+# Eigenvalues below this have no significant digits left.
 UNDERFLOW = 1e-300
 
 
@@ -45,7 +45,7 @@ class SquareSystem(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """The least a path needs: ``matrix`` of shape (p, p) and ``rhs`` of shape (p,)."""
+    """The minimum that a path needs: ``matrix`` of shape (p, p) and ``rhs`` of shape (p,)."""
 
     matrix: Float64Array
     rhs: Float64Array
@@ -69,7 +69,7 @@ class EigenPath:
     projected_rhs: Float64Array
 
     def coef(self, C: Float64Array) -> Float64Array:
-        """Solutions for every C (``np.inf``: least norm least squares), shape (n_C, p)."""
+        """Solutions for every C (``np.inf``: minimum-norm least squares), shape (n_C, p)."""
         return (self.projected_rhs * inverse_shifted(self.values, C)) @ self.vectors.T
 
 
@@ -88,11 +88,11 @@ def path_coef(
     equations : Gram or Equations
     C : ndarray of shape (n_C,)
     overwrite : bool
-        Whether the matrix may be lost.
+        Whether the matrix may be overwritten.
     checked : bool
-        Whether the smallest eigenvalue is looked at even where one Cholesky factorisation would do.
+        Whether the smallest eigenvalue is checked even if one Cholesky factorisation would suffice.
     noise : float
-        Eigenvalues that rounding may have left of larger numbers that cancelled in the matrix.
+        Size of eigenvalues that may be rounding errors of larger numbers that cancelled.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def path_coef(
 
 
 def _cholesky(equations: SquareSystem, alpha: float) -> Float64Array | None:
-    """The solution for one penalty; None where it is singular to rounding."""
+    """The solution for one penalty; None if the system is numerically singular."""
     matrix = equations.matrix
     if alpha <= RELATIVE_CUT * np.trace(matrix):  # the trace bounds the largest eigenvalue
         return None
@@ -155,7 +155,7 @@ def _cholesky(equations: SquareSystem, alpha: float) -> Float64Array | None:
 def _tridiagonal_eigh(
     diagonal: Float64Array, off: Float64Array, reduced: Float64Array, tau: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Eigenvalues, not negative, and eigenvectors of a matrix that is reduced already."""
+    """Non-negative eigenvalues, and eigenvectors, of an already reduced matrix."""
     values, vectors = eigh_tridiagonal(diagonal, off)
     vectors = np.asfortranarray(vectors)
     vectors[1:] = _apply_reflectors(reduced[1:, :-1], tau, vectors[1:], "N")
@@ -165,7 +165,7 @@ def _tridiagonal_eigh(
 def check_semidefinite(values: Float64Array, noise: float = 0.0) -> None:
     """Raise if ascending eigenvalues are negative beyond rounding.
 
-    ``noise`` is what rounding may have left of larger numbers that cancelled in the matrix.
+    ``noise`` is the size of rounding errors left by larger numbers that cancelled in the matrix.
     """
     rounding = max(NEGATIVE_CUT * max(float(values.max(initial=0.0)), 0.0), noise, UNDERFLOW)
     if len(values) and values[0] < -rounding:
@@ -186,7 +186,7 @@ def _apply_reflectors(
 
 
 def eigen_path(equations: SquareSystem, noise: float = 0.0) -> EigenPath:
-    """Decompose the matrix; O(p^3). Where no eigenvalue exceeds ``noise`` all are zero.
+    """Decompose the matrix; O(p^3). If no eigenvalue exceeds ``noise``, all become zero.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def eigen_path(equations: SquareSystem, noise: float = 0.0) -> EigenPath:
 
 
 def inverse_shifted(values: Float64Array, C: Float64Array) -> Float64Array:
-    """``1 / (values + 1/C)``, zero where that is singular to rounding; shape (n_C, r)."""
+    """``1 / (values + 1/C)``, zero if numerically singular; shape (n_C, r)."""
     alpha = 1.0 / np.asarray(C, dtype=np.float64)[:, None]
     shifted = values + alpha
     cut = RELATIVE_CUT * values.max(initial=0.0)

@@ -1,16 +1,16 @@
 """The path of a squared loss on kernel expansions ``f(x) = sum_i a_i K(x, x_i)`` over the rows.
 
-``penalise="norm"`` is the norm of the kernel's space, for a positive (or, where scores are centred
-within queries, conditionally positive) definite kernel. With ``L = R'R``
+``penalise="norm"`` penalises the norm of the kernel's space. The kernel must be positive definite;
+if scores are centred within queries, conditionally positive definite is enough. With ``L = R'R``
 
     ``a = R' (R K R' + I/C)^-1 R y``,
 
-the symmetric form of ``(I/C + L K)^-1 L y``. ``penalise="coefficients"`` is the l2 norm of a, for
-any kernel, symmetric or not: ``a = (K' L K + I/C)^-1 K' L y``. A row of weight w stands for w
-copies that share its coefficient: their penalty is ``a^2 / w``.
+the symmetric form of ``(I/C + L K)^-1 L y``. ``penalise="coefficients"`` penalises the l2 norm of
+a, for any kernel, symmetric or not: ``a = (K' L K + I/C)^-1 K' L y``. A row of weight w represents
+w copies that share its coefficient, so its penalty is ``a^2 / w``.
 
-One reduction to tridiagonal form gives every C (one Cholesky factorisation where there is one C);
-folds of rows cut the matrix and are solved for themselves.
+One reduction to tridiagonal form gives every C; a single C takes one Cholesky factorisation. Folds
+of rows take a submatrix each and are solved separately.
 
 Complexity: O(N^3) time for each training set, three N x N matrices.
 """
@@ -69,7 +69,7 @@ class ExpansionPath:
     penalties : Penalties
     penalise : {"norm", "coefficients"}
     max_bytes : int
-        As many folds are solved at once as stay below.
+        Memory limit that decides how many folds are solved at once.
     """
 
     rows: FitData
@@ -93,14 +93,14 @@ class ExpansionPath:
         return fit, mean_measure(measure, rows.y, scores, rows.groups)[None]
 
     def cross_validate(self, measure: Measure, cv: Any) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, measured by cross-validation, each split fitted anew."""
+        """Solutions on all rows, measured by cross-validation; each split is refitted."""
         return self.solve(), self._measure_refits(measure, cv_splits(cv, self.rows))
 
     def leave_query_out(self, measure: Measure) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, measured by exact leave-one-query-out.
 
-        Where coefficients are penalised the rows of a query take their columns with them, and
-        every query is a split of its own: Q systems of N unknowns.
+        If coefficients are penalised, leaving out the rows of a query also removes their columns.
+        Every query is then a separate split: Q systems of N unknowns.
         """
         if self.penalise == "coefficients":
             groups = self.rows.groups
@@ -131,7 +131,7 @@ class ExpansionPath:
         return np.arange(len(self._K))
 
     def _fit(self, coefs: Float64Array) -> PathFit:
-        """The solutions without the kernel between the rows: the next width has one as large."""
+        """The solutions without the kernel matrix, whose memory the next kernel width needs."""
         constants = self._intercepts(coefs, self._every) if self.loss.intercept else None
         return PathFit(replace(self.design, K=None), [coefs], constants)
 
@@ -202,7 +202,7 @@ class ExpansionPath:
             return measure_refits(measure, self.rows, splits, scores, n_threads)
 
     def _n_threads(self, n_train: int) -> int:
-        """Folds of so many training rows that are solved at once; small ones one by one."""
+        """Number of folds solved at once for this size; small folds are solved one by one."""
         if len(self._K) <= 500:
             return 1
         per_fold = 8 * n_train * n_train * (MATRICES - 1)
@@ -212,7 +212,8 @@ class ExpansionPath:
     def _part(self, rows: Int64Array) -> Problem:
         """The problem of some training rows, without their features.
 
-        An unpenalised intercept is the same as all pairs of all rows, each row counting once.
+        An unpenalised intercept is equivalent to the loss over all pairs of all rows, each row
+        counted once.
         """
         problem = self.loss.on(self.rows)
         weight = None if problem.sample_weight is None else problem.sample_weight[rows]

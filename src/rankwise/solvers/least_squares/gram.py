@@ -1,15 +1,16 @@
 """Gram statistics ``Phi' L Phi``, ``Phi' L y``, ``y' L y`` in one pass over the rows.
 
-They add over queries: over chunks, over folds (cross-validation needs only the difference of the
-total and a fold), over ``partial_fit`` calls and over workers. No N x N matrix and no list of
-pairs is formed; memory does not depend on the number of rows.
+The statistics are additive over queries, and so over chunks, folds, ``partial_fit`` calls and
+workers. Cross-validation needs only the total minus a fold. No N x N matrix and no list of pairs is
+formed, so memory does not depend on the number of rows.
 
 Rows in memory, of streams, of batches and of workers come as parts
 (:meth:`rankwise.losses.problem.Problem.parts`, :class:`rankwise.streams.cutter.Cutter`) to
-:func:`accumulate`. Parts are multiplied on all cores and added in their order: rows that arrive in
-pieces give the same bits as rows in memory, on any number of threads.
+:func:`accumulate`. Parts are multiplied on all cores and added in order. Rows that arrive in pieces
+therefore give a result bit-identical to rows in memory, on any number of threads.
 
-Complexity: O(N p^2) for N rows and p columns; p^2 numbers per fold, and two per thread.
+Complexity: O(N p^2) for N rows and p columns; memory for p^2 numbers per fold, and twice that per
+thread.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix
 
 # Rows per BLAS call: two to four thousand is the fast range (benchmarks/bench_closed_form.py).
 CHUNK_ROWS = 3000
-# A query of more rows than this is streamed through in pieces.
+# A query with more rows than this is processed in pieces.
 GIANT_ROWS = 4 * CHUNK_ROWS
 # Products of float32 blocks are formed in float64 while that costs less than about a second.
 PRECISE_FLOPS = 5e10
@@ -54,7 +55,7 @@ class GramSums:
     folds : list of Gram
         Statistics of each fold, without the edges.
     edges : list of (query, fold, OpenQuery)
-        Queries of which more rows may be elsewhere.
+        Queries that may have more rows elsewhere.
     """
 
     def __init__(self, phi: BlockMap, query_weight: str, n_folds: int, precise: bool) -> None:
@@ -67,7 +68,7 @@ class GramSums:
         self._last: tuple[RowPart, str] | None = None
 
     def tasks(self, part: RowPart) -> Iterator[Callable[[], Callable[[], None]]]:
-        """Work for any thread, which returns a function that adds the result in order."""
+        """Tasks for any thread; each returns a function to call in order, which adds its result."""
         if part.query is None:
             yield lambda: self._whole(part)
             return
@@ -82,7 +83,7 @@ class GramSums:
             yield lambda grade=grade, of_grade=of_grade: self._piece(part, of_grade, grade)
 
     def close(self) -> GramSums:
-        """Finish the large query at hand: into its fold, or, for an edge, to :attr:`edges`."""
+        """Finish the current large query: add it to its fold or, for an edge, to :attr:`edges`."""
         if self._last is not None:
             part, graph = self._last
             opened, self._last = self._opened.pop(part.query), None
@@ -139,9 +140,9 @@ def accumulate(
     parts : iterable of RowPart
     maps : sequence of (block map, query weight)
     n_rows : int or None
-        Number of all rows, which decides the precision of float32 blocks. Where nobody knows it,
-        the first ones are multiplied in both precisions, until one of the sums is the right one:
-        ``PRECISE_FLOPS`` multiplications more, once.
+        Total number of rows, which decides the precision of float32 blocks. If it is unknown, the
+        first blocks are multiplied in both precisions until the right one is known. This costs
+        ``PRECISE_FLOPS`` extra multiplications once.
     """
     found = [
         [GramSums(phi, weight, n_folds, precise) for precise in _precisions(n_rows, phi)]
@@ -170,7 +171,7 @@ def accumulate(
 def fold_grams(
     problem: Problem, phi: BlockMap, fold_queries: Sequence[Int64Array] | None = None
 ) -> list[Gram]:
-    """Statistics of each fold of queries (of all queries where ``fold_queries`` is None).
+    """Statistics of each fold of queries (of all queries if ``fold_queries`` is None).
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ def fold_grams(
 
 
 def is_precise(n_rows: int, p: int) -> bool:
-    """Whether float32 blocks of so many rows are turned to float64 before they are multiplied."""
+    """Whether float32 blocks are converted to float64 before multiplication, for this many rows."""
     return n_rows * p * p <= PRECISE_FLOPS
 
 
@@ -219,9 +220,11 @@ def _precisions(n_rows: int | None, phi: BlockMap) -> list[bool]:
 
 
 def _giant_distinct_gram(problem: Problem, phi: BlockMap, query: int) -> Gram:
-    """Statistics of one large query over pairs of different grades, all at hand; in float64.
+    """Statistics of one large query over pairs of different grades, with all rows given; in
+    float64.
 
-    The weights of the grades are known: one matrix for all of them, and p numbers for each.
+    The weights of the grades are known, so one matrix for all grades and p numbers per grade
+    suffice.
     """
     rows = problem.groups.rows(query)
     rows = rows[np.argsort(problem.y[rows], kind="stable")]

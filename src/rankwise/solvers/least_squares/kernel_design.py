@@ -1,4 +1,4 @@
-"""Kernel expansions over training rows: what their solutions weigh."""
+"""Kernel expansions over training rows: the basis functions of their solutions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class KernelDesign:
     ----------
     kernel : Kernel
     X : ndarray or CSR of shape (N, n_features)
-        Training rows in float64 (of a precomputed kernel: the values between them).
+        Training rows in float64 (for a precomputed kernel: the values between them).
     K : ndarray of shape (N, N), or None
-        The kernel between them; None: it is not held, or no more.
+        Kernel between the training rows; None if it is not held or was released.
     definite : bool
         Whether the kernel is known to be (conditionally) positive semidefinite.
     kept : ndarray of bool, or None
-        Rows passed to ``fit`` that have a weight; None: all. They are columns of what a
-        precomputed kernel gets.
+        Mask of the rows passed to ``fit`` that have non-zero weight; None: all. These are the
+        columns used of a precomputed kernel.
     """
 
     kernel: Kernel
@@ -69,7 +69,7 @@ class KernelDesign:
         }
         if self.kernel.name != "precomputed":
             found["X_fit_"] = self.X
-        elif self.kept is not None:  # rows without weight have columns all the same
+        elif self.kept is not None:  # rows of zero weight still have columns
             found["dual_coef_"] = np.zeros(len(self.kept))
             found["dual_coef_"][self.kept] = coefs[0]
         return found
@@ -105,7 +105,7 @@ class KernelDesign:
 
 @dataclass(frozen=True, eq=False)
 class KernelColumnsDesign(MapDesign):
-    """Kernels at landmarks as basis functions, weighed one by one; ``maps`` holds the columns."""
+    """Kernels at landmarks as basis functions with separate weights; ``maps`` holds the columns."""
 
     def attributes(self, coefs: Coefs) -> dict[str, Any]:
         """Fitted attributes of the model with these coefficients."""
@@ -119,5 +119,5 @@ class KernelColumnsDesign(MapDesign):
         }
 
 
-# Columns to weigh, or an expansion over the training rows.
+# Weighted columns, or an expansion over the training rows.
 AnyDesign: TypeAlias = Design | KernelDesign

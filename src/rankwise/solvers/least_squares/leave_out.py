@@ -6,16 +6,15 @@ under the model trained without them are, by Woodbury,
 
     ``f' = (I + Z D)^-1 (f + Z D y)``.
 
-Leave-one-query-out has ``D = -L``. With more rows than columns the system of the columns is the
-smaller one: with ``K = (G + I/C)^-1`` and ``B = Phi_q``,
+Leave-one-query-out has ``D = -L``. If a query has more rows than columns, the system of the columns
+is smaller: with ``K = (G + I/C)^-1`` and ``B = Phi_q``,
 
     ``f' = f - B (I - K B'LB)^-1 K B'L (y - f)``.
 
-Leaving out the pair (i, j) changes the whole block (the
-number of partners of every row falls by two): ``D = D0 + U M U'`` with ``D0`` the same for all
-pairs of equal weight and ``U`` of three columns (five for pairs of distinct grades), so each
-pair costs a system of three (five) unknowns after one of m unknowns. An unpenalised intercept adds
-``1/W`` to Z.
+Leaving out the pair (i, j) changes the whole block (the number of partners of every row falls by
+two): ``D = D0 + U M U'``. ``D0`` is the same for all pairs of equal weight, and ``U`` has three
+columns (five for pairs of distinct grades). Each pair therefore costs a system of three (five)
+unknowns after one of m unknowns. An unpenalised intercept adds ``1/W`` to Z.
 
 References
 ----------
@@ -44,7 +43,7 @@ from rankwise.typing import Float64Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Decomposed:
-    """One draw's eigendecomposed problem, seen from the rows.
+    """Eigendecomposed problem of one draw, with its projection of the rows.
 
     Attributes
     ----------
@@ -53,7 +52,7 @@ class Decomposed:
     projected_rhs : ndarray of shape (r,)
         ``V' Phi' L y``.
     project : callable
-        Row numbers to ``Phi V``, shape (n_rows, r), centred where there is an intercept.
+        Maps row numbers to ``Phi V``, shape (n_rows, r), centred if there is an intercept.
     """
 
     values: Float64Array
@@ -81,7 +80,7 @@ def leave_query_out(
     Raises
     ------
     ValueError
-        If there is one query only.
+        If there is only one query.
 
     Notes
     -----
@@ -136,7 +135,7 @@ def _by_columns(
     C: Float64Array,
     intercept: Intercept,
 ) -> Float64Array:
-    """The same from systems of r unknowns; an intercept is a column of ones more."""
+    """The same from systems of r unknowns; an intercept adds a column of ones."""
     inverses, B = inverse_shifted(draw.values, C), draw.project(rows)
     fitted = B @ (inverses * draw.projected_rhs).T + intercept.mean_target
     if intercept.offset:
@@ -157,15 +156,15 @@ def leave_pair_out(
 ) -> Float64Array:
     """Share of a query's pairs that are misordered when held out, shape (n_queries, n_values).
 
-    For every pair ``y_i > y_j`` of a query both rows leave the training data; a tie in the scores
-    counts 1/2. NaN for a query without such pairs.
+    For every pair ``y_i > y_j`` of a query, both rows are removed from the training data. A tie in
+    the scores counts 1/2. NaN for a query without such pairs.
 
     Notes
     -----
-    For each penalty and query one system of m unknowns, O(m^2 r + m^3), and O(m^2) systems of three
-    unknowns. Row weights: one system of m unknowns for each sum of two weights. Where only distinct
-    grades make pairs: systems of five unknowns, and one of m unknowns for each two grades that
-    several rows share.
+    Each penalty and query takes one system of m unknowns, O(m^2 r + m^3), and O(m^2) systems of
+    three unknowns. With row weights, there is one system of m unknowns for each sum of two weights.
+    If only distinct grades form pairs, the small systems have five unknowns, and there is one
+    system of m unknowns for each two grades shared by several rows.
     """
     groups = problem.groups
     all_pairs = problem.pairs()
@@ -214,7 +213,7 @@ class _Change:
 def _changes(
     problem: Problem, y: Float64Array, w: Float64Array, first: Int64Array, second: Int64Array
 ) -> Iterator[tuple[Int64Array, _Change]]:
-    """Pairs (as positions in ``first``) that share a base, with what changes for each."""
+    """Yield pairs (as positions in ``first``) that share a base, with their changes."""
     if problem.graph == "pointwise":
         small = np.zeros((len(first), 2, 2))
         small[:, 0, 0], small[:, 1, 1] = -w[first], -w[second]
@@ -225,7 +224,7 @@ def _changes(
     alone = np.zeros(len(y), dtype=bool)
     keys = [w[first] + w[second]]
     if same is not None:
-        # A grade of one row vanishes with it: such pairs share a base whatever their grades are.
+        # A grade held by a single row vanishes with it, so such pairs share a base for any grades.
         alone = same.sum(axis=1) == 1
         both = alone[first] & alone[second]
         keys += [np.where(both, np.inf, key) for key in (y[first], y[second], w[first])]
@@ -301,7 +300,7 @@ def _pair_scores(
 def _query(
     draw: Decomposed, rows: Int64Array, C: Float64Array, intercept: Intercept
 ) -> tuple[Float64Array, Callable[[int], Float64Array]]:
-    """Fitted scores of the rows for every C, and Z as a function of its number."""
+    """Fitted scores of the rows for every C, and Z as a function of the index of C."""
     inverses = inverse_shifted(draw.values, C)
     projected = draw.project(rows)
     fitted = projected @ (inverses * draw.projected_rhs).T + intercept.mean_target

@@ -1,8 +1,8 @@
 """The path of a squared loss whose coefficients are bounded below by zero.
 
 With ``G = Phi' L Phi`` and ``g = Phi' L y`` the minimiser of ``b' (G + I/C) b - 2 g'b`` over b >= 0
-is that of ``|R b - R^-T g|^2`` for any ``R'R = G + I/C``: a non-negative least-squares problem of
-as many rows as columns, which the active-set method of Lawson and Hanson solves.
+also minimises ``|R b - R^-T g|^2`` for any ``R'R = G + I/C``. This is a square non-negative
+least-squares problem, solved by the active-set method of Lawson and Hanson.
 
 References
 ----------
@@ -68,7 +68,8 @@ class NonNegativePath:
     def cross_validate(self, measure: Measure, cv: Any) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, measured by cross-validation.
 
-        A number of folds is of queries; with fewer queries than folds they are of rows.
+        An integer ``cv`` gives folds of queries, or folds of rows if there are fewer queries than
+        folds.
         """
         is_number = cv is None or isinstance(cv, Integral)
         n_folds = int(cv or DEFAULT_FOLDS) if is_number else 0
@@ -96,7 +97,7 @@ class NonNegativePath:
     def _leave_out(
         self, folds: Sequence[Int64Array], measure: Measure
     ) -> tuple[PathFit, Float64Array]:
-        """Solutions on all rows, and the measure of each fold under those without it."""
+        """Solutions on all rows, and the measure of each fold under the solutions without it."""
         problem = self._problem
         (grams,) = draw_grams(self.design, problem, folds)
         whole = total(grams)
@@ -115,8 +116,8 @@ class NonNegativePath:
 def non_negative_coef(gram: Gram, C: Float64Array) -> Float64Array:
     """Solutions b >= 0 for every C, shape (n_C, p); O(p^3) for each.
 
-    Directions whose eigenvalue and penalty are both below 1e-12 of the largest eigenvalue are left
-    out of the objective.
+    Directions are left out of the objective if eigenvalue and penalty are both below 1e-12 of the
+    largest eigenvalue.
     """
     values, vectors = np.linalg.eigh(gram.matrix)
     rhs = vectors.T @ gram.rhs

@@ -1,8 +1,9 @@
 """The path of a squared loss on columns, and its measures on held-out queries.
 
-Every way evaluates the whole grid at once: one pass over the rows gives the Gram statistics, one
-eigendecomposition per training set gives every C, and one pass gives the scores of held-out rows
-for every C, whose measure is taken per query. Held-out scores never exceed a few chunks of rows.
+Every method evaluates the whole grid at once. One pass over the rows gives the Gram statistics, and
+one eigendecomposition per training set gives every C. A second pass scores the held-out rows for
+every C, and the measure is computed per query. Held-out scores are held for only a few chunks of
+rows at a time.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from rankwise.tuning.held_out import RunningMean, per_query
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Int64Array, Matrix
 
-# Held-out rows whose scores for every C are measured at a time.
+# Number of held-out rows measured at a time, for every C.
 MEASURED_ROWS = 4 * CHUNK_ROWS
 
 
@@ -53,11 +54,11 @@ class PathFit:
     Attributes
     ----------
     design : Design or KernelDesign
-        What the solutions weigh.
+        Columns that the solutions weight.
     coefs : sequence of ndarray of shape (n_values, n_columns)
         One per draw.
     constants : ndarray of shape (n_values,), or None
-        Unpenalised intercepts; None: none.
+        Unpenalised intercepts; None without an intercept.
     n_iter : int
         Steps of an iterative solver.
     """
@@ -108,9 +109,9 @@ class LeastSquaresPath:
     def cross_validate(self, measure: Measure, cv: Any) -> tuple[PathFit, Float64Array]:
         """Solutions on all rows, measured by cross-validation.
 
-        A number of folds is of queries; with fewer queries than folds they are of rows, and the
-        rows of a query that a fold holds are measured as one query. Of a splitter, or of pairs
-        (train rows, test rows), each is fitted anew.
+        An integer ``cv`` gives folds of queries. If there are fewer queries than folds, it gives
+        folds of rows, and the rows of a query within a fold are measured as one query. For a
+        splitter or pairs (train rows, test rows), each split is refitted.
         """
         is_number = cv is None or isinstance(cv, Integral)
         n_folds = int(cv or DEFAULT_FOLDS) if is_number else 0
@@ -164,7 +165,7 @@ class LeastSquaresPath:
         else:
             draws = draw_grams(design, problem, folds)
             fit, held = solve_folds(draws, len(folds), design, problem, self.penalties)
-        # Held-out scores only choose C: blocks of many float32 rows are read out as they are.
+        # Held-out scores only serve to choose C, so large float32 blocks are scored in float32.
         dtype = problem.X.dtype
         if is_precise(problem.X.shape[0], design.n_columns):
             dtype = np.dtype(np.float64)
@@ -181,7 +182,7 @@ class LeastSquaresPath:
         return held_out(self.design, [read_out], X, y, groups, [queries], measure)[0]
 
     def _decomposed(self, problem: Problem) -> tuple[list[Decomposed], Intercept, PathFit]:
-        """Eigendecomposed draws as the leave-out formulas take them, and the fit on all rows."""
+        """Eigendecomposed draws for the leave-out formulas, and the fit on all rows."""
         design, is_dual = self.design, use_dual(problem, self.design)
         grams: list[Gram] = []
         paths: Sequence[EigenPath | DualPath]
@@ -232,7 +233,7 @@ def _gram_fit(grams: Sequence[Gram], coefs: Coefs, design: Design, problem: Prob
 
 
 def _constants(mean_target: float, centre: Float64Array, coefs: Float64Array) -> Float64Array:
-    """Intercepts with which the mean score of the rows is that of their targets."""
+    """Intercepts that make the mean score of the rows equal to the mean target."""
     return np.array([mean_target - float(centre @ coef) for coef in coefs])
 
 
@@ -251,7 +252,7 @@ def solve_folds(
     problem: Problem,
     penalties: Penalties,
 ) -> tuple[PathFit, list[list[Float64Array]]]:
-    """Solutions on all rows, and those without each fold, from the statistics of each fold."""
+    """Solutions on all rows, and solutions without each fold, from the statistics of the folds."""
     final: list[Float64Array] = []
     held: list[list[Float64Array]] = [[] for _ in range(n_folds)]
     grams: list[Gram] = []
@@ -272,7 +273,7 @@ def solve_folds(
 
 
 def solvable(gram: Gram, problem: Problem) -> Gram:
-    """The statistics with an unpenalised intercept eliminated where the problem has one."""
+    """The statistics, with the unpenalised intercept eliminated if the problem has one."""
     return gram.centred() if problem.intercept else gram
 
 
@@ -282,7 +283,7 @@ def gram_coef(gram: Gram, problem: Problem, penalties: Penalties) -> Float64Arra
     Raises
     ------
     FloatingPointError
-        If squares of columns far from zero cancel.
+        If the squares of columns far from zero cancel numerically.
     """
     with _cancelling_columns():
         return path_coef(solvable(gram, problem), penalties.C(gram.pairs))
@@ -290,7 +291,7 @@ def gram_coef(gram: Gram, problem: Problem, penalties: Penalties) -> Float64Arra
 
 @contextmanager
 def _cancelling_columns() -> Iterator[None]:
-    """Statistics of columns are semidefinite: negative eigenvalues are lost digits."""
+    """Error for negative eigenvalues of semidefinite statistics, a sign of lost precision."""
     try:
         yield
     except NotSemidefiniteError as error:
@@ -319,7 +320,8 @@ def _dual_coefs(problem: Problem, design: Design, penalties: Penalties) -> list[
 def _dual_paths(problem: Problem, design: Design) -> Iterator[DualPath]:
     """For each draw, the dual path.
 
-    An unpenalised intercept is the same as all pairs of all rows, each row counting once.
+    An unpenalised intercept is equivalent to the loss over all pairs of all rows, each row counted
+    once.
     """
     if problem.intercept:
         groups = QueryGroups.single(problem.X.shape[0])
@@ -336,7 +338,7 @@ def held_out(
     folds: Sequence[Int64Array],
     measure: Measure,
 ) -> Float64Array:
-    """Mean measure of each fold's queries under its own solutions, shape (n_folds, n_C)."""
+    """Mean measure of each fold's queries under that fold's solutions, shape (n_folds, n_C)."""
     parts = Problem(X, y, groups, None, "all").parts(folds, MEASURED_ROWS)
     n_threads = None if X.shape[0] * design.n_columns > 1e6 else 1
     return mean_measures(design, read_outs, parts, measure, n_threads)

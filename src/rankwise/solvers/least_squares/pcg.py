@@ -1,11 +1,11 @@
-"""Kernel least squares by conjugate gradients: the N x N kernel is evaluated and never held.
+"""Kernel least squares by conjugate gradients: the N x N kernel matrix is never stored.
 
 Solves ``(R K R' + I/C) z = R y`` for one C, ``a = R' z``, where ``L = R'R`` is the Laplacian of
 the pairs. With n landmarks the Nystroem features ``Phi`` give the preconditioner
-``(B B' + I/C)^-1``, ``B = R Phi``, in the eigenvectors of ``B B'``, which leaves the
-eigenvalues of the kernel beyond the landmarks' span to the iteration.
+``(B B' + I/C)^-1``, ``B = R Phi``, applied in the eigenvectors of ``B B'``. The iteration handles
+the kernel's eigenvalues outside the span of the landmarks.
 
-Complexity: O(N^2 d) a step, N n numbers.
+Complexity: O(N^2 d) per step; memory for N n numbers.
 
 References
 ----------
@@ -37,7 +37,7 @@ from rankwise.solvers.result import SolveResult
 from rankwise.tuning.penalty import Penalties
 from rankwise.typing import Float64Array, Matrix
 
-# Kernel values held at a time and thread, in numbers.
+# Number of kernel values held per thread at a time.
 BLOCK_NUMBERS = 4_000_000
 
 
@@ -63,8 +63,9 @@ class PreconditionedConjugateGradients:
     ) -> SolveResult[Float64Array]:
         """Solve ``operator(x) = rhs``; ``stop_value`` is the relative residual.
 
-        The residual that is updated drifts from the true one: where it meets the tolerance the
-        true one is looked at, and the iteration starts anew from there when it does not.
+        The updated residual drifts from the true one. When the updated residual meets the
+        tolerance, the true one is checked; if it is too large, the iteration restarts from the
+        current point.
         """
         x = np.zeros_like(rhs)
         residual = rhs.copy()
@@ -79,7 +80,7 @@ class PreconditionedConjugateGradients:
             direction = z + (rho / previous) * direction
             image = operator(direction)
             curvature = float(direction @ image)
-            if not curvature > 0.0:  # rounding is all that is left
+            if not curvature > 0.0:  # only rounding error is left
                 return SolveResult(x, step, False, float(np.linalg.norm(residual)) / scale)
             x += (rho / curvature) * direction
             residual -= (rho / curvature) * image
@@ -105,13 +106,13 @@ class ConjugateGradientsPath:
     loss : SquaredLoss
     penalties : Penalties
     landmarks : callable
-        From the rows and the kernel to features whose inner products approximate it.
+        Maps the rows and the kernel to features whose inner products approximate the kernel.
     solver : PreconditionedConjugateGradients
 
     Raises
     ------
     ValueError
-        For a search, and for alpha=0.
+        If several penalties are searched, or alpha=0.
     """
 
     rows: FitData
@@ -220,6 +221,6 @@ def low_rank_preconditioner(
     kept = squares > len(squares) * np.finfo(np.float64).eps * max(squares[-1], 0.0)
     squares = squares[kept]
     U = B @ (V[:, kept] / np.sqrt(squares))
-    # 1/(s + alpha) on the span of U, 1/alpha beside it.
+    # 1/(s + alpha) on the span of U, 1/alpha on its complement.
     inside = 1.0 / (squares + alpha) - 1.0 / alpha
     return lambda v: v / alpha + U @ (inside * (U.T @ v))

@@ -1,13 +1,13 @@
 """Ridge regression of many outputs on the same rows: one factorisation for all of them.
 
 Minimises ``sum_i w_i |t_i - [1 x_i] B|^2 + alpha |B|^2``: the constant is penalised like every
-other coefficient, as in [1]_. ``B = (Z'WZ + alpha I)^-1 Z'WT`` for ``Z = [1 X]``; where there are
-fewer rows than columns the system of the rows is solved, ``B = Z'V (V Z Z' V + alpha I)^-1 V T``
+other coefficient, as in [1]_. ``B = (Z'WZ + alpha I)^-1 Z'WT`` for ``Z = [1 X]``; if there are
+fewer rows than columns, the system of the rows is solved, ``B = Z'V (V Z Z' V + alpha I)^-1 V T``
 with ``V = W^(1/2)``.
 
-Where there are more rows than columns, dense X with a column far from zero is taken less its means
-mu, about which an offset costs no digits. With ``A = X'WX + alpha I`` of the centred rows, s the
-sum of the weights and t the means of the targets, minimising over the constant leaves
+If there are more rows than columns and dense X has a column far from zero, its means mu are
+subtracted. An offset then loses no precision. With ``A = X'WX + alpha I`` of the centred rows, s
+the sum of the weights and t the means of the targets, minimising over the constant leaves
 
     ``(A + gamma mu mu') B = X'WT + gamma mu t'``,  ``gamma = alpha s / (s + alpha)``,
 
@@ -40,7 +40,7 @@ from rankwise.typing import Float64Array, Matrix, SparseMatrix, as_dense
 
 @dataclass(frozen=True, eq=False)
 class RidgePath:
-    """A symmetric matrix A in its eigenvectors: ``(A + alpha I)^-1 rhs`` for any alpha >= 0.
+    """Eigendecomposition of a symmetric matrix A: ``(A + alpha I)^-1 rhs`` for any alpha >= 0.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class RidgePath:
         return cls(np.maximum(values, 0.0), vectors)
 
     def solve(self, alpha: float, rhs: Float64Array) -> Float64Array:
-        """Solution of least norm; directions that rounding cannot tell from zero are left out."""
+        """Minimum-norm solution; numerically zero directions are left out."""
         shifted = self.values + alpha
         inverse = np.divide(1.0, shifted, out=np.zeros_like(shifted), where=self._kept(alpha))
         return self.vectors @ (inverse[:, None] * (self.vectors.T @ rhs))
@@ -80,7 +80,7 @@ class Solve(Protocol):
 
 
 def factorised(matrix: Float64Array, alpha: float) -> Solve:
-    """Solver of ``matrix + alpha I``: by Cholesky, by eigenvectors where that breaks down."""
+    """Solver of ``matrix + alpha I``: by Cholesky, or by eigenvectors if that breaks down."""
     return _by_cholesky(matrix, alpha) or partial(RidgePath.of(matrix).solve, alpha)
 
 
@@ -92,7 +92,7 @@ def centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float
     gram : ndarray of shape (p + 1, p + 1)
         ``Z'WZ``.
     centre : ndarray of shape (p,), or None
-        None: zeros, and then it is the plain solver.
+        Centre of the columns; None: zeros, which gives the plain solver.
     alpha : float >= 0
     """
     if centre is None:
@@ -122,7 +122,7 @@ def centred_solver(gram: Float64Array, centre: Float64Array | None, alpha: float
 def centred_path(
     gram: Float64Array, centre: Float64Array | None
 ) -> Callable[[float, Float64Array], Float64Array]:
-    """``solve(alpha, rhs)`` of :func:`centred_solver`; one decomposition where nothing is far."""
+    """``solve(alpha, rhs)`` of :func:`centred_solver`; one decomposition if none is far."""
     if centre is None:
         return RidgePath.of(gram).solve
     return lambda alpha, rhs: centred_solver(gram, centre, alpha)(rhs)
@@ -136,7 +136,7 @@ def from_centre(coefficients: Float64Array, centre: Float64Array | None) -> Floa
 
 
 def _by_cholesky(matrix: Float64Array, alpha: float) -> Solve | None:
-    """Solver of ``matrix + alpha I``, or None where it would be noise."""
+    """Solver of ``matrix + alpha I``, or None if the solution would be noise."""
     penalised = matrix.copy()
     penalised.flat[:: len(matrix) + 1] += alpha
     diagonal = penalised.diagonal().copy()
@@ -151,7 +151,7 @@ def _by_cholesky(matrix: Float64Array, alpha: float) -> Solve | None:
 
 
 class SharedRidge:
-    """Factorised rows, ready for outputs.
+    """Factorised rows that solve for any outputs.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class SharedRidge:
     def code_coefficients(
         self, Y: SparseMatrix, code: Float64Array, offset: Float64Array
     ) -> Float64Array:
-        """:meth:`coefficients` of ``(Y - 1 o') P'``, with p x K numbers held in between."""
+        """:meth:`coefficients` of ``(Y - 1 o') P'``, holding p x K numbers in between."""
         if self._wide:
             return self.coefficients(Y @ code.T - code @ offset)
         cross = self._products(Y)
@@ -193,7 +193,7 @@ class SharedRidge:
         return from_centre(self._solve(cross @ code.T), self._centre)
 
     def fitted_products(self, targets: Matrix, shift: Float64Array) -> Float64Array:
-        """``T'W Z (Z'WZ + alpha I)^-1 Z'W T``, shape (M, M), for targets T less a shift (M,)."""
+        """``T'W Z (Z'WZ + alpha I)^-1 Z'W T``, shape (M, M), for targets T minus a shift (M,)."""
         if not self._wide:
             cross = self._products(targets)
             cross -= np.outer(self._matrix[:, 0], shift)

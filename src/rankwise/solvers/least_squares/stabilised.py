@@ -1,8 +1,8 @@
 """ELMRank's formula (8) for any groups and any number of rows, and the search of its grid.
 
 With several queries the objective is the mean over all ordered pairs within queries,
-``(2/S) sum_q r'L_q r + lam |b|^2``, ``S = sum_q c_q W_q^2``: G, S and with them (8) follow from
-additive Gram statistics. A search by
+``(2/S) sum_q r'L_q r + lam |b|^2``, ``S = sum_q c_q W_q^2``: G and S, and therefore (8), follow
+from additive Gram statistics. A search by
 
 - folds of queries takes Gram statistics of each fold: train is the total minus the fold;
 - folds of rows of one group takes the block formula of
@@ -61,7 +61,7 @@ def fit_stabilised(
     penalty: Float64Array,
     criterion: Problem | None = None,
 ) -> StabilisedFit:
-    """Solutions on all rows, their error on the rows of ``criterion`` where it is given.
+    """Solutions on all rows, and their error on the rows of ``criterion``, if given.
 
     Parameters
     ----------
@@ -115,14 +115,14 @@ def fit_streamed(
     sums: Pass,
     criterion: Problem | None = None,
 ) -> StabilisedFit:
-    """Solutions on all rows of a stream, which are at least as many as the nodes.
+    """Solutions on all rows of a stream that has at least as many rows as nodes.
 
     Parameters
     ----------
     problem : Problem
         Of the first rows.
     sums : callable
-        Statistics of all rows, by folds of queries where these choose.
+        Returns the statistics of all rows, one per fold if folds of queries choose the penalty.
     criterion : Problem, optional
         Validation rows.
     """
@@ -149,7 +149,7 @@ def fit_streamed(
 def _of_folds(
     parts: Sequence[Gram], held: Sequence[Gram], penalty: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Solutions on all folds, and the error of each fold's rows under those of the others."""
+    """Solutions on all folds, and the error of each fold under the other folds' solutions."""
     whole = total(parts)
     paths = [lambda part=part: _pair_path(whole - part) for part in parts]
     return _pair_path(whole).coef(penalty), _pooled(paths, held, penalty)
@@ -162,7 +162,7 @@ def fit_row_folds(
     folds: Sequence[Int64Array],
 ) -> StabilisedFit:
     """Solutions on all rows, and the error over folds of rows."""
-    # Without any penalty the blocks are singular where the nodes reach every row.
+    # Without any penalty the blocks are singular if the nodes span all rows.
     by_blocks = problem.groups.n_queries == 1 and bool(penalty.any(axis=0).all())
     if by_blocks and block_costs_less(
         problem.X.shape[0], maps[0].n_features_out, penalty.shape[1], folds
@@ -214,7 +214,7 @@ def _eigh_cost(size: int) -> float:
 def _fit_blocks(
     problem: Problem, maps: Sequence[NodeMap], penalty: Float64Array, folds: Sequence[Int64Array]
 ) -> StabilisedFit:
-    """One group of few rows: one decomposition a draw."""
+    """Fit one group of few rows: one decomposition per draw."""
     m, n = problem.X.shape[0], maps[0].n_features_out
     weight = np.ones(m) if problem.sample_weight is None else problem.sample_weight
     plan = plan_folds(folds, weight)
@@ -236,7 +236,7 @@ def _fit_blocks(
 def _fit_gram_differences(
     problem: Problem, maps: Sequence[NodeMap], penalty: Float64Array, folds: Sequence[Int64Array]
 ) -> StabilisedFit:
-    """Many rows, or several queries: a fold's training rows are each query less the fold."""
+    """Fit many rows or several queries: a fold's training rows are each query without the fold."""
     coefs, errors = [], []
     for nodes in maps:
         phi, back = _columns(problem, nodes)
@@ -333,7 +333,7 @@ def _centred_rows(problem: Problem) -> Problem:
 
 @dataclass(frozen=True, eq=False)
 class _Turned:
-    """Nodes on a basis, less a constant: columns ``(H - shift) basis``."""
+    """Nodes on a basis, after subtracting a constant: columns ``(H - shift) basis``."""
 
     nodes: NodeMap
     basis: Float64Array | None
@@ -355,11 +355,11 @@ class _Turned:
 def _columns(
     problem: Problem, nodes: NodeMap
 ) -> tuple[_Turned, Callable[[Float64Array], Float64Array]]:
-    """Columns of the nodes, at most as many as rows, and what leads back to the nodes.
+    """Columns of the nodes, at most as many as rows, and the map back to the nodes.
 
-    Node outputs at the mean of the first rows are taken off, which changes no pair, so that sums of
-    squares do not cancel. Solutions lie in the span of the rows: an orthonormal basis of it changes
-    neither scores nor norms.
+    Node outputs at the mean of the first rows are subtracted so that sums of squares do not cancel;
+    this changes no pair. Solutions lie in the span of the rows, so an orthonormal basis of this
+    span changes neither scores nor norms.
     """
     m = problem.X.shape[0]
     some = problem.X[:CHUNK_ROWS]  # what a stream has: any row among them would do

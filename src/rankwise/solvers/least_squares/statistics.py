@@ -1,13 +1,13 @@
 """Statistics of least-squares problems that add: over chunks, folds, batches and workers.
 
-A pair graph couples the rows of a query, so a query's block of ``Phi' L Phi`` needs its whole
-weight. While rows of it may still come, :class:`OpenQuery` keeps for each grade k (one slot for
-all where all pairs count) ``A_k = sum w z z'``, ``s_k = sum w z`` and ``W_k = sum w`` of
-``z = (phi, y)`` about a fixed shift, from which the block is
+A pair graph couples the rows of a query, so a query's block of ``Phi' L Phi`` depends on the
+query's total weight. While more rows of a query may arrive, :class:`OpenQuery` keeps for each grade
+k (one slot for all where all pairs count) ``A_k = sum w z z'``, ``s_k = sum w z`` and ``W_k = sum
+w`` of ``z = (phi, y)`` about a fixed shift, from which the block is
 
 ``c (sum_k (W - [distinct] W_k) A_k - s s' + [distinct] sum_k s_k s_k')``.
 
-These sums add too, so the rows may come in pieces and from several workers.
+These sums are additive too, so the rows may come in pieces and from several workers.
 """
 
 from __future__ import annotations
@@ -149,14 +149,14 @@ def _values(gram: Gram) -> tuple[Any, ...]:
 
 
 def _squares(block: FloatArray, target: Float64Array) -> Gram:
-    """``block' block`` and what belongs to it."""
+    """``block' block`` with the matching right-hand side and target norm."""
     rhs = block.T @ target.astype(block.dtype)
     return Gram(block.T @ block, rhs, float(target @ target), np.zeros(len(rhs)), 0.0, 0.0)
 
 
 @dataclass(eq=False)
 class OpenQuery:
-    """Sums of a query that may go on, one slot a grade (one for all where all pairs count).
+    """Sums of a query that may continue, one slot per grade (one in all if all pairs count).
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class OpenQuery:
 
     @classmethod
     def about(cls, block: FloatArray, y: Float64Array) -> OpenQuery:
-        """No rows yet; the shift is the mean of the given ones."""
+        """Empty sums whose shift is the mean of the given rows."""
         return cls(block.mean(axis=0, dtype=np.float64), float(y.mean()))
 
     def rows_gram(self, block: FloatArray, y: Float64Array, w: Float64Array | None) -> Gram:

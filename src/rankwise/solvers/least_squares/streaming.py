@@ -1,8 +1,8 @@
 """Gram statistics of rows that arrive in batches, in memory that does not grow with them.
 
-Queries add, so a batch's finished queries go straight into the total. The query of a batch's last
-row stays open, because its rows may go on in the next batch: of it the sums of
-:class:`rankwise.solvers.least_squares.statistics.OpenQuery` are kept.
+Statistics are additive over queries, so the finished queries of a batch go straight into the total.
+The query of the last row stays open, because it may continue in the next batch. For this query, the
+sums of :class:`rankwise.solvers.least_squares.statistics.OpenQuery` are kept.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RunningGram:
         Queries that are complete.
     open_query : OpenQuery or None
     open_id : object
-        Id of the open query; None where batches come without qid.
+        Id of the open query; None if batches have no qid.
     seen : set
         Ids of complete queries.
     """

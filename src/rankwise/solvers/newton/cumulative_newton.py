@@ -22,8 +22,8 @@ SUFFICIENT_DECREASE = 1e-4
 MOST_HALVINGS = 60
 # A decrease, as a share of the objective, that rounding hides.
 ROUNDING = 1e-13
-# So many steps in a row that lower the mean loss by less than FLAT, and are longer than the
-# tolerance, lead to infinity. Where there is a minimum, steps near it shrink quadratically.
+# If this many steps in a row lower the mean loss by less than FLAT but are longer than the
+# tolerance, the solution diverges. Near a finite minimum, steps shrink quadratically.
 FLAT, MOST_FLAT_STEPS = 1e-13, 5
 
 
@@ -43,7 +43,7 @@ class CumulativeSolution:
     step : float
         Largest change of a score or a threshold by the last step.
     converged : bool
-        Whether it is at most the tolerance.
+        Whether ``step`` is at most the tolerance.
     """
 
     u: Float64Array
@@ -62,7 +62,7 @@ class CumulativeNewton:
     Attributes
     ----------
     tol : float
-        Steps of at most this size end it: the error left is about its square.
+        Step size at which iteration ends; the remaining error is about its square.
     max_iter : int
     """
 
@@ -83,9 +83,9 @@ class CumulativeNewton:
         penalty: Float64Array,
         start: CumulativeSolution,
     ) -> CumulativeSolution:
-        """Steps from ``start``, whose number of steps is not counted.
+        """Take steps from ``start``; the steps that led to ``start`` are not counted.
 
-        Without a penalty the steps end early where the loss falls for ever, see ``FLAT``.
+        Without a penalty the steps end early if the loss has no minimum, see ``FLAT``.
         """
         problem = _Problem(columns, loss, penalty)
         with single_threaded_blas():
@@ -130,7 +130,7 @@ class CumulativeNewton:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Scores and thresholds with the value there and the derivatives of every chunk."""
+    """Scores and thresholds, with the objective value and the derivatives of every chunk."""
 
     scores: Float64Array
     u: Float64Array
@@ -207,7 +207,7 @@ class _Problem:
         theta_move: Float64Array,
         slope: float,
     ) -> tuple[float, _Point] | None:
-        """The largest share of a step, 1, 1/2, 1/4, ..., that keeps order and lowers the value."""
+        """Largest share of a step (1, 1/2, ...) that keeps order and lowers the objective."""
         share, slack = 1.0, ROUNDING * abs(point.value)
         for _ in range(MOST_HALVINGS):
             theta = point.theta + share * theta_move
@@ -222,7 +222,7 @@ class _Problem:
 
 
 def _solve(hessian: Float64Array, right: Float64Array) -> Float64Array | None:
-    """Solution with a positive definite matrix; None where it is not, to rounding."""
+    """Solution with a positive definite matrix; None if it is not numerically definite."""
     scale = _diagonal_scale(hessian)
     factor = _factor(hessian, scale)
     if factor is None:

@@ -1,7 +1,7 @@
 """The path of a penalised cumulative link model along C, for all rows and for each fold.
 
-``|w|^2 / 2 + C sum_n w_n loss_n``, thresholds free. Equal rows are merged and put in an order that
-their content decides, then sorted by class; each C starts from the solution of the one before.
+``|w|^2 / 2 + C sum_n w_n loss_n``, with free thresholds. Equal rows are merged, ordered by content
+and sorted by class. Each C starts from the previous solution.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from rankwise.tuning.held_out import mean_measure
 from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
-# Beyond so many numbers rows are not merged: rounding then depends on their order.
+# Above this size rows are not merged, and rounding depends on their order.
 LARGEST_MERGED = 5e6
-# Penalties of a column in units of its spread: beyond, its coefficient is zero to all digits.
+# Largest penalty of a column in units of its spread; beyond it, the coefficient is numerically
+# zero.
 MOST_PENALTY = 1e100
 # Thresholds beyond the classes of the rows: no score reaches them, or falls short of them.
 BEYOND = 1e300
@@ -41,7 +42,7 @@ class CumulativeModel:
     thresholds : ndarray of shape (n_classes - 1,)
     log_likelihood : float
     objective : float
-        ``|w|^2 / 2 + C sum of losses``; the sum alone where C is infinite.
+        ``|w|^2 / 2 + C sum of losses``; only the sum if C is infinite.
     n_iter : int
     step : float
         Largest change of a score by the last step.
@@ -78,7 +79,7 @@ class CumulativePath:
     solver: CumulativeNewton
 
     def fit(self, search: PenaltySearch) -> tuple[list[CumulativeModel], Float64Array | None]:
-        """Models of all rows for every C, and the search's measures of held-out rows."""
+        """Models fitted on all rows for every C, and the search's measures of held-out rows."""
         data, measure = self.data, search.measure
         models = self.solve()
 
@@ -153,7 +154,7 @@ class CumulativePath:
         return frame.model(solution, u, kept, covariance, C), start
 
     def _take(self, rows: Int64Array) -> tuple[Matrix, Float64Array, Float64Array]:
-        """Rows to solve for, sorted by class, with class numbers and weights."""
+        """Selected rows sorted by class, with class numbers and weights."""
         data = self.data
         every = len(rows) == len(data.y)
         X, y = (data.X, data.y) if every else (data.X[rows], data.y[rows])
@@ -170,7 +171,7 @@ class CumulativePath:
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """Columns in units of their spread, classes that have rows, and the way back."""
+    """Columns in units of their spread, non-empty classes, and the back-transformation."""
 
     columns: StandardColumns
     codes: Int64Array
@@ -183,7 +184,7 @@ class _Frame:
         return cls(StandardColumns.of(X, weight), codes, present, n_classes)
 
     def constant(self) -> CumulativeModel:
-        """One class has all rows."""
+        """Model for rows of a single class."""
         thresholds = self._all_thresholds(np.zeros(0))
         return CumulativeModel(
             np.zeros(self.columns.n_columns), thresholds, 0.0, 0.0, 0, 0.0, True, None
@@ -217,7 +218,7 @@ class _Frame:
         )
 
     def _all_thresholds(self, solved: Float64Array) -> Float64Array:
-        """Thresholds between all classes: one beside a class without rows is its neighbour's."""
+        """Thresholds between all classes; an empty class repeats its neighbour's threshold."""
         ends = np.concatenate([[-BEYOND], solved, [BEYOND]])
         return ends[self._solved_place()]
 

@@ -1,4 +1,4 @@
-"""Newton steps for the hinge over pairs, whose corner is approached by ever sharper bends."""
+"""Newton steps for the hinge over pairs, through progressively sharper smooth hinges."""
 
 from __future__ import annotations
 
@@ -48,16 +48,17 @@ class HingeNewton:
     def _sharpen(
         self, rows: LinearRows[PairwiseHinge | ListedHinge], C: float, w: Float64Array
     ) -> ScoreResult:
-        """The hinge's minimum: its value above the bent one's, and that one's gap, bound the gap.
+        """Minimise the hinge; its excess over the smooth hinge and the latter's gap bound the gap.
 
-        The dual variables of the bent hinge are some of the hinge, whose dual value is larger.
+        Dual variables of the smooth hinge are feasible for the hinge, where their dual value is
+        larger.
         """
         bend = FIRST_BEND * rows.loss.reach
         n_iter, n_bends = 0, 0
         best: ScoreResult | None = None
         while True:
             bent = rows.with_loss(replace(rows.loss, bend=bend, curvature=0.5 / bend))
-            # Half of the tolerance for the bent problem, half for the bend.
+            # Half of the tolerance is for the smooth problem, half for the smoothing.
             solved = ScoreNewton(0.5 * self.tol, self.max_iter - n_iter).solve(bent, C, w)
             w, n_iter, n_bends = solved.x, n_iter + solved.n_iter, n_bends + 1
             scores, parts = bent.scores(w), cast("Any", bent.parts)
@@ -66,7 +67,7 @@ class HingeNewton:
             gap = value - solved.objective + solved.stop_value * solved.objective
             gap = max(gap, 0.0) / value if value > 0 else 0.0
             done = gap <= self.tol
-            # Bends too sharp for float64 lead away from the minimum again.
+            # Smoothing too sharp for float64 leads away from the minimum again.
             if best is None or done or value < best.objective:
                 best = ScoreResult(w, n_iter, done, gap, solved.dual, value)
             if done or n_iter >= self.max_iter or n_bends == MOST_BENDS:

@@ -1,7 +1,8 @@
 """Rows in an order that depends on their content alone, equal rows of a query merged into one.
 
-An iterative solver stops at different digits where its sums are taken in another order. On merged
-rows the order of the input does not matter to the bit, and a weight is exactly a repetition.
+The result of an iterative solver depends in its last digits on the order of its sums. On merged
+rows, results are bit-identical for any input order, and a weight is exactly equivalent to
+repetition.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class MergedRows:
     Attributes
     ----------
     rows : ndarray of shape (n_merged,), int64
-        An input row of each merged row; queries are consecutive.
+        One input row for each merged row; queries are consecutive.
     indptr : ndarray of shape (n_queries + 1,), int64
     weight : ndarray of shape (n_merged,)
         Sum of the weights.
@@ -45,7 +46,7 @@ class MergedRows:
 
 
 def sort_rows(groups: QueryGroups, sample_weight: Float64Array | None) -> MergedRows:
-    """Rows in group order without merging any, where many rows would take too long."""
+    """Rows in group order without merging, for inputs where merging would take too long."""
     order = groups.rows(np.arange(groups.n_queries))
     weight = np.ones(len(order)) if sample_weight is None else sample_weight[order]
     return MergedRows(order, groups.indptr, weight, np.argsort(order), np.ones(len(order)))
@@ -60,7 +61,7 @@ def merge_rows(
 ) -> MergedRows:
     """Merge the equal rows (features, label and place) of each query; O(N d).
 
-    Rows of a query are in the order of their places, if given, and of their content.
+    Rows of a query are sorted by place, if given, then by content.
     """
     position = np.empty(len(y), dtype=np.int64)
     rows, indptr, total = distinct_rows_of_queries(X, y, groups, sample_weight, place, position)
@@ -85,7 +86,7 @@ def distinct_rows_of_queries(
     X, y, groups, sample_weight, place
         See :func:`merge_rows`.
     position : ndarray of shape (n_samples,), int64, optional
-        Is filled with the merged row of each input row.
+        Output array, filled with the merged row of each input row.
     n_threads : int, default=1
 
     Returns
@@ -97,8 +98,8 @@ def distinct_rows_of_queries(
 
     Notes
     -----
-    Three numbers of eight bytes for each row at a time. Equal rows are added up in the order of
-    their weights, so that their sum has the same bits in any order.
+    Needs 24 bytes per row. The weights of equal rows are added in ascending order, so their sum is
+    bit-identical for any input order.
     """
     n, chunks = len(y), query_chunks(groups.indptr, CHUNK_ROWS)
     ordered, is_new, sizes, query_keys = _order(X, y, groups, sample_weight, place, n_threads)
@@ -130,9 +131,9 @@ def _order(
     place: Int64Array | None,
     n_threads: int,
 ) -> tuple[Int64Array, NDArray[np.bool_], Int64Array, NDArray[np.uint64]]:
-    """Rows of each query in the order of their content, which of them are distinct, and queries.
+    """Rows of each query sorted by content, and a mask of the distinct ones.
 
-    Of these, the number of distinct rows and a hash of them.
+    For each query, also the number of distinct rows and their hash.
     """
     hashes = row_hashes(X, y, n_threads)
     keys = hashes[None]

@@ -17,7 +17,7 @@ BLOCK = 65536  # pairs drawn at a time
 
 @dataclass(frozen=True)
 class PairDescent:
-    """Solver of ``|w|^2 / 2 + C L(X w)`` for the logistic loss L of pairs, one drawn pair a step.
+    """Solver of ``|w|^2 / 2 + C L(X w)`` for the logistic loss L of pairs, one drawn pair per step.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class PairDescent:
         averaged = 0
         for start in range(0, self.n_steps, BLOCK):
             n = min(BLOCK, self.n_steps - start)
-            if start * 2 < self.n_steps:  # the mean begins anew until half of the steps are done
+            if start * 2 < self.n_steps:  # the mean restarts until half of the steps are done
                 mean[:], averaged = 0.0, 0
             upper, lower = pairs.draw(draw, n)
             descend_pairs(X, upper, lower, start + 1, decay, w, mean)
@@ -61,7 +61,7 @@ class PairDescent:
 
 @dataclass(frozen=True, eq=False)
 class PairDraw:
-    """Pairs of distinct grades by weight, in O(log) each: first two grades of a query, then rows.
+    """Draws pairs of distinct grades by weight in O(log): first two grades of a query, then rows.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Selection of training pairs: rules that keep the informative ones, and their hinge.
 
-All rules take one query: rows of the feature (or kernel) space, grades, and return the kept pairs
-among all pairs of distinct grades. They are deterministic given the generator.
+Each rule takes the rows (in feature or kernel space) and grades of one query. It returns the pairs
+to keep among all pairs of distinct grades. Rules are deterministic for a given generator.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class PairSelector:
     Attributes
     ----------
     rule : str
-        "adjacent": grades next to each other among those of the query. "nearest": for every row
-        its ``n_opponents`` nearest rows of another grade. "pilot": pairs that a pilot's scores
-        leave within the margin. "random": a ``share`` of all pairs.
+        "adjacent": pairs of neighbouring grades of the query. "nearest": for every row, its
+        ``n_opponents`` nearest rows of another grade. "pilot": pairs within the margin under the
+        scores of a pilot model. "random": a ``share`` of all pairs.
     n_opponents : int
     share : float
     seed : int
@@ -102,7 +102,7 @@ class PairSelector:
 
 @dataclass(frozen=True, eq=False)
 class PrunedHinge(ListedHinge):
-    """Kept pairs, and how many there are in all."""
+    """Hinge over the kept pairs, with the number of all pairs."""
 
     n_all: int = 0
 
@@ -154,7 +154,7 @@ def _every(grades: Int64Array) -> Pairs:
 
 
 def numbered_pairs(grades: Int64Array, numbers: Int64Array) -> Pairs:
-    """Pairs of :func:`_every` by their ascending numbers, without a list of all."""
+    """Pairs of :func:`_every` at ascending positions, without forming the full list."""
     levels, level, sizes = np.unique(grades, return_inverse=True, return_counts=True)
     below = (np.cumsum(sizes) - sizes)[level]
     ends = np.cumsum(below)
@@ -177,7 +177,7 @@ def _adjacent(grades: Int64Array) -> Pairs:
 
 
 def _nearest(values: Matrix, grades: Int64Array, n_opponents: int) -> Pairs:
-    """Pairs of every row with its nearest rows of other grades; equal distances by place."""
+    """Pairs of every row with its nearest rows of other grades; ties go by position."""
     rows: Any = as_dense(values)
     rows = rows.astype(np.float64, copy=False)
     norms = np.einsum("ij,ij->i", rows, rows)

@@ -23,7 +23,7 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
 @dataclass(frozen=True, eq=False)
 class PairwiseAbsoluteFit:
-    """Solutions for every penalty on all training rows, and the path that they are of."""
+    """Solutions for every penalty on all training rows, and their path."""
 
     path: PairwiseAbsolutePath
     coefs: Float64Array
@@ -51,7 +51,7 @@ class PairwiseAbsolutePath:
     Attributes
     ----------
     rows : FitData
-        Rows as the user gave them: which of them are equal.
+        Rows as the user passed them; they determine which rows are equal.
     design : Design or KernelDesign
         Columns of every row, or kernel values between the rows.
     lams : ndarray of shape (n_lam,)

@@ -6,12 +6,12 @@ Minimises ``g(y - f) + lam |f|_K^2`` where g is the support function of a polyto
 
     maximise  sum dual_weight nu nodes(y) - u'K u / (4 lam),    f = K u / (2 lam),
 
-so every dual point gives scores and, the loss being exact by sorting, a duality gap. Each round
-maximises the dual minus ``(tau/2) |nu - centre|^2`` and makes the maximiser the new centre [1]_.
-That problem has a differentiable dual, piecewise quadratic in f, which Newton steps with a line
-search minimise [2]_: the second derivative is the projection onto the blocks of the dual point,
-and the step solves a system of the size of the blocks (rows x rows) or of the columns. The step
-system contains K and a multiple of tau, never 1 / tau, so small tau does no harm. A round ends
+so every dual point gives scores and a duality gap, because sorting evaluates the loss exactly. Each
+round maximises the dual minus ``(tau/2) |nu - centre|^2`` and makes the maximiser the new centre
+[1]_. That problem has a differentiable dual, piecewise quadratic in f, which is minimised by Newton
+steps with a line search [2]_. The second derivative is the projection onto the blocks of the dual
+point. The step solves a system of the size of the blocks (rows x rows) or of the columns. This
+system contains K and a multiple of tau but never 1 / tau, so a small tau does no harm. A round ends
 when the Newton error is less than the proximal movement [1]_ (criterion B).
 
 Complexity of a step: O(N log N + N^2 + a^3) with a kernel matrix, a <= N the rows in blocks;
@@ -39,8 +39,8 @@ from rankwise.typing import Float64Array
 ROUNDING = 1e-14  # a gap of this share of the objective of f = 0 is rounding
 SLOW, SHRINK = 0.3, 0.5  # tau shrinks where a round leaves more than SLOW of the gap
 SMALLEST_TAU = 1e-8  # relative to the first
-# Scores that cannot reach this share of the spread of y are as good as 0. A tau of that size would
-# magnify y until the bounds of the dual are below its rounding.
+# Scores that cannot reach this share of the spread of y are effectively 0. A tau of that size would
+# scale y until the bounds of the dual are below rounding error.
 LEAST_REACH = 1e-6
 NOTHING = 1e-20  # a Newton error of this share of it needs no further step
 NEWTON_SHARE = 0.9  # of the proximal movement that a round may be off
@@ -61,7 +61,7 @@ class NewtonSystem(NamedTuple):
 
 
 class RowProducts(Protocol):
-    """Inner products between rows, of which only within-query differences count."""
+    """Inner products between rows; only within-query differences matter."""
 
     def mean_diagonal(self) -> float: ...
 
@@ -70,7 +70,7 @@ class RowProducts(Protocol):
         ...
 
     def step(self, system: NewtonSystem) -> tuple[Float64Array, Float64Array]:
-        """Correction of each active node, and the change of the scores of a full step."""
+        """Correction of each active node, and the change of the scores in a full step."""
         ...
 
 
@@ -101,7 +101,7 @@ class ProximalNewton:
             is the duality gap over the objective.
         """
         results: dict[int, SolveResult[Float64Array]] = {}
-        y = _centred(loss, y)  # only differences count: a common offset costs no digits
+        y = _centred(loss, y)  # removes a common offset, which costs precision
         zeta, centre = np.zeros(len(loss.dual_weight)), np.zeros(len(loss.dual_weight))
         last = 1.0
         for index in np.argsort(-lams, kind="stable"):
@@ -135,7 +135,7 @@ class ProximalNewton:
         gaps: list[float] = []
         n_iter, first = 0, True
         while True:
-            # The iterate's nearest point of P is as exact as the iterate, also inside of P.
+            # The projection of the iterate onto P is as accurate as the iterate, also inside P.
             nu = loss.project(zeta / weight).nu
             dual = loss.rows(weight * nu)
             scores = f - half * products.apply(beta - dual)
@@ -210,10 +210,10 @@ def _search(
     score_step: Float64Array,
     low_slope: float,
 ) -> tuple[float, DualPoint]:
-    """Length of the step where the slope is small, by false position, and the point there.
+    """Step length at which the slope is small, by false position, and the point there.
 
-    The slope increases with the length from ``low_slope`` at 0, in pieces of straight lines; 1 is
-    taken where it is not positive there.
+    The slope is piecewise linear in the length and increases from ``low_slope`` at 0. Length 1 is
+    taken if the slope there is not positive.
     """
     quadratic = float(step @ score_step)
 

@@ -1,8 +1,8 @@
 """Inner products between rows, from a kernel matrix or from columns, with their Newton systems.
 
-Only score differences within a query count and dual values sum to zero there, so a kernel matrix
-may be centred by query on both sides: that leaves scores (up to constants), norms and solutions as
-they are and makes conditionally definite kernels definite.
+Only score differences within a query count, and dual values sum to zero within a query. A kernel
+matrix may therefore be centred by query on both sides. Scores (up to constants), norms and
+solutions stay the same, and conditionally definite kernels become definite.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _centre(block: Float64Array, weight: Float64Array, block_ptr: Int64Array) ->
 
 
 def _solve_definite(matrix: Float64Array, vector: Float64Array) -> Float64Array:
-    """Cholesky on the lower triangle; a shift of rounding size where it breaks down."""
+    """Cholesky on the lower triangle; if it breaks down, with a shift of rounding size."""
     shift, size = 0.0, len(vector) * EPS * float(np.abs(matrix.diagonal()).max(initial=0.0))
     while True:
         shifted = matrix if shift == 0.0 else matrix + shift * np.eye(len(matrix))

@@ -1,8 +1,8 @@
 """Probabilities of ordered classes from one score: ``P(y <= k | s) = F(theta_k - a s)``.
 
 F is logistic, the slope a is not negative and the thresholds ascend: a cumulative link model of one
-column. So probabilities lie between 0 and 1, sum to 1, and move to higher classes as the score
-rises.
+column. Probabilities therefore lie between 0 and 1, sum to 1, and move to higher classes as the
+score rises.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from rankwise.typing import Float64Array
 
 LINK = LINKS["logit"]
 SOLVER = CumulativeNewton(tol=1e-6, max_iter=100)
-# Multiplies the losses against half the squared slope, the slope per standard deviation of the
-# scores: it stays finite where the scores separate the classes.
+# Weight of the losses relative to half the squared slope per standard deviation of the scores. The
+# penalty keeps the slope finite if the scores separate the classes.
 C = np.array([10.0])
 # Spreads below this share of the largest score are rounding.
 ROUNDING = 1e-12
@@ -39,7 +39,7 @@ class ScoreCalibration:
     thresholds : ndarray of shape (n_classes - 1,), ascending
         -1e300 and 1e300 below and above all classes with rows.
     low, high : float
-        Scores beyond them count as these.
+        Limits to which scores are clipped.
     """
 
     _structure: ClassVar[dict[str, Rule]] = {
@@ -64,7 +64,7 @@ class ScoreCalibration:
         low: float,
         high: float,
     ) -> Self:
-        """Slope and thresholds of greatest likelihood, with a light penalty on the slope.
+        """Maximum-likelihood slope and thresholds, with a light penalty on the slope.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class ScoreCalibration:
 
 
 def mean_and_deviation(scores: Float64Array, weight: Float64Array | None) -> tuple[float, float]:
-    """Weighted mean and standard deviation; a deviation of rounding alone is 0."""
+    """Weighted mean and standard deviation; a deviation due to rounding alone becomes 0."""
     mean = float(np.average(scores, weights=weight))
     largest = float(np.abs(scores).max()) or 1.0  # so that squares of tiny scores stay numbers
     share = float(np.sqrt(np.average(((scores - mean) / largest) ** 2, weights=weight)))

@@ -3,17 +3,17 @@
 Minimises ``P(w) = |w|^2 / 2 + C L(X w)`` where L is convex, adds over queries and is known by its
 value, gradient and curvature at scores. Newton steps are solved by conjugate gradients up to a
 share of the gradient [1]_; a line search on the scores alone, which cost no products with X,
-makes every step a descent. P is 1-strongly convex, so ``|P'(w)|^2 / 2`` bounds how far its value
-is above the minimum: the share of it in P is what is compared with the tolerance. Columns of large
-values magnify the gradient's rounding beyond that bound; where a step's gain is below the rounding
-of P and no longer shrinks the gradient, half the Newton decrement stands for the bound.
+makes every step a descent. P is 1-strongly convex, so ``|P'(w)|^2 / 2`` bounds how far its value is
+above the minimum. This bound, as a share of P, is compared with the tolerance. Columns of large
+values magnify the rounding error of the gradient beyond that bound. If a step's gain is below the
+rounding of P and no longer shrinks the gradient, half the Newton decrement replaces the bound.
 
 Rows come in parts of whole queries that fit the cache: a part is read once for ``X v``, the
-curvature and ``X' h``. Parts are dealt to a fixed number of lanes whose sums are added in order,
-for the same bits on any number of threads.
+curvature and ``X' h``. Parts are assigned to a fixed number of lanes whose sums are added in order,
+so results are bit-identical on any number of threads.
 
 Complexity: a product of the second derivative with a vector is 4 N d operations and one pass over
-X; a handful of products a step, five to twenty steps.
+X; a handful of products per step, and five to twenty steps.
 
 References
 ----------
@@ -43,17 +43,17 @@ FORCING = 0.1  # of the gradient's norm that conjugate gradients leave at most
 SUFFICIENT = 1e-4  # share of the slope that a step must gain
 HALVINGS = 40
 MOST_PRODUCTS = 500  # of conjugate gradients in one step
-# Gains below this share of P are judged by the slope at their end, which rounding blurs less: P is
-# convex, and its slope must have become flatter by this share.
+# Gains below this share of P are judged by the slope at the end of the step, which is less affected
+# by rounding. P is convex, and its slope must have become flatter by this share.
 FINE, FLATTER = 1e-8, 0.8
-# Where even the gain of a full step is below this share of P, and does not halve the gradient, the
-# minimum is as near as numbers of this size allow.
+# If even a full step gains less than this share of P and does not halve the gradient, the minimum
+# is reached to working precision.
 ROUNDING, SHRUNK = 1e-12, 0.25
-# Diagonals of the second derivative farther apart than this are from columns of different scale.
+# Ratio of diagonal entries of the second derivative that indicates columns of different scale.
 UNEVEN = 1e6
-# From so many parts on, a share of them is solved first, roughly, for the start.
+# Number of parts from which a share of them is first solved roughly to get a start.
 MANY_PARTS, STRIDE, START_STEPS = 32, 8, 4
-# Below so many numbers in X, one thread is quicker.
+# Below this number of entries in X, one thread is quicker.
 _SMALL = 2e5
 
 
@@ -107,7 +107,7 @@ class ScoreNewton:
         return [results[index] for index in range(len(Cs))]
 
     def _start(self, rows: LinearRows[ScoreLoss], C: float) -> Float64Array:
-        """Near the solution: that of a share of many parts, whose loss counts as often."""
+        """Start near the solution: with many parts, solve for a reweighted share first."""
         if len(rows.parts) < MANY_PARTS:
             return np.zeros(rows.n_features)
         sample = rows.every(STRIDE)
@@ -164,8 +164,9 @@ def _direction(
 ) -> tuple[Float64Array, Float64Array, bool]:
     """Newton step by preconditioned conjugate gradients, and the change of the scores.
 
-    The flag tells whether the step is as exact as asked for. Columns of very different scale are
-    measured in the norm of the preconditioner: the gradient's own norm is that of the largest.
+    The flag tells whether the step is as accurate as requested. If columns differ greatly in scale,
+    the norm of the preconditioner is used, because the largest column dominates the norm of the
+    gradient.
     """
     uneven = float(diagonal.max(initial=1.0)) > UNEVEN * float(diagonal.min(initial=1.0))
     step, score_step = np.zeros(len(gradient)), np.zeros(rows.n_samples)
@@ -201,7 +202,7 @@ class LinearRows(Generic[AnyLoss]):
     loss : ScoreLoss
         Of all rows.
     part_rows : int
-        Number of rows in a part, about.
+        Approximate number of rows per part.
 
     Attributes
     ----------
@@ -225,7 +226,7 @@ class LinearRows(Generic[AnyLoss]):
         self._lanes = [parts[lane::lanes] for lane in range(lanes)]
 
     def every(self, stride: int) -> LinearRows[AnyLoss]:
-        """The first of every ``stride`` parts, as rows of their own."""
+        """Every ``stride``-th part, as separate rows."""
         other, parts, end = copy(self), [], 0
         vars(other).pop("spread", None)  # of all rows, where it is known
         for _, X, loss in self.parts[::stride]:
@@ -292,13 +293,13 @@ class LinearRows(Generic[AnyLoss]):
         return np.sum(thread_map(run, self._lanes, self._n_threads), axis=0), along
 
     def diagonal(self) -> Float64Array:
-        """Near the diagonal of ``X' H X``: mean curvature of a row times the column's spread."""
+        """Approximate diagonal of ``X' H X``: mean curvature of a row times the column's spread."""
         total = sum(loss.total_curvature() for _, _, loss in self.parts)
         return total / max(self.n_samples, 1) * self.spread
 
     @cached_property
     def spread(self) -> Float64Array:
-        """Sum of squares of every column around its mean within each part, of many by a share."""
+        """Sum of squares of every column around its mean per part; many parts are sampled."""
         if len(self.parts) >= MANY_PARTS:
             sample = self.every(STRIDE)
             return sample.spread * (self.n_samples / sample.n_samples)

@@ -25,13 +25,13 @@ from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
-# Rows are merged and put in an order of their own below so many numbers: the result then has the
-# same bits for any order of the input. Beyond, rounding depends on it.
+# Below this number of entries, rows are merged and put in a canonical order, so the result is
+# bit-identical for any input order. Above it, rounding depends on the input order.
 LARGEST_MERGED = 5e6
-# A column whose values are so many times as large as its spread within queries, and so large at
-# all, is centred: a Unix time, say.
+# A column is centred if its values are this large, both absolutely and relative to its spread
+# within queries; a Unix time is an example.
 FAR = 1e3
-# Differences within queries beyond it have squares that overflow.
+# Largest difference within queries whose square does not overflow.
 LARGEST_DIFFERENCE = 2.0**512
 SolvedLoss = TypeVar("SolvedLoss", bound=ScoreLoss, contravariant=True)
 
@@ -50,7 +50,7 @@ class ScoreFit(Generic[AnyLoss]):
     ----------
     design : Design or KernelDesign
     coefs : ndarray of shape (n_C, n_columns)
-        Of a kernel (n_C, n_samples), with 0 for rows that were left out.
+        With a kernel, shape (n_C, n_samples), with 0 for rows that were left out.
     results : sequence of ScoreResult
     loss : ScoreLoss
     """
@@ -82,11 +82,11 @@ class ScorePath(Generic[AnyLoss]):
     Attributes
     ----------
     rows : FitData
-        Rows as the user gave them; equal ones are found in them for any design.
+        Rows as the user passed them; they determine which rows are equal, for any design.
     design : Design or KernelDesign
         Columns of every row, or kernel values between the rows.
     loss : callable
-        From rows to their loss.
+        Maps rows to their loss.
     solver : ScoreSolver
     """
 
@@ -113,7 +113,7 @@ class ScorePath(Generic[AnyLoss]):
             return mean_measure(search.measure, rows.y[test], scores, rows.groups.take(test))
 
         held_out = search.held_out(rows, validated, refitted)
-        if isinstance(design, KernelDesign):  # its matrix makes room for that of the next width
+        if isinstance(design, KernelDesign):  # releases its matrix for that of the next width
             fit = replace(fit, design=replace(design, K=None))
         return fit, held_out
 
@@ -151,9 +151,9 @@ class ScorePath(Generic[AnyLoss]):
 
 
 def check_squares(values: Matrix, groups: QueryGroups) -> None:
-    """Raise FloatingPointError where squares of centred columns overflow.
+    """Raise FloatingPointError if squares of centred columns overflow.
 
-    The solvers would find out, but only after their kernels have been compiled.
+    The solvers would detect the overflow too, but only after their kernels have been compiled.
     """
     if is_sparse(values):
         overflows = float(np.abs(values.data).max(initial=0.0)) >= LARGEST_DIFFERENCE
@@ -172,11 +172,11 @@ def check_squares(values: Matrix, groups: QueryGroups) -> None:
 
 
 def centre_far_columns(values: Matrix, indptr: Int64Array) -> Matrix:
-    """The rows with columns that are far from zero centred within each query.
+    """The rows, with columns far from zero centred within each query.
 
-    Losses of score differences within queries do not feel the shift. Products of such columns
-    otherwise lose the digits of the differences, and Newton steps go astray. Sparse rows stay as
-    they are, and so do rows without such a column.
+    Losses of score differences within queries are invariant to this shift. Without it, products of
+    such columns lose precision, and Newton steps go astray. Sparse rows and rows without such a
+    column stay unchanged.
     """
     if is_sparse(values):
         return values
@@ -195,9 +195,10 @@ def centre_far_columns(values: Matrix, indptr: Int64Array) -> Matrix:
 
 
 def kernel_factor(K: Float64Array) -> Float64Array:
-    """U of as few columns as the rank with ``U U' = K``, by pivoted Cholesky; O(N r^2).
+    """Factor U with ``U U' = K`` and rank(K) columns, by pivoted Cholesky; O(N r^2).
 
-    K must be positive semidefinite; what is below rounding of its largest entry is left out.
+    K must be positive semidefinite; parts below the rounding error of its largest entry are left
+    out.
     """
     if not len(K):
         return np.zeros((0, 0))

@@ -1,7 +1,7 @@
 """Columns in units of their spread, for Newton steps on a model with free thresholds.
 
-Thresholds absorb a shift of the columns, so dense columns are centred, in float64. Sparse ones keep
-their zeros and are divided only.
+Thresholds absorb a shift of the columns, so dense columns are centred, in float64. Sparse columns
+keep their zeros and are only divided.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 _pstrf: Any = get_lapack_funcs("pstrf", dtype=np.float64)
 CHUNK_ROWS = 2000
 N_LANES = 8
-# Fewer numbers do not pay for a second thread.
+# With fewer entries, a second thread does not pay off.
 SMALL = 100_000
-# Share of a column's variance that must be left beside the other columns.
+# Share of a column's variance that the other columns must leave unexplained.
 RANK_TOL = 1e-12
 
 
@@ -32,7 +32,7 @@ class StandardColumns:
     Attributes
     ----------
     chunks : list of ndarray or CSR
-        Of Z; of sparse rows the mean is not subtracted.
+        Chunks of Z; the mean of sparse rows is not subtracted.
     bounds : list of (first row, row after the last)
     mean : ndarray of shape (n_features,)
         Shift that has been subtracted, in units of X.
@@ -82,7 +82,7 @@ class StandardColumns:
 
     @property
     def n_threads(self) -> int | None:
-        """None for all, which large rows are worth."""
+        """Number of threads; None (all) for large inputs."""
         size = sum(Z.nnz if is_sparse(Z) else Z.size for Z in self.chunks)
         return None if size > SMALL else 1
 
@@ -98,10 +98,10 @@ class StandardColumns:
     def sum_of(
         self, of_chunk: Callable[[int], tuple[Float64Array, Float64Array]]
     ) -> tuple[Float64Array, Float64Array]:
-        """Sums of two arrays over the numbers of all chunks, in an order of their own.
+        """Sums of two arrays over all chunk numbers, in a fixed order.
 
-        Only ``N_LANES`` pairs of arrays are held at once; the bits are the same for any number of
-        threads.
+        Only ``N_LANES`` pairs of arrays are held at once. The result is bit-identical for any
+        number of threads.
         """
 
         def run(lane: range) -> tuple[Float64Array, Float64Array]:

@@ -22,7 +22,7 @@ from rankwise.tuning.held_out import mean_measure
 from rankwise.tuning.penalty_search import PenaltySearch
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense
 
-# LIBSVM's own kernels, which it evaluates as it needs them, and what they are called there.
+# Kernels that LIBSVM evaluates itself when needed, with their LIBSVM names.
 BUILT_IN = {"linear": "linear", "rbf": "rbf", "polynomial": "poly", "sigmoid": "sigmoid"}
 CACHE_MEGABYTES = 500
 SLICE_ROWS = 512
@@ -36,7 +36,8 @@ class SupportVectorFit:
     ----------
     path : SupportVectorPath
     coefs : ndarray
-        Weights of the columns, (n_C, n_features) (linear kernel), or of the rows, (n_C, n_samples).
+        Weights of the columns, (n_C, n_features), for a linear kernel; otherwise of the rows, (n_C,
+        n_samples).
     results : sequence of SolveResult
     intercepts : ndarray of shape (n_C,)
     supports : list of n_C int64 arrays
@@ -67,7 +68,7 @@ class SupportVectorFit:
             return {**found, "X_fit_": rows, "dual_coef_": coef[support]}
         if path.rows.kept is None:
             return {**found, "dual_coef_": coef}
-        # Rows without weight have columns all the same.
+        # Rows of zero weight still have columns.
         dual_coef = np.zeros(len(path.rows.kept))
         dual_coef[path.rows.kept] = coef
         return {**found, "dual_coef_": dual_coef}
@@ -84,7 +85,7 @@ class SupportVectorPath:
     Attributes
     ----------
     rows : FitData
-        Queries only say what is measured together.
+        Training rows; queries only determine which rows are measured together.
     kernel : Kernel
     C : ndarray of shape (n_C,)
     epsilon, tol : float
@@ -202,7 +203,7 @@ class SupportVectorPath:
         )
 
     def _filled(self, X: Matrix) -> Matrix:
-        """Sparse rows as an array where it fits: LIBSVM rounds its sparse products otherwise."""
+        """Sparse rows as a dense array if it fits; LIBSVM rounds sparse products differently."""
         return _dense(X) if 8 * X.shape[0] * X.shape[1] <= self.max_bytes else X
 
     def _matrix(self, X: Matrix) -> Float64Array:

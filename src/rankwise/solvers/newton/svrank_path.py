@@ -33,13 +33,14 @@ def svrank_path(
     lams : array-like of floats > 0
     epsilon : float >= 0
     indptr : ndarray of shape (n_queries + 1,), optional
-        Queries of consecutive rows; None: all rows are one. With several, the loss is the mean
-        over ordered pairs within queries (see :mod:`rankwise.losses.pairwise_absolute`).
+        Queries of consecutive rows; None: all rows form one query. With several queries, the loss
+        is the mean over ordered pairs within queries (see
+        :mod:`rankwise.losses.pairwise_absolute`).
     sample_weight : ndarray of shape (n_samples,), optional
         Repetitions of each row, > 0.
     query_weight : {"pair", "document", "query"}
     tol : float
-        Duality gap over the objective at which a solution is accepted.
+        Relative duality gap at which a solution is accepted.
     max_iter : int
         Newton steps for each lam.
 

@@ -1,4 +1,4 @@
-"""Rows of a kernel matrix within a stated memory: the whole matrix, or the rows read last."""
+"""Rows of a kernel matrix within a memory limit: the whole matrix, or a cache of recent rows."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from rankwise.features.kernel import Kernel, check_symmetric
 from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, FloatArray, Int64Array, Matrix, as_dense, is_sparse
 
-# Float64 values of some rows (a slice or row numbers) with all rows, (n_rows, n_samples).
+# Returns float64 values of some rows (a slice or row numbers) with all rows, (n_rows, n_samples).
 Evaluate = Callable[[Any], Float64Array]
-# Values computed at a time: they are finished while in a core's caches, 2.5 times quicker.
+# Number of values computed at a time; fitting a core's caches makes this 2.5 times quicker.
 SLICE_VALUES = 2**18
 LEAST_SLICE, MOST_SLICE = 32, 512
-# A step reads two rows; with fewer than a handful of slots most would be computed anew.
+# A step reads two rows; with only a few slots most rows would be recomputed.
 LEAST_SLOTS = 8
 
 
 class KernelRows:
     """Kernel values between training rows, for solvers that read them row by row.
 
-    All are computed at once where the matrix fits, in float64 or else in float32. Where it does
-    not, rows are computed as they are read, in float32, and the one read longest ago makes room.
+    If the matrix fits in memory, all values are computed at once, in float64 or else in float32.
+    Otherwise rows are computed in float32 as they are read, and the least recently read row is
+    evicted.
 
     Parameters
     ----------
     evaluate : callable
-        Gives the values of rows with all rows.
+        Computes the kernel values of some rows with all rows.
     diagonal : ndarray of shape (n_samples,), float64
     max_bytes : int
-        Most memory for kernel values.
+        Memory limit for kernel values.
     whole : ndarray of shape (n_samples, n_samples), optional
-        All of them, where they are there.
+        The whole matrix, if it is already known.
 
     Attributes
     ----------
@@ -86,7 +87,7 @@ class KernelRows:
         return len(self.values) == len(self.slots)
 
     def load(self, row: int) -> None:
-        """Compute one row, in place of the one that was read longest ago."""
+        """Compute one row and replace the least recently read one."""
         slot = int(self.used[:-1].argmin())
         self.slots[self.slots == slot] = -1
         self.values[slot] = self.evaluate(slice(row, row + 1))[0]
@@ -95,7 +96,7 @@ class KernelRows:
         self.used[slot] = self.used[-1]
 
     def products(self, rows: Int64Array, coef: Float64Array) -> Float64Array:
-        """``K[rows] @ coef`` in float64; chunks of rows on threads, bits as on one."""
+        """``K[rows] @ coef`` in float64; in chunks on threads, bit-identical to one thread."""
         out = np.empty(len(rows))
 
         def multiply(part: slice) -> None:
@@ -128,7 +129,7 @@ def kernel_rows(
     kernel : Kernel
         A callable is called once, for the whole matrix.
     X : ndarray or CSR of shape (n_samples, n_features)
-        Of a precomputed kernel the values of the rows with those of the fit.
+        Features; for a precomputed kernel, the values between these rows and the training rows.
     max_bytes : int
     columns : ndarray of shape (n_samples,), optional
         Columns of a precomputed kernel that belong to the rows; None: all.
@@ -162,7 +163,7 @@ def kernel_rows(
 
 
 def _given(kernel: Kernel, X: Matrix, max_bytes: int, columns: Int64Array | None) -> Float64Array:
-    """The matrix of a kernel that gives it whole."""
+    """Matrix of a callable or precomputed kernel, which is given as a whole."""
     needed = 8 * X.shape[0] ** 2
     if needed > max_bytes:
         raise ValueError(

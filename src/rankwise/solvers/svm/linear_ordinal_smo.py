@@ -1,9 +1,9 @@
-"""Ordinal support vector machines with a linear kernel, also of columns that differ in size.
+"""Ordinal support vector machines with a linear kernel, robust to columns of different scale.
 
-Steps of two variables need 10^7 and more where one column is a thousand times as wide as the
-others. Newton steps do not: where a fair number of steps has not converged, they solve the problem
-with the intercept as the weight of a constant column, so large that its penalty is next to nothing,
-and the steps go on from the better point. A few are then left, or none.
+If one column is a thousand times as wide as the others, SMO needs 10^7 or more steps. If SMO has
+not converged after a moderate number of steps, Newton steps solve a nearby problem. It treats the
+intercept as the weight of a constant column, so large that its penalty is negligible. SMO then
+continues from this point and needs few further steps, if any.
 
 Composition: kernel rows x SMO, from the dual point of proximal Newton steps on the columns.
 """
@@ -24,7 +24,7 @@ from rankwise.solvers.svm.power_rows import PowerRows
 from rankwise.solvers.svm.threshold_solver import MOST_COLUMNS, ThresholdSolver
 from rankwise.typing import Float64Array, Int64Array, Matrix, is_sparse
 
-# Steps before Newton steps are tried, and for each variable where these are more.
+# SMO steps before Newton steps are tried: in total, or per variable if that is more.
 PATIENCE, PATIENCE_EACH = 10**5, 20
 # Value of the constant column: the penalty of an intercept b is b^2 / (2 CONSTANT^2).
 CONSTANT = 1e5
@@ -33,7 +33,7 @@ NEWTON_TOL, NEWTON_STEPS = 1e-8, 200
 
 @dataclass(frozen=True, eq=False)
 class LinearOrdinalSMO:
-    """Solves as :class:`OrdinalSMO` does, of products of rows.
+    """Solver like :class:`OrdinalSMO` for kernels that are inner products of rows.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class LinearOrdinalSMO:
 
     @property
     def intercept(self) -> bool:
-        """Whether there is one."""
+        """Whether the model has an intercept."""
         return self.smo.intercept
 
     def solve(
@@ -67,7 +67,7 @@ class LinearOrdinalSMO:
         if first.converged or patience == most:
             return first
         near = first.x
-        with suppress(ArithmeticError, ValueError):  # columns whose squares lose all digits
+        with suppress(ArithmeticError, ValueError):  # columns whose squares lose all precision
             near = min(near, self._near(classes, upper), key=lambda point: point.dual_objective)
         rest = replace(self.smo, max_iter=most - patience).solve(kernel, classes, upper, near)
         return replace(rest, n_iter=patience + rest.n_iter)
@@ -105,7 +105,7 @@ def _balanced(alpha: Float64Array, loss: ThresholdHinge) -> Float64Array:
         return alpha
     above = np.arange(alpha.shape[1]) < loss.codes[:, None]
     falling = above == (excess > 0)
-    room = np.minimum(alpha, loss.weight - alpha)  # takes no value to a bound, nor away from one
+    room = np.minimum(alpha, loss.weight - alpha)  # moves no value to or from a bound
     if room.sum() <= abs(excess):
         room = np.where(falling, alpha, loss.weight - alpha)
     step = room * (abs(excess) / room.sum())

@@ -32,12 +32,12 @@ class OrdinalFit:
     ----------
     merged : MergedRows
     expansion : KernelExpansion
-        Of the merged rows, those of a linear kernel minus a shift.
+        Expansion over the merged rows; rows of a linear kernel are shifted.
     results : sequence of SolveResult
         Each with an OrdinalSolution of the merged rows.
     coefs : ndarray of shape (n_C, n_merged)
     shifted_intercepts, intercepts : ndarray of shape (n_C,)
-        Of rows minus the shift, and of rows.
+        Intercepts for shifted rows, and for unshifted rows.
     thresholds : ndarray of shape (n_C, n_classes - 1)
         Thresholds between the classes, ascending in each row.
     """
@@ -66,7 +66,7 @@ def ordinal_path(
     Parameters
     ----------
     data : FitData
-        With class numbers as y.
+        Training rows with class numbers as y.
     thresholds : ndarray of shape (n_samples, n_classes - 1)
         Weight of the margin of each row and threshold.
     kernel : Kernel
@@ -74,7 +74,7 @@ def ordinal_path(
     search : PenaltySearch
         Its values of C are ascending; each solution starts from the one before.
     max_bytes : int
-        Most memory for the kernel's values.
+        Memory limit for kernel values.
 
     Raises
     ------
@@ -92,9 +92,10 @@ def ordinal_path(
     merged, shift = _merge(data, thresholds), np.zeros(data.X.shape[1])
     X: Any = data.X[merged.rows].astype(np.float64, copy=False)
     if is_sparse(X) and 8 * X.shape[0] * X.shape[1] <= max_bytes // 8:
-        X = X.toarray()  # sparse products round otherwise, and steps follow the last digit
+        X = X.toarray()  # sparse products round differently, and steps depend on it
     if kernel.name == "linear" and solver.intercept:
-        # The intercept takes a shift; products of columns far from zero lose their digits.
+        # The intercept absorbs a shift; without it, products of columns far from zero lose
+        # precision.
         shift = far_means(X)
         X = X - shift if shift.any() else X
     columns = merged.rows if data.kept is None else np.flatnonzero(data.kept)[merged.rows]
@@ -109,7 +110,7 @@ def ordinal_path(
     classes, bounds = data.y[merged.rows].astype(np.int64), thresholds[merged.rows]
 
     def solve(weight: Float64Array) -> OrdinalFit:
-        """Solutions for every C with weights of the merged rows; 0 leaves one out."""
+        """Solutions for every C with the given weights of the merged rows; weight 0 omits a row."""
         results: list[SolveResult[OrdinalSolution]] = []
         start: OrdinalSolution | None = None
         last = search.penalties.values[0]
@@ -141,14 +142,14 @@ def ordinal_path(
         groups = data.groups.take(test)
         return measure_scores(search.measure, data.y[test], scores, part.thresholds, groups)
 
-    # Kernel rows that are computed when they are read share one buffer, so one thread reads.
+    # Kernel rows that are computed on demand share one buffer, so only one thread may read.
     return fit, search.held_out(data, validated, refitted, on_threads=values.is_whole)
 
 
 def _merge(data: FitData, thresholds: Float64Array) -> MergedRows:
     """Rows in an order that depends on their content alone.
 
-    Equal rows with equal weights of their thresholds are one: bounds add up, as repetition does.
+    Equal rows with equal threshold weights are merged and their bounds added, as for repeated rows.
     """
     kinds = np.unique(thresholds, axis=0, return_inverse=True)[1].ravel()
     n = len(data.y)
@@ -168,9 +169,9 @@ def measure_scores(
     Parameters
     ----------
     measure : Measure
-        Gets the class numbers where it reads labels, else the scores.
+        Measure of class numbers if it reads labels, otherwise of scores.
     y : ndarray of shape (n_samples,)
-        Class numbers; one below all classes of the fit is without gain.
+        Class numbers; a number below all classes of the fit has no gain.
     scores : ndarray of shape (n_samples, n_columns)
     thresholds : ndarray of shape (n_columns, n_classes - 1)
     groups : QueryGroups

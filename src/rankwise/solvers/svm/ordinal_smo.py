@@ -25,19 +25,19 @@ from rankwise.solvers.result import SolveResult
 from rankwise.solvers.svm.kernel_rows import KernelRows
 from rankwise.typing import Float64Array, Int64Array
 
-# Steps between two looks at which rows still matter.
+# Number of steps between checks of which rows still matter.
 SHRINK_STEPS = 1000
 # Rows are left out once no more than this share of the active ones matters.
 KEEP_SHARE = 0.9
-# A scaled variable this near its bound is at it.
+# Distance within which a scaled variable counts as at its bound.
 AT_BOUND = 1.0 - 1e-12
-# LIBSVM's limit where none is given: 10^7 steps, or 100 for each variable.
+# LIBSVM's limit, used if none is given: 10^7 steps, or 100 for each variable.
 MOST_STEPS, MOST_STEPS_EACH = 10**7, 100
 
 
 @dataclass(frozen=True, eq=False)
 class OrdinalSolution:
-    """A dual point and what follows from it.
+    """A dual point and the primal solution that follows from it.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class OrdinalSolution:
 
 @dataclass(frozen=True)
 class OrdinalSMO:
-    """Working sets of two variables with the intercept, of one row without it.
+    """SMO with working sets of two variables (with an intercept) or of one row (without).
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class OrdinalSMO:
 
     Notes
     -----
-    Rows that take part in no violating pair are left out ("shrinking"); before the end their
-    scores are computed and all rows looked at again.
+    Rows that take part in no violating pair are left out ("shrinking"); before the solver ends,
+    their scores are computed and all rows are checked again.
     """
 
     tol: float = 1e-3
@@ -111,7 +111,7 @@ class OrdinalSMO:
         upper : ndarray of shape (n_samples, n_thresholds)
             Bounds >= 0; rows without any positive one take no part.
         start : OrdinalSolution, optional
-            Begins at ``scale`` times it, which must be within the bounds.
+            Starting point, multiplied by ``scale``; the product must be within the bounds.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class OrdinalSMO:
         return SolveResult(solution, n_iter, converged, violation)
 
     def most_steps(self, upper: Float64Array) -> int:
-        """Steps that a problem with these bounds may take."""
+        """Maximum number of steps for a problem with these bounds."""
         return self.max_iter or max(MOST_STEPS, MOST_STEPS_EACH * upper.size)
 
     def _solution(self, rows: _Rows) -> tuple[OrdinalSolution, float]:
@@ -178,7 +178,7 @@ class OrdinalSMO:
 
 
 def _middle(free: Float64Array, top: float, low: float) -> float:
-    """LIBSVM's: the mean over free variables, else the middle of what the bounds allow."""
+    """LIBSVM's choice: mean over free variables, or else middle of the feasible interval."""
     if len(free):
         return float(free.mean())
     ends = [end for end in (top, low) if np.isfinite(end)]
@@ -186,7 +186,7 @@ def _middle(free: Float64Array, top: float, low: float) -> float:
 
 
 class _Rows:
-    """The dual point with the rows that are active, compact for the steps."""
+    """The dual point with its active rows, stored compactly for the steps."""
 
     def __init__(
         self,
@@ -225,7 +225,7 @@ class _Rows:
             self._take(self.active[kept])
 
     def activate_all(self) -> None:
-        """Compute the scores of the rows that were left out, and take all rows."""
+        """Compute the scores of the rows that were left out, and activate all rows."""
         self._put_back()
         if self.all_active:
             return

@@ -19,12 +19,12 @@ from rankwise.runtime.threads import thread_map
 from rankwise.typing import Float64Array, Int64Array, Matrix, as_dense, is_sparse
 
 CHUNK_ROWS = 4096
-# Below so many numbers in X, one thread is quicker.
+# Below this number of entries in X, one thread is quicker.
 _SMALL = 1e6
 
 
 class PowerRows:
-    """Some rows of a matrix, in an order, with the powers of their features.
+    """Selected rows of a matrix, in a given order, with the powers of their features.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PowerRows:
         self._n_threads = None if size > _SMALL else 1
 
     def take(self, which: Int64Array) -> PowerRows:
-        """Some of the rows, numbered as here."""
+        """Select rows by their numbers in this object."""
         return PowerRows(self._given, self.degree, self._inverse, self._rows[which])
 
     @cached_property
@@ -86,7 +86,7 @@ class PowerRows:
             add(self._X, *self._of(at), factors[at], table)
             return table
 
-        # Few sums at a time: one for each chunk would not fit with many columns.
+        # Only a few sums at a time: with many columns, one sum per chunk would not fit in memory.
         total = np.zeros(self.n_columns)
         chunks = self._chunks()
         for first in range(0, len(chunks), 16):
@@ -95,7 +95,7 @@ class PowerRows:
         return total
 
     def expanded(self, which: Int64Array) -> Float64Array:
-        """Columns of some rows, numbered as here, shape (n_which, n_columns), float64."""
+        """Columns of selected rows of this object, shape (n_which, n_columns), float64."""
         block = self._given[self._rows[which]]
         t = as_dense(block).astype(np.float64) * self._inverse
         out = np.empty((len(which), self.n_columns))
@@ -116,7 +116,7 @@ class PowerRows:
         squared: bool,
         slack: float,
     ) -> tuple[int, float, float]:
-        """One pass of coordinate descent; ``state`` begins with a :meth:`table` of weights."""
+        """One pass of coordinate descent; ``state`` starts with a :meth:`table` of weights."""
         descend = kernels.descend_csr if self._sparse else kernels.descend_rows
         return descend(
             self._X,
@@ -132,12 +132,12 @@ class PowerRows:
         )
 
     def table(self, w: Float64Array) -> Float64Array:
-        """Weights (n_columns,) in the shape that the kernels take; a copy."""
+        """Copy of the weights (n_columns,) in the shape that the compiled kernels take."""
         table = w.reshape(self.degree, self.n_features)
         return np.array(table.T if self._sparse else table, order="C")
 
     def weights(self, table: Float64Array) -> Float64Array:
-        """Back from :meth:`table`."""
+        """Inverse of :meth:`table`."""
         return (table.T if self._sparse else table).ravel()
 
     def _of(self, at: slice) -> tuple[Float64Array, Int64Array]:
@@ -161,7 +161,7 @@ class PowerMap:
     terms : TermMap or None
         Products of features, which are stored; None: powers, which are not.
     degree : int
-        Of the powers.
+        Highest power.
     """
 
     scale: Float64Array

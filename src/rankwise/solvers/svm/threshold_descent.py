@@ -1,14 +1,14 @@
 """Linear scores with thresholds by dual coordinate descent.
 
-Minimises ``(|w|^2 + |theta|^2) / 2 + sum_nk w_nk hinge(s_nk (w.z_n + theta_k))``: a linear SVM
-without bias on the K - 1 rows ``(z_n, e_k)`` of each row [1]_, none of which is made. Its dual is
+Minimises ``(|w|^2 + |theta|^2) / 2 + sum_nk w_nk hinge(s_nk (w.z_n + theta_k))``: this is a linear
+SVM without bias on K - 1 implicit rows ``(z_n, e_k)`` per row [1]_. Its dual is
 
     maximise  sum alpha - (|w|^2 + |theta|^2) / 2,   w = sum_n (sum_k s alpha) z_n,
                                                      theta_k = sum_n s_nk alpha_nk.
 
-Rows are visited in random order and all dual values of a row are solved at once [2]_; rows whose
-values are held at bounds are left out until the others have converged. The share of each row in
-the duality gap is known when it is visited: their sum says when to take the exact gap.
+Rows are visited in random order, and all dual values of a row are solved at once [2]_. Rows with
+values held at bounds are left out until the others have converged. Each visit yields the row's
+share of the duality gap; their sum decides when to compute the exact gap.
 
 Complexity: a pass is O(N (D + K^2)) for D columns, 4 N D operations.
 
@@ -42,7 +42,7 @@ class ThresholdSolution(SolveResult[Float64Array]):
     theta : ndarray of shape (n_classes - 1,)
     alpha : ndarray of shape (n_samples, n_classes - 1)
     objective, gap : float
-        Value of the problem, and how far it is above the dual's.
+        Primal objective, and its distance above the dual objective.
     """
 
     theta: Float64Array
@@ -54,7 +54,7 @@ class ThresholdSolution(SolveResult[Float64Array]):
 def solution_of(
     loss: ThresholdHinge, rows: PowerRows, alpha: Float64Array, n_iter: int, tol: float
 ) -> ThresholdSolution:
-    """Weights of dual values, with the gap; two passes over the rows."""
+    """Solution for given dual values, with its duality gap; two passes over the rows."""
     signed, theta = loss.signed(alpha)
     w = rows.transposed(signed)
     norm = 0.5 * float(w @ w + theta @ theta)

@@ -1,13 +1,14 @@
-"""Linear scores with thresholds by Newton steps on bent hinges.
+"""Linear scores with thresholds by Newton steps on smoothed hinges.
 
 The problem is that of :mod:`rankwise.solvers.svm.threshold_descent`. Each round maximises the dual
-minus ``(bend / 2) |alpha - centre|^2 / w`` and makes the maximiser the new centre [1]_: for the
-weights and thresholds a minimum of hinges that are bent around the margin, twice differentiable but
-for kinks, which Newton steps with a line search find. A round ends when the gradient is below the
-movement of the dual values. The squared hinge needs no bend and one round. Steps are as many for a
-large C as for a small one, where coordinate descent gets ever slower.
+minus ``(bend / 2) |alpha - centre|^2 / w`` and makes the maximiser the new centre [1]_. For the
+weights and thresholds, this means minimising hinges that are smoothed around the margin. They are
+twice differentiable except at kinks, and Newton steps with a line search find the minimum. A round
+ends when the gradient is below the movement of the dual values. The squared hinge needs no
+smoothing and one round. The number of steps does not grow with C, whereas coordinate descent slows
+down.
 
-Complexity: a step is O(N (D + K) + a D^2 + D^3) for D columns, a rows near the margins.
+Complexity: a step is O(N (D + K) + a D^2 + D^3) for D columns and a rows near the margins.
 
 References
 ----------
@@ -28,7 +29,7 @@ from rankwise.solvers.svm.power_rows import PowerRows
 from rankwise.solvers.svm.threshold_descent import ThresholdSolution, solution_of
 from rankwise.typing import Float64Array
 
-FIRST_BEND = 0.1  # of the margin; measured, 0.03 to 1 are as good
+FIRST_BEND = 0.1  # of the margin; 0.03 to 1 measured as equally good
 SMALLEST_BEND = 1e-8
 SLOW, SHARPER = 0.3, 0.3  # sharper where a round leaves more than SLOW of the gap
 MOVED_SHARE = 0.5  # of the movement that the gradient may be
@@ -55,7 +56,7 @@ class ThresholdNewton:
     def solve(
         self, loss: ThresholdHinge, rows: PowerRows, start: ThresholdSolution
     ) -> ThresholdSolution:
-        """Solution from another one of the same rows, its dual values within bounds."""
+        """Solution that starts from another one for the same rows, with feasible dual values."""
         centre, bend = start.alpha, 0.0 if loss.squared else FIRST_BEND
         point = _Point.at(loss, rows, start.x, start.theta, centre, bend)
         n_iter, last_gap, fresh = 0, np.inf, True
@@ -80,7 +81,7 @@ class ThresholdNewton:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """Weights and thresholds, with their bent loss."""
+    """Weights and thresholds, with their smoothed loss."""
 
     loss: ThresholdHinge
     rows: PowerRows
@@ -127,7 +128,7 @@ class _Point:
 
 
 def _step(point: _Point, centre: Float64Array, bend: float) -> _Point:
-    """A Newton step, as long as the slope along it is far below zero."""
+    """Take a Newton step, extended while the slope along it is far below zero."""
     D = point.rows.n_columns
     step = -cho_solve(cho_factor(_hessian(point), lower=True), point.gradient)
     score_step = point.rows.scores(step[:D])
@@ -148,7 +149,7 @@ def _step(point: _Point, centre: Float64Array, bend: float) -> _Point:
 
 
 def _hessian(point: _Point) -> Float64Array:
-    """Second derivative of the bent problem; the lower triangle, and more, is there."""
+    """Second derivative of the smoothed problem; at least the lower triangle is filled."""
     D, n_thresholds = point.rows.n_columns, point.hinge.curvature.shape[1]
     H = np.zeros((D + n_thresholds, D + n_thresholds))
     near = np.flatnonzero(point.hinge.curvature.any(axis=1))

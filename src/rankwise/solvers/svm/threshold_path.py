@@ -1,8 +1,7 @@
 """The path of a linear ordinal support vector machine along C, for all rows and for each fold.
 
-Rows of equal features and class are merged, their weights of the thresholds added, and put in an
-order that their content decides: the order of the input does not matter, and a weight is a
-repetition.
+Rows of equal features and class are merged and their threshold weights added. The merged rows are
+ordered by content, so the input order does not matter, and a weight is equivalent to repetition.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class ThresholdPath:
     merged : MergedRows
         Groups of rows of equal features and class.
     weight : ndarray of shape (n_samples, n_classes - 1)
-        Of every row and threshold.
+        Weight of every row and threshold.
     squared : bool
     C : ndarray of shape (n_C,), ascending
     solver : ThresholdSolver
@@ -80,7 +79,7 @@ class ThresholdPath:
         C: Float64Array,
         solver: ThresholdSolver,
     ) -> ThresholdPath:
-        """The path of mapped rows; ``weight`` has those of the thresholds, before the rows'."""
+        """The path of mapped rows; ``weight`` holds threshold weights without row weights."""
         if data.sample_weight is not None:
             weight = weight * data.sample_weight[:, None]
         merged = merge_rows(data.X, data.y, QueryGroups.single(len(data.y)), data.sample_weight)
@@ -125,8 +124,8 @@ def sorted_thresholds(theta: Float64Array, weighed: Float64Array) -> Float64Arra
     theta : ndarray of shape (n_classes - 1,)
         Offset of the score for each threshold.
     weighed : ndarray of bool of shape (n_classes - 1,)
-        Thresholds that some row counts for; the others take the place of the next one below, or
-        else above.
+        Thresholds that have at least one weighted row. The others take the value of the next one
+        below or, failing that, above.
     """
     known = np.flatnonzero(weighed)
     if not len(known):

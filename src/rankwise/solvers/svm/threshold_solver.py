@@ -1,8 +1,8 @@
 """Linear scores with thresholds along C: coordinate descent, then Newton steps where it stalls.
 
-Each C starts from the dual values of the one before, times the ratio: values at their bounds stay
-there. A large C is approached over smaller ones for the same reason, which takes fewer passes than
-descent from nothing; where descent stalls all the same, Newton steps take over.
+Each C starts from the previous dual values times the ratio of the two C, so values at their bounds
+stay there. For the same reason, a large C is approached through smaller ones, which takes fewer
+passes than a cold start. If descent still stalls, Newton steps take over.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Steps = Literal["auto", "descent", "newton"]
 STEPS = ("auto", "descent", "newton")
 # Passes after which "auto" takes Newton steps, unless these would have more columns than that.
 PATIENCE, MOST_COLUMNS = 30, 2000
-# C grows by at most this factor from one descent to the next; only the last needs all digits.
+# C grows by at most this factor between descents; only the last one runs to full precision.
 FACTOR, COARSE = 5.0, 1e-3
 
 
@@ -36,7 +36,7 @@ class ThresholdSolver:
     tol : float
         Duality gap to reach, as a share of the objective.
     max_iter : int
-        Passes of descent, and Newton steps, for each value of C and each one on the way.
+        Maximum passes of descent, and of Newton steps, for each C including intermediate ones.
     """
 
     steps: str
@@ -62,7 +62,7 @@ class ThresholdSolver:
     def _approach(
         self, loss: ThresholdHinge, rows: PowerRows, C: float, last: float, start: ThresholdSolution
     ) -> ThresholdSolution:
-        """Solution for C from one for ``last``, or from none."""
+        """Solution for C, starting from the solution for ``last`` or from scratch."""
         may_step = self.steps == "auto" and rows.n_columns <= MOST_COLUMNS
         n_iter, at = 0, last
         if self.steps != "newton":

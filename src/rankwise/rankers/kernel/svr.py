@@ -94,7 +94,7 @@ class SVRRanker(BasisExpansionRanker):
         The given or chosen C and epsilon.
     path_ : dict with "C" of shape (n_C,) and "coef"
         Solutions for the chosen gamma and epsilon. "coef" holds weights of the columns, of shape
-        (n_C, n_features_in_), or of the training rows, of shape (n_C, n_samples).
+        ``(n_C, n_features_in_)``, or of the training rows, of shape ``(n_C, n_samples)``.
     cv_results_ : dict with "C", "fold_test_scores" and "mean_test_score" (after a search)
         Results of the search; also "gamma" and "epsilon" if they are searched.
     n_iter_ : int
